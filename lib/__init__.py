@@ -1,0 +1,1 @@
+"""Everything the components share: the cloud vocabulary, the flows and the runtime."""

@@ -1,0 +1,147 @@
+"""The closed set of ways in which a cloud says no.
+
+Each class is one row of the table of error meanings (docs/errors.md): what it means,
+whether a retry can help, and the reason that conditions and Events carry. The native
+error is always chained. Messages never hold secrets or response bodies.
+"""
+
+import enum
+from typing import ClassVar
+
+
+class Retry(enum.Enum):
+    """When trying again may help."""
+
+    NEVER = "never"
+    """Only a changed spec helps."""
+    SHORT = "short"
+    """Seconds."""
+    BACKOFF = "backoff"
+    """The queue's own backoff."""
+    SLOW = "slow"
+    """Minutes: somebody outside must act, though not on the spec."""
+    FACT = "fact"
+    """No error to a flow at all: decide treats it as a fact."""
+
+
+class CloudError(Exception):
+    """Base of all; subclasses add nothing but data.
+
+    operation: what was tried, verb-noun ("list servers"). resource: the id or name it
+    was tried on. request_id: the cloud's own id of the failed request.
+    """
+
+    retry: ClassVar[Retry] = Retry.BACKOFF
+    reason: ClassVar[str] = "CloudError"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str,
+        resource: str = "",
+        request_id: str = "",
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.operation = operation
+        self.resource = resource
+        self.request_id = request_id
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        about = f" {self.resource}" if self.resource else ""
+        tail = f" (request {self.request_id})" if self.request_id else ""
+        return f"{self.operation}{about}: {self.message}{tail}"
+
+
+class NotFound(CloudError):
+    """The id is absent."""
+
+    retry = Retry.FACT
+    reason = "NotFound"
+
+
+class AlreadyExists(CloudError):
+    """The name is taken by something incompatible."""
+
+    retry = Retry.NEVER
+    reason = "NameTaken"
+
+
+class Ambiguous(CloudError):
+    """Several things match where one must."""
+
+    retry = Retry.NEVER
+    reason = "AmbiguousMatch"
+
+
+class InvalidRequest(CloudError):
+    """The cloud rejects the spec."""
+
+    retry = Retry.NEVER
+    reason = "InvalidConfiguration"
+
+
+class OutOfRange(CloudError):
+    """A size beyond the limits."""
+
+    retry = Retry.NEVER
+    reason = "InvalidConfiguration"
+
+
+class AttachedElsewhere(CloudError):
+    """A volume is held by another instance."""
+
+    retry = Retry.SLOW
+    reason = "VolumeInUse"
+
+
+class Busy(CloudError):
+    """Another operation is in flight, or the thing is locked."""
+
+    retry = Retry.SHORT
+    reason = "OperationInProgress"
+
+
+class QuotaExceeded(CloudError):
+    """The project's quota is used up; it may free up without a spec change."""
+
+    retry = Retry.SLOW
+    reason = "QuotaExceeded"
+
+
+class LimitReached(CloudError):
+    """A per-instance limit is reached."""
+
+    retry = Retry.SLOW
+    reason = "QuotaExceeded"
+
+
+class Unauthenticated(CloudError):
+    """The credentials are not accepted."""
+
+    retry = Retry.SLOW
+    reason = "CredentialsRejected"
+
+
+class Forbidden(CloudError):
+    """The credentials are accepted, the operation is not."""
+
+    retry = Retry.SLOW
+    reason = "CredentialsRejected"
+
+
+class Unavailable(CloudError):
+    """Time-out, 5xx or throttling; retry_after_s when the cloud named a time."""
+
+    retry = Retry.BACKOFF
+    reason = "CloudUnavailable"
+
+
+class Unsupported(CloudError):
+    """The provider lacks it."""
+
+    retry = Retry.NEVER
+    reason = "Unsupported"

@@ -1,0 +1,1 @@
+"""The OpenStack provider room: the only one that may import openstacksdk."""

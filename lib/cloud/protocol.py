@@ -1,0 +1,47 @@
+"""What a flow may ask of a cloud: narrow protocols, bundled in `Cloud`.
+
+Rules: a method never raises for one key of many, but answers `Unknown` for it; every
+call is bounded by a time-out of its own; `not_before` is a time of the process's
+monotonic clock, and a read's time is the start of its first page.
+"""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from lib.cloud import model
+
+
+class Instances(Protocol):
+    """Read-only access to the VMs behind Nodes."""
+
+    def observe(
+        self, refs: Collection[model.InstanceRef], not_before: float
+    ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
+        """Say of every ref what is known of it; one entry each.
+
+        The number of cloud calls does not grow with the number of refs. Absence by
+        list is only a hint: see `confirm_absent`.
+        """
+        ...
+
+    def confirm_absent(self, ref: model.InstanceRef) -> bool:
+        """Look directly, past every list and cache, whether the instance is gone.
+
+        True only for a clear "not found" in the project the refs live in.
+
+        Raises:
+            CloudError: it could not be told.
+        """
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cloud:
+    """One cloud, as a bundle of what it can do; None where it can't.
+
+    name: the provider's name as users write it in --cloud-provider.
+    """
+
+    name: str
+    instances: Instances | None = None

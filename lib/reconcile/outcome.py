@@ -1,0 +1,18 @@
+"""What one pass decided for one key."""
+
+import dataclasses
+from typing import Generic, TypeVar
+
+Action = TypeVar("Action")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome(Generic[Action]):
+    """Ordered actions, and when to look again.
+
+    requeue_after_s: seconds until the key is due again for the same topics; None
+    when only an event or the next periodic pass brings it back.
+    """
+
+    actions: tuple[Action, ...] = ()
+    requeue_after_s: float | None = None
