@@ -1,0 +1,151 @@
+"""From a table of flags to a click command, its help, and a reference page."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import IO
+
+import click
+
+from lib.process import config, flags, kinds, shutdown
+
+HELP = flags.Flag("help", kinds.BOOLEAN, False, "Show this help and end.", short="h")
+VERSION = flags.Flag(
+    "version",
+    dataclasses.replace(kinds.one_of("true", "false", "raw"), implied="true"),
+    "false",
+    "Print the version and end.",
+)
+"""Source: k8s.io/component-base version/verflag."""
+VERBOSITY = flags.Flag(
+    "v",
+    kinds.LEVEL,
+    0,
+    "How much is logged: from 4 on every pass that changes nothing, too.",
+    short="v",
+)
+VMODULE = flags.Flag[object](
+    "vmodule",
+    kinds.LEVELS,
+    {},
+    "Levels by source file of the Go program.",
+    no_effect="its patterns name source files of the Go program",
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """What a component is called, does and accepts.
+
+    table: its flags; --help and --version are added.
+    """
+
+    name: str
+    help: str
+    version: str
+    table: tuple[flags.Flag[object], ...]
+
+
+class _Refused(click.ClickException):
+    """The configuration can't be used: one line per problem, no usage text."""
+
+    exit_code = shutdown.Exit.USAGE
+
+    def __init__(self, program: str, error: config.ConfigError) -> None:
+        super().__init__(str(error))
+        self._lines = [f"{program}: {problem}" for problem in error.problems]
+
+    def show(self, file: IO[str] | None = None) -> None:
+        for line in self._lines:
+            click.echo(line, file=file, err=True)
+
+
+class _Command(click.Command):
+    """A click command whose command line is read by `flags`, not by click."""
+
+    def __init__(self, program: Program, run: Callable[[flags.Values], int]) -> None:
+        super().__init__(program.name, help=program.help, add_help_option=False)
+        self._program = program
+        self._flags = (*program.table, HELP, VERSION)
+        self._run = run
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            ctx.obj = flags.parse(self._flags, args)
+        except config.ConfigError as error:
+            if _asks_for_help(args):
+                self._show(ctx, self.get_help(ctx))
+            raise _Refused(self._program.name, error) from None
+        if ctx.obj[HELP]:
+            self._show(ctx, self.get_help(ctx))
+        if ctx.obj[VERSION] != "false":
+            self._show(ctx, f"{self._program.name} {self._program.version}")
+        return []
+
+    def invoke(self, ctx: click.Context) -> None:
+        try:
+            code = self._run(ctx.obj)
+        except config.ConfigError as error:
+            raise _Refused(self._program.name, error) from None
+        ctx.exit(code)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[flags]"]
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        with formatter.section("Flags"):
+            formatter.write_dl([(_head(flag), _body(flag)) for flag in self._flags])
+
+    @staticmethod
+    def _show(ctx: click.Context, text: str) -> None:
+        click.echo(text)
+        ctx.exit()
+
+
+def command(program: Program, run: Callable[[flags.Values], int]) -> click.Command:
+    """Make the command; `run` gets the values and gives the exit code.
+
+    A ConfigError, of the flags or raised by `run`, ends it with code 2 and one line
+    per problem.
+    """
+    return _Command(program, run)
+
+
+def _asks_for_help(arguments: Sequence[str]) -> bool:
+    return any(argument in ("--help", "-h") for argument in arguments)
+
+
+def _head(flag: flags.Flag[object]) -> str:
+    short = f"-{flag.short}, " if flag.short else ""
+    kind = "" if flag.kind is kinds.BOOLEAN else f" {flag.kind.name}"
+    return f"{short}--{flag.name}{kind}"
+
+
+def _default(flag: flags.Flag[object]) -> str:
+    return "" if flag.default in ("", (), None) else flag.kind.show(flag.default)
+
+
+def _body(flag: flags.Flag[object]) -> str:
+    if flag.no_effect:
+        return f"{flag.help} Accepted without effect: {flag.no_effect}."
+    default = _default(flag)
+    return f"{flag.help} (default {default})" if default else flag.help
+
+
+def reference(table: Sequence[flags.Flag[object]]) -> str:
+    """Write the table for the reference page, in Markdown, sorted by name."""
+    lines = ["| flag | type | default | meaning |", "|---|---|---|---|"]
+    for flag in sorted(table, key=lambda flag: flag.name):
+        default = _default(flag)
+        meaning = flag.help
+        if flag.no_effect:
+            meaning += f" **No effect:** {flag.no_effect}."
+        cells = (
+            f"`--{flag.name}`" + (f", `-{flag.short}`" if flag.short else ""),
+            flag.kind.name,
+            f"`{default}`" if default else "",
+            meaning,
+        )
+        lines.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
+    return "\n".join(lines) + "\n"

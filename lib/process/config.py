@@ -1,0 +1,53 @@
+"""How a component says that its configuration is wrong: everything at once."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from lib.process import redaction
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    field: as its user knows it ("--secure-port", "[Global] auth-url"). value: what
+    was given, None when nothing was. expected: what would be right, to be read after
+    "want". The value of a field whose name looks like a secret is never shown.
+    """
+
+    field: str
+    value: str | None
+    expected: str
+    is_secret: bool = False
+
+    def __str__(self) -> str:
+        want = f"want {self.expected}"
+        if self.value is None:
+            return f"{self.field}: {want}"
+        hidden = self.is_secret or redaction.is_secret(self.field)
+        shown = redaction.REDACTED if hidden else repr(redaction.scrub(self.value))
+        return f"{self.field}: {shown}: {want}"
+
+
+class ConfigError(Exception):
+    """The configuration can't be used; `problems` holds every reason found.
+
+    A problem that was told elsewhere, in a configuration file's own words, is a text.
+    """
+
+    def __init__(self, problems: Sequence[Problem | str]) -> None:
+        super().__init__(problems)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+def require(problems: Sequence[Problem]) -> None:
+    """Go on only without problems.
+
+    Raises:
+        ConfigError: there are some.
+    """
+    if problems:
+        raise ConfigError(problems)

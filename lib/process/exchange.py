@@ -1,0 +1,247 @@
+"""One connection: requests in, replies out, each within a time and a size.
+
+Rules: no wait is without a deadline, and a deadline covers the whole request head or
+reply, not one byte of it. Request bodies are not read.
+"""
+
+import dataclasses
+import enum
+import http
+import http.server
+import io
+import socket
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping
+
+import structlog
+
+ALWAYS_ALLOWED = frozenset({"/healthz", "/readyz", "/livez"})
+"""Open to everybody. Source: k8s.io/apiserver DelegatingAuthorizationOptions."""
+
+TEXT = "text/plain; charset=utf-8"
+_LINE_BYTES_MAX = 16 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how much.
+
+    handshake_s, request_s (reading the head; writing the reply), idle_s (between two
+    requests on one connection): seconds. connections_max: at once; the one that has
+    been silent longest makes room. head_bytes_max: request line and headers.
+    """
+
+    handshake_s: float = 10.0
+    request_s: float = 10.0
+    idle_s: float = 90.0
+    connections_max: int = 128
+    head_bytes_max: int = 64 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked. query: values by name. headers: by lower-case name."""
+
+    method: str
+    path: str
+    query: Mapping[str, tuple[str, ...]]
+    headers: Mapping[str, str] = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered."""
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = TEXT
+
+
+class Decision(enum.Enum):
+    """What the authorizer says of a request."""
+
+    ALLOW = "allow"
+    UNAUTHENTICATED = "unauthenticated"
+    FORBIDDEN = "forbidden"
+
+
+Handler = Callable[[Request], Reply]
+Authorize = Callable[[Mapping[str, str], str, str], Decision]
+"""Judges (headers by lower-case name, verb such as "get", path)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Routes:
+    """What a server answers: handler by exact path, and who may ask."""
+
+    handlers: Mapping[str, Handler]
+    authorize: Authorize
+
+    def answer(self, request: Request) -> Reply:
+        """Answer one request; never raises.
+
+        This is the edge at which a handler's errors end: logged once, answered 500.
+        """
+        try:
+            return self._judge(request) or self._handle(request)
+        except Exception as error:
+            log = structlog.stdlib.get_logger()
+            log.error("request broke", path=request.path, exc_info=error)
+            return _plain(http.HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _judge(self, request: Request) -> Reply | None:
+        if request.path in ALWAYS_ALLOWED:
+            return None
+        verb = request.method.lower()
+        decision = self.authorize(request.headers, verb, request.path)
+        if decision is Decision.UNAUTHENTICATED:
+            return _plain(http.HTTPStatus.UNAUTHORIZED)
+        if decision is Decision.FORBIDDEN:
+            return _plain(http.HTTPStatus.FORBIDDEN)
+        return None
+
+    def _handle(self, request: Request) -> Reply:
+        handler = self.handlers.get(request.path)
+        if handler is None:
+            return _plain(http.HTTPStatus.NOT_FOUND)
+        if request.method not in ("GET", "HEAD"):
+            return _plain(http.HTTPStatus.METHOD_NOT_ALLOWED)
+        return handler(request)
+
+
+def _plain(status: http.HTTPStatus) -> Reply:
+    return Reply(f"{status.phrase}\n".encode(), status)
+
+
+class _TooLong(OSError):
+    """The request head is larger than allowed."""
+
+
+class _Timed(io.RawIOBase):
+    """A socket whose reads and writes all end by one deadline."""
+
+    def __init__(self, sock: socket.socket, limits: Limits) -> None:
+        super().__init__()
+        self._socket = sock
+        self._limits = limits
+        self._until = 0.0
+        self._bytes_left = 0
+
+    def begin(self, seconds: float) -> None:
+        """Allow so many seconds, and a whole request head, from now on."""
+        self._until = time.monotonic() + seconds
+        self._bytes_left = self._limits.head_bytes_max
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def _arm(self) -> None:
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left_s)
+
+    # io hands memoryviews to these two; the parent's wider type has no public name.
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if self._bytes_left <= 0:
+            raise _TooLong
+        self._arm()
+        count = self._socket.recv_into(buffer)
+        self._bytes_left -= count
+        return count
+
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
+        self._arm()
+        return self._socket.send(data)
+
+
+class Exchange(http.server.BaseHTTPRequestHandler):
+    """Parses requests with the standard library and answers them by `Routes`.
+
+    set_busy: told True while the answer is being made; before and after, the connection
+    may be cut to make room.
+    """
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        routes: Routes,
+        limits: Limits,
+        set_busy: Callable[[bool], None],
+    ) -> None:
+        # The parent's __init__ wants a socketserver; it only calls these three.
+        self.connection = sock
+        self._routes = routes
+        self._limits = limits
+        self._set_busy = set_busy
+        self._wait_s = limits.request_s
+        self._timed = _Timed(sock, limits)
+        raw: io.RawIOBase = self._timed
+        self.rfile = io.BufferedReader(raw)
+        self.wfile = io.BufferedWriter(raw)
+        self.client_address = ("", 0)
+        self.close_connection = True
+
+    def handle_one_request(self) -> None:
+        """Answer one request; a client that is late, rude or gone ends it."""
+        try:
+            self._timed.begin(self._wait_s)
+            self._wait_s = self._limits.idle_s
+            if self._read_head():
+                self._answer()
+            self._timed.begin(self._limits.request_s)
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True
+
+    def _read_head(self) -> bool:
+        self.raw_requestline = self.rfile.readline(_LINE_BYTES_MAX + 1)
+        if not self.raw_requestline:
+            self.close_connection = True
+            return False
+        if len(self.raw_requestline) > _LINE_BYTES_MAX:
+            self.requestline = self.request_version = self.command = ""
+            self.send_error(http.HTTPStatus.REQUEST_URI_TOO_LONG)
+            return False
+        return self.parse_request()
+
+    def _answer(self) -> None:
+        path, _, query_text = self.path.partition("?")
+        query = urllib.parse.parse_qs(query_text, keep_blank_values=True)
+        request = Request(
+            self.command,
+            path,
+            {name: tuple(values) for name, values in query.items()},
+            {name.lower(): value for name, value in self.headers.items()},
+        )
+        self._set_busy(True)
+        reply = self._routes.answer(request)
+        self._set_busy(False)
+        if request.headers.get("content-length", "0") != "0" or (
+            "transfer-encoding" in request.headers
+        ):
+            self.close_connection = True  # the body stays unread
+        self.send_response_only(reply.status)
+        self.send_header("Content-Type", reply.content_type)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-cache, private")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if request.method != "HEAD":
+            self._timed.begin(self._limits.request_s)
+            self.wfile.write(reply.body)
+
+    def version_string(self) -> str:
+        """Name no versions to strangers."""
+        return "mooring"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: probes and scrapes would fill the log."""

@@ -1,0 +1,76 @@
+"""Noticing that files changed, also when a Secret volume swaps its symbolic links."""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import threading
+from collections.abc import Sequence
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Look:
+    """What is cheap to see of a file; None where it is missing."""
+
+    target: str
+    device: int
+    inode: int
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int
+
+
+def _look(path: pathlib.Path) -> _Look | None:
+    try:
+        target = os.path.realpath(path)
+        at = os.stat(target)
+    except OSError:
+        return None
+    return _Look(
+        target, at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns
+    )
+
+
+def _digest(path: pathlib.Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+class FileWatch:
+    """Tells, each time it is asked, whether the content of some files changed.
+
+    Files are only read when their look changed. A file that is missing counts as
+    unchanged until it is back: it may just be being replaced. Safe for many threads;
+    a change is told to one caller, once.
+
+    Source: Kubernetes Secret and ConfigMap volumes: `..data` is a symbolic link that
+    is replaced as a whole.
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+        self._paths = tuple(pathlib.Path(path) for path in paths)
+        self._lock = threading.Lock()
+        self._looks = {path: _look(path) for path in self._paths}
+        self._digests = {path: _digest(path) for path in self._paths}
+
+    def changed(self) -> bool:
+        """Tell whether any content differs from when this was last asked."""
+        with self._lock:
+            # All are looked at, or a second changed file would be told later again.
+            news = [self._is_new(path) for path in self._paths]
+            return any(news)
+
+    def _is_new(self, path: pathlib.Path) -> bool:
+        look = _look(path)
+        if look is None or look == self._looks[path]:
+            return False
+        digest = _digest(path)
+        if digest is None:
+            return False
+        # The look was taken before the content: a write in between shows next time.
+        self._looks[path] = look
+        is_new = digest != self._digests[path]
+        self._digests[path] = digest
+        return is_new

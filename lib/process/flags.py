@@ -1,0 +1,192 @@
+"""A component's command line: a table of flags, read exactly as Go's pflag does.
+
+Rules: a flag begins with two hyphens; one hyphen takes one-letter names only. A
+boolean has its value after "=" or none. Underscores in a name are hyphens. What is
+not a known flag, nor the value of one, is an error. All problems are told together.
+
+Source: github.com/spf13/pflag flag.go; k8s.io/component-base cli/flag
+WordSepNormalizeFunc.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar, cast
+
+from lib.process import config, kinds
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+# No slots: Python 3.11 then could not make it as Flag[...](...).
+@dataclasses.dataclass(frozen=True)
+class Flag(Generic[T_co]):
+    """One flag.
+
+    name: without hyphens before it. short: its one letter, if any. no_effect: why it
+    is accepted but does nothing, to be read after "because"; empty for one that works.
+    is_secret: its value must not be shown.
+    """
+
+    name: str
+    kind: kinds.Kind[T_co]
+    default: T_co
+    help: str
+    short: str = ""
+    no_effect: str = ""
+    is_secret: bool = False
+
+
+class Values:
+    """What the flags of a table were set to; read with the flag itself as the key."""
+
+    def __init__(
+        self, flags: Sequence[Flag[object]], given: Mapping[str, object]
+    ) -> None:
+        self._flags = tuple(flags)
+        self._given = MappingProxyType(dict(given))
+
+    def __getitem__(self, flag: Flag[T]) -> T:
+        if flag not in self._flags:
+            raise KeyError(flag.name)
+        return cast(T, self._given.get(flag.name, flag.default))
+
+    def is_given(self, flag: Flag[object]) -> bool:
+        """Tell whether the flag was on the command line."""
+        return flag.name in self._given
+
+    def without_effect(self) -> tuple[Flag[object], ...]:
+        """Give the flags that were given and do nothing, in the table's order."""
+        return tuple(
+            flag for flag in self._flags if flag.no_effect and self.is_given(flag)
+        )
+
+
+class Log(Protocol):
+    """The one method of a logger that is needed here."""
+
+    def warning(self, event: str, *, flag: str, reason: str) -> object:
+        """Log at warning level."""
+        ...
+
+
+def warn(values: Values, log: Log) -> None:
+    """Say of each flag given without effect, once, why it has none."""
+    for flag in values.without_effect():
+        log.warning("flag has no effect", flag=f"--{flag.name}", reason=flag.no_effect)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Given:
+    """One flag met on the command line; text is None when it needs one."""
+
+    flag: Flag[object]
+    text: str | None
+
+
+_Met = _Given | config.Problem
+
+
+def parse(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Values:
+    """Read the command line; `arguments` are those after the program's name.
+
+    Raises:
+        ConfigError: with every problem, in the order of the command line.
+    """
+    given: dict[str, object] = {}
+    problems: list[config.Problem] = []
+    for met in _read(flags, arguments):
+        problem = met if isinstance(met, config.Problem) else _set(met, given)
+        if problem is not None:
+            problems.append(problem)
+    config.require(problems)
+    return Values(flags, given)
+
+
+def _set(met: _Given, given: dict[str, object]) -> config.Problem | None:
+    flag = met.flag
+    wrong = config.Problem(
+        f"--{flag.name}", met.text, flag.kind.expected, flag.is_secret
+    )
+    if met.text is None:
+        return wrong
+    try:
+        value = flag.kind.read(met.text)
+    except ValueError:
+        return wrong
+    before = given.get(flag.name)
+    given[flag.name] = value if before is None else flag.kind.join(before, value)
+    return None
+
+
+def _read(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Iterator[_Met]:
+    """Tell flags, their values and everything else apart."""
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--":
+            break
+        if argument.startswith("--"):
+            yield _read_long(flags, argument, rest)
+        elif argument.startswith("-") and len(argument) > 1:
+            yield from _read_short(flags, argument, rest)
+        elif argument:
+            yield _unexpected(argument)
+    yield from (_unexpected(argument) for argument in rest if argument)
+
+
+def _unexpected(argument: str) -> config.Problem:
+    return config.Problem(
+        "argument",
+        argument,
+        "flags only (--name=value; a boolean takes no second word)",
+    )
+
+
+def _read_long(flags: Sequence[Flag[object]], argument: str, rest: list[str]) -> _Met:
+    """Read --name, --name=value or --name value; takes the latter from `rest`."""
+    written, equals, text = argument[2:].partition("=")
+    name = written.replace("_", "-")
+    flag = next((flag for flag in flags if flag.name == name), None)
+    if flag is None:
+        if not equals and rest and not rest[0].startswith("-"):
+            rest.pop(0)  # meant for it, as pflag assumes as well
+        return config.Problem(f"--{written}", None, _known(flags, name))
+    if equals:
+        return _Given(flag, text)
+    return _Given(flag, _next(flag, rest))
+
+
+def _next(flag: Flag[object], rest: list[str]) -> str | None:
+    if flag.kind.implied is not None:
+        return flag.kind.implied
+    return rest.pop(0) if rest else None
+
+
+def _read_short(
+    flags: Sequence[Flag[object]], argument: str, rest: list[str]
+) -> Iterator[_Met]:
+    """Read -v4, -v=4, -v 4, or several letters of flags that need no value."""
+    letters = argument[1:]
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        flag = next((flag for flag in flags if flag.short == letter), None)
+        if flag is None:
+            name = argument[1:].partition("=")[0].replace("_", "-")
+            yield config.Problem(argument, None, _known(flags, name))
+            return
+        if letters.startswith("=") and len(letters) > 1:
+            yield _Given(flag, letters[1:])
+            return
+        if flag.kind.implied is None and letters:
+            yield _Given(flag, letters)
+            return
+        yield _Given(flag, _next(flag, rest))
+
+
+def _known(flags: Sequence[Flag[object]], name: str) -> str:
+    names = [flag.name for flag in flags]
+    near = difflib.get_close_matches(name, names, 1)
+    return f"a known flag, such as --{near[0]}" if near else "a known flag (see --help)"

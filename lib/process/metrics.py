@@ -1,0 +1,45 @@
+"""The process's registry of metrics, and how it is shown."""
+
+import dataclasses
+
+import prometheus_client
+from prometheus_client import exposition
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Build:
+    """Which program this is."""
+
+    component: str
+    version: str
+    revision: str = ""
+
+
+def new_registry(build: Build) -> prometheus_client.CollectorRegistry:
+    """Make a registry that tells of the process, the interpreter and the build."""
+    registry = prometheus_client.CollectorRegistry()
+    prometheus_client.ProcessCollector(registry=registry)
+    prometheus_client.PlatformCollector(registry=registry)
+    prometheus_client.GCCollector(registry=registry)
+    info = prometheus_client.Gauge(
+        "build_info",
+        "Always 1; the labels say which build this is.",
+        ("component", "version", "revision"),
+        registry=registry,
+    )
+    info.labels(build.component, build.version, build.revision).set(1)
+    return registry
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rendered:
+    """Metrics as text, and the content type that says in which format."""
+
+    content_type: str
+    body: bytes
+
+
+def render(registry: prometheus_client.CollectorRegistry, accept: str) -> Rendered:
+    """Write all metrics in the best format that the Accept header allows."""
+    encode, content_type = exposition.choose_encoder(accept)
+    return Rendered(content_type, encode(registry))

@@ -1,0 +1,141 @@
+"""What is written to the log, and what never is."""
+
+import io
+import json
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+import structlog
+
+from lib.process import logs
+
+Configure = Callable[..., Callable[[], list[Mapping[str, object]]]]
+
+
+@pytest.fixture()
+def configure() -> Iterator[Configure]:
+    """Give a function that sets logging up, and gives one that reads the entries."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def set_up(verbosity: int = 0) -> Callable[[], list[Mapping[str, object]]]:
+        out = io.StringIO()
+        logs.configure(logs.Settings("a-daemon", verbosity, out=out))
+        return lambda: [json.loads(line) for line in out.getvalue().splitlines()]
+
+    yield set_up
+    logging.captureWarnings(False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+def test_an_entry_is_one_line_of_json_with_fixed_keys(configure: Configure) -> None:
+    read = configure()
+    logs.get("rooms").info("volume attached", volume_id="v1")
+    (entry,) = read()
+    assert entry["timestamp"]
+    assert {key: at for key, at in entry.items() if key != "timestamp"} == {
+        "event": "volume attached",
+        "level": "info",
+        "component": "a-daemon",
+        "logger_name": "rooms",
+        "volume_id": "v1",
+    }
+
+
+def test_a_logger_made_before_configure_follows_it(configure: Configure) -> None:
+    log = logs.get("early")
+    read = configure()
+    log.warning("now")
+    assert read()[0]["logger_name"] == "early"
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(0, 1), (3, 1), (4, 2), (10, 2)])
+def test_debug_is_shown_from_v_4_on(
+    configure: Configure, verbosity: int, shown: int
+) -> None:
+    read = configure(verbosity)
+    logs.get("x").debug("pass")
+    logs.get("x").info("action")
+    assert len(read()) == shown
+
+
+def test_bound_context_is_in_every_entry_of_a_pass(configure: Configure) -> None:
+    read = configure()
+    with structlog.contextvars.bound_contextvars(controller="nodes", key="n1"):
+        logs.get("x").info("inside")
+    logs.get("x").info("outside")
+    assert (read()[0]["controller"], read()[0]["key"]) == ("nodes", "n1")
+    assert "key" not in read()[1]
+
+
+def test_third_parties_go_the_same_way_from_warning_on(configure: Configure) -> None:
+    read = configure(10)
+    logging.getLogger("urllib3").info("chatter")
+    logging.getLogger("urllib3").warning("pool is %s", "full")
+    (entry,) = read()
+    assert entry["event"] == "pool is full"
+    assert entry["level"] == "warning"
+    assert entry["logger_name"] == "urllib3"
+    assert entry["component"] == "a-daemon"
+
+
+def test_python_warnings_are_log_entries(configure: Configure) -> None:
+    read = configure()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)
+        warnings.warn("old ways", stacklevel=1)
+    assert "old ways" in str(read()[0]["event"])
+
+
+def leak() -> None:
+    password = "hunter2"
+    raise ValueError(f"login failed, Authorization: Bearer {password}")
+
+
+@pytest.mark.parametrize("is_pretty", [True, False])
+@pytest.mark.parametrize("by_library", [True, False])
+def test_no_way_of_logging_shows_a_secret(
+    configure: Configure, is_pretty: bool, by_library: bool
+) -> None:
+    """Not by key, nested, in a text, in a traceback, nor by a local variable."""
+    configure()
+    out = io.StringIO()
+    logs.configure(logs.Settings("a-daemon", is_pretty=is_pretty, out=out))
+    try:
+        leak()
+    except ValueError as error:
+        if by_library:
+            logging.getLogger("lib").error("Bearer hunter2", exc_info=error)
+        else:
+            logs.get("x").error(
+                "see https://me:hunter2@cloud/",
+                exc_info=error,
+                password="hunter2",
+                token=22222,
+                request={"headers": [{"X-Auth-Token": "hunter2"}]},
+                seen=("Bearer hunter2", b"Bearer hunter2"),
+            )
+    assert "hunter2" not in out.getvalue().replace('password = "hunter2"', "")
+    assert "22222" not in out.getvalue()
+    assert "ValueError" in out.getvalue()
+    assert "[redacted]" in out.getvalue()
+
+
+def test_false_and_none_under_a_secret_name_stay(configure: Configure) -> None:
+    read = configure()
+    logs.get("x").info("x", has_token=False, secret=None, secret_name="s")
+    (entry,) = read()
+    assert (entry["has_token"], entry["secret"]) == (False, None)
+    assert entry["secret_name"] == "s"
+
+
+def test_what_json_can_not_hold_is_shown_as_text(configure: Configure) -> None:
+    read = configure()
+    logs.get("x").info("x", items={"b"}, thing=io.StringIO)
+    assert read()[0]["items"] == ["b"]
