@@ -6,7 +6,8 @@ from typing import Generic, TypeVar
 Action = TypeVar("Action")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+# No slots: Python 3.11 then could not make it as Outcome[...](...).
+@dataclasses.dataclass(frozen=True)
 class Outcome(Generic[Action]):
     """Ordered actions, and when to look again.
 

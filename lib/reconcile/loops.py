@@ -1,0 +1,48 @@
+"""The threads of a process, which begin one by one and end together."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+Loop = Callable[[threading.Event], None]
+
+
+class Loops:
+    """Runs each loop in a thread of its own until `stop` is set.
+
+    A loop that ends earlier, by itself or by an error, sets `stop`: half a daemon is
+    worse than one that is started anew. `failed` tells the two ends apart.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._threads: list[threading.Thread] = []
+        self._log = structlog.stdlib.get_logger()
+        self.failed = threading.Event()
+
+    def start(self, name: str, loop: Loop) -> None:
+        """Begin a loop."""
+        thread = threading.Thread(
+            target=self._run, args=(name, loop), name=name, daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+
+    def _run(self, name: str, loop: Loop) -> None:
+        try:
+            loop(self._stop)
+        except Exception as error:
+            self._log.error("loop broke", loop=name, exc_info=error)
+        if not self._stop.is_set():
+            self._log.error("loop ended early", loop=name)
+            self.failed.set()
+            self._stop.set()
+
+    def join(self, timeout_s: float) -> tuple[str, ...]:
+        """Wait for all to end; give the names of those that have not."""
+        end = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        return tuple(thread.name for thread in self._threads if thread.is_alive())

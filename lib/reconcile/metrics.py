@@ -1,0 +1,98 @@
+"""The numbers of the loops: what passes did, how long they took, what waits.
+
+Labels come from closed sets: the controllers of a process, and `Result`.
+"""
+
+import enum
+from typing import Protocol
+
+import prometheus_client
+
+_DURATION_BUCKETS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Result(enum.StrEnum):
+    """How a pass over one key ended."""
+
+    SUCCESS = "success"
+    REQUEUE = "requeue"
+    """Well, and to be looked at again after a time."""
+    ABSENT = "absent"
+    """The key named nothing that concerns the flow."""
+    FAILURE = "failure"
+    """An error the flow knows."""
+    BUG = "bug"
+    """An error nobody expected."""
+
+
+class Waiting(Protocol):
+    """What a queue tells about itself."""
+
+    def depth(self) -> int:
+        """Count the keys due."""
+        ...
+
+    def age_s(self) -> float:
+        """Tell how long the oldest of them has been due, in seconds."""
+        ...
+
+
+class Metrics:
+    """The families, registered once per process and shared by its loops."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._passes = prometheus_client.Counter(
+            "reconcile_total",
+            "Passes, by controller and how they ended.",
+            ("controller", "outcome"),
+            registry=registry,
+        )
+        self._durations = prometheus_client.Histogram(
+            "reconcile_duration_seconds",
+            "Time from decide to the end of act, for one key.",
+            ("controller",),
+            buckets=_DURATION_BUCKETS_S,
+            registry=registry,
+        )
+        self._retries = prometheus_client.Counter(
+            "retries_total",
+            "Keys put back to be tried again after an error.",
+            ("controller",),
+            registry=registry,
+        )
+        self._depth = prometheus_client.Gauge(
+            "queue_depth",
+            "Keys due and waiting for a worker.",
+            ("controller",),
+            registry=registry,
+        )
+        self._age = prometheus_client.Gauge(
+            "queue_oldest_age_seconds",
+            "How long the key that waits longest has been due.",
+            ("controller",),
+            registry=registry,
+        )
+
+    def watch(self, controller: str, waiting: Waiting) -> None:
+        """Show depth and age of a controller's queue, read when they are asked for.
+
+        Every outcome of the controller appears from now on, at zero.
+        """
+        self._depth.labels(controller).set_function(waiting.depth)
+        self._age.labels(controller).set_function(waiting.age_s)
+        self._retries.labels(controller)
+        for result in Result:
+            self._passes.labels(controller, result.value)
+
+    def passed(self, controller: str, result: Result, duration_s: float) -> None:
+        """Count one pass over one key."""
+        self._passes.labels(controller, result.value).inc()
+        self._durations.labels(controller).observe(duration_s)
+
+    def ended(self, controller: str, result: Result) -> None:
+        """Count a key whose pass ended before decide, so that it has no duration."""
+        self._passes.labels(controller, result.value).inc()
+
+    def retried(self, controller: str) -> None:
+        """Count a key put back after an error."""
+        self._retries.labels(controller).inc()

@@ -1,0 +1,234 @@
+"""The work queue: which key is due, and why.
+
+Rules: a key is with one worker at most, from `take` to `done`. A topic added is
+delivered by a claim taken after the add. Nothing here knows what a key names.
+
+Source: the promises of client-go util/workqueue (de-duplication, delay, rate limit),
+with a set of topics per key added.
+"""
+
+import dataclasses
+import heapq
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+STOP_POLL_S = 0.5
+"""A set stop event is noticed this late at worst; `shut_down` is noticed at once."""
+
+_SPARE_ENTRIES = 64
+_DOUBLINGS_MAX = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """One key to work on, and the topics that were due for it."""
+
+    key: str
+    topics: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a failed key waits: base_s, doubled each time, at most max_s.
+
+    jitter: share of the wait (0 to 1) that chance may take off; a time that the other
+    side named is only ever made longer by it.
+
+    Source: client-go DefaultTypedControllerRateLimiter: 5 ms doubling to 1000 s.
+    """
+
+    base_s: float = 0.005
+    max_s: float = 1000.0
+    jitter: float = 0.2
+
+
+class Queue:
+    """Keys with topics, due now or later; safe to use from many threads.
+
+    clock: monotonic seconds. chance: a number from 0 up to 1, for jitter.
+    """
+
+    def __init__(
+        self,
+        backoff: Backoff | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._backoff = backoff or Backoff()
+        self._clock = clock
+        self._chance = chance
+        self._changed = threading.Condition()
+        self._topics: dict[str, dict[str, float]] = {}  # key -> topic -> due
+        self._entries: dict[str, tuple[float, int, str]] = {}  # the valid one of a key
+        self._later: list[tuple[float, int, str]] = []  # heap; may hold stale entries
+        self._ready: list[tuple[float, int, str]] = []  # heap; holds none
+        self._claimed: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._sequence = 0
+        self._shut = False
+
+    def add(self, key: str, topic: str, delay_s: float = 0.0) -> None:
+        """Make `key` due for `topic` in delay_s seconds, unless it is due earlier.
+
+        While the key is claimed the topic waits for `done`. After `shut_down` nothing
+        is added any more.
+        """
+        self.add_all(key, (topic,), delay_s)
+
+    def add_all(self, key: str, topics: Iterable[str], delay_s: float = 0.0) -> None:
+        """Add topics that are due at one moment, so that one claim holds them all."""
+        with self._changed:
+            due = self._clock() + max(0.0, delay_s)
+            for topic in () if self._shut else topics:
+                self._put(key, topic, due)
+
+    def take(
+        self,
+        batch_max: int,
+        batch_s: float,
+        stop: threading.Event,
+        timeout_s: float | None = None,
+    ) -> tuple[Claim, ...]:
+        """Wait until a key is due, then claim it and others due, oldest first.
+
+        With batch_max above 1 the wait goes on for up to batch_s seconds after the
+        first key is due, or until batch_max are. Empty when `stop` is set, the queue
+        is shut down, or nothing was due within timeout_s (None: no limit).
+        """
+        patient_until = None if timeout_s is None else self._clock() + timeout_s
+        with self._changed:
+            while self._wait_for(1, patient_until, stop):
+                if batch_max > 1 and batch_s > 0:
+                    self._wait_for(batch_max, self._clock() + batch_s, stop)
+                if stop.is_set():
+                    return ()
+                claims = self._claim(batch_max)
+                if claims:  # else another thread was faster
+                    return claims
+        return ()
+
+    def take_due(self, batch_max: int) -> tuple[Claim, ...]:
+        """Claim what is due now, oldest first, without waiting."""
+        with self._changed:
+            return self._claim(batch_max)
+
+    def done(self, key: str) -> None:
+        """Give the claim of `key` back; what was added meanwhile is now delivered."""
+        with self._changed:
+            self._claimed.discard(key)
+            if self._shut or key not in self._topics:
+                return
+            self._enter(key)
+            self._changed.notify_all()
+
+    def retry(
+        self, key: str, topics: Iterable[str], retry_after_s: float | None = None
+    ) -> float:
+        """Make `key` due for `topics` again after its backoff; give the wait, seconds.
+
+        retry_after_s: a time the other side named; taken in place of the backoff.
+        """
+        with self._changed:
+            failures = self._failures.get(key, 0)
+            self._failures[key] = failures + 1
+            delay_s = self._wait_s(failures, retry_after_s)
+            if not self._shut:
+                due = self._clock() + delay_s
+                for topic in topics:
+                    self._put(key, topic, due)
+            return delay_s
+
+    def forget(self, key: str) -> None:
+        """Let the backoff of `key` begin anew."""
+        with self._changed:
+            self._failures.pop(key, None)
+
+    def depth(self) -> int:
+        """Count the keys that are due and not claimed."""
+        with self._changed:
+            self._promote()
+            return len(self._ready)
+
+    def age_s(self) -> float:
+        """Tell how long the oldest key has been due, in seconds; 0 without any."""
+        with self._changed:
+            self._promote()
+            return max(0.0, self._clock() - self._ready[0][0]) if self._ready else 0.0
+
+    def shut_down(self) -> None:
+        """Hand out nothing more and wake whoever waits; what is left is dropped."""
+        with self._changed:
+            self._shut = True
+            self._changed.notify_all()
+
+    def _wait_s(self, failures: int, retry_after_s: float | None) -> float:
+        part = self._backoff.jitter * self._chance()
+        if retry_after_s is not None:
+            return max(0.0, retry_after_s) * (1 + part)
+        doubled = self._backoff.base_s * 2.0 ** min(failures, _DOUBLINGS_MAX)
+        return min(doubled, self._backoff.max_s) * (1 - part)
+
+    def _put(self, key: str, topic: str, due: float) -> None:
+        topics = self._topics.setdefault(key, {})
+        if due >= topics.get(topic, float("inf")):
+            return
+        topics[topic] = due
+        if key in self._claimed:
+            return
+        entry = self._entries.get(key)
+        if entry is None or due < entry[0]:
+            self._enter(key)
+            self._changed.notify_all()
+
+    def _enter(self, key: str) -> None:
+        """Line `key` up by its earliest topic; an older entry becomes stale."""
+        self._sequence += 1
+        entry = (min(self._topics[key].values()), self._sequence, key)
+        self._entries[key] = entry
+        heapq.heappush(self._later, entry)
+        if len(self._later) > 2 * len(self._entries) + _SPARE_ENTRIES:
+            self._later = [e for e in self._later if self._entries.get(e[2]) == e]
+            heapq.heapify(self._later)
+
+    def _promote(self) -> None:
+        now = self._clock()
+        while self._later and self._later[0][0] <= now:
+            entry = heapq.heappop(self._later)
+            if self._entries.get(entry[2]) == entry:
+                heapq.heappush(self._ready, entry)
+
+    def _claim(self, batch_max: int) -> tuple[Claim, ...]:
+        if self._shut:
+            return ()
+        self._promote()
+        now = self._clock()
+        claims: list[Claim] = []
+        while self._ready and len(claims) < batch_max:
+            key = heapq.heappop(self._ready)[2]
+            waiting = self._topics.pop(key)
+            due = frozenset(topic for topic, at in waiting.items() if at <= now)
+            later = {topic: at for topic, at in waiting.items() if at > now}
+            if later:
+                self._topics[key] = later
+            del self._entries[key]
+            self._claimed.add(key)
+            claims.append(Claim(key, due))
+        return tuple(claims)
+
+    def _wait_for(self, count: int, until: float | None, stop: threading.Event) -> bool:
+        """Wait until `count` keys are due; False when one of the limits came first."""
+        while not self._shut and not stop.is_set():
+            self._promote()
+            if len(self._ready) >= count:
+                return True
+            now = self._clock()
+            if until is not None and now >= until:
+                return False
+            ends = [now + STOP_POLL_S]
+            ends += [] if until is None else [until]
+            ends += [self._later[0][0]] if self._later else []
+            self._changed.wait(max(0.0, min(ends) - now))
+        return False

@@ -1,0 +1,263 @@
+"""The loop: takes keys, observes them together, decides and acts on each.
+
+Rules: this is the one place that catches everything. An error is logged here, once;
+lower layers raise. A key stays claimed until its own act has ended, and whatever
+happens to it, it is either well, due again, or of no concern.
+"""
+
+import concurrent.futures
+import dataclasses
+import datetime
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from lib.reconcile import failure as failures
+from lib.reconcile import metrics as reconcile_metrics
+from lib.reconcile import outcome as outcomes
+from lib.reconcile import queue as queues
+
+Snapshot = TypeVar("Snapshot")
+Action = TypeVar("Action")
+Result = reconcile_metrics.Result
+
+TURN_S = 1.0
+"""An idle loop turns this often, so that its heart beats."""
+LAST_ACTS_S = 5.0
+"""Acts in flight may take this long once the loop is told to stop."""
+
+
+class Flow(Protocol[Snapshot, Action]):
+    """The three steps of a pass, and what their errors mean.
+
+    Every method may be called from several threads at once, but never for one key.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name the controller, for logs and metrics."""
+        ...
+
+    def observe(self, claims: Sequence[queues.Claim]) -> Mapping[str, Snapshot]:
+        """Read all that is needed for these keys; one snapshot per key.
+
+        A key left out needs nothing, and is done. May raise: then every key fails.
+        """
+        ...
+
+    def decide(
+        self, snapshot: Snapshot, now: datetime.datetime
+    ) -> outcomes.Outcome[Action]:
+        """Say what is to be done; pure."""
+        ...
+
+    def act(self, snapshot: Snapshot, action: Action) -> None:
+        """Carry one action out; may raise, and then the rest is not carried out."""
+        ...
+
+    def failure(self, error: Exception) -> failures.Failure | None:
+        """Explain an expected error; None for one that is a bug."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """How a runner works.
+
+    workers: keys acted on at once. batch_max, batch_s: keys observed together, and the
+    seconds to wait for them after the first. dry_run: log actions, carry out none;
+    an action's field that holds a secret has repr=False for that reason.
+    """
+
+    workers: int = 1
+    batch_max: int = 1
+    batch_s: float = 0.0
+    dry_run: bool = False
+
+
+def utc_now() -> datetime.datetime:
+    """Give the time of day."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clocks:
+    """Where a runner takes time from, and whom it tells that it turns.
+
+    now: time of day, for decide. monotonic: seconds, for durations. beat: called each
+    time the loop turns, at least every second while it is well.
+    """
+
+    now: Callable[[], datetime.datetime] = utc_now
+    monotonic: Callable[[], float] = time.monotonic
+    beat: Callable[[], None] = _nothing
+
+
+class Runner(Generic[Snapshot, Action]):
+    """Runs one flow over one queue."""
+
+    def __init__(
+        self,
+        flow: Flow[Snapshot, Action],
+        queue: queues.Queue,
+        metrics: reconcile_metrics.Metrics,
+        settings: Settings | None = None,
+        clocks: Clocks | None = None,
+    ) -> None:
+        self._flow = flow
+        self._queue = queue
+        self._metrics = metrics
+        self._settings = settings or Settings()
+        self._clocks = clocks or Clocks()
+        self._log = structlog.stdlib.get_logger(controller=flow.name)
+        self._in_flight: set[concurrent.futures.Future[None]] = set()
+        self._landed = threading.Condition()
+        self._given_up = threading.Event()
+        metrics.watch(flow.name, queue)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until `stop` is set; then begin no more keys and let acts end.
+
+        A new batch is observed once a worker is idle, so a snapshot never waits long.
+        Acts that have not ended LAST_ACTS_S after the stop are left behind: none of
+        their further actions is begun.
+        """
+        pool = concurrent.futures.ThreadPoolExecutor(
+            self._settings.workers, thread_name_prefix=self._flow.name
+        )
+        try:
+            while not stop.is_set():
+                if self._has_idle_worker():
+                    self._clocks.beat()
+                    self._turn(pool, stop)
+        finally:
+            self._queue.shut_down()
+            pool.shutdown(wait=False, cancel_futures=True)
+            with self._landed:
+                left = tuple(f for f in self._in_flight if not f.cancelled())
+            concurrent.futures.wait(left, timeout=LAST_ACTS_S)
+            self._given_up.set()
+
+    def _has_idle_worker(self) -> bool:
+        """Wait up to a turn for it; without one the heart must not beat."""
+        with self._landed:
+            return self._landed.wait_for(
+                lambda: len(self._in_flight) < self._settings.workers, TURN_S
+            )
+
+    def _turn(
+        self, pool: concurrent.futures.ThreadPoolExecutor, stop: threading.Event
+    ) -> None:
+        settings = self._settings
+        claims = self._queue.take(settings.batch_max, settings.batch_s, stop, TURN_S)
+        if not claims:
+            return
+        seen = self._observe(claims)
+        if seen is None:
+            return
+        for claim in claims:
+            if claim.key not in seen:
+                self._metrics.ended(self._flow.name, Result.ABSENT)
+                self._queue.forget(claim.key)
+                self._queue.done(claim.key)
+                continue
+            with self._landed:
+                future = pool.submit(self._begin, claim, seen[claim.key], stop)
+                self._in_flight.add(future)
+            future.add_done_callback(self._land)
+
+    def _land(self, future: concurrent.futures.Future[None]) -> None:
+        with self._landed:
+            self._in_flight.discard(future)
+            self._landed.notify_all()
+
+    def _observe(self, claims: Sequence[queues.Claim]) -> Mapping[str, Snapshot] | None:
+        """Read for the whole batch; when that fails, every key of it backs off."""
+        with structlog.contextvars.bound_contextvars(controller=self._flow.name):
+            try:
+                return self._flow.observe(claims)
+            except Exception as error:
+                self._fail(claims, error, "observe")
+                for claim in claims:
+                    self._queue.done(claim.key)
+                return None
+
+    def _begin(
+        self, claim: queues.Claim, snapshot: Snapshot, stop: threading.Event
+    ) -> None:
+        """Pass a key in a worker, unless the loop was stopped while it waited there."""
+        if stop.is_set():
+            self._queue.done(claim.key)
+        else:
+            self._pass(claim, snapshot)
+
+    def _pass(self, claim: queues.Claim, snapshot: Snapshot) -> None:
+        """Decide and act for one key."""
+        began = self._clocks.monotonic()
+        result = Result.BUG
+        bound = structlog.contextvars.bound_contextvars(
+            controller=self._flow.name, key=claim.key
+        )
+        with bound:
+            try:
+                outcome = self._flow.decide(snapshot, self._clocks.now())
+                self._act(claim.key, snapshot, outcome.actions)
+                result = self._succeed(claim, outcome.requeue_after_s)
+            except Exception as error:
+                result = self._fail((claim,), error, "pass")
+            finally:
+                self._queue.done(claim.key)
+                took = self._clocks.monotonic() - began
+                self._metrics.passed(self._flow.name, result, took)
+
+    def _act(self, key: str, snapshot: Snapshot, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if self._given_up.is_set():
+                return
+            if self._settings.dry_run:
+                self._log.info("action left out (dry run)", key=key, action=str(action))
+                continue
+            self._flow.act(snapshot, action)
+            self._log.info("action carried out", key=key, action=type(action).__name__)
+
+    def _succeed(self, claim: queues.Claim, requeue_after_s: float | None) -> Result:
+        self._queue.forget(claim.key)
+        if requeue_after_s is None:
+            return Result.SUCCESS
+        self._queue.add_all(claim.key, claim.topics, requeue_after_s)
+        return Result.REQUEUE
+
+    def _fail(
+        self, claims: Sequence[queues.Claim], error: Exception, step: str
+    ) -> Result:
+        """Put the keys back and say so, once for all of them; they stay claimed."""
+        failure, error = self._explain(error)
+        result = Result.BUG if failure is None else Result.FAILURE
+        retry_after_s = failure.retry_after_s if failure else None
+        waits = []
+        for claim in claims:
+            waits.append(self._queue.retry(claim.key, claim.topics, retry_after_s))
+            self._metrics.retried(self._flow.name)
+            if step == "observe":
+                self._metrics.ended(self._flow.name, result)
+        log = self._log.bind(
+            key=claims[0].key, keys=len(claims), step=step, next_try_s=min(waits)
+        )
+        if failure is None:
+            log.error("pass broke", exc_info=error)
+        else:
+            log.warning("pass failed", error=failure.summary)
+        return result
+
+    def _explain(self, error: Exception) -> tuple[failures.Failure | None, Exception]:
+        try:
+            return self._flow.failure(error), error
+        except Exception as worse:
+            return None, worse

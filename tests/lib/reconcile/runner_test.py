@@ -1,0 +1,470 @@
+"""The runner: batches, workers, errors, and how it ends."""
+
+import dataclasses
+import datetime
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import prometheus_client
+import pytest
+import structlog
+
+from lib.reconcile import failure, metrics, queue, runner
+from lib.reconcile.outcome import Outcome
+
+
+class Expected(Exception):
+    """An error the flow below can explain."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Greet:
+    """The one action of the flow below."""
+
+    key: str
+    number: int = 0
+
+
+Log = Sequence[Mapping[str, object]]
+Eventually = Callable[[Callable[[], bool]], None]
+Run = Callable[..., threading.Event]
+
+
+class Count(Protocol):
+    """Reads a metric of the flow; None when it is not there."""
+
+    def __call__(self, name: str, **labels: str) -> float | None: ...
+
+
+Decide = Callable[[str, datetime.datetime], Outcome[Greet]]
+
+
+def one_action(key: str, now: datetime.datetime) -> Outcome[Greet]:
+    del now
+    return Outcome((Greet(key),))
+
+
+@dataclasses.dataclass
+class FlowStub:
+    """A flow whose snapshot is the key, and whose steps the test may replace."""
+
+    decide_: Decide = one_action
+    act_: Callable[[Greet], None] = lambda action: None
+    observe_: Callable[[Sequence[queue.Claim]], None] = lambda claims: None
+    absent: frozenset[str] = frozenset()
+    name: str = "greetings"
+    batches: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    done: list[Greet] = dataclasses.field(default_factory=list)
+    topics: list[frozenset[str]] = dataclasses.field(default_factory=list)
+
+    def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, str]:
+        self.batches.append(tuple(claim.key for claim in claims))
+        self.topics.extend(claim.topics for claim in claims)
+        self.observe_(claims)
+        return {
+            claim.key: claim.key for claim in claims if claim.key not in self.absent
+        }
+
+    def decide(self, snapshot: str, now: datetime.datetime) -> Outcome[Greet]:
+        return self.decide_(snapshot, now)
+
+    def act(self, snapshot: str, action: Greet) -> None:
+        del snapshot
+        self.act_(action)
+        self.done.append(action)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        if isinstance(error, Expected):
+            return failure.Failure(str(error), retry_after_s=0.01)
+        return None
+
+
+@pytest.fixture()
+def keys() -> Iterator[queue.Queue]:
+    keys = queue.Queue(queue.Backoff(base_s=0.01, max_s=0.02))
+    yield keys
+    keys.shut_down()  # a loop that waits for keys ends at once
+
+
+@pytest.fixture()
+def run(
+    running: Callable[[Callable[[threading.Event], None]], threading.Event],
+    keys: queue.Queue,
+    reconcile_metrics: metrics.Metrics,
+) -> Run:
+    """Give a function that runs a flow until the test ends."""
+
+    def start(
+        flow: FlowStub,
+        settings: runner.Settings | None = None,
+        clocks: runner.Clocks | None = None,
+    ) -> threading.Event:
+        loop = runner.Runner(flow, keys, reconcile_metrics, settings, clocks)
+        return running(loop.run)
+
+    return start
+
+
+@pytest.fixture()
+def count(registry: prometheus_client.CollectorRegistry) -> Count:
+    """Give a function that reads a metric of the flow; None when it is not there."""
+
+    def read(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, {"controller": "greetings", **labels})
+
+    return read
+
+
+def test_a_key_is_observed_decided_and_acted_on(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    flow = FlowStub()
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert flow.done == [Greet("a")]
+    assert count("reconcile_duration_seconds_count") == 1
+
+
+def test_a_batch_is_observed_in_one_call(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    flow = FlowStub()
+    for number in range(20):
+        keys.add(f"k{number}", "t")
+    run(flow, runner.Settings(workers=4, batch_max=100, batch_s=0.01))
+    eventually(lambda: len(flow.done) == 20)
+    assert len(flow.batches) == 1
+
+
+def test_a_key_without_a_snapshot_is_done(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    flow = FlowStub(absent=frozenset({"a"}))
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="absent") == 1)
+    keys.add("a", "t")
+    eventually(lambda: flow.batches == [("a",), ("a",)])
+    assert flow.done == []
+
+
+def test_a_requeue_brings_the_same_topics_back(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    def once_more(key: str, now: datetime.datetime) -> Outcome[Greet]:
+        del now
+        return Outcome((), 0.01 if len(flow.batches) == 1 else None)
+
+    flow = FlowStub(once_more)
+    keys.add("a", "x")
+    keys.add("a", "y")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert flow.topics == [frozenset("xy"), frozenset("xy")]
+    assert count("reconcile_total", outcome="requeue") == 1
+
+
+def test_decide_is_given_the_time_of_its_clock(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    then = datetime.datetime(2031, 1, 2, tzinfo=datetime.UTC)
+    seen: list[datetime.datetime] = []
+
+    def note(key: str, now: datetime.datetime) -> Outcome[Greet]:
+        seen.append(now)
+        return one_action(key, now)
+
+    keys.add("a", "t")
+    run(FlowStub(note), clocks=runner.Clocks(now=lambda: then))
+    eventually(lambda: seen == [then])
+
+
+def test_an_expected_error_is_logged_once_as_a_warning_and_retried(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count, log: Log
+) -> None:
+    def fail_once(action: Greet) -> None:
+        if len(flow.batches) == 1:
+            raise Expected("the cloud is busy")
+
+    flow = FlowStub(act_=fail_once)
+    keys.add("a", "x")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert flow.topics == [frozenset("x")] * 2
+    assert count("reconcile_total", outcome="failure") == 1
+    assert count("retries_total") == 1
+    (entry,) = (entry for entry in log if entry["log_level"] == "warning")
+    assert entry["event"] == "pass failed"
+    assert entry["error"] == "the cloud is busy"
+    assert entry["key"] == "a"
+    assert entry["controller"] == "greetings"
+    assert entry["next_try_s"] == pytest.approx(0.011, abs=0.001)
+    assert "exc_info" not in entry
+
+
+@pytest.mark.parametrize("step", ["decide", "act"])
+def test_a_bug_is_logged_once_with_its_traceback_and_backed_off(
+    run: Run,
+    keys: queue.Queue,
+    eventually: Eventually,
+    count: Count,
+    log: Log,
+    step: str,
+) -> None:
+    def break_in(here: str) -> None:
+        if here == step and len(flow.batches) == 1:
+            raise ZeroDivisionError
+
+    def decide(key: str, now: datetime.datetime) -> Outcome[Greet]:
+        break_in("decide")
+        return one_action(key, now)
+
+    flow = FlowStub(decide, lambda action: break_in("act"))
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert count("reconcile_total", outcome="bug") == 1
+    (entry,) = (entry for entry in log if entry["log_level"] == "error")
+    assert isinstance(entry["exc_info"], ZeroDivisionError)
+
+
+def test_actions_after_a_failed_one_are_not_carried_out(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    def fail_second(action: Greet) -> None:
+        if action.number == 2 and len(flow.batches) == 1:
+            raise Expected("no")
+
+    three = Outcome(tuple(Greet("a", number) for number in (1, 2, 3)))
+    flow = FlowStub(lambda key, now: three, fail_second)
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: len(flow.batches) == 2 and len(flow.done) == 4)
+    assert [action.number for action in flow.done] == [1, 1, 2, 3]
+
+
+def test_a_failed_observe_backs_off_all_its_keys_and_is_logged_once(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count, log: Log
+) -> None:
+    def fail_once(claims: Sequence[queue.Claim]) -> None:
+        if len(flow.batches) == 1:
+            raise Expected("no answer")
+
+    flow = FlowStub(observe_=fail_once)
+    for key in "abc":
+        keys.add(key, "t")
+    run(flow, runner.Settings(batch_max=10, batch_s=0.01))
+    eventually(lambda: count("reconcile_total", outcome="success") == 3)
+    assert count("reconcile_total", outcome="failure") == 3
+    assert count("retries_total") == 3
+    (entry,) = (entry for entry in log if entry["log_level"] == "warning")
+    assert (entry["keys"], entry["step"]) == (3, "observe")
+
+
+def test_an_error_in_explaining_errors_does_not_end_the_loop(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    @dataclasses.dataclass
+    class Confused(FlowStub):
+        def failure(self, error: Exception) -> failure.Failure | None:
+            raise RuntimeError from error
+
+    def fail_once(action: Greet) -> None:
+        if len(flow.batches) == 1:
+            raise Expected("no")
+
+    flow = Confused(act_=fail_once)
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert count("reconcile_total", outcome="bug") == 1
+
+
+def test_success_lets_the_backoff_begin_anew(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    for _ in range(5):
+        keys.retry("a", ["t"])
+    run(FlowStub())
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert keys.retry("a", ["t"]) <= 0.01
+
+
+def test_a_key_stays_claimed_until_its_own_act_has_ended(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    """While one key's act hangs, others are passed, but not that key again."""
+    go_on, began = threading.Event(), threading.Event()
+
+    def hang(action: Greet) -> None:
+        if action.key == "slow":
+            began.set()
+            assert go_on.wait(10)
+
+    flow = FlowStub(act_=hang)
+    keys.add("slow", "t")
+    run(flow, runner.Settings(workers=2))
+    assert began.wait(5)
+    keys.add("slow", "again")
+    keys.add("quick", "t")
+    eventually(lambda: flow.done == [Greet("quick")])
+    assert flow.batches.count(("slow",)) == 1
+    go_on.set()
+    eventually(lambda: flow.done.count(Greet("slow")) == 2)
+
+
+def test_no_more_keys_are_observed_while_every_worker_is_busy(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    go_on, began = threading.Event(), threading.Event()
+
+    def hang(action: Greet) -> None:
+        began.set()
+        assert go_on.wait(10)
+
+    flow = FlowStub(act_=hang)
+    keys.add("a", "t")
+    run(flow, runner.Settings(workers=1))
+    assert began.wait(5)
+    keys.add("b", "t")
+    time.sleep(0.05)
+    assert flow.batches == [("a",)]
+    go_on.set()
+    eventually(lambda: len(flow.done) == 2)
+
+
+def test_acts_fan_out_over_all_workers(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    def meet(action: Greet) -> None:
+        together.wait()
+
+    flow = FlowStub(act_=meet)
+    for key in "abc":
+        keys.add(key, "t")
+    run(flow, runner.Settings(workers=3, batch_max=3, batch_s=0.01))
+    eventually(lambda: len(flow.done) == 3)
+
+
+def test_a_dry_run_logs_actions_and_carries_none_out(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count, log: Log
+) -> None:
+    flow = FlowStub()
+    keys.add("a", "t")
+    run(flow, runner.Settings(dry_run=True))
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert flow.done == []
+    (entry,) = (entry for entry in log if entry["log_level"] == "info")
+    assert entry["action"] == "Greet(key='a', number=0)"
+
+
+def test_an_idle_loop_beats_and_one_whose_workers_hang_does_not(
+    run: Run, keys: queue.Queue, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "TURN_S", 0.01)
+    beats: list[None] = []
+    go_on, began = threading.Event(), threading.Event()
+
+    def hang(action: Greet) -> None:
+        began.set()
+        assert go_on.wait(10)
+
+    run(FlowStub(act_=hang), clocks=runner.Clocks(beat=lambda: beats.append(None)))
+    eventually(lambda: len(beats) > 3)
+    keys.add("a", "t")
+    assert began.wait(5)
+    time.sleep(0.03)
+    quiet = len(beats)
+    time.sleep(0.05)
+    assert len(beats) == quiet
+    go_on.set()
+    eventually(lambda: len(beats) > quiet)
+
+
+def test_stop_waits_for_the_act_in_flight_and_begins_no_other_key(
+    keys: queue.Queue, reconcile_metrics: metrics.Metrics
+) -> None:
+    go_on, began, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def hang(action: Greet) -> None:
+        began.set()
+        assert go_on.wait(10)
+
+    flow = FlowStub(act_=hang)
+    for number in range(200):
+        keys.add(f"k{number}", "t")
+    loop = runner.Runner(
+        flow, keys, reconcile_metrics, runner.Settings(batch_max=200, batch_s=0.01)
+    )
+    thread = threading.Thread(target=loop.run, args=(stop,))
+    thread.start()
+    assert began.wait(5)
+    stop.set()
+    time.sleep(0.05)
+    assert thread.is_alive()
+    go_on.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert flow.done == [Greet("k0")]
+
+
+def test_an_act_that_does_not_end_is_left_behind_without_its_next_action(
+    keys: queue.Queue,
+    reconcile_metrics: metrics.Metrics,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Eventually,
+) -> None:
+    monkeypatch.setattr(runner, "LAST_ACTS_S", 0.05)
+    go_on, began, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def hang(action: Greet) -> None:
+        began.set()
+        assert go_on.wait(10)
+
+    flow = FlowStub(lambda key, now: Outcome((Greet("a", 1), Greet("a", 2))), hang)
+    keys.add("a", "t")
+    loop = runner.Runner(flow, keys, reconcile_metrics)
+    thread = threading.Thread(target=loop.run, args=(stop,))
+    thread.start()
+    assert began.wait(5)
+    stop.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    go_on.set()
+    eventually(lambda: len(flow.done) == 1)
+    time.sleep(0.02)
+    assert flow.done == [Greet("a", 1)]
+
+
+def test_context_is_bound_while_a_pass_runs(
+    run: Run, keys: queue.Queue, eventually: Eventually, log: Log
+) -> None:
+    """A lower layer's entry names controller and key without being told."""
+    flow = FlowStub(act_=lambda action: structlog.get_logger().info("deep down"))
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: len(flow.done) == 1)
+    (entry,) = (entry for entry in log if entry["event"] == "deep down")
+    assert (entry["controller"], entry["key"]) == ("greetings", "a")
+
+
+def test_depth_and_age_of_the_queue_are_metrics(
+    keys: queue.Queue,
+    reconcile_metrics: metrics.Metrics,
+    registry: prometheus_client.CollectorRegistry,
+    count: Count,
+) -> None:
+    runner.Runner(FlowStub(), keys, reconcile_metrics)
+    assert count("queue_depth") == 0
+    keys.add("a", "t")
+    keys.add("b", "t")
+    assert count("queue_depth") == 2
+    age_s = count("queue_oldest_age_seconds")
+    assert age_s is not None
+    assert age_s >= 0
+    assert count("reconcile_total", outcome="bug") == 0
