@@ -1,0 +1,319 @@
+"""Where the API server is and how to prove who we are.
+
+The kubernetes package reads kubeconfig, service account and exec plug-ins; it is
+imported on first use, for it costs time and some 15 MB. What it read is kept together
+with the files it came from, so that a changed file can be noticed.
+"""
+
+import base64
+import dataclasses
+import os
+import pathlib
+import threading
+import typing
+from collections.abc import Callable, Iterator, Mapping
+
+import urllib3
+import yaml
+
+from lib.kube import errors
+
+if typing.TYPE_CHECKING:
+    import kubernetes.client
+
+SERVICE_ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Source: Kubernetes, Accessing the API from a Pod."""
+EXEC_TIMEOUT_S = 60.0
+"""An exec plug-in that has not answered by then never will."""
+EXPIRY_MARGIN_S = 60.0
+"""Credentials are renewed this long before they end."""
+
+_OPERATION = "load configuration"
+_FILE_FIELDS = {
+    "cluster": ("certificate-authority",),
+    "user": ("client-certificate", "client-key", "tokenFile"),
+}
+_DATA_FIELDS = {
+    "cluster": ("certificate-authority-data",),
+    "user": ("client-certificate-data", "client-key-data"),
+}
+
+Mark = tuple[int, int, int]
+
+
+class Node(typing.Protocol):
+    """A part of a kubeconfig; path: the file it came from."""
+
+    path: str
+
+    def safe_get(self, key: str) -> object:
+        """Give what is under `key`, None when nothing is."""
+        ...
+
+
+class _Whole(typing.Protocol):
+    """A kubeconfig; each kind of section can be asked for by name."""
+
+    def __getitem__(self, key: str) -> "_Whole": ...
+
+    def safe_get(self, key: str) -> object: ...
+
+    def get_with_name(self, name: str, safe: bool = False) -> "_Whole": ...
+
+
+class _Loader(typing.Protocol):
+    """The package's reader of kubeconfigs, which has no types."""
+
+    def load_and_set(self, native: "kubernetes.client.Configuration") -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """What a configuration was asked to be read from."""
+
+    kubeconfig: str | None
+    master: str | None
+    context: str | None
+    env: Mapping[str, str] = dataclasses.field(repr=False)
+    service_account: pathlib.Path
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Configuration:
+    """An API server and our credentials for it, as of one moment.
+
+    authorization: the header's value, None for client certificates. files: all that
+    was read, with what tells one version of a file from the next. expires_at: seconds
+    of the Unix clock, None when unlimited.
+    """
+
+    source: Source = dataclasses.field(repr=False)
+    host: str
+    authorization: str | None = dataclasses.field(repr=False)
+    native: "kubernetes.client.Configuration" = dataclasses.field(repr=False)
+    files: tuple[tuple[pathlib.Path, Mark | None], ...] = ()
+    expires_at: float | None = None
+
+    def is_stale(self, now: float) -> bool:
+        """Say whether a file has changed, or the credentials are about to end."""
+        if self.expires_at is not None and now > self.expires_at - EXPIRY_MARGIN_S:
+            return True
+        return any(_mark(path) != mark for path, mark in self.files)
+
+    def reload(self) -> "Configuration":
+        """Read it all again.
+
+        Raises:
+            KubeError: it can't be read now.
+        """
+        return _read(self.source)
+
+    def pool(self, size: int) -> urllib3.PoolManager:
+        """Give a new connection pool with this server's TLS and proxy settings."""
+        from kubernetes.client import rest
+
+        self.native.connection_pool_maxsize = size
+        self.native.keep_alive = True
+        pool: urllib3.PoolManager = rest.RESTClientObject(self.native).pool_manager
+        return pool
+
+
+def load(
+    kubeconfig: str | None,
+    master: str | None = None,
+    context: str | None = None,
+    *,
+    env: Mapping[str, str],
+    service_account: pathlib.Path = SERVICE_ACCOUNT,
+) -> Configuration:
+    """Read the configuration of one API server.
+
+    The first of these that there is: kubeconfig, master, the pod's own, $KUBECONFIG.
+    kubeconfig: one path, or several as in $KUBECONFIG. master: URL that goes before
+    the kubeconfig's own server.
+
+    Raises:
+        KubeError: it can't be read; the message names file and field.
+
+    Source: client-go clientcmd BuildConfigFromFlags, for the order.
+    """
+    return _read(Source(kubeconfig, master, context, env, service_account))
+
+
+def _read(source: Source) -> Configuration:
+    if source.kubeconfig:
+        loaded = _of_kubeconfig(source, source.kubeconfig)
+    elif source.master:
+        loaded = Configuration(source, source.master, None, _native())
+    elif source.env.get("KUBERNETES_SERVICE_HOST"):
+        loaded = _in_cluster(source)
+    elif source.env.get("KUBECONFIG"):
+        loaded = _of_kubeconfig(source, source.env["KUBECONFIG"])
+    else:
+        raise _bad("no kubeconfig was given, and this is not a pod")
+    host = (source.master or loaded.host).rstrip("/")
+    if not host.startswith(("https://", "http://")):
+        raise _bad(f"server {host!r} must be a URL, https://...")
+    loaded.native.host = host
+    return dataclasses.replace(
+        loaded, host=host, authorization=_header(loaded.authorization)
+    )
+
+
+def _bad(message: str) -> errors.KubeError:
+    return errors.KubeError(message, operation=_OPERATION)
+
+
+def _native() -> "kubernetes.client.Configuration":
+    from kubernetes.client import configuration
+
+    return configuration.Configuration()
+
+
+def _header(authorization: str | None) -> str | None:
+    """Tidy the value; a bad one would be quoted in full by http.client's error."""
+    if authorization is None:
+        return None
+    value = authorization.strip()
+    if not value.isascii() or not value.isprintable():
+        raise _bad("the token holds characters that no token has")
+    return value
+
+
+def _mark(path: pathlib.Path) -> Mark | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _in_cluster(source: Source) -> Configuration:
+    from kubernetes.config import config_exception, incluster_config
+
+    untyped: typing.Any = incluster_config
+    token = source.service_account / "token"
+    authority = source.service_account / "ca.crt"
+    marks = tuple((path, _mark(path)) for path in (token, authority))
+    native = _native()
+    loader: _Loader = untyped.InClusterConfigLoader(
+        token_filename=str(token),
+        cert_filename=str(authority),
+        try_refresh_token=False,
+        environ=source.env,
+    )
+    try:
+        loader.load_and_set(native)
+    except (OSError, ValueError, config_exception.ConfigException) as error:
+        raise _bad(f"service account {source.service_account}: {error}") from error
+    key = native.api_key.get("BearerToken")
+    return Configuration(source, native.host, key, native, marks)
+
+
+def _of_kubeconfig(source: Source, paths: str) -> Configuration:
+    from kubernetes.config import config_exception, kube_config
+
+    untyped: typing.Any = kube_config
+    found = [pathlib.Path(p).expanduser() for p in paths.split(os.pathsep) if p]
+    if not any(path.exists() for path in found):
+        raise _bad(f"kubeconfig {paths} does not exist")
+    marks = [(path, _mark(path)) for path in found]
+    try:
+        whole = untyped.KubeConfigMerger(paths).config
+        loader = untyped.KubeConfigLoader(
+            whole, active_context=source.context, config_base_path=None
+        )
+        cluster, user = _sections(loader.current_context["context"], whole)
+        _check_data(cluster, user)
+        marks += [(path, _mark(path)) for path in _files(cluster, user)]
+        return _load(source, loader, user, tuple(marks))
+    except yaml.YAMLError as error:
+        # Its own text quotes the line, which may hold a token.
+        where = getattr(error, "problem_mark", None)
+        line = f" (line {where.line + 1})" if where else ""
+        raise _bad(f"kubeconfig {paths} is not YAML{line}") from None
+    except (OSError, config_exception.ConfigException) as error:
+        raise _bad(f"kubeconfig {paths}: {error}") from error
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        kind = type(error).__name__
+        raise _bad(f"kubeconfig {paths} has a malformed field ({kind})") from None
+
+
+def _sections(context: Mapping[str, str], whole: "_Whole") -> tuple[Node, Node | None]:
+    """Find the cluster and the user of the context; a user may be missing."""
+    cluster = whole["clusters"].get_with_name(context["cluster"])["cluster"]
+    user = None
+    if context.get("user") and whole.safe_get("users"):
+        named = whole["users"].get_with_name(context["user"], safe=True)
+        if named is not None and named.safe_get("user"):
+            user = named["user"]
+    return typing.cast(Node, cluster), typing.cast(Node | None, user)
+
+
+def _check_data(cluster: Node, user: Node | None) -> None:
+    for node, field in _fields(cluster, user, _DATA_FIELDS):
+        try:
+            base64.b64decode(str(node.safe_get(field) or ""))
+        except ValueError:
+            # Its own text may quote a key.
+            raise _bad(f"kubeconfig {node.path}: {field} is not base64") from None
+
+
+def _files(cluster: Node, user: Node | None) -> list[pathlib.Path]:
+    """Name the files that a context refers to, relative to their kubeconfig."""
+    return [
+        pathlib.Path(node.path).parent.absolute() / str(node.safe_get(field))
+        for node, field in _fields(cluster, user, _FILE_FIELDS)
+        if node.safe_get(field)
+    ]
+
+
+def _fields(
+    cluster: Node, user: Node | None, names: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[Node, str]]:
+    sections = {"cluster": cluster, "user": user}
+    for section, node in sections.items():
+        if node is not None:
+            yield from ((node, field) for field in names[section])
+
+
+def _load(
+    source: Source,
+    loader: _Loader,
+    user: Node | None,
+    marks: tuple[tuple[pathlib.Path, Mark | None], ...],
+) -> Configuration:
+    native = _native()
+    is_exec = bool(user and user.safe_get("exec"))
+    if is_exec:
+        _bounded(lambda: loader.load_and_set(native), EXEC_TIMEOUT_S)
+    else:
+        loader.load_and_set(native)
+    key = native.api_key.get("BearerToken")
+    if is_exec and key is None and not native.cert_file:
+        raise _bad("the exec plug-in of the kubeconfig gave no credentials")
+    expiry = getattr(loader, "expiry", None)
+    expires_at = expiry.timestamp() if expiry is not None else None
+    return Configuration(source, native.host, key, native, marks, expires_at)
+
+
+def _bounded(fn: Callable[[], None], timeout_s: float) -> None:
+    """Call `fn`, and leave it behind when it takes too long: it can't be ended."""
+    failed: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            fn()
+        except BaseException as error:  # handed to the caller below
+            failed.append(error)
+
+    thread = threading.Thread(target=call, daemon=True, name="exec-plug-in")
+    thread.start()
+    thread.join(timeout_s)
+    if thread.is_alive():
+        raise errors.Unavailable(
+            f"the exec plug-in did not answer within {timeout_s:.0f} s",
+            operation=_OPERATION,
+        )
+    if failed:
+        raise failed[0]

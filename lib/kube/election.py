@@ -1,0 +1,384 @@
+"""Who of several processes may act, agreed upon by a Lease.
+
+Rules: nobody's clock but our own is trusted. We may act until renew_s after the start
+of our last successful renewal; others wait lease_s from the last change they saw, which
+is later. Once lost, an election is never won again: the process ends.
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+
+import msgspec
+import structlog
+
+from lib.kube import client, errors, interrupt, lease, resources
+
+CONNECT_TIMEOUT_S = 5.0
+LAST_WRITES_S = 5.0
+"""Writes in flight may take this long before a release is given up."""
+SHORTEST_WAIT_S = 0.05
+NEVER = float("-inf")
+
+
+def utc_now() -> datetime.datetime:
+    """Give the time of day."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+class Election:
+    """One candidate.
+
+    identity: unlike that of any other process there ever was, hostname_uuid. lease_s,
+    renew_s, retry_s: seconds after which others may take over, the holder gives up,
+    and it tries again. clock: monotonic seconds. now: time of day, only written.
+    """
+
+    def __init__(  # noqa: PLR0913 # keyword only, with the reference's defaults
+        self,
+        api: client.Api,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+        lease_s: float = 15.0,
+        renew_s: float = 10.0,
+        retry_s: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime.datetime] = utc_now,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        if not lease_s > renew_s > retry_s > 0:
+            raise ValueError("an election needs lease_s > renew_s > retry_s > 0")
+        self._api = api
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._lease_s, self._renew_s, self._retry_s = lease_s, renew_s, retry_s
+        self._clock = clock
+        self._now = now
+        self._rng = rng
+        self._log = structlog.stdlib.get_logger().bind(lease=f"{namespace}/{name}")
+        self._seen: lease.Lease | None = None
+        self._seen_at = NEVER
+        self._must_look = True
+        # Guards what follows; told when a write has ended.
+        self._changed = threading.Condition()
+        self._act_until = NEVER
+        self._is_over = False
+        self._in_flight = 0
+
+    def act_until(self) -> float:
+        """Give the time of `clock` until which we may act; -inf when we may not."""
+        return self._act_until
+
+    def may_act(self, needed_s: float = 0.0) -> bool:
+        """Say whether we may act, and go on for `needed_s` seconds."""
+        return self._clock() + needed_s < self._act_until
+
+    @contextlib.contextmanager
+    def acting(self, operation: str) -> Iterator[float]:
+        """Give the seconds left for a write, which ends with the block.
+
+        A release waits for it.
+
+        Raises:
+            NotLeader: there are none.
+        """
+        with self._changed:
+            left_s = self._act_until - self._clock()
+            if left_s <= 0:
+                raise errors.NotLeader("not the leader", operation=operation)
+            self._in_flight += 1
+        try:
+            yield left_s
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify_all()
+
+    def run(
+        self,
+        on_started: Callable[[], None],
+        on_lost: Callable[[], None],
+        stop: threading.Event,
+    ) -> None:
+        """Stand for election, then hold the lease until it is lost or `stop` is set.
+
+        on_started: called once we may act; must return at once. on_lost: called once,
+        at act_until at the latest, from another thread if need be; it must end the
+        process. stop: set it when nothing of ours acts any more; the lease is then
+        released, and on_lost is not called.
+        """
+        with interrupt.interrupting(stop) as watcher:
+            while not stop.is_set() and not self._try():
+                self._follow(watcher, stop)
+        if self._act_until == NEVER:
+            return
+        self._lead(on_started, on_lost, stop)
+        if stop.is_set():
+            self._release()
+
+    def _lead(
+        self,
+        on_started: Callable[[], None],
+        on_lost: Callable[[], None],
+        stop: threading.Event,
+    ) -> None:
+        self._log.info("leading", identity=self._identity)
+        ended = threading.Event()
+        guard = threading.Thread(
+            target=self._watch_over, args=(on_lost, ended), daemon=True, name="election"
+        )
+        guard.start()
+        try:
+            on_started()
+            while not self._is_over and not stop.wait(self._retry_s):
+                if not self._try() and self._is_taken():
+                    self._lose(on_lost)
+        finally:
+            ended.set()
+
+    def attempt(self) -> bool:
+        """Try once to take or renew the lease; True when that has succeeded.
+
+        Raises:
+            KubeError: the API server can't tell.
+        """
+        try:
+            return self._attempt()
+        except (errors.Conflict, errors.AlreadyExists, errors.NotFound):
+            # Changed, made or deleted by somebody else meanwhile.
+            self._must_look = True
+            return self._attempt()
+
+    def _attempt(self) -> bool:
+        if self._must_look or not self._is_ours():
+            self._look()
+        was_taken = self._act_until != NEVER and self._is_taken()
+        if was_taken or not self._is_free():
+            return False
+        began = self._clock()
+        record = self._seen.record if self._seen else None
+        self._write(lease.renewed(record, self._identity, self._lease_s, self._now()))
+        return self._extend(began + self._renew_s)
+
+    def _try(self) -> bool:
+        try:
+            return self.attempt()
+        except errors.KubeError as error:
+            self._must_look = True
+            self._log.warning("lease not read or written", error=str(error))
+            return False
+        except msgspec.MsgspecError as error:
+            self._must_look = True
+            self._log.error("lease not understood", exc_info=error)
+            return False
+
+    def _timeout_s(self) -> float:
+        """Leave time for a second try within what is left to us."""
+        left_s = self._act_until - self._clock()
+        return min(left_s, self._renew_s / 2) if left_s > 0 else self._renew_s / 2
+
+    def _look(self) -> None:
+        try:
+            body = self._api.read(
+                resources.LEASES,
+                self._name,
+                self._namespace,
+                timeout_s=self._timeout_s(),
+            )
+        except errors.NotFound:
+            self._seen = None
+        else:
+            self._observe(body)
+        self._must_look = False
+
+    def _observe(self, body: bytes) -> None:
+        """Take note of the lease, and of the time if its record is another."""
+        found = lease.parse(body)
+        if self._seen is None or self._seen.record != found.record:
+            self._seen_at = self._clock()
+        self._seen = found
+
+    def _is_ours(self) -> bool:
+        seen = self._seen
+        return seen is not None and seen.record.holder_identity == self._identity
+
+    def _is_taken(self) -> bool:
+        return not self._must_look and self._seen is not None and not self._is_ours()
+
+    def _free_in_s(self) -> float:
+        """Give the seconds until we may take the lease; 0 or less: now."""
+        if self._seen is None or self._is_ours():
+            return 0.0
+        record = self._seen.record
+        if not record.holder_identity:
+            return 0.0
+        # Its holder may have been promised more time than we would be.
+        lease_s = max(self._lease_s, float(record.lease_duration_seconds))
+        return self._seen_at + lease_s - self._clock()
+
+    def _is_free(self) -> bool:
+        return self._free_in_s() <= 0
+
+    def _write(self, record: lease.Record) -> None:
+        """Write the lease upon what we have seen of it."""
+        body = lease.body(self._seen, record, self._namespace, self._name)
+        if self._seen is None:
+            answer = self._api.create(
+                resources.LEASES, body, self._namespace, timeout_s=self._timeout_s()
+            )
+        else:
+            answer = self._api.request(
+                "PUT",
+                resources.LEASES.path(self._namespace, self._name),
+                body=body,
+                timeout_s=self._timeout_s(),
+            )
+        self._observe(answer)
+
+    def _extend(self, until: float) -> bool:
+        """Go on acting, unless the answer came too late for that."""
+        with self._changed:
+            had_time = self._act_until == NEVER or self._clock() < self._act_until
+            if self._is_over or not had_time or self._clock() >= until:
+                return False
+            self._act_until = until
+            return True
+
+    def _watch_over(self, on_lost: Callable[[], None], ended: threading.Event) -> None:
+        """Notice the end of our time even while a renewal hangs."""
+        while (left_s := self._act_until - self._clock()) > 0:
+            if ended.wait(left_s):
+                return
+        self._lose(on_lost)
+
+    def _lose(self, on_lost: Callable[[], None]) -> None:
+        with self._changed:
+            if self._is_over:
+                return
+            self._is_over = True
+            self._act_until = NEVER
+        self._log.error("leadership lost", identity=self._identity)
+        on_lost()
+
+    def _release(self) -> None:
+        """Hand the lease over, once no write of ours is in flight."""
+        with self._changed:
+            was_over, self._is_over = self._is_over, True
+            until, self._act_until = self._act_until, NEVER
+            if was_over or self._clock() >= until:
+                return
+            idle = self._changed.wait_for(lambda: not self._in_flight, LAST_WRITES_S)
+        if not idle or self._seen is None:
+            self._log.warning("lease not released: a write is still in flight")
+            return
+        try:
+            self._write(lease.released(self._seen.record, self._now()))
+            self._log.info("lease released", identity=self._identity)
+        except errors.KubeError as error:
+            self._log.warning("lease not released", error=str(error))
+
+    def _follow(self, watcher: interrupt.Interrupt, stop: threading.Event) -> None:
+        """Wait until the lease may be free, or it is worth another look."""
+        if self._seen is not None and not self._must_look and not self._is_free():
+            with contextlib.suppress(errors.KubeError, msgspec.MsgspecError):
+                self._watch(watcher, self._seen.version, self._free_in_s())
+            self._must_look = True
+            if self._is_free():
+                return
+        # The last try failed, or the watch did, or it is not allowed to us.
+        pause_s = self._retry_s * (1 + 0.2 * self._rng())
+        if not self._is_free():
+            pause_s = min(pause_s, max(self._free_in_s(), SHORTEST_WAIT_S))
+        stop.wait(pause_s)
+
+    def _watch(
+        self, watcher: interrupt.Interrupt, version: str, silence_s: float
+    ) -> None:
+        """Watch the lease until it is free, or nothing was heard for `silence_s`."""
+        opened = self._api.stream(
+            resources.LEASES.path(self._namespace),
+            {
+                "watch": "1",
+                "fieldSelector": f"metadata.name={self._name}",
+                "resourceVersion": version,
+            },
+            connect_timeout_s=CONNECT_TIMEOUT_S,
+            read_timeout_s=max(silence_s, SHORTEST_WAIT_S),
+        )
+        with opened as lines, watcher.during(lines):
+            for line in lines:
+                event = msgspec.json.decode(line, type=_Event)
+                if event.type == "DELETED":
+                    self._seen = None
+                elif event.type == "ERROR":
+                    return
+                elif event.type in ("ADDED", "MODIFIED"):
+                    self._observe(bytes(event.object))
+                if self._is_free():
+                    return
+
+
+class _Event(msgspec.Struct):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
+@dataclasses.dataclass(frozen=True)
+class Guarded(client.Api):
+    """An Api whose writes end when our time as the leader does.
+
+    Every write raises NotLeader, unsent, once we may not act; its time-out is cut to
+    what is left. Reads are not touched.
+    """
+
+    api: client.Api
+    election: Election
+
+    def request(  # noqa: PLR0913 # see Api.request
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = client.JSON,
+        timeout_s: float,
+    ) -> bytes:
+        """See `Api.request`; anything but GET is a write."""
+        if method == "GET":
+            return self.api.request(method, path, query=query, timeout_s=timeout_s)
+        with self.election.acting(f"{method} {path}") as left_s:
+            return self.api.request(
+                method,
+                path,
+                query=query,
+                body=body,
+                content_type=content_type,
+                timeout_s=min(timeout_s, left_s),
+            )
+
+    def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        connect_timeout_s: float,
+        read_timeout_s: float,
+    ) -> AbstractContextManager[client.Lines]:
+        """See `Api.stream`."""
+        return self.api.stream(
+            path,
+            query,
+            connect_timeout_s=connect_timeout_s,
+            read_timeout_s=read_timeout_s,
+        )

@@ -1,0 +1,139 @@
+"""The closed set of ways in which the API server says no, or does not answer.
+
+Messages are the server's own Status message, never another body; they hold no
+credentials.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from lib.kube import objects
+
+
+class KubeError(Exception):
+    """Base of all; subclasses add nothing but meaning.
+
+    operation: what was tried ("GET /api/v1/nodes"). status: the HTTP status, 0 when
+    there was no answer. reason: the Status reason ("Conflict"). retry_after_s: seconds
+    the server asked to wait, None when it did not say.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str,
+        status: int = 0,
+        reason: str = "",
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.operation = operation
+        self.status = status
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {self.message}"
+
+
+class NotFound(KubeError):
+    """The object, or its kind, is absent."""
+
+
+class Conflict(KubeError):
+    """The object is no longer what the write was based upon."""
+
+
+class AlreadyExists(KubeError):
+    """The name is taken."""
+
+
+class Gone(KubeError):
+    """The resource version or continue token is too old: list again."""
+
+
+class Forbidden(KubeError):
+    """We are known, and not allowed to."""
+
+
+class Unauthorized(KubeError):
+    """Our credentials are not accepted."""
+
+
+class Invalid(KubeError):
+    """The request or object is malformed; only another request helps."""
+
+
+class Unavailable(KubeError):
+    """Throttled, broken, or no answer in time; a write may have been carried out."""
+
+
+class NotLeader(KubeError):
+    """We don't hold the lease any more; nothing was sent."""
+
+
+_BY_STATUS: Mapping[int, type[KubeError]] = {
+    400: Invalid,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    408: Unavailable,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: Unavailable,
+}
+_BY_REASON: Mapping[str, type[KubeError]] = {
+    "AlreadyExists": AlreadyExists,
+    "Expired": Gone,
+}
+"""Where the reason says more than the status.
+
+Source: k8s.io/apimachinery meta/v1 StatusReason.
+"""
+
+
+def of_status(
+    status: objects.Status,
+    *,
+    operation: str,
+    http_status: int = 0,
+    retry_after_s: float | None = None,
+) -> KubeError:
+    """Give the error that a Status means; a status seen in HTTP beats its own code."""
+    code = http_status or status.code
+    kind = _BY_REASON.get(status.reason) or _BY_STATUS.get(code)
+    if kind is None:
+        kind = Unavailable if code >= 500 else KubeError
+    if retry_after_s is None and status.details and status.details.retry_after_seconds:
+        retry_after_s = float(status.details.retry_after_seconds)
+    return kind(
+        status.message or f"HTTP status {code}",
+        operation=operation,
+        status=code,
+        reason=status.reason,
+        retry_after_s=retry_after_s,
+    )
+
+
+def of_response(
+    http_status: int, body: bytes, retry_after: str | None, *, operation: str
+) -> KubeError:
+    """Give the error that an HTTP answer means.
+
+    retry_after: the header's value; only its form in seconds is heeded.
+    """
+    try:
+        status = msgspec.json.decode(body, type=objects.Status)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        status = objects.Status()
+    seconds = (retry_after or "").strip()
+    return of_status(
+        status,
+        operation=operation,
+        http_status=http_status,
+        retry_after_s=float(seconds) if seconds.isdecimal() else None,
+    )

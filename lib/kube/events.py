@@ -1,0 +1,217 @@
+"""Kubernetes Events, for the owners of the objects they are about.
+
+Rules: recording never blocks and never raises. Events wait in a queue of their own, are
+sent at a limited rate by a thread of their own, and are dropped when the queue is full.
+"""
+
+import collections
+import dataclasses
+import datetime
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+import structlog
+
+from lib.kube import client, errors, resources
+
+RATE_PER_S = 10.0
+BURST = 25
+QUEUE_MAX = 1000
+KNOWN_MAX = 4096
+"""Source: client-go tools/record events_cache, maxLruCacheEntries."""
+SAME_FOR_S = 600.0
+"""An Event said again within this counts up the one that is there.
+
+Source: client-go tools/record, defaultAggregateIntervalInSeconds."""
+WRITE_TIMEOUT_S = 10.0
+POLL_S = 0.2
+
+Type = Literal["Normal", "Warning"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """What an Event is about; namespace is empty for cluster-scoped kinds."""
+
+    kind: str
+    name: str
+    namespace: str
+    uid: str
+    api_version: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Said:
+    """What makes two Events the same."""
+
+    about: ObjectRef
+    type: Type
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Known:
+    """The Event that stands for it on the server. last_at: Unix seconds."""
+
+    name: str
+    count: int
+    last_at: float
+
+
+def _nothing() -> None:
+    pass
+
+
+class Recorder:
+    """Records Events for one component. Safe to use from several threads at once.
+
+    component, host: who speaks; host may be empty, as in the reference. clock: Unix
+    seconds. dropped: called for every Event that will not be seen.
+    """
+
+    def __init__(
+        self,
+        api: client.Api,
+        *,
+        component: str,
+        host: str,
+        clock: Callable[[], float] = time.time,
+        dropped: Callable[[], None] = _nothing,
+    ) -> None:
+        self._api = api
+        self._component = component
+        self._host = host
+        self._clock = clock
+        self._dropped = dropped
+        self._queue: queue.Queue[tuple[_Said, float]] = queue.Queue(QUEUE_MAX)
+        self._known: collections.OrderedDict[_Said, _Known] = collections.OrderedDict()
+        self._tokens = float(BURST)
+        self._filled_at = clock()
+        self._last_ns = 0
+        self._log = structlog.stdlib.get_logger().bind(component=component)
+
+    def emit(
+        self, ref: ObjectRef, type: Type, reason: str, message: str
+    ) -> None:  # the API's own word
+        """Record an Event, now; it is sent later, or never."""
+        try:
+            self._queue.put_nowait((_Said(ref, type, reason, message), self._clock()))
+        except queue.Full:
+            self._dropped()
+
+    def run(self, stop: threading.Event) -> None:
+        """Send what is recorded until told to stop; never raises."""
+        while not stop.is_set():
+            try:
+                said, at = self._queue.get(timeout=POLL_S)
+            except queue.Empty:
+                continue
+            while not self._take_token() and not stop.wait(1 / RATE_PER_S):
+                pass
+            try:
+                self._send(said, at)
+            except errors.KubeError as error:
+                self._log.warning("event not sent", error=str(error))
+                self._dropped()
+            except Exception as error:  # this is a loop; see lib/reconcile/runner.py
+                self._log.error("event broke", exc_info=error)
+                self._dropped()
+            finally:
+                self._queue.task_done()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until all is sent; False when that took too long. `run` must run."""
+        sent = self._queue.all_tasks_done
+        with sent:
+            return sent.wait_for(lambda: not self._queue.unfinished_tasks, timeout_s)
+
+    def _take_token(self) -> bool:
+        now = self._clock()
+        earned = max(now - self._filled_at, 0.0) * RATE_PER_S
+        self._filled_at = now
+        self._tokens = min(self._tokens + earned, float(BURST))
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _send(self, said: _Said, at: float) -> None:
+        known = self._known.pop(said, None)
+        counted = None
+        if known is not None and at - known.last_at < SAME_FOR_S:
+            counted = self._count_up(said, known, at)
+        self._known[said] = counted or self._create(said, at)
+        while len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
+
+    def _count_up(self, said: _Said, known: _Known, at: float) -> _Known | None:
+        """Count the Event up; None when it is gone from the server."""
+        now = _Known(known.name, known.count + 1, at)
+        body = {"count": now.count, "lastTimestamp": _rfc3339(at)}
+        try:
+            self._api.patch(
+                resources.EVENTS,
+                now.name,
+                msgspec.json.encode(body),
+                _namespace(said.about),
+                timeout_s=WRITE_TIMEOUT_S,
+            )
+        except errors.NotFound:
+            return None
+        return now
+
+    def _create(self, said: _Said, at: float) -> _Known:
+        # Two Events of one moment must not have one name.
+        self._last_ns = max(int(at * 1e9), self._last_ns + 1)
+        name = f"{said.about.name}.{self._last_ns:x}"
+        self._api.create(
+            resources.EVENTS,
+            msgspec.json.encode(self._event(said, name, at)),
+            _namespace(said.about),
+            timeout_s=WRITE_TIMEOUT_S,
+        )
+        return _Known(name, 1, at)
+
+    def _event(self, said: _Said, name: str, at: float) -> dict[str, object]:
+        """Give the object, as client-go would write it.
+
+        Source: client-go tools/record, makeEvent and generateEvent.
+        """
+        about = said.about
+        involved = {
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+            "apiVersion": about.api_version,
+        }
+        source = {"component": self._component, "host": self._host}
+        return {
+            "kind": resources.EVENTS.kind,
+            "apiVersion": resources.EVENTS.api_version,
+            "metadata": {"name": name, "namespace": _namespace(about)},
+            "involvedObject": {k: v for k, v in involved.items() if v},
+            "reason": said.reason,
+            "message": said.message,
+            "source": {k: v for k, v in source.items() if v},
+            "firstTimestamp": _rfc3339(at),
+            "lastTimestamp": _rfc3339(at),
+            "count": 1,
+            "type": said.type,
+            "reportingComponent": self._component,
+            "reportingInstance": self._host,
+        }
+
+
+def _namespace(about: ObjectRef) -> str:
+    return about.namespace or "default"
+
+
+def _rfc3339(at: float) -> str:
+    moment = datetime.datetime.fromtimestamp(at, datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,106 @@
+"""A Lease as leader election reads and writes it; pure.
+
+Source: client-go tools/leaderelection v0.36, resourcelock LeaderElectionRecord.
+"""
+
+import dataclasses
+import datetime
+import typing
+
+import msgspec
+
+from lib.kube import resources
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel"):
+    """Who holds a lease; times as the server has them. Empty holder: released."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    lease_transitions: int = 0
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: "_Metadata"
+    spec: Record = Record()
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """A Lease as it was read.
+
+    whole: all of the object, so that a write keeps what others put there.
+    """
+
+    version: str
+    record: Record
+    whole: dict[str, object] = dataclasses.field(repr=False)
+
+
+def parse(body: bytes) -> Lease:
+    """Read a Lease.
+
+    Raises:
+        msgspec.ValidationError: it isn't one.
+    """
+    known = msgspec.json.decode(body, type=_Object)
+    whole = msgspec.json.decode(body, type=dict[str, object])
+    return Lease(known.metadata.resource_version, known.spec, whole)
+
+
+def renewed(
+    old: Record | None, identity: str, lease_s: float, now: datetime.datetime
+) -> Record:
+    """Give the record by which `identity` takes the lease, or goes on holding it."""
+    time = micro_time(now)
+    ours = old is not None and old.holder_identity == identity
+    transitions = old.lease_transitions + (not ours) if old is not None else 0
+    return Record(
+        holder_identity=identity,
+        lease_duration_seconds=max(round(lease_s), 1),
+        acquire_time=old.acquire_time if ours and old is not None else time,
+        renew_time=time,
+        lease_transitions=transitions,
+    )
+
+
+def released(old: Record, now: datetime.datetime) -> Record:
+    """Give the record that leaves the lease to whoever comes next."""
+    time = micro_time(now)
+    return Record(
+        holder_identity="",
+        lease_duration_seconds=1,
+        acquire_time=time,
+        renew_time=time,
+        lease_transitions=old.lease_transitions,
+    )
+
+
+def body(old: Lease | None, record: Record, namespace: str, name: str) -> bytes:
+    """Give the object to be written: `old` with this record, or a new one."""
+    fields = typing.cast(dict[str, object], msgspec.to_builtins(record))
+    if old is None:
+        whole: dict[str, object] = {
+            "apiVersion": resources.LEASES.api_version,
+            "kind": resources.LEASES.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": fields,
+        }
+    else:
+        spec = typing.cast(dict[str, object], old.whole.get("spec") or {})
+        whole = {**old.whole, "spec": {**spec, **fields}}
+    return msgspec.json.encode(whole)
+
+
+def micro_time(now: datetime.datetime) -> str:
+    """Write a time of day (UTC) as the API server does.
+
+    Source: apimachinery meta/v1 MicroTime.
+    """
+    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

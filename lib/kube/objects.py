@@ -1,0 +1,100 @@
+"""The parts of Kubernetes objects that every flow shares, decoded by msgspec."""
+
+import datetime
+from collections.abc import Mapping
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    """Who owns an object."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """An object's metadata, without managedFields.
+
+    Times are timezone-aware UTC. namespace is empty for cluster-scoped kinds.
+    """
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: datetime.datetime | None = None
+    creation_timestamp: datetime.datetime | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """ "namespace/name", or "name" without a namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class HasMetadata(Protocol):
+    """Any object that was decoded with its metadata."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """The object's metadata."""
+        ...
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """Metadata of a page; continue_ is empty on the last one."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+T = TypeVar("T")
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """One page of a list."""
+
+    metadata: ListMeta
+    items: tuple[T, ...] = ()
+
+
+class Bare(msgspec.Struct, frozen=True):
+    """An object of which only the metadata matters."""
+
+    metadata: ObjectMeta
+
+
+class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
+    """What a Status says beyond its message."""
+
+    retry_after_seconds: int = 0
+
+
+class Status(msgspec.Struct, frozen=True):
+    """The API server's way to say no."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: StatusDetails | None = None
+
+
+def decode_list(body: bytes, of: type[T]) -> Page[T]:
+    """Decode a page of objects.
+
+    Raises:
+        msgspec.ValidationError: it isn't a list of those.
+    """
+    # msgspec resolves the parameter at run time, which the type checker cannot follow.
+    page: Page[T] = msgspec.json.decode(body, type=Page[of])  # type: ignore[valid-type]
+    return page

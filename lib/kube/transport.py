@@ -1,0 +1,185 @@
+"""One HTTP exchange with the API server, from connecting to the body's last byte.
+
+Rules: only `exchange` opens a response and only it ends one. A connection goes back to
+its pool when the body was read to its end, and is closed otherwise.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import http.client
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import urllib3
+
+from lib.kube import errors
+
+Observer = Callable[[str, str, int, float], None]
+"""Told of each exchange: method, plural of the resource ("" for others), HTTP status (0
+for no answer), seconds until the answer was there."""
+
+_BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)
+_LATE = (urllib3.exceptions.TimeoutError, TimeoutError)
+_CHUNK_BYTES = 1 << 18
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """One request. url: whole, with its query; it never holds a secret."""
+
+    method: str
+    path: str
+    url: str
+    headers: Mapping[str, str] = dataclasses.field(repr=False)
+    body: bytes | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def operation(self) -> str:
+        """What errors call it."""
+        return f"{self.method} {self.path}"
+
+
+@contextlib.contextmanager
+def exchange(
+    pool: urllib3.PoolManager, call: Call, timeout: urllib3.Timeout
+) -> Iterator[urllib3.BaseHTTPResponse]:
+    """Send a request and give the answer, whatever its status, with its body unread.
+
+    timeout: up to the first byte of the body; see `read_all`.
+
+    Raises:
+        Unavailable: there was no answer.
+    """
+    with translated(call.operation):
+        response = pool.request(
+            call.method,
+            call.url,
+            body=call.body,
+            headers=dict(call.headers),
+            timeout=timeout,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+    try:
+        yield response
+    finally:
+        # Neither does anything to a response whose body was read to its end.
+        response.close()
+        response.release_conn()
+
+
+@contextlib.contextmanager
+def translated(operation: str) -> Iterator[None]:
+    """Take what a broken connection raises for Unavailable."""
+    try:
+        yield
+    except _BROKEN as error:
+        what = f"connection failed ({type(error).__name__})"
+        # A refused connection is one of urllib3's time-outs too.
+        is_refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+        if isinstance(error, _LATE) and not is_refused:
+            what = "no answer in time"
+        raise errors.Unavailable(what, operation=operation) from error
+
+
+def read_all(
+    response: urllib3.BaseHTTPResponse, operation: str, deadline: float
+) -> bytes:
+    """Read the body; a server that drips is given no more time than one that stalls.
+
+    deadline: of the monotonic clock.
+
+    Raises:
+        Unavailable: the deadline has passed, or the body broke off.
+    """
+    parts: list[bytes] = []
+    with translated(operation):
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            set_read_timeout(response, left)
+            chunk = response.read1(_CHUNK_BYTES)
+            if not chunk:
+                return b"".join(parts)
+            parts.append(chunk)
+
+
+def set_read_timeout(response: urllib3.BaseHTTPResponse, timeout_s: float) -> None:
+    """Change how long the next read may wait.
+
+    Without effect when the server closes the connection after this answer: its socket
+    is out of reach then, and the time-out of the request stays.
+    """
+    sock = getattr(response.connection, "sock", None)
+    if sock is not None:
+        sock.settimeout(timeout_s)
+
+
+class Lines:
+    """The lines of an endless body; one thread iterates, any may abort."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, operation: str) -> None:
+        self._response = response
+        self._operation = operation
+        self._ready: collections.deque[bytes] = collections.deque()
+        self._begun: list[bytes] = []
+        self._aborted = False
+
+    def __iter__(self) -> "Lines":
+        return self
+
+    def __next__(self) -> bytes:
+        """Wait for the next line; the end of the body or an abort ends the loop.
+
+        Raises:
+            Unavailable: the server was silent for too long, or broke off.
+        """
+        while not self._ready:
+            chunk = self._read()
+            if not chunk:
+                raise StopIteration
+            *ended, rest = chunk.split(b"\n")
+            for end in ended:
+                self._ready.append(b"".join((*self._begun, end)))
+                self._begun.clear()
+            if rest:
+                self._begun.append(rest)
+        return self._ready.popleft()
+
+    def _read(self) -> bytes:
+        try:
+            with translated(self._operation):
+                return b"" if self._aborted else self._response.read1(_CHUNK_BYTES)
+        except errors.Unavailable:
+            if self._aborted:
+                return b""
+            raise
+
+    def abort(self) -> None:
+        """End the loop of the thread that iterates, also one that waits right now."""
+        self._aborted = True
+        # Refused once the body has ended, and then there is nothing to abort.
+        with contextlib.suppress(ValueError, RuntimeError, OSError):
+            self._response.shutdown()
+
+
+@contextlib.contextmanager
+def observed(
+    observer: Observer | None, method: str, plural: str
+) -> Iterator[Callable[[int], None]]:
+    """Tell the observer, once, how long it took to the status given to the function."""
+    began = time.monotonic()
+    seen = 0
+
+    def answered(status: int) -> None:
+        nonlocal seen
+        seen = status
+
+    try:
+        yield answered
+    finally:
+        if observer is not None:
+            observer(method, plural, seen, time.monotonic() - began)

@@ -1,0 +1,332 @@
+import pathlib
+import threading
+import time
+import typing
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from lib.kube import client, errors, resources
+
+if typing.TYPE_CHECKING:
+    from tests.lib.kube import conftest
+
+Connect = Callable[..., client.Client]
+NODE = msgspec.json.encode({"metadata": {"name": "n1"}})
+
+
+def test_objects_come_and_go(server: "conftest.StandIn", connect: Connect) -> None:
+    """Each method reaches the server as the request it stands for."""
+    there = connect(server.url)
+    there.create(resources.NODES, NODE, timeout_s=5)
+    body = b'{"spec":{"x":1}}'
+    there.patch(resources.NODES, "n1", body, timeout_s=5)
+    assert b'"x":1' in there.read(resources.NODES, "n1", timeout_s=5)
+    page = there.list_page(resources.NODES, query={"limit": "5"}, timeout_s=5)
+    assert b'"n1"' in page
+    there.delete(resources.NODES, "n1", timeout_s=5)
+    with pytest.raises(errors.NotFound):
+        there.read(resources.NODES, "n1", timeout_s=5)
+    patch = server.requests[1]
+    assert patch.headers["Content-Type"] == client.MERGE_PATCH
+    assert patch.headers["Authorization"] == "Bearer s3cret-token"
+    assert patch.headers["User-Agent"] == "test/1"
+
+
+def test_one_connection_serves_many_requests(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """Read bodies, refusals included, give their connection back."""
+    there = connect(server.url)
+    for _ in range(20):
+        with pytest.raises(errors.NotFound):
+            there.read(resources.NODES, "none", timeout_s=5)
+    assert server.connections == 1
+
+
+def test_an_unread_watch_does_not_poison_the_pool(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """A stream left early is closed; what follows reads its own answers."""
+    there = connect(server.url, pool_size=1)
+    for n in range(5):
+        server.fake.put(resources.NODES, {"metadata": {"name": f"n{n}"}})
+    for _ in range(3):
+        opened = there.stream(
+            "/api/v1/nodes",
+            {"watch": "1", "resourceVersion": "1"},
+            connect_timeout_s=5,
+            read_timeout_s=5,
+        )
+        with opened as lines:
+            assert b'"n0"' in next(lines)
+        assert b'"n3"' in there.read(resources.NODES, "n3", timeout_s=5)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_silent_server_is_given_up(
+    server: "conftest.StandIn", connect: Connect, method: str
+) -> None:
+    """No answer in time is Unavailable, soon after, and nothing is sent again."""
+    there = connect(server.url)
+    server.script.extend([lambda handler: handler.stall()] * 2)
+    began = time.monotonic()
+    with pytest.raises(errors.Unavailable, match="in time"):
+        there.request(method, "/api/v1/nodes", body=NODE, timeout_s=0.3)
+    assert time.monotonic() - began < 2
+    assert len(server.requests) == 1
+
+
+def test_a_dripping_server_is_given_up(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """The time-out covers the whole body, not each piece of it."""
+    there = connect(server.url)
+
+    def drip(handler: "conftest.Handler") -> None:
+        handler.begin_chunks()
+        while not server.ended.wait(0.05):
+            handler.chunk(b"{")
+
+    server.script.append(drip)
+    began = time.monotonic()
+    with pytest.raises(errors.Unavailable, match="in time"):
+        there.read(resources.NODES, "n1", timeout_s=0.4)
+    assert time.monotonic() - began < 2
+
+
+def test_nobody_there_is_unavailable(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """A refused connection is Unavailable, not a native error."""
+    there = connect("http://127.0.0.1:1")
+    with pytest.raises(errors.Unavailable, match="connection failed"):
+        there.read(resources.NODES, "n1", timeout_s=2)
+
+
+def test_a_get_is_sent_a_second_time(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """A GET whose connection breaks, or that meets a 5xx, is tried once more."""
+    there = connect(server.url)
+    server.fake.put(resources.NODES, {"metadata": {"name": "n1"}})
+    server.script.append(lambda handler: handler.drop())
+    assert b"n1" in there.read(resources.NODES, "n1", timeout_s=5)
+    server.script.append(lambda handler: handler.refuse(503, "starting"))
+    assert b"n1" in there.read(resources.NODES, "n1", timeout_s=5)
+    server.script.extend([lambda handler: handler.refuse(500, "broken")] * 3)
+    with pytest.raises(errors.Unavailable, match="broken"):
+        there.read(resources.NODES, "n1", timeout_s=5)
+    assert len(server.script) == 1
+
+
+def test_a_write_is_never_sent_twice(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """A write whose answer was lost is for its caller to find out about."""
+    there = connect(server.url)
+    server.script.append(lambda handler: handler.drop())
+    with pytest.raises(errors.Unavailable):
+        there.create(resources.NODES, NODE, timeout_s=5)
+    assert server.count("POST") == 1
+
+
+def test_throttling_says_when_to_come_back(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """A 429 is not retried here; its Retry-After reaches the caller."""
+    there = connect(server.url)
+    server.script.append(lambda h: h.refuse(429, "too many", Retry_After="7"))
+    with pytest.raises(errors.Unavailable, match="too many") as caught:
+        there.read(resources.NODES, "n1", timeout_s=5)
+    assert (caught.value.retry_after_s, caught.value.status) == (7.0, 429)
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """Our token goes to no other place."""
+    there = connect(server.url)
+    server.script.append(lambda h: h.send(302, b"", Location=server.url + "/api"))
+    with pytest.raises(errors.KubeError, match="302"):
+        there.read(resources.NODES, "n1", timeout_s=5)
+    assert len(server.requests) == 1
+
+
+def test_a_refused_token_is_read_again(
+    server: "conftest.StandIn", connect: Connect, tmp_path: pathlib.Path
+) -> None:
+    """After 401 the credentials are read once more, writes included."""
+    (tmp_path / "token").write_text("old")
+    there = connect(server.url, {"tokenFile": "token"})
+    (tmp_path / "token").write_text("newer\n")
+    server.script.append(lambda handler: handler.refuse(401, "who are you"))
+    there.create(resources.NODES, NODE, timeout_s=5)
+    sent = [request.headers["Authorization"] for request in server.requests]
+    assert sent == ["Bearer old", "Bearer newer"]
+    server.script.extend([lambda handler: handler.refuse(401, "who are you")] * 2)
+    with pytest.raises(errors.Unauthorized, match="who are you"):
+        there.read(resources.NODES, "n1", timeout_s=5)
+    assert len(server.script) == 1, "not read again so soon"
+
+
+def test_a_changed_token_file_is_noticed(
+    server: "conftest.StandIn",
+    connect: Connect,
+    clock: "conftest.FakeClock",
+    tmp_path: pathlib.Path,
+    eventually: "conftest.Eventually",
+) -> None:
+    """Without any refusal, a new token is used soon."""
+    (tmp_path / "token").write_text("old")
+    there = connect(server.url, {"tokenFile": "token"}, clock=clock)
+    (tmp_path / "token").write_text("newer")
+    clock.pass_by(client.CHECK_EVERY_S)
+
+    def is_used() -> bool:
+        there.list_page(resources.NODES, query={}, timeout_s=5)
+        return bool(server.requests[-1].headers["Authorization"] == "Bearer newer")
+
+    eventually(is_used)
+
+
+def test_a_file_that_breaks_leaves_the_old_credentials(
+    server: "conftest.StandIn",
+    connect: Connect,
+    clock: "conftest.FakeClock",
+    tmp_path: pathlib.Path,
+    log: list[dict[str, object]],
+    eventually: "conftest.Eventually",
+) -> None:
+    """A kubeconfig caught half-written does no harm but a warning."""
+    there = connect(server.url, clock=clock)
+    (tmp_path / "kubeconfig").write_text("users: [")
+    clock.pass_by(client.CHECK_EVERY_S)
+    there.list_page(resources.NODES, query={}, timeout_s=5)
+    eventually(lambda: bool(log))
+    there.list_page(resources.NODES, query={}, timeout_s=5)
+    assert log[0]["event"] == "credentials could not be read again"
+
+
+def test_no_error_shows_the_token(server: "conftest.StandIn", connect: Connect) -> None:
+    """Neither text nor cause of any error holds the token."""
+    there = connect(server.url)
+    server.script.append(lambda handler: handler.refuse(403, "no"))
+    server.script.extend([lambda handler: handler.drop()] * 2)
+    for _ in range(2):
+        with pytest.raises(errors.KubeError) as caught:
+            there.read(resources.NODES, "n1", timeout_s=2)
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert "s3cret" not in f"{error!s} {error!r} {vars(error)}"
+            error = error.__cause__ or error.__context__
+
+
+def test_the_observer_hears_of_each_exchange(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """Method, kind and status are told; no answer has status 0."""
+    told: list[tuple[str, str, int]] = []
+    there = connect(
+        server.url, observer=lambda m, r, code, _: told.append((m, r, code))
+    )
+    server.script.extend([lambda handler: handler.drop()])
+    with pytest.raises(errors.NotFound):
+        there.read(resources.LEASES, "l", "default", timeout_s=5)
+    assert told == [("GET", "leases", 0), ("GET", "leases", 404)]
+
+
+def abort_a_waiting_stream(
+    there: client.Client, eventually: "conftest.Eventually"
+) -> None:
+    seen: list[bytes] = []
+    opened: list[client.Lines] = []
+
+    def listen() -> None:
+        stream = there.stream(
+            "/api/v1/nodes",
+            {"watch": "1", "resourceVersion": "1"},
+            connect_timeout_s=5,
+            read_timeout_s=60,
+        )
+        with stream as lines:
+            opened.append(lines)
+            seen.extend(lines)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    eventually(lambda: bool(opened))
+    time.sleep(0.05)  # so that it waits inside the read, most likely
+    opened[0].abort()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert seen == []
+    assert b"items" in there.list_page(resources.NODES, query={}, timeout_s=5)
+
+
+def test_another_thread_ends_a_stream(
+    server: "conftest.StandIn", connect: Connect, eventually: "conftest.Eventually"
+) -> None:
+    """A reader that waits for the server is let go at once."""
+    abort_a_waiting_stream(connect(server.url), eventually)
+
+
+def test_another_thread_ends_a_stream_over_tls(
+    tls_server: "conftest.StandIn",
+    connect: Connect,
+    eventually: "conftest.Eventually",
+) -> None:
+    """The same with encryption, and the server's certificate is checked."""
+    authority: dict[str, object] = {"certificate-authority": "ca.pem"}
+    abort_a_waiting_stream(connect(tls_server.url, None, authority), eventually)
+
+
+def test_an_unknown_certificate_is_refused(
+    tls_server: "conftest.StandIn", connect: Connect
+) -> None:
+    """Without the authority nothing is sent."""
+    there = connect(tls_server.url)
+    with pytest.raises(errors.Unavailable, match="SSLError"):
+        there.list_page(resources.NODES, query={}, timeout_s=2)
+    assert tls_server.requests == []
+
+
+def test_a_silent_stream_ends(server: "conftest.StandIn", connect: Connect) -> None:
+    """Silence for longer than read_timeout_s is Unavailable."""
+    there = connect(server.url)
+    stream = there.stream(
+        "/api/v1/nodes",
+        {"watch": "1", "resourceVersion": "1"},
+        connect_timeout_s=5,
+        read_timeout_s=0.2,
+    )
+    with stream as lines, pytest.raises(errors.Unavailable, match="in time"):
+        next(lines)
+
+
+def test_lines_are_whole_however_they_arrive(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """Chunks and lines have nothing to do with each other."""
+
+    def pieces(handler: "conftest.Handler") -> None:
+        handler.begin_chunks()
+        for piece in (b"on", b"e\ntwo\nth", b"r", b"ee\n", b"cut o", b""):
+            handler.chunk(piece)
+
+    server.script.append(pieces)
+    stream = connect(server.url).stream("/x", {}, connect_timeout_s=5, read_timeout_s=5)
+    with stream as lines:
+        assert list(lines) == [b"one", b"two", b"three"]
+
+
+def test_errors_of_the_reader_are_left_alone(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """What the block itself raises is not taken for a broken connection."""
+    server.script.append(lambda handler: handler.send(200, b"a\n"))
+    stream = connect(server.url).stream("/x", {}, connect_timeout_s=5, read_timeout_s=5)
+    with pytest.raises(OSError, match="mine"), stream:
+        raise OSError("mine")

@@ -1,0 +1,517 @@
+import datetime
+import random
+import threading
+import time
+import typing
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from lib.kube import client, election, errors, resources
+from lib.kube.fake import api, calls
+
+if typing.TYPE_CHECKING:
+    from tests.lib.kube import conftest
+
+NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=datetime.UTC)
+Stand = Callable[..., election.Election]
+
+
+@pytest.fixture()
+def stand(fake: api.FakeApi, clock: "conftest.FakeClock") -> Stand:
+    """Give a function that makes a candidate; one clock for all unless told."""
+
+    def make(identity: str, **more: object) -> election.Election:
+        more = {"api": fake, "clock": clock, "now": lambda: NOON, **more}
+        there = typing.cast(client.Api, more.pop("api"))
+        return election.Election(
+            there,
+            namespace="kube-system",
+            name="ccm",
+            identity=identity,
+            **more,  # type: ignore[arg-type] # named by each test
+        )
+
+    return make
+
+
+def spec(fake: api.FakeApi) -> dict[str, object]:
+    (lease,) = fake.all(resources.LEASES)
+    return typing.cast(dict[str, object], lease["spec"])
+
+
+def test_the_first_one_wins_a_lease_as_client_go_writes_it(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """A new Lease has the reference's fields; we may act until renew_s from now."""
+    first = stand("host_1")
+    assert not first.may_act()
+    assert first.attempt()
+    assert spec(fake) == {
+        "holderIdentity": "host_1",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2026-01-02T12:00:00.123456Z",
+        "renewTime": "2026-01-02T12:00:00.123456Z",
+        "leaseTransitions": 0,
+    }
+    assert first.act_until() == clock() + 10
+    assert first.may_act(9.9)
+    assert not first.may_act(10)
+
+
+def test_a_renewal_keeps_what_it_does_not_know(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """Labels, further fields of spec, acquireTime and transitions stay."""
+    first = stand("host_1")
+    first.attempt()
+    path = resources.LEASES.path("kube-system", "ccm")
+    extra = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"strategy": "Oldest"},
+    }
+    fake.request(
+        "PATCH",
+        path,
+        body=msgspec.json.encode(extra),
+        content_type=client.MERGE_PATCH,
+        timeout_s=1,
+    )
+    clock.pass_by(2)
+    assert first.attempt()
+    assert spec(fake)["strategy"] == "Oldest"
+    assert spec(fake)["leaseTransitions"] == 0
+    assert fake.calls[-1].verb == "update"
+    assert b'"a":"b"' in fake.read(resources.LEASES, "ccm", "kube-system", timeout_s=1)
+
+
+def test_nobody_takes_a_lease_that_is_renewed(
+    stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """However long it lasts, one holder that renews is never disturbed."""
+    first = stand("host_1", now=lambda: NOON + datetime.timedelta(seconds=clock()))
+    second = stand("host_2")
+    assert first.attempt()
+    for _ in range(50):
+        clock.pass_by(2)
+        assert first.attempt()
+        assert not second.attempt()
+
+
+def test_a_lease_is_taken_over_only_after_its_time(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """lease_s without change on our own clock, whatever the times in it say."""
+    first, second = stand("host_1"), stand("host_2")
+    first.attempt()
+    clock.pass_by(100)
+    assert not second.attempt(), "seen just now, so its age is not known"
+    clock.pass_by(14.9)
+    assert not second.attempt()
+    clock.pass_by(0.2)
+    assert second.attempt()
+    assert spec(fake)["holderIdentity"] == "host_2"
+    assert spec(fake)["leaseTransitions"] == 1
+    assert not first.may_act()
+
+
+def test_a_longer_promise_of_another_is_kept(
+    stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """The holder's own duration counts when it is longer than ours."""
+    first = stand("host_1", lease_s=60, renew_s=40)
+    second = stand("host_2")
+    first.attempt()
+    second.attempt()
+    clock.pass_by(30)
+    assert not second.attempt()
+    clock.pass_by(31)
+    assert second.attempt()
+
+
+def test_a_renewal_counts_from_its_start(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """Time spent on the way is not ours."""
+    first = stand("host_1")
+    fake.after_call = lambda call: clock.pass_by(3)
+    began = clock()
+    assert first.attempt()
+    assert (first.act_until(), clock()) == (began + 10, began + 3)
+
+
+def test_an_answer_that_comes_too_late_gives_no_time(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """Once act_until has passed, even a successful renewal does not bring it back."""
+    first = stand("host_1")
+    first.attempt()
+    until = first.act_until()
+    fake.after_call = lambda call: clock.pass_by(11)
+    assert not first.attempt()
+    assert not first.may_act()
+    fake.after_call = None
+    assert not first.attempt()
+    assert first.act_until() == until
+
+
+def test_calls_for_the_lease_end_with_our_time(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """A renewal is allowed half of renew_s, and never more than is left."""
+    first = stand("host_1")
+    first.attempt()
+    first.attempt()
+    assert fake.calls[-1].timeout_s == 5
+    clock.pass_by(8)
+    first.attempt()
+    assert fake.calls[-1].timeout_s == 2
+
+
+def test_a_takeover_whose_answer_was_lost_is_found_again(
+    fake: api.FakeApi, stand: Stand
+) -> None:
+    """What we wrote without knowing is ours at the next look."""
+    first = stand("host_1")
+    lost = errors.Unavailable("no answer in time", operation="POST")
+    fake.faults.append(calls.Fault(lost, verb="create", after=True))
+    with pytest.raises(errors.Unavailable):
+        first.attempt()
+    assert not first.may_act()
+    assert first.attempt()
+
+
+def test_a_lost_renewal_is_no_conflict_with_ourselves(
+    fake: api.FakeApi, stand: Stand
+) -> None:
+    """The version we did not hear of is read, and the lease renewed upon it."""
+    first = stand("host_1")
+    first.attempt()
+    lost = errors.Unavailable("no answer in time", operation="PUT")
+    fake.faults.append(calls.Fault(lost, verb="update", after=True))
+    with pytest.raises(errors.Unavailable):
+        first.attempt()
+    assert first.attempt()
+
+
+def test_a_deleted_lease_is_made_again_by_its_holder(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """Deleting the Lease does not end a leadership that nobody else took."""
+    first = stand("host_1")
+    first.attempt()
+    fake.remove(resources.LEASES, "ccm", "kube-system")
+    clock.pass_by(2)
+    assert first.attempt()
+    assert first.act_until() == clock() + 10
+
+
+def test_a_lease_that_was_another_s_is_not_won_back(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """A holder that finds another name there, or a release of it, has lost."""
+    first = stand("host_1")
+    first.attempt()
+    for holder in ("intruder", ""):
+        body = msgspec.json.encode({"spec": {"holderIdentity": holder}})
+        fake.patch(resources.LEASES, "ccm", body, "kube-system", timeout_s=1)
+        clock.pass_by(1)
+        assert not first.attempt()
+        assert spec(fake)["holderIdentity"] == holder
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_never_hold_at_once(
+    fake: api.FakeApi, clock: "conftest.FakeClock", seed: int
+) -> None:
+    """With calls that fail, lose answers and take long, at most one may act."""
+    chance = random.Random(seed)  # noqa: S311 # a walk
+    now = [NOON]
+
+    def wall() -> datetime.datetime:
+        now[0] += datetime.timedelta(microseconds=1)
+        return now[0]
+
+    makers = {"namespace": "x", "name": "l", "clock": clock, "now": wall}
+    both = [
+        election.Election(fake, identity=f"host_{n}", **makers)  # type: ignore[arg-type]
+        for n in range(2)
+    ]
+    actors: list[int] = []
+
+    def look() -> None:
+        may = [n for n in range(2) if both[n].may_act()]
+        assert len(may) <= 1
+        actors.extend(may)
+
+    def slow(call: calls.Call) -> None:
+        del call
+        clock.pass_by(chance.choice((0, 0, 0.5, 4)))
+        look()
+
+    fake.before_call = fake.after_call = slow
+    for _ in range(400):
+        clock.pass_by(chance.choice((0.1, 2, 2, 9)))
+        if chance.random() < 0.2:
+            error = errors.Unavailable("no", operation="x")
+            fake.faults.append(calls.Fault(error, after=chance.random() < 0.5))
+        candidate = chance.choice(both)
+        try:
+            candidate.attempt()
+        except errors.KubeError:
+            candidate._must_look = True
+        look()
+        for n, one in enumerate(both):
+            if one.act_until() != election.NEVER and not one.may_act():
+                # It has lost: its process ends, and another one begins.
+                identity = f"host_{n}_{chance.random()}"
+                both[n] = election.Election(fake, identity=identity, **makers)  # type: ignore[arg-type]
+    assert len(set(actors)) == 2, "both had their turn"
+
+
+# Guarded
+
+
+def test_only_the_leader_writes(
+    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """A write is refused unsent before we lead and after our time; a read is not."""
+    first = stand("host_1")
+    guarded = election.Guarded(fake, first)
+    body = msgspec.json.encode({"metadata": {"name": "n"}})
+    writes: list[Callable[[], object]] = [
+        lambda: guarded.create(resources.NODES, body, timeout_s=30),
+        lambda: guarded.patch(resources.NODES, "n", b'{"spec":{}}', timeout_s=30),
+        lambda: guarded.delete(resources.NODES, "n", timeout_s=30),
+        lambda: guarded.request("POST", "/api/v1/nodes", body=body, timeout_s=30),
+    ]
+
+    def refused() -> None:
+        before = len(fake.calls)
+        for write in writes:
+            with pytest.raises(errors.NotLeader):
+                write()
+        assert len(fake.calls) == before
+        guarded.list_page(resources.NODES, query={}, timeout_s=30)
+
+    refused()
+    first.attempt()
+    clock.pass_by(4)
+    for write in writes:
+        write()
+    assert [call.timeout_s for call in fake.calls[-4:]] == [6.0] * 4
+    clock.pass_by(6)
+    refused()
+
+
+# run, in real time
+
+
+@pytest.fixture()
+def quick(server: "conftest.StandIn", connect: Callable[..., client.Client]) -> Stand:
+    """Give a function that makes a candidate over HTTP whose times are short."""
+
+    def make(identity: str, **more: float) -> election.Election:
+        times = {"lease_s": 3.0, "renew_s": 1.0, "retry_s": 0.1, **more}
+        return election.Election(
+            connect(server.url),
+            namespace="x",
+            name="l",
+            identity=identity,
+            rng=lambda: 0.0,
+            **times,  # type: ignore[arg-type] # named by each test
+        )
+
+    return make
+
+
+class Term:
+    """One candidate that runs, and what became of it."""
+
+    def __init__(self, candidate: election.Election) -> None:
+        self.candidate = candidate
+        self.started = threading.Event()
+        self.lost: list[float] = []
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        self.candidate.run(
+            self.started.set, lambda: self.lost.append(time.monotonic()), self.stop
+        )
+
+    def end(self) -> None:
+        self.stop.set()
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture()
+def begin() -> typing.Iterator[Callable[[election.Election], Term]]:
+    """Give a function that runs a candidate until the test ends."""
+    terms: list[Term] = []
+
+    def start(candidate: election.Election) -> Term:
+        terms.append(Term(candidate))
+        return terms[-1]
+
+    yield start
+    for term in terms:
+        term.end()
+
+
+Begin = Callable[[election.Election], Term]
+
+
+def test_a_leader_goes_on_and_releases_when_told(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """It renews past renew_s; told to stop, it leaves the lease free."""
+    term = begin(quick("host_1"))
+    assert term.started.wait(10)
+    time.sleep(1.3)
+    assert term.candidate.may_act()
+    term.end()
+    assert term.lost == []
+    assert not term.candidate.may_act()
+    assert spec(server.fake)["holderIdentity"] == ""
+    assert spec(server.fake)["leaseDurationSeconds"] == 1
+
+
+def test_a_release_lets_the_next_one_in_at_once(
+    server: "conftest.StandIn",
+    quick: Stand,
+    begin: Begin,
+    eventually: "conftest.Eventually",
+) -> None:
+    """A follower wakes up by its watch, long before it would look again."""
+    times = {"lease_s": 60.0, "renew_s": 40.0, "retry_s": 0.1}
+    first = begin(quick("host_1", **times))
+    assert first.started.wait(10)
+    second = begin(quick("host_2", **{**times, "retry_s": 30.0}))
+    eventually(lambda: any("watch=1" in request.path for request in server.requests))
+    began = time.monotonic()
+    first.end()
+    assert second.started.wait(10)
+    assert time.monotonic() - began < 2
+    assert spec(server.fake)["leaseTransitions"] == 1
+
+
+def test_a_dead_leader_is_followed_after_its_lease(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """Without a release the follower waits lease_s from the last change, no longer."""
+    dead = quick("host_1", lease_s=1.5)
+    assert dead.attempt()
+    began = time.monotonic()
+    second = begin(quick("host_2", lease_s=1.5))
+    assert second.started.wait(10)
+    # 1.5 s are written as 2 whole ones.
+    assert 1.9 < time.monotonic() - began < 4
+
+
+def test_a_follower_that_may_not_watch_still_follows(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """Where rights allow get and update only, it looks every retry_s."""
+    first = begin(quick("host_1"))
+    assert first.started.wait(10)
+    refusal = errors.Forbidden("no", operation="watch", status=403)
+    server.fake.faults += [calls.Fault(refusal, verb="watch")] * 1000
+    second = begin(quick("host_2"))
+    time.sleep(0.3)
+    assert not second.started.is_set()
+    first.end()
+    assert second.started.wait(2)
+
+
+def test_a_leader_cut_off_is_told_in_time(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """When renewals get no answer, on_lost comes once, at act_until; run ends."""
+    term = begin(quick("host_1"))
+    assert term.started.wait(10)
+    server.script.extend([lambda handler: handler.stall()] * 100)
+    term.thread.join(10)
+    assert not term.thread.is_alive()
+    assert len(term.lost) == 1
+    assert not term.candidate.may_act()
+
+
+def test_a_renewal_that_hangs_does_not_delay_the_news(
+    fake: api.FakeApi, begin: Begin, eventually: "conftest.Eventually"
+) -> None:
+    """on_lost comes at act_until even while the renewal overruns its time-out."""
+    released = threading.Event()
+    candidate = election.Election(
+        fake, namespace="x", name="l", identity="a", lease_s=1, renew_s=0.5, retry_s=0.1
+    )
+    term = begin(candidate)
+    assert term.started.wait(10)
+
+    def hang(call: calls.Call) -> None:
+        del call
+        released.wait(10)
+
+    fake.before_call = hang
+    eventually(lambda: bool(fake.calls) and bool(term.lost))
+    late_s = time.monotonic() - term.lost[0]
+    assert late_s < 1
+    assert not candidate.may_act()
+    released.set()
+    term.thread.join(5)
+    assert not candidate.may_act(), "its late success changes nothing"
+    assert len(term.lost) == 1
+
+
+def test_a_stolen_lease_ends_the_term(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """Another holder in the lease means the end, at the next renewal."""
+    term = begin(quick("host_1", renew_s=2.5))
+    assert term.started.wait(10)
+    body = msgspec.json.encode({"spec": {"holderIdentity": "thief"}})
+    server.fake.patch(resources.LEASES, "l", body, "x", timeout_s=1)
+    term.thread.join(1)
+    assert len(term.lost) == 1
+    assert spec(server.fake)["holderIdentity"] == "thief"
+
+
+def test_a_release_waits_for_writes_in_flight(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """While a write is on its way, nobody else is let in."""
+    term = begin(quick("host_1", lease_s=60, renew_s=40))
+    assert term.started.wait(10)
+    with term.candidate.acting("slow write"):
+        term.stop.set()
+        time.sleep(0.3)
+        assert spec(server.fake)["holderIdentity"] == "host_1"
+        with pytest.raises(errors.NotLeader), term.candidate.acting("another"):
+            pass
+    term.end()
+    assert spec(server.fake)["holderIdentity"] == ""
+
+
+def test_a_candidate_stops_at_once(quick: Stand, begin: Begin) -> None:
+    """A follower that waits for a watch is let go, and was never a leader."""
+    first = begin(quick("host_1"))
+    assert first.started.wait(10)
+    second = begin(quick("host_2"))
+    time.sleep(0.2)
+    began = time.monotonic()
+    second.end()
+    assert time.monotonic() - began < 2
+    assert not second.started.is_set()
+    assert second.lost == []
+
+
+def test_a_refused_candidate_does_not_hurry(fake: api.FakeApi, begin: Begin) -> None:
+    """Without the right to write, it tries every retry_s and no faster."""
+    refusal = errors.Forbidden("no", operation="create", status=403)
+    fake.faults += [calls.Fault(refusal, verb="create")] * 1000
+    begin(election.Election(fake, namespace="x", name="l", identity="a", retry_s=0.1))
+    time.sleep(0.45)
+    assert 2 <= len(fake.calls) <= 12

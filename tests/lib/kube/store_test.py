@@ -1,0 +1,490 @@
+import threading
+import types
+import typing
+from collections.abc import Callable
+
+import pytest
+
+from lib.kube import client, errors, resources, store
+from lib.kube.fake import api, calls
+
+if typing.TYPE_CHECKING:
+    from tests.lib.kube import conftest
+
+Told = list[tuple[str, str | None, str | None]]
+Nodes = store.Store["conftest.Thing"]
+MakeStore = Callable[..., tuple[Nodes, Told]]
+
+
+def node(name: str, **spec: object) -> dict[str, object]:
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def version(document: dict[str, object]) -> str:
+    metadata = typing.cast(dict[str, str], document["metadata"])
+    return metadata["resourceVersion"]
+
+
+@pytest.fixture()
+def make(thing: type["conftest.Thing"]) -> MakeStore:
+    """Give a function that makes a store and the list of what it announces."""
+
+    def build(there: client.Api, **more: object) -> tuple[Nodes, Told]:
+        more = {"rng": lambda: 0.0, **more}
+        nodes = store.Store(there, resources.NODES, thing, **more)  # type: ignore[arg-type] # named by each test
+        told: Told = []
+
+        def tell(
+            key: str, old: "conftest.Thing | None", new: "conftest.Thing | None"
+        ) -> None:
+            versions = [o.metadata.resource_version if o else None for o in (old, new)]
+            told.append((key, versions[0], versions[1]))
+
+        nodes.subscribe(tell)
+        return nodes, told
+
+    return build
+
+
+def test_a_list_fills_the_store_page_by_page(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """All pages are read, and every object is announced as new."""
+    for n in range(5):
+        fake.put(resources.NODES, node(f"n{n}"))
+    nodes, told = make(fake, page_size=2)
+    nodes.relist()
+    assert sorted(nodes.items()) == ["n0", "n1", "n2", "n3", "n4"]
+    assert [(key, old) for key, old, _ in told] == [(f"n{n}", None) for n in range(5)]
+    assert len(fake.calls) == 3
+    assert nodes.synced.is_set()
+
+
+def test_a_token_that_expires_between_pages_costs_one_full_list(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """The list is complete all the same."""
+    for n in range(5):
+        fake.put(resources.NODES, node(f"n{n}"))
+    fault = calls.Fault(errors.Gone("expired", operation="list", status=410))
+
+    def expire(call: calls.Call) -> None:
+        if len(fake.calls) == 2:
+            fake.faults.append(fault)
+            raise fake.faults.pop().error
+
+    fake.before_call = expire
+    nodes, _ = make(fake, page_size=2)
+    nodes.relist()
+    assert len(nodes.items()) == 5
+
+
+def test_a_relist_announces_only_differences(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """Changed, gone and new are told as such; the same is not told again."""
+    first = {name: fake.put(resources.NODES, node(name)) for name in ("a", "b", "c")}
+    nodes, told = make(fake)
+    nodes.relist()
+    told.clear()
+    changed = fake.put(resources.NODES, node("b", x=1))
+    fake.remove(resources.NODES, "c")
+    new = fake.put(resources.NODES, node("d"))
+    nodes.relist()
+    assert sorted(told, key=lambda entry: entry[0]) == [
+        ("b", version(first["b"]), version(changed)),
+        ("c", version(first["c"]), None),
+        ("d", None, version(new)),
+    ]
+
+
+def test_an_object_made_again_is_announced_as_both(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """Another uid under the same name is another object."""
+    old = fake.put(resources.NODES, node("a"))
+    nodes, told = make(fake)
+    nodes.relist()
+    told.clear()
+    fake.remove(resources.NODES, "a")
+    new = fake.put(resources.NODES, node("a"))
+    nodes.relist()
+    assert told == [("a", version(old), None), ("a", None, version(new))]
+
+
+def test_a_failed_list_leaves_the_store_as_it_was(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """An error never empties the store."""
+    fake.put(resources.NODES, node("a"))
+    nodes, told = make(fake)
+    nodes.relist()
+    told.clear()
+    fake.faults.append(calls.Fault(errors.Unavailable("no", operation="list")))
+    with pytest.raises(errors.Unavailable):
+        nodes.relist()
+    assert list(nodes.items()) == ["a"]
+    assert told == []
+
+
+def test_a_late_subscriber_hears_all_once(fake: api.FakeApi, make: MakeStore) -> None:
+    """Whoever joins a full store is told what is in it."""
+    fake.put(resources.NODES, node("a"))
+    nodes, _ = make(fake)
+    nodes.relist()
+    heard: list[str] = []
+    nodes.subscribe(lambda key, old, new: heard.append(key))
+    assert heard == ["a"]
+
+
+def test_a_subscriber_that_breaks_stops_nobody(
+    fake: api.FakeApi, make: MakeStore, log: list[dict[str, object]]
+) -> None:
+    """Its bug is logged; others are told, and the store goes on."""
+
+    def break_down(key: str, old: object, new: object) -> None:
+        raise ZeroDivisionError
+
+    nodes, _ = make(fake)
+    heard: list[str] = []
+    nodes.subscribe(break_down)
+    nodes.subscribe(lambda key, old, new: heard.append(key))
+    fake.put(resources.NODES, node("a"))
+    nodes.relist()
+    assert heard == ["a"]
+    assert log[-1]["event"] == "subscriber broke"
+
+
+def test_a_snapshot_never_changes(fake: api.FakeApi, make: MakeStore) -> None:
+    """What items() gave is immutable, and shared until something changes."""
+    fake.put(resources.NODES, node("a"))
+    nodes, _ = make(fake)
+    nodes.relist()
+    before = nodes.items()
+    assert isinstance(before, types.MappingProxyType)
+    assert nodes.items() is before
+    fake.put(resources.NODES, node("b"))
+    nodes.relist()
+    assert list(before) == ["a"]
+
+
+def test_selectors_and_namespace_are_passed_on(
+    fake: api.FakeApi, thing: type["conftest.Thing"]
+) -> None:
+    """A store of a part holds only that part, by "namespace/name"."""
+    for namespace, name, labels in (
+        ("x", "a", {"ours": "yes"}),
+        ("x", "b", {}),
+        ("y", "a", {"ours": "yes"}),
+    ):
+        metadata = {"namespace": namespace, "name": name, "labels": labels}
+        fake.put(resources.SECRETS, {"metadata": metadata})
+    secrets = store.Store(
+        fake, resources.SECRETS, thing, namespace="x", label_selector="ours=yes"
+    )
+    secrets.relist()
+    assert list(secrets.items()) == ["x/a"]
+
+
+# Freshness
+
+
+def test_our_own_write_makes_an_object_stale_until_seen(
+    fake: api.FakeApi,
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """is_current is False from our write on until the watch has brought it."""
+    fake.put(resources.NODES, node("a"))
+    nodes, _ = make(fake)
+    nodes.relist()
+    assert nodes.is_current("a")
+    nodes.note_write("a", version(fake.put(resources.NODES, node("a", x=1))))
+    assert not nodes.is_current("a")
+    assert nodes.is_current("b"), "others are not concerned"
+    running(nodes.run)
+    eventually(lambda: nodes.is_current("a"))
+    found = nodes.get("a")
+    assert found is not None
+    assert found.spec == {"x": 1}
+
+
+def test_a_write_seen_before_it_was_noted_is_current(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """The watch may be faster than the answer, and others may have written since."""
+    ours = version(fake.put(resources.NODES, node("a", x=1)))
+    fake.put(resources.NODES, node("a", x=2))
+    nodes, _ = make(fake)
+    nodes.relist()
+    nodes.note_write("a", ours)
+    assert nodes.is_current("a")
+
+
+def test_a_list_that_began_after_our_write_shows_it(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """Even with versions that can't be compared, a new list settles all."""
+    fake.put(resources.NODES, node("a"))
+    nodes, _ = make(fake)
+    nodes.relist()
+    nodes.note_write("a", "opaque-7")
+    assert not nodes.is_current("a")
+    nodes.relist()
+    assert nodes.is_current("a")
+
+
+def test_our_own_deletion_is_current_once_seen(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """Gone, being deleted, or made again all show that the deletion was seen."""
+    held: dict[str, object] = {"metadata": {"name": "b", "finalizers": ["x/y"]}}
+    for document in (node("a"), held, node("c")):
+        fake.put(resources.NODES, document)
+    nodes, _ = make(fake)
+    nodes.relist()
+    for name in "abc":
+        fake.remove(resources.NODES, name)
+        nodes.note_write(name, None)
+        assert not nodes.is_current(name)
+    fake.put(resources.NODES, node("c"))
+    nodes.relist()
+    assert [nodes.is_current(name) for name in "abc"] == [True] * 3
+
+
+# The watch
+
+
+def test_a_watch_keeps_the_store_up_to_date(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """Additions, changes and deletions arrive, each told once, in order."""
+    nodes, told = make(connect(server.url))
+    running(nodes.run)
+    assert nodes.synced.wait(10)
+    a = fake_version(server, "a")
+    b = version(server.fake.put(resources.NODES, node("a", x=1)))
+    server.fake.remove(resources.NODES, "a")
+    eventually(lambda: len(told) == 3)
+    assert told == [("a", None, a), ("a", a, b), ("a", b, None)]
+    assert not nodes.items()
+
+
+def fake_version(server: "conftest.StandIn", name: str, **spec: object) -> str:
+    return version(server.fake.put(resources.NODES, node(name, **spec)))
+
+
+def test_a_silent_connection_is_noticed(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """A server that stops sending is left after the read time-out; nothing is lost."""
+    server.fake.put(resources.NODES, node("a"))
+    nodes, told = make(connect(server.url), read_timeout_s=0.3)
+    running(nodes.run)
+    assert nodes.synced.wait(10)
+    server.is_silent = True
+    server.fake.put(resources.NODES, node("b"))
+    eventually(lambda: watches(server) >= 2)
+    server.is_silent = False
+    eventually(lambda: nodes.get("b") is not None)
+    assert [key for key, *_ in told] == ["a", "b"]
+    assert lists(server) == 1, "it resumes, and does not list again"
+
+
+def watches(server: "conftest.StandIn") -> int:
+    return sum("watch=1" in request.path for request in server.requests)
+
+
+def lists(server: "conftest.StandIn") -> int:
+    return sum("limit=" in request.path for request in server.requests)
+
+
+def test_a_dropped_connection_is_resumed(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """What happened in between arrives, and only that."""
+    nodes, told = make(connect(server.url))
+    running(nodes.run)
+    assert nodes.synced.wait(10)
+    server.fake.put(resources.NODES, node("a"))
+    eventually(lambda: nodes.get("a") is not None)
+    server.fake.break_watches()
+    server.fake.put(resources.NODES, node("b"))
+    eventually(lambda: nodes.get("b") is not None)
+    assert [key for key, *_ in told] == ["a", "b"]
+    assert lists(server) == 1
+
+
+def test_an_expired_version_is_listed_again_without_a_gap(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """After 410 the store is never empty, and tells only what differs."""
+    for name in ("a", "b"):
+        server.fake.put(resources.NODES, node(name))
+    nodes, told = make(connect(server.url))
+    sizes: list[int] = []
+    nodes.subscribe(lambda key, old, new: sizes.append(len(nodes.items())))
+    running(nodes.run)
+    assert nodes.synced.wait(10)
+    eventually(lambda: watches(server) == 1)
+    told.clear()
+    sizes.clear()
+    server.script.append(lambda handler: handler.refuse(410, "too old"))
+    server.fake.break_watches()
+    eventually(lambda: not server.script)
+    server.fake.remove(resources.NODES, "b")
+    server.fake.put(resources.NODES, node("c"))
+    server.fake.compact()
+    eventually(lambda: nodes.get("c") is not None and nodes.get("b") is None)
+    assert {(key, old is None) for key, old, _ in told} == {("b", False), ("c", True)}
+    assert len(told) == 2
+    assert min(sizes) >= 1
+    assert lists(server) >= 2
+
+
+def test_a_watch_refused_with_410_is_not_tried_again(
+    fake: api.FakeApi,
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """A forgotten version will not come back: the next call is a list."""
+    nodes, _ = make(fake)
+    gone = errors.Gone("too old", operation="watch", status=410)
+    fake.faults.append(calls.Fault(gone, verb="watch"))
+    running(nodes.run)
+    eventually(lambda: len(fake.calls) == 4)
+    assert [call.verb for call in fake.calls] == ["list", "watch", "list", "watch"]
+
+
+def test_an_error_line_of_410_is_listed_again(
+    fake: api.FakeApi,
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """410 inside an open watch means the same as 410 at its start."""
+    fake.put(resources.NODES, node("a"))
+    nodes, told = make(fake)
+    running(nodes.run)
+    assert nodes.synced.wait(10)
+    eventually(lambda: any(call.verb == "watch" for call in fake.calls))
+    fake.compact()
+    fake.put(resources.NODES, node("b"))
+    eventually(lambda: nodes.get("b") is not None)
+    assert [key for key, *_ in told] == ["a", "b"]
+
+
+def test_bookmarks_advance_the_version(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """A watch resumes from the last bookmark, so that history may be forgotten."""
+    nodes, _ = make(connect(server.url))
+    running(nodes.run)
+    assert nodes.synced.wait(10)
+    eventually(lambda: watches(server) == 1)
+    noted = version(server.fake.put(resources.LEASES, lease()))
+    nodes.note_write("a", noted)  # of another kind: no event of ours will show it
+    assert not nodes.is_current("a")
+
+    def has_come() -> bool:
+        server.fake.bookmark()
+        return nodes.is_current("a")
+
+    eventually(has_come)
+    server.fake.compact()
+    server.fake.break_watches()
+    eventually(lambda: watches(server) == 2)
+    assert f"resourceVersion={noted}" in server.requests[-1].path
+    server.fake.put(resources.NODES, node("a"))
+    eventually(lambda: nodes.get("a") is not None)
+    assert lists(server) == 1
+
+
+def lease() -> dict[str, object]:
+    return {"metadata": {"name": "l", "namespace": "x"}}
+
+
+def test_a_version_that_keeps_failing_is_given_up(
+    fake: api.FakeApi,
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+) -> None:
+    """After a restore the server may know none as high: then a list helps."""
+    nodes, _ = make(fake)
+    refusal = errors.Unavailable("too large", operation="watch", status=504)
+    fake.faults += [calls.Fault(refusal, verb="watch")] * store.RELIST_AFTER
+    running(nodes.run)
+    eventually(lambda: sum(call.verb == "list" for call in fake.calls) == 2)
+
+
+def test_an_unreadable_line_does_not_end_the_loop(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "conftest.Running",
+    eventually: "conftest.Eventually",
+    log: list[dict[str, object]],
+) -> None:
+    """A bug is logged once with its traceback, and the store lists again."""
+
+    def nonsense(handler: "conftest.Handler") -> None:
+        handler.begin_chunks()
+        handler.chunk(b'{"type":"ADDED","object":{"metadata":[]}}\n')
+        handler.chunk(b"")
+
+    nodes, _ = make(connect(server.url))
+    server.script.append(lambda handler: handler.from_fake())
+    server.script.append(nonsense)
+    running(nodes.run)
+    eventually(lambda: lists(server) == 2)
+    assert [entry["event"] for entry in log] == ["watch broke"]
+
+
+def test_a_store_stops_at_once(
+    server: "conftest.StandIn",
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    eventually: "conftest.Eventually",
+) -> None:
+    """Told to stop, it does not wait for a server that is silent."""
+    nodes, _ = make(connect(server.url))
+    stop = threading.Event()
+    thread = threading.Thread(target=nodes.run, args=(stop,))
+    thread.start()
+    eventually(lambda: watches(server) == 1)
+    stop.set()
+    thread.join(3)
+    assert not thread.is_alive()
+
+
+def test_failures_are_waited_out_longer_and_longer(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """The pause grows to its limit, with jitter, and is none after success."""
+    nodes, _ = make(fake)
+    pauses = [nodes._backoff_s(failures) for failures in range(12)]
+    assert pauses[:4] == [0.0, 0.25, 0.5, 1.0]
+    assert pauses[-1] == store.LONGEST_BACKOFF_S / 2
