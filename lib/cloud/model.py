@@ -53,7 +53,9 @@ class Instance:
     """One VM.
 
     addresses: in the order in which a Node shows them; may be empty while the
-    network is being set up. instance_type: None when the cloud no longer knows it.
+    network is being set up. addresses_known: False when they could not be read though
+    the instance was; addresses is empty then. instance_type: None when the cloud no
+    longer knows it.
     zone, region: empty when the cloud has none; already fit to be label values.
     labels: further Node labels that this cloud wishes to set, key to value.
     """
@@ -67,6 +69,7 @@ class Instance:
     zone: str = ""
     region: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    addresses_known: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

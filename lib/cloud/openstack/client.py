@@ -1,0 +1,337 @@
+"""One way to call OpenStack: bounded, measured, retried once where that is harmless.
+
+Rules: a GET is tried twice at most; the libraries below retry nothing; every failure
+leaves as a `CloudError`.
+"""
+
+import contextlib
+import dataclasses
+import enum
+import random
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import keystoneauth1.discover
+import keystoneauth1.exceptions
+import keystoneauth1.session
+import msgspec
+from keystoneauth1 import identity
+
+from lib.cloud import errors
+from lib.cloud.openstack import failures, native
+
+T = TypeVar("T")
+Query = Sequence[tuple[str, str]]
+CallObserver = Callable[[str, str, float], None]
+"""Takes operation, outcome ("ok" or the reason of the error) and seconds."""
+
+RETRIABLE = frozenset({429, 502, 503, 504})
+LONGEST_WAIT_S = 5.0
+"""A Retry-After above it is left to the caller's queue."""
+WAIT_S = 1.0
+"""Of the retry without Retry-After: half of it fixed, half of it jitter."""
+NEWEST_COMPUTE = (2, 60)
+"""From 2.69 on servers may lack most of their parts."""
+_EMBEDS_FLAVOR = (2, 47)
+"""Source, both: Nova API microversion history."""
+_REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
+
+
+class Service(enum.Enum):
+    """Services by their catalogue type."""
+
+    COMPUTE = "compute"
+    NETWORK = "network"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Get:
+    """One GET. path: below the version, quoted. resource: the id or name in errors."""
+
+    service: Service
+    path: str
+    operation: str
+    query: Query = ()
+    resource: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effects:
+    """Time and chance. wall: seconds since the epoch. jitter: from 0 up to 1."""
+
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[], float] = random.random
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Where:
+    """Which endpoints of the catalogue to use; region empty: the only one."""
+
+    region: str
+    interface: str
+
+
+class Client:
+    """Calls the services of one cloud. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        session: keystoneauth1.session.Session,
+        where: Where,
+        on_call: CallObserver,
+        effects: Effects | None = None,
+    ) -> None:
+        """session: its time-out bounds every single try."""
+        self._session = session
+        self._where = where
+        self._on_call = on_call
+        self._effects = effects or Effects()
+
+    def now(self) -> float:
+        """Give the time of the clock that deadlines are of."""
+        return self._effects.clock()
+
+    def get(self, call: Get, deadline: float) -> bytes:
+        """Give the body of a successful answer.
+
+        deadline: when to give up, in the time of `now`.
+
+        Raises:
+            CloudError: the native failure by the tables of `failures`.
+        """
+        began = self.now()
+        try:
+            body = self._get(call, deadline)
+        except errors.CloudError as error:
+            self._on_call(call.operation, error.reason, self.now() - began)
+            raise
+        self._on_call(call.operation, "ok", self.now() - began)
+        return body
+
+    def read(self, call: Get, kind: type[T], deadline: float) -> T:
+        """Give the answer decoded as `kind`.
+
+        Raises:
+            CloudError: as `get`; Unavailable also when the answer is no such thing.
+        """
+        return _decode(self.get(call, deadline), kind, call)
+
+    def items(
+        self, call: Get, limit: int, kind: type[native.Page[T]], deadline: float
+    ) -> tuple[T, ...]:
+        """Give all items of a list, in the cloud's order, `limit` a page.
+
+        The next page is asked for at our own endpoint with the marker of the link;
+        links themselves may name a host that only the cloud can reach.
+
+        Raises:
+            CloudError: as `read`; Unavailable also when the list changed underneath.
+        """
+        items: list[T] = []
+        marker, seen = "", {""}
+        while True:
+            extra = [("limit", str(limit))] + ([("marker", marker)] if marker else [])
+            one = dataclasses.replace(call, query=(*call.query, *extra))
+            try:
+                page = self.read(one, kind, deadline)
+            except (errors.InvalidRequest, errors.NotFound) as error:
+                if not marker:
+                    raise
+                raise _broken(call, "the list changed while it was read") from error
+            items.extend(page.items)
+            marker = _next_marker(page)
+            if not marker:
+                return tuple(items)
+            if marker in seen:
+                raise _broken(call, "the pages of the list go round in a circle")
+            seen.add(marker)
+
+    def compute_embeds_flavor(self) -> bool:
+        """Say whether servers carry the name of their flavor.
+
+        Raises:
+            CloudError: the endpoint could not be found.
+        """
+        with self._translated("find the compute service", ""):
+            return _microversion(self._data(Service.COMPUTE)) >= _EMBEDS_FLAVOR
+
+    def project_filter(self) -> Query:
+        """Give the query that keeps other projects out of Neutron's lists.
+
+        Empty unless we are an administrator, who is shown all of them: a member may
+        see ports of another project that are attached to his own servers.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        auth = self._session.auth
+        if not isinstance(auth, identity.BaseIdentityPlugin):
+            return ()
+        with self._translated("log in", ""):
+            access = auth.get_access(self._session)
+        if "admin" not in (access.role_names or ()) or not access.project_id:
+            return ()
+        return (("project_id", access.project_id),)
+
+    def _get(self, call: Get, deadline: float) -> bytes:
+        answer = self._send(call, deadline)
+        if answer.status in RETRIABLE:
+            wait_s = self._wait_s(answer)
+            if wait_s <= LONGEST_WAIT_S and self.now() + wait_s < deadline:
+                self._effects.sleep(wait_s)
+                answer = self._send(call, deadline)
+        if answer.is_success:
+            return answer.body
+        raise _error(call, answer)
+
+    def _wait_s(self, answer: "_Answer") -> float:
+        if answer.retry_after_s is not None:
+            return answer.retry_after_s + self._effects.jitter() * WAIT_S / 2
+        return WAIT_S / 2 + self._effects.jitter() * WAIT_S / 2
+
+    def _send(self, call: Get, deadline: float) -> "_Answer":
+        left_s = deadline - self.now()
+        if left_s <= 0:
+            raise _broken(call, "no time is left for the call")
+        with self._translated(call.operation, call.resource):
+            data = self._data(call.service)
+            response = self._session.request(
+                _url(data, call),
+                "GET",
+                headers=_headers(data, call.service),
+                raise_exc=False,
+                log=False,
+                timeout=min(left_s, self._session.timeout or left_s),
+            )
+        headers = response.headers
+        now = self._effects.wall()
+        after_s = failures.retry_after_s(headers.get("Retry-After"), now)
+        ids = [headers[name] for name in _REQUEST_ID if name in headers]
+        return _Answer(
+            response.status_code, response.content, ids[0] if ids else "", after_s
+        )
+
+    def _data(self, service: Service) -> keystoneauth1.discover.EndpointData:
+        """Find the endpoint; catalogue and versions are kept with the token."""
+        data = None
+        with contextlib.suppress(keystoneauth1.exceptions.EndpointNotFound):
+            data = self._session.get_endpoint_data(
+                service_type=service.value,
+                interface=self._where.interface,
+                region_name=self._where.region or None,
+                min_version="2.0",
+                max_version="2.latest",
+            )
+        if data is None or data.url is None:
+            where = f"{self._where.interface} endpoint"
+            if self._where.region:
+                where += f" in region {self._where.region}"
+            message = f"the catalogue has no {service.value} service with a {where}"
+            raise errors.Unavailable(message, operation="find the service")
+        return data
+
+    @contextlib.contextmanager
+    def _translated(self, operation: str, resource: str) -> Iterator[None]:
+        try:
+            yield
+        except (keystoneauth1.exceptions.ClientException, OSError) as error:
+            kind, message = failures.from_native(error)
+            response = getattr(error, "response", None)
+            header = None if response is None else response.headers.get("Retry-After")
+            raise kind(
+                message,
+                operation=operation,
+                resource=resource,
+                request_id=getattr(error, "request_id", None) or "",
+                retry_after_s=failures.retry_after_s(header, self._effects.wall()),
+            ) from error
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+    request_id: str
+    retry_after_s: float | None
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def _error(call: Get, answer: _Answer) -> errors.CloudError:
+    kind = failures.from_status(answer.status, answer.retry_after_s is not None)
+    message = failures.describe(answer.status)
+    if kind is errors.NotFound and not _is_from_service(answer.body):
+        # A proxy's 404, or that of a wrong URL, says nothing about the thing.
+        kind, message = errors.Unavailable, f"{message}, but not from the service"
+    return kind(
+        message,
+        operation=call.operation,
+        resource=call.resource,
+        request_id=answer.request_id,
+        retry_after_s=answer.retry_after_s,
+    )
+
+
+def _is_from_service(body: bytes) -> bool:
+    """Say whether an error's body is JSON as the services write it."""
+    try:
+        told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return False
+    return any(key in told for key in ("itemNotFound", "NeutronError"))
+
+
+def _broken(call: Get, message: str) -> errors.Unavailable:
+    return errors.Unavailable(message, operation=call.operation, resource=call.resource)
+
+
+def _decode(body: bytes, kind: type[T], call: Get) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _broken(call, "the answer is not what the service promises") from None
+
+
+def _next_marker(page: native.Page[object]) -> str:
+    for link in page.links:
+        if link.rel == "next":
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(link.href).query)
+            return query.get("marker", [""])[-1]
+    return ""
+
+
+def _url(data: keystoneauth1.discover.EndpointData, call: Get) -> str:
+    if data.api_version is None:
+        # Without a version document an unversioned URL leads nowhere.
+        raise _broken(
+            call, f"the {call.service.value} service does not say its version"
+        )
+    query = urllib.parse.urlencode(call.query)
+    url = f"{str(data.url).rstrip('/')}/{call.path}"
+    return f"{url}?{query}" if query else url
+
+
+def _microversion(data: keystoneauth1.discover.EndpointData) -> tuple[int, ...]:
+    """Choose the newest that we know, at most what the service offers.
+
+    Source: OpenStack API-SIG guideline "Microversion Specification".
+    """
+    offered = data.max_microversion or (2, 1)
+    return min(tuple(int(part) for part in offered), NEWEST_COMPUTE)
+
+
+def _headers(
+    data: keystoneauth1.discover.EndpointData, service: Service
+) -> dict[str, str]:
+    headers = {"Accept": "application/json"}
+    if service is Service.COMPUTE:
+        version = ".".join(map(str, _microversion(data)))
+        headers["OpenStack-API-Version"] = f"compute {version}"
+        headers["X-OpenStack-Nova-API-Version"] = version
+    return headers

@@ -1,0 +1,222 @@
+"""The instances of one OpenStack project."""
+
+import collections
+import time
+from collections.abc import Callable, Collection, Mapping
+
+import structlog
+
+from lib.cloud import errors, protocol, provider_id
+from lib.cloud.model import (
+    Absent,
+    Foreign,
+    Instance,
+    InstanceRef,
+    Observation,
+    Seen,
+    Unknown,
+)
+from lib.cloud.openstack import client, lists, native, reads, session, translate
+from lib.cloud.openstack.addresses import Wiring
+from lib.cloud.openstack.settings import Config
+
+READ_TIMEOUT_S = 120.0
+"""Of one whole list with all its pages."""
+WITNESSES = 3
+"""How many servers are looked for directly before an empty list is believed."""
+
+
+def _nobody(operation: str, outcome: str, seconds: float) -> None:
+    del operation, outcome, seconds
+
+
+def connect(
+    config: Config,
+    on_call: client.CallObserver = _nobody,
+    user_agent: tuple[str, ...] = (),
+) -> protocol.Cloud:
+    """Give the cloud that cloud.conf describes. Logs in with its first call.
+
+    on_call: told of every call, for metrics. user_agent: put in front of our own.
+
+    Raises:
+        ConfigError: a certificate file can't be read.
+    """
+    given = config.credentials
+    opened = session.open_session(given, config.metadata.request_timeout_s, user_agent)
+    where = client.Where(given.region, given.endpoint_type)
+    api = client.Client(opened, where, on_call)
+    return protocol.Cloud(
+        name=provider_id.OPENSTACK, instances=OpenStackInstances(api, config)
+    )
+
+
+class OpenStackInstances:
+    """Implements `lib.cloud.protocol.Instances`.
+
+    A pass costs one list of servers and one of ports, whatever the number of refs.
+    Keeps only what may be thrown away: the names of flavors, which never change, and
+    which servers the last list showed.
+    """
+
+    def __init__(
+        self,
+        api: client.Client,
+        config: Config,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """clock: the one that `not_before` is of."""
+        self._api = api
+        self._config = config
+        self._log = structlog.stdlib.get_logger()
+        self._flavors: dict[str, str] = {}
+        self._last_seen: tuple[str, ...] = ()
+        self._odd_statuses: set[str] = set()
+        self._servers = reads.SharedRead(self._read_servers, clock)
+        self._wirings = reads.SharedRead(self._read_wirings, clock)
+
+    def observe(
+        self, refs: Collection[InstanceRef], not_before: float
+    ) -> Mapping[InstanceRef, Observation[Instance]]:
+        """See the protocol."""
+        found: dict[InstanceRef, Observation[Instance]] = {}
+        for ref in refs:
+            if foreign := self._foreign(ref):
+                found[ref] = foreign
+        ours = [ref for ref in refs if ref not in found]
+        if not ours:
+            return found
+        try:
+            servers = _Index(self._servers.get(not_before))
+        except errors.CloudError as error:
+            return found | dict.fromkeys(ours, Unknown(error))
+        natives = {ref: servers.find(ref) for ref in ours}
+        wirings: Mapping[str, Wiring] | None = None
+        if any(isinstance(seen, Seen) for seen in natives.values()):
+            wirings = self._wirings_or_none(not_before)
+        for ref, seen in natives.items():
+            found[ref] = self._translated(seen, wirings)
+        return found
+
+    def confirm_absent(self, ref: InstanceRef) -> bool:
+        """See the protocol; False for what is foreign."""
+        if self._foreign(ref):
+            return False
+        deadline = self._deadline()
+        if ref.provider_id:
+            server_id = provider_id.parse(ref.provider_id).id
+            return not lists.has_server(self._api, server_id, deadline)
+        return not lists.has_server_named(self._api, ref.node_name, deadline)
+
+    def _deadline(self) -> float:
+        return self._api.now() + READ_TIMEOUT_S
+
+    def _foreign(self, ref: InstanceRef) -> Foreign | None:
+        if not ref.provider_id:
+            return None
+        try:
+            parsed = provider_id.parse(ref.provider_id)
+        except provider_id.ProviderIdError as error:
+            return Foreign(str(error))
+        if parsed.cloud != provider_id.OPENSTACK:
+            return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
+        region = self._config.credentials.region
+        if parsed.region and parsed.region != region:
+            return Foreign(
+                f"provider id {ref.provider_id!r} is of region {parsed.region!r},"
+                f" not of {region!r}"
+            )
+        return None
+
+    def _translated(
+        self,
+        seen: Observation[native.Server],
+        wirings: Mapping[str, Wiring] | None,
+    ) -> Observation[Instance]:
+        if not isinstance(seen, Seen):
+            return seen
+        server = seen.value
+        wiring = None if wirings is None else wirings.get(server.id, Wiring())
+        return Seen(translate.instance(server, self._flavors, wiring, self._config))
+
+    def _wirings_or_none(self, not_before: float) -> Mapping[str, Wiring] | None:
+        try:
+            return self._wirings.get(not_before)
+        except errors.CloudError as error:
+            # We chose to degrade: existence is known, only the addresses are not.
+            self._log.warning("addresses can't be read", error=str(error))
+            return None
+
+    def _read_wirings(self) -> Mapping[str, Wiring]:
+        return lists.wirings(self._api, self._deadline())
+
+    def _read_servers(self) -> tuple[native.Server, ...]:
+        deadline = self._deadline()
+        servers = lists.servers(self._api, deadline)
+        if not servers:
+            self._doubt_emptiness(deadline)
+        self._last_seen = tuple(server.id for server in servers)
+        self._learn_flavors(servers, deadline)
+        for status in {server.status for server in servers} - translate.PHASES.keys():
+            if status not in self._odd_statuses:
+                self._odd_statuses.add(status)
+                self._log.warning("unknown server status", status=status)
+        return servers
+
+    def _doubt_emptiness(self, deadline: float) -> None:
+        """Believe an empty list only when servers it used to show are gone.
+
+        Raises:
+            CloudError: one is still there, or it can't be told.
+        """
+        for server_id in self._last_seen[:WITNESSES]:
+            if lists.has_server(self._api, server_id, deadline):
+                message = f"the list is empty, but server {server_id} is there"
+                raise errors.Unavailable(message, operation="list servers")
+
+    def _learn_flavors(
+        self, servers: Collection[native.Server], deadline: float
+    ) -> None:
+        """List the flavors when one is needed and not known yet."""
+        missing = any(
+            translate.needs_flavors(server)
+            and translate.instance_type(server.flavor, self._flavors) is None
+            for server in servers
+        )
+        if not missing:
+            return
+        try:
+            self._flavors = {**self._flavors, **lists.flavors(self._api, deadline)}
+        except errors.CloudError as error:
+            self._log.warning("flavors can't be read", error=str(error))
+
+
+class _Index:
+    """Servers by id, by exact name, and by name in lower case."""
+
+    def __init__(self, servers: Collection[native.Server]) -> None:
+        self._by_id = {server.id: server for server in servers}
+        self._by_name = collections.defaultdict[str, list[native.Server]](list)
+        self._by_folded = collections.defaultdict[str, list[native.Server]](list)
+        for server in servers:
+            name = server.name or ""
+            self._by_name[name].append(server)
+            self._by_folded[name.lower()].append(server)
+
+    def find(self, ref: InstanceRef) -> Observation[native.Server]:
+        """Find a ref's server.
+
+        A name counts exactly; failing that with letter case aside, for Nodes are
+        always in lower case, and the reference's search by name ignores case too.
+        """
+        if ref.provider_id:
+            server = self._by_id.get(provider_id.parse(ref.provider_id).id)
+            return Absent(by_id=True) if server is None else Seen(server)
+        name = ref.node_name
+        matches = self._by_name.get(name) or self._by_folded.get(name.lower()) or []
+        if len(matches) > 1:
+            message = f"{len(matches)} servers have this name"
+            return Unknown(
+                errors.Ambiguous(message, operation="find server", resource=name)
+            )
+        return Seen(matches[0]) if matches else Absent(by_id=False)

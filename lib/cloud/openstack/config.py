@@ -1,0 +1,309 @@
+"""Reading cloud.conf, the file that the reference's users have in their clusters."""
+
+import ipaddress
+import pathlib
+from collections.abc import Callable, Mapping
+
+from lib.cloud.openstack import clouds_yaml, gcfg, settings
+from lib.cloud.openstack.section_reader import Findings, SectionReader
+from lib.cloud.openstack.settings import (
+    BlockStorage,
+    Config,
+    ConfigError,
+    Credentials,
+    LoadBalancer,
+    LoadBalancerClass,
+    Metadata,
+    Networking,
+)
+
+ReadFile = Callable[[pathlib.Path], str | None]
+"""Gives a file's text, None when there is no such file."""
+
+_LB_PROVIDERS = ("amphora", "octavia", "ovn", "f5", "amphorav2")
+_CONTAINER_STORES = ("barbican", "external")
+_SOURCES = ("configDrive", "metadataService")
+_ENDPOINT_TYPES = ("public", "internal", "admin")
+_SECTIONS = frozenset(
+    {"global", "networking", "route", "metadata", "loadbalancer", "blockstorage"}
+)
+
+
+def read_file(path: pathlib.Path) -> str | None:
+    """Read a text file from disk; None when there is none."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read(
+    text: str, env: Mapping[str, str], files: ReadFile = read_file
+) -> settings.Config:
+    """Read cloud.conf, and clouds.yaml where it refers to one.
+
+    env: OS_CCM_REGIONAL and OCCM_WAIT_LB_ACTIVE_STEPS count, and with use-clouds what
+    says where clouds.yaml is (OS_CLIENT_CONFIG_FILE, HOME); all else is ignored.
+
+    Raises:
+        ConfigError: with every problem at once.
+
+    Source: kubernetes/cloud-provider-openstack docs/openstack-cloud-controller-manager
+    and pkg/openstack/openstack.go (ReadConfig), pkg/client/client.go.
+    """
+    try:
+        sections = gcfg.parse(text)
+    except gcfg.SyntaxFault as fault:
+        raise ConfigError((str(fault),)) from None
+    findings = Findings()
+    reader = _Sections(sections, findings)
+    classes = {
+        section.subsection: _class(SectionReader(section, findings))
+        for section in sections
+        if section.name.lower() == "loadbalancerclass"
+    }
+    config = Config(
+        credentials=_credentials(reader.one("Global"), env, files),
+        networking=_networking(reader.one("Networking")),
+        router_id=_router_id(reader.one("Route")),
+        metadata=_metadata(reader.one("Metadata")),
+        load_balancer=_load_balancer(
+            reader.one("LoadBalancer"), classes, _active_steps(env, findings)
+        ),
+        block_storage=_block_storage(reader.one("BlockStorage")),
+        regional=env.get("OS_CCM_REGIONAL") == "true",
+        warnings=tuple(findings.warnings),
+    )
+    if findings.problems:
+        raise ConfigError(tuple(findings.problems))
+    return config
+
+
+class _Sections:
+    """Gives each section by name, and reports those that nothing reads."""
+
+    def __init__(self, sections: tuple[gcfg.Section, ...], findings: Findings) -> None:
+        self._findings = findings
+        self._by_name: dict[str, gcfg.Section] = {}
+        for section in sections:
+            name = section.name.lower()
+            if name in _SECTIONS and not section.subsection:
+                self._by_name[name] = section
+            elif name != "loadbalancerclass":
+                sub = f' "{section.subsection}"' if section.subsection else ""
+                findings.warnings.append(
+                    f"section [{section.name}{sub}] is not known and is ignored"
+                )
+
+    def one(self, name: str) -> SectionReader:
+        section = self._by_name.get(name.lower(), gcfg.Section(name, "", {}))
+        return SectionReader(section, self._findings)
+
+
+def _credentials(
+    section: SectionReader, env: Mapping[str, str], files: ReadFile
+) -> Credentials:
+    found = {key: section.text(key) for key in clouds_yaml.CLOUD_CONF_KEYS}
+    insecure = section.text("tls-insecure")
+    if insecure not in ("", "true", "false"):
+        section.warn(f"tls-insecure is {insecure!r}, taken as false; only true counts")
+    use_clouds = section.boolean("use-clouds", False)
+    clouds_file, cloud = section.text("clouds-file"), section.text("cloud")
+    section.finish()
+    if use_clouds:
+        place = clouds_yaml.Place(clouds_file, cloud, env)
+        try:
+            found = clouds_yaml.fill(found, place, files)
+        except clouds_yaml.CloudsError as error:
+            section.problem(error.key, error.value, error.right)
+            return Credentials()
+    endpoint_type = found["os-endpoint-type"].removesuffix("URL") or "public"
+    if endpoint_type not in _ENDPOINT_TYPES:
+        right = "one of " + ", ".join(_ENDPOINT_TYPES)
+        section.problem("os-endpoint-type", endpoint_type, right)
+    _judge(found, section)
+    fields = {
+        key.replace("-", "_"): value
+        for key, value in found.items()
+        if key != "os-endpoint-type"
+    }
+    return Credentials(
+        **fields, endpoint_type=endpoint_type, tls_insecure=insecure == "true"
+    )
+
+
+def _judge(found: Mapping[str, str], section: SectionReader) -> None:
+    """Report what Keystone would refuse anyway.
+
+    Source: gophercloud auth_options.go (ToTokenV3CreateMap, ToTokenV3ScopeMap).
+    """
+    if not found["auth-url"].startswith(("http://", "https://")):
+        right = "the URL of Keystone, such as https://keystone.example:5000/v3"
+        section.problem("auth-url", found["auth-url"], right)
+    if bool(found["cert-file"]) != bool(found["key-file"]):
+        section.warn("cert-file and key-file count only together and are ignored")
+    any_domain = found["domain-id"] or found["domain-name"]
+    user_domain = found["user-domain-id"] or found["user-domain-name"] or any_domain
+    by_secret = bool(found["application-credential-secret"])
+    if not found["token"]:
+        _judge_user(found, section, bool(user_domain), by_secret)
+    by_name = found["tenant-name"] and not found["tenant-id"]
+    domain = found["tenant-domain-id"] or found["tenant-domain-name"] or any_domain
+    if by_name and not by_secret and not found["trust-id"] and not domain:
+        right = "set, or tenant-domain-id, domain-id or domain-name, with tenant-name"
+        section.problem("tenant-domain-name", "", right)
+
+
+def _judge_user(
+    found: Mapping[str, str], section: SectionReader, has_domain: bool, by_secret: bool
+) -> None:
+    password = found["password"] or (found["trust-id"] and found["trustee-password"])
+    user_id = found["user-id"] or (found["trust-id"] and found["trustee-id"])
+    if not password and not by_secret:
+        right = "set, or token, or application-credential-secret with its id"
+        section.problem("password", "", right)
+        return
+    named = found["application-credential-name"]
+    if not password and found["application-credential-id"]:
+        return
+    if not password and not named:
+        right = "set, or application-credential-name, with the secret"
+        section.problem("application-credential-id", "", right)
+    if not user_id and not found["username"]:
+        section.problem("username", "", "set, or user-id")
+    elif not user_id and not has_domain:
+        right = "set, or user-domain-id, domain-id or domain-name, with username"
+        section.problem("user-domain-name", "", right)
+
+
+def _networking(section: SectionReader) -> Networking:
+    networks: list[settings.Network] = []
+    order = section.text("address-sort-order")
+    for item in filter(None, (item.strip() for item in order.split(","))):
+        try:
+            if "/" not in item:
+                raise ValueError
+            networks.append(ipaddress.ip_network(item, strict=False))
+        except ValueError:
+            section.warn(f"address-sort-order: {item!r} is no CIDR and is skipped")
+    found = Networking(
+        ipv6_support_disabled=section.boolean("ipv6-support-disabled", False),
+        public_network_names=section.texts("public-network-name"),
+        internal_network_names=section.texts("internal-network-name"),
+        address_sort_order=tuple(networks),
+    )
+    section.finish()
+    return found
+
+
+def _router_id(section: SectionReader) -> str:
+    router_id = section.text("router-id")
+    section.finish()
+    return router_id
+
+
+def _metadata(section: SectionReader) -> Metadata:
+    text = section.text("search-order") or ",".join(_SOURCES)
+    order = tuple(item.strip() for item in text.split(","))
+    if len(order) > len(_SOURCES) or not set(order) <= set(_SOURCES):
+        right = "one or both of configDrive, metadataService, separated by a comma"
+        section.problem("search-order", text, right)
+    timeout_s = section.seconds("request-timeout", 0) or 60.0
+    section.finish()
+    return Metadata(order, timeout_s)
+
+
+def _class(section: SectionReader) -> LoadBalancerClass:
+    found = LoadBalancerClass(
+        floating_network_id=section.text("floating-network-id"),
+        floating_subnet_id=section.text("floating-subnet-id"),
+        floating_subnet=section.text("floating-subnet"),
+        floating_subnet_tags=section.text("floating-subnet-tags"),
+        network_id=section.text("network-id"),
+        subnet_id=section.text("subnet-id"),
+        member_subnet_id=section.text("member-subnet-id"),
+    )
+    section.finish()
+    return found
+
+
+def _load_balancer(
+    section: SectionReader, classes: Mapping[str, LoadBalancerClass], steps: int
+) -> LoadBalancer:
+    default = LoadBalancer()
+    provider = section.text("lb-provider", default.lb_provider)
+    store = section.text("container-store", default.container_store)
+    if provider not in _LB_PROVIDERS:
+        section.warn(f"lb-provider {provider!r} is not among {_LB_PROVIDERS}")
+    if store not in _CONTAINER_STORES:
+        section.warn(f"container-store {store!r} is not among {_CONTAINER_STORES}")
+    version = section.text("lb-version")
+    if version not in ("", "v2"):
+        section.warn(f"lb-version {version!r} is not supported; only v2 is")
+    found = LoadBalancer(
+        enabled=section.boolean("enabled", True),
+        lb_version=version,
+        lb_provider=provider,
+        lb_method=section.text("lb-method", default.lb_method),
+        subnet_id=section.text("subnet-id"),
+        member_subnet_id=section.text("member-subnet-id"),
+        network_id=section.text("network-id"),
+        floating_network_id=section.text("floating-network-id"),
+        floating_subnet_id=section.text("floating-subnet-id"),
+        floating_subnet=section.text("floating-subnet"),
+        floating_subnet_tags=section.text("floating-subnet-tags"),
+        flavor_id=section.text("flavor-id"),
+        availability_zone=section.text("availability-zone"),
+        node_selector=section.text("node-selector"),
+        default_tls_container_ref=section.text("default-tls-container-ref"),
+        create_monitor=section.boolean("create-monitor", False),
+        monitor_delay_s=section.seconds("monitor-delay", 5.0),
+        monitor_timeout_s=section.seconds("monitor-timeout", 3.0),
+        monitor_max_retries=section.whole("monitor-max-retries", 1),
+        monitor_max_retries_down=section.whole("monitor-max-retries-down", 3),
+        manage_security_groups=section.boolean("manage-security-groups", False),
+        internal_lb=section.boolean("internal-lb", False),
+        cascade_delete=section.boolean("cascade-delete", True),
+        enable_ingress_hostname=section.boolean("enable-ingress-hostname", False),
+        ingress_hostname_suffix=section.text("ingress-hostname-suffix", "nip.io"),
+        max_shared_lb=section.whole("max-shared-lb", 2),
+        container_store=store,
+        provider_requires_serial_api_calls=section.boolean(
+            "provider-requires-serial-api-calls", False
+        ),
+        wait_active_steps=steps,
+        classes=classes,
+    )
+    section.finish()
+    return found
+
+
+def _block_storage(section: SectionReader) -> BlockStorage:
+    default = BlockStorage()
+    found = BlockStorage(
+        ignore_volume_microversion=section.boolean("ignore-volume-microversion", False),
+        rescan_on_resize=section.boolean("rescan-on-resize", False),
+        ignore_volume_az=section.boolean("ignore-volume-az", False),
+        node_volume_attach_limit=section.whole(
+            "node-volume-attach-limit", default.node_volume_attach_limit
+        ),
+    )
+    section.finish()
+    return found
+
+
+def _active_steps(env: Mapping[str, str], findings: Findings) -> int:
+    """Read the steps of waiting; what is no number is passed over.
+
+    Source: kubernetes/cloud-provider-openstack pkg/util/openstack/loadbalancer.go.
+    """
+    text = env.get("OCCM_WAIT_LB_ACTIVE_STEPS", "")
+    default = LoadBalancer().wait_active_steps
+    if text.isdecimal():
+        return int(text)
+    if text:
+        findings.warnings.append(
+            f"environment variable OCCM_WAIT_LB_ACTIVE_STEPS is {text!r}, which is no"
+            f" whole number; {default} is used"
+        )
+    return default

@@ -1,0 +1,136 @@
+"""What Nova and Neutron send, as far as this room reads it."""
+
+from typing import Protocol, TypeVar
+
+import msgspec
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A link of a list; rel "next" says that there is another page."""
+
+    rel: str = ""
+    href: str = ""
+
+
+class Page(Protocol[T_co]):
+    """One page of any list."""
+
+    @property
+    def items(self) -> tuple[T_co, ...]:
+        """What is on it."""
+        ...
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Where other pages are."""
+        ...
+
+
+class NovaAddress(msgspec.Struct, frozen=True):
+    """One address as Nova's cache knows it; kind: fixed or floating."""
+
+    addr: str
+    kind: str = msgspec.field(default="", name="OS-EXT-IPS:type")
+
+
+class Flavor(msgspec.Struct, frozen=True):
+    """A server's flavor: id below microversion 2.47, original_name from there on.
+
+    Source: Nova API microversion history, 2.47.
+    """
+
+    id: str = ""
+    original_name: str = ""
+
+
+class Server(msgspec.Struct, frozen=True):
+    """A Nova server. addresses: by network name."""
+
+    id: str
+    name: str | None = None
+    status: str = "UNKNOWN"
+    flavor: Flavor = Flavor()
+    metadata: dict[str, str] = {}
+    addresses: dict[str, tuple[NovaAddress, ...]] = {}
+    access_ipv4: str | None = msgspec.field(default=None, name="accessIPv4")
+    access_ipv6: str | None = msgspec.field(default=None, name="accessIPv6")
+    zone: str | None = msgspec.field(default=None, name="OS-EXT-AZ:availability_zone")
+
+
+class ServersPage(msgspec.Struct, frozen=True):
+    """GET /servers/detail, and GET /servers with only id and name filled."""
+
+    items: tuple[Server, ...] = msgspec.field(name="servers")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="servers_links")
+
+
+class ServerAnswer(msgspec.Struct, frozen=True):
+    """GET /servers/{id}."""
+
+    server: Server
+
+
+class NamedFlavor(msgspec.Struct, frozen=True):
+    """An entry of Nova's list of flavors."""
+
+    id: str
+    name: str
+
+
+class FlavorsPage(msgspec.Struct, frozen=True):
+    """GET /flavors/detail."""
+
+    items: tuple[NamedFlavor, ...] = msgspec.field(name="flavors")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="flavors_links")
+
+
+class FixedIp(msgspec.Struct, frozen=True):
+    """One address of a port."""
+
+    ip_address: str
+
+
+class SubPort(msgspec.Struct, frozen=True):
+    """A port that travels on a trunk."""
+
+    port_id: str
+
+
+class TrunkDetails(msgspec.Struct, frozen=True):
+    """What the trunk-details extension adds to a trunk's parent port."""
+
+    sub_ports: tuple[SubPort, ...] = ()
+
+
+class Port(msgspec.Struct, frozen=True):
+    """A Neutron port; device_id: the server it is attached to."""
+
+    id: str
+    device_id: str = ""
+    status: str = ""
+    network_id: str = ""
+    fixed_ips: tuple[FixedIp, ...] = ()
+    trunk_details: TrunkDetails | None = None
+
+
+class PortsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/ports."""
+
+    items: tuple[Port, ...] = msgspec.field(name="ports")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="ports_links")
+
+
+class Network(msgspec.Struct, frozen=True):
+    """A Neutron network."""
+
+    id: str
+    name: str = ""
+
+
+class NetworksPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/networks."""
+
+    items: tuple[Network, ...] = msgspec.field(name="networks")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="networks_links")

@@ -1,0 +1,352 @@
+"""Calls are bounded, measured, and retried once where that is harmless."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.openstack import client, lists, native
+
+
+class Call(Protocol):
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    headers: dict[str, str]
+
+
+class StandIn(Protocol):
+    url: str
+    servers: list[dict[str, object]]
+    ports: list[dict[str, object]]
+    newest: str
+    max_limit: int
+    roles: list[str]
+    calls: list[Call]
+    silent: set[str]
+    tokens: int
+    refused: set[str]
+
+    def fail(
+        self,
+        name: str,
+        status: int,
+        body: bytes = b"{}",
+        headers: dict[str, str] | None = None,
+    ) -> None: ...
+
+    def paths(self) -> list[str]: ...
+
+
+class Clock(Protocol):
+    now: float
+    slept: list[float]
+
+
+MakeClient = Callable[..., client.Client]
+MakeServer = Callable[..., dict[str, object]]
+Observed = list[tuple[str, str]]
+
+ITEM_NOT_FOUND = b'{"itemNotFound": {"code": 404, "message": "gone"}}'
+DETAIL = "servers/detail"
+
+
+def list_servers(api: client.Client) -> tuple[native.Server, ...]:
+    return lists.servers(api, api.now() + 60)
+
+
+def failure(api: client.Client) -> errors.CloudError:
+    with pytest.raises(errors.CloudError) as raised:
+        list_servers(api)
+    return raised.value
+
+
+def test_the_first_call_logs_in_and_asks_for_versions_once(
+    stand_in: StandIn, make_client: MakeClient, observed: Observed
+) -> None:
+    """Nothing is called before it is needed; later calls are alone."""
+    api = make_client()
+    assert stand_in.calls == []
+    list_servers(api)
+    assert stand_in.paths() == ["auth/tokens", "/compute/v2.1", DETAIL]
+    list_servers(api)
+    assert len(stand_in.calls) == 4
+    assert observed == [("list servers", "ok"), ("list servers", "ok")]
+
+
+@pytest.mark.parametrize(
+    ("newest", "used"),
+    [("2.96", "2.60"), ("2.60", "2.60"), ("2.53", "2.53"), ("2.1", "2.1"), ("", "2.1")],
+)
+def test_the_microversion_is_ours_or_the_clouds_newest(
+    stand_in: StandIn, make_client: MakeClient, newest: str, used: str
+) -> None:
+    """2.60 where there is more, else all there is, in both headers."""
+    stand_in.newest = newest
+    list_servers(make_client())
+    headers = stand_in.calls[-1].headers
+    assert headers["openstack-api-version"] == f"compute {used}"
+    assert headers["x-openstack-nova-api-version"] == used
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_get_is_tried_once_more_after_a_jittered_pause(
+    stand_in: StandIn,
+    make_client: MakeClient,
+    clock: Clock,
+    observed: Observed,
+    status: int,
+) -> None:
+    """The caller does not see a transient status when the second try succeeds."""
+    stand_in.fail(DETAIL, status)
+    assert list_servers(make_client()) == ()
+    assert clock.slept == [0.75]
+    assert observed == [("list servers", "ok")]
+
+
+def test_the_second_failure_is_final(
+    stand_in: StandIn, make_client: MakeClient, observed: Observed
+) -> None:
+    """Two tries and no third; the error names operation, status and request."""
+    for _ in range(3):
+        stand_in.fail(DETAIL, 503)
+    error = failure(make_client())
+    assert isinstance(error, errors.Unavailable)
+    assert error.request_id == "req-1"
+    assert str(error) == (
+        "list servers: the cloud answered 503 Service Unavailable (request req-1)"
+    )
+    assert stand_in.paths().count(DETAIL) == 2
+    assert observed == [("list servers", "CloudUnavailable")]
+
+
+@pytest.mark.parametrize("status", [400, 403, 409, 500])
+def test_no_other_status_is_tried_again(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock, status: int
+) -> None:
+    """What a second try can't help goes to the caller at once."""
+    stand_in.fail(DETAIL, status)
+    failure(make_client())
+    assert stand_in.paths().count(DETAIL) == 1
+    assert clock.slept == []
+
+
+def test_a_short_retry_after_is_obeyed(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock
+) -> None:
+    """The pause is what the cloud asks for, and a little jitter more."""
+    stand_in.fail(DETAIL, 429, headers={"Retry-After": "3"})
+    assert list_servers(make_client()) == ()
+    assert clock.slept == [3.25]
+
+
+def test_a_long_retry_after_goes_to_the_callers_queue(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock
+) -> None:
+    """No worker sleeps for half a minute; the error carries the time."""
+    stand_in.fail(DETAIL, 429, headers={"Retry-After": "30"})
+    error = failure(make_client())
+    assert isinstance(error, errors.Unavailable)
+    assert error.retry_after_s == 30
+    assert clock.slept == []
+
+
+def test_no_second_try_beyond_the_deadline(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock
+) -> None:
+    """A pause that would outlast the read's time is not begun."""
+    stand_in.fail(DETAIL, 503)
+    api = make_client()
+    with pytest.raises(errors.Unavailable):
+        lists.servers(api, api.now() + 0.5)
+    assert clock.slept == []
+
+
+def test_no_call_is_made_when_the_time_is_over(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """A deadline in the past costs nothing."""
+    api = make_client()
+    with pytest.raises(errors.Unavailable, match="no time is left"):
+        lists.servers(api, api.now())
+    assert stand_in.calls == []
+
+
+@pytest.mark.parametrize("path", [DETAIL, "auth/tokens"])
+def test_silence_ends_with_the_time_out(
+    stand_in: StandIn, make_client: MakeClient, path: str
+) -> None:
+    """Neither a call nor a log-in hangs."""
+    stand_in.silent = {path}
+    began = time.monotonic()
+    error = failure(make_client(timeout_s=0.2))
+    assert isinstance(error, errors.Unavailable)
+    assert "did not answer in time" in error.message
+    assert time.monotonic() - began < 3
+
+
+def test_a_silent_version_document_leaves_the_oldest_microversion(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """The catalogue's versioned URL serves at 2.1, and is asked again later."""
+    stand_in.silent = {"/compute/v2.1"}
+    api = make_client(timeout_s=0.2)
+    assert list_servers(api) == ()
+    assert stand_in.calls[-1].headers["openstack-api-version"] == "compute 2.1"
+    stand_in.silent.clear()
+    list_servers(api)
+    assert stand_in.calls[-1].headers["openstack-api-version"] == "compute 2.60"
+
+
+def test_a_token_is_replaced_once_when_it_is_refused(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """401 means one new token and one more try, unseen by the caller."""
+    api = make_client()
+    list_servers(api)
+    stand_in.refused = {"token-1"}
+    assert list_servers(api) == ()
+    assert stand_in.tokens == 2
+
+
+def test_a_token_that_is_always_refused_is_an_error(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """There is no loop of log-ins."""
+    stand_in.refused = {f"token-{n}" for n in range(9)}
+    assert isinstance(failure(make_client()), errors.Unauthenticated)
+    assert stand_in.tokens == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, errors.Unauthenticated),
+        (403, errors.Forbidden),
+        (404, errors.Unavailable),
+        (500, errors.Unavailable),
+        (503, errors.Unavailable),
+    ],
+)
+def test_a_failed_log_in_is_told_apart_and_posted_once(
+    stand_in: StandIn,
+    make_client: MakeClient,
+    status: int,
+    kind: type[errors.CloudError],
+) -> None:
+    """Wrong credentials are no outage, and Keystone's 404 is no absence."""
+    stand_in.fail("auth/tokens", status, headers={"Retry-After": "17"})
+    error = failure(make_client())
+    assert type(error) is kind
+    assert error.retry_after_s == 17
+    assert error.request_id == "req-1"
+    assert "hunter2" not in str(error)
+    assert stand_in.paths() == ["auth/tokens"]
+
+
+def test_a_404_counts_only_from_the_service_itself(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """A proxy's page, or that of a wrong URL, is no proof of absence."""
+    stand_in.fail("servers/x", 404, ITEM_NOT_FOUND)
+    stand_in.fail("servers/x", 404, b"<html>not found</html>")
+    stand_in.fail("servers/x", 404, b'{"message": "no such route"}')
+    api = make_client()
+    assert not lists.has_server(api, "x", api.now() + 9)
+    for _ in range(2):
+        with pytest.raises(errors.Unavailable, match="not from the service"):
+            lists.has_server(api, "x", api.now() + 9)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html/>", b"[]", b'{"servers": [{}]}', b"\xff"]
+)
+def test_an_answer_that_is_not_as_promised_is_an_outage(
+    stand_in: StandIn, make_client: MakeClient, body: bytes
+) -> None:
+    """No half-read list is ever served."""
+    stand_in.fail(DETAIL, 200, body)
+    assert isinstance(failure(make_client()), errors.Unavailable)
+
+
+def test_an_endpoint_that_the_catalogue_lacks_is_named(
+    make_client: MakeClient,
+) -> None:
+    """A wrong region or endpoint type says so, and is never an empty list."""
+    error = failure(make_client(region="Elsewhere"))
+    assert isinstance(error, errors.Unavailable)
+    assert "no compute service with a public endpoint in region Elsewhere" in str(error)
+    error = failure(make_client(endpoint_type="admin"))
+    assert "admin endpoint" in str(error)
+
+
+def test_a_cloud_that_can_not_be_reached_is_unavailable(
+    make_client: MakeClient,
+) -> None:
+    """A refused connection is an outage."""
+    error = failure(make_client(auth_url="http://127.0.0.1:1/v3"))
+    assert isinstance(error, errors.Unavailable)
+    assert error.message == "the cloud can't be reached"
+    assert error.__cause__ is not None
+
+
+def test_pages_are_followed_by_marker_at_our_own_endpoint(
+    stand_in: StandIn, make_client: MakeClient, make_server: MakeServer
+) -> None:
+    """The link's host can't be reached, and all servers come in order all the same."""
+    stand_in.servers = [make_server(f"s-{n}") for n in range(7)]
+    stand_in.max_limit = 3
+    found = list_servers(make_client())
+    assert [server.id for server in found] == [f"s-{n}" for n in range(7)]
+    queries = [call.query for call in stand_in.calls if DETAIL in call.path]
+    assert queries == [
+        {"limit": ["1000"]},
+        {"limit": ["1000"], "marker": ["s-2"]},
+        {"limit": ["1000"], "marker": ["s-5"]},
+    ]
+
+
+def test_a_marker_that_vanished_fails_the_read(
+    stand_in: StandIn, make_client: MakeClient, make_server: MakeServer
+) -> None:
+    """A list that changed between pages is neither served in part nor our fault."""
+    stand_in.servers = [make_server(f"s-{n}") for n in range(4)]
+    stand_in.max_limit = 2
+    first = (
+        b'{"servers": [], "servers_links": [{"rel": "next", "href": "?marker=s-9"}]}'
+    )
+    stand_in.fail(DETAIL, 200, first)
+    error = failure(make_client())
+    assert isinstance(error, errors.Unavailable)
+    assert "changed while it was read" in error.message
+
+
+def test_pages_that_go_round_in_a_circle_end(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """A cloud that ignores the marker does not keep us for ever."""
+    page = b'{"servers": [], "servers_links": [{"rel": "next", "href": "?marker=s-9"}]}'
+    for _ in range(9):
+        stand_in.fail(DETAIL, 200, page)
+    assert "circle" in failure(make_client()).message
+    assert stand_in.paths().count(DETAIL) == 2
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [(["member", "reader"], None), (["member", "admin"], ["project-1"])],
+)
+def test_only_an_administrators_lists_of_neutron_are_filtered_by_project(
+    stand_in: StandIn,
+    make_client: MakeClient,
+    roles: list[str],
+    expected: list[str] | None,
+) -> None:
+    """A member is shown what is his; an administrator would be shown everything."""
+    stand_in.roles = roles
+    api = make_client()
+    lists.wirings(api, api.now() + 9)
+    assert stand_in.calls[-1].path == "/network/v2.0/ports"
+    assert stand_in.calls[-1].query.get("project_id") == expected

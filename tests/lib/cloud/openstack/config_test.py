@@ -1,0 +1,411 @@
+"""cloud.conf is read as the reference reads it, and every problem is named at once."""
+
+import ipaddress
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from lib.cloud.openstack import config, settings
+from lib.cloud.openstack.settings import Credentials
+
+MINIMAL = """
+[Global]
+auth-url = https://keystone.example/v3
+username = robot
+password = hunter2
+domain-name = Default
+"""
+
+PLATFORM = """
+[Global]
+auth-url = "https://cloud.example:5000/v3"
+domain-name = "users"
+tenant-name = "project"
+username = "robot"
+password = "p;a#s\\"s"
+region = "RegionOne"
+ca-file = /etc/config/ca.crt
+[Networking]
+public-network-name = "ext-1"
+public-network-name = "ext-2"
+internal-network-name = "int"
+ipv6-support-disabled = true
+[LoadBalancer]
+create-monitor = "true"
+monitor-delay = "2s"
+monitor-timeout = "1s"
+subnet-id = "sub"
+floating-network-id = "float"
+enable-ingress-hostname = true
+[BlockStorage]
+ignore-volume-microversion = false
+rescan-on-resize = true"""
+
+
+def read(text: str, env: dict[str, str] | None = None) -> settings.Config:
+    return config.read(text, env or {}, lambda path: None)
+
+
+def problems(text: str, env: dict[str, str] | None = None) -> tuple[str, ...]:
+    with pytest.raises(settings.ConfigError) as raised:
+        read(text, env)
+    return raised.value.problems
+
+
+def test_the_file_of_the_platform_reads_without_a_warning() -> None:
+    """The very shape that a platform writes into its Secret gives each value."""
+    found = read(PLATFORM)
+    assert found == settings.Config(
+        credentials=Credentials(
+            auth_url="https://cloud.example:5000/v3",
+            domain_name="users",
+            tenant_name="project",
+            username="robot",
+            password='p;a#s"s',
+            region="RegionOne",
+            ca_file="/etc/config/ca.crt",
+        ),
+        networking=settings.Networking(
+            ipv6_support_disabled=True,
+            public_network_names=("ext-1", "ext-2"),
+            internal_network_names=("int",),
+        ),
+        load_balancer=settings.LoadBalancer(
+            create_monitor=True,
+            monitor_delay_s=2.0,
+            monitor_timeout_s=1.0,
+            subnet_id="sub",
+            floating_network_id="float",
+            enable_ingress_hostname=True,
+        ),
+        block_storage=settings.BlockStorage(rescan_on_resize=True),
+    )
+    assert found.warnings == ()
+
+
+def test_defaults_are_the_references() -> None:
+    """A file with credentials only leaves every other setting at its default."""
+    found = read(MINIMAL)
+    assert found.networking == settings.Networking()
+    assert found.metadata == settings.Metadata(("configDrive", "metadataService"), 60.0)
+    assert found.router_id == ""
+    assert not found.regional
+    balancer = found.load_balancer
+    assert (balancer.enabled, balancer.lb_provider, balancer.lb_method) == (
+        True,
+        "amphora",
+        "ROUND_ROBIN",
+    )
+    assert (balancer.monitor_delay_s, balancer.monitor_timeout_s) == (5.0, 3.0)
+    assert (balancer.monitor_max_retries, balancer.monitor_max_retries_down) == (1, 3)
+    assert (balancer.max_shared_lb, balancer.wait_active_steps) == (2, 23)
+    assert balancer.cascade_delete
+    assert balancer.ingress_hostname_suffix == "nip.io"
+    assert balancer.container_store == "barbican"
+
+
+def test_all_other_keys_are_read_into_their_fields() -> None:
+    """Route, Metadata, classes, the sort order and the environment have their place."""
+    text = """
+[Route]
+router-id = r-1
+[Metadata]
+search-order = metadataService , configDrive
+request-timeout = 1m30s
+[Networking]
+address-sort-order = "10.0.0.0/8, 2001:db8::/32"
+[LoadBalancer]
+enabled = off
+internal-lb
+max-shared-lb = 5
+provider-requires-serial-api-calls = 1
+[LoadBalancerClass "gold"]
+floating-network-id = f
+member-subnet-id = m
+"""
+    env = {"OS_CCM_REGIONAL": "true", "OCCM_WAIT_LB_ACTIVE_STEPS": "30"}
+    found = read(MINIMAL + text, env)
+    assert found.router_id == "r-1"
+    assert found.metadata == settings.Metadata(("metadataService", "configDrive"), 90.0)
+    assert found.networking.address_sort_order == (
+        ipaddress.ip_network("10.0.0.0/8"),
+        ipaddress.ip_network("2001:db8::/32"),
+    )
+    assert not found.load_balancer.enabled
+    assert found.load_balancer.internal_lb
+    assert found.load_balancer.max_shared_lb == 5
+    assert found.load_balancer.provider_requires_serial_api_calls
+    assert found.load_balancer.wait_active_steps == 30
+    assert found.load_balancer.classes == {
+        "gold": settings.LoadBalancerClass(
+            floating_network_id="f", member_subnet_id="m"
+        )
+    }
+    assert found.regional
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        *[("true", True), ("YES", True), ("On", True), ("1", True)],
+        *[("false", False), ("no", False), ("OFF", False), ("0", False)],
+    ],
+)
+def test_switches_take_every_word_of_gcfg(word: str, value: bool) -> None:
+    """true, yes, on, 1 and their opposites count, in any letter case."""
+    text = f"{MINIMAL}[Networking]\nipv6-support-disabled = {word}\n"
+    assert read(text).networking.ipv6_support_disabled is value
+
+
+def test_only_the_word_true_makes_anything_regional() -> None:
+    """OS_CCM_REGIONAL is compared exactly, as the reference does."""
+    assert not read(MINIMAL, {"OS_CCM_REGIONAL": "True"}).regional
+
+
+def test_unknown_keys_and_sections_and_odd_values_are_only_warnings() -> None:
+    """What gcfg lets pass passes, and is told."""
+    text = """
+[Global]
+colour = red
+tls-insecure = yes
+cert-file = /only/one
+[Global "second"]
+username = other
+[Nonsense]
+[LoadBalancer]
+lb-provider = mine
+[Networking]
+address-sort-order = 10.0.0.0/8, nonsense, 10.0.0.1
+"""
+    found = read(MINIMAL + text, {"OCCM_WAIT_LB_ACTIVE_STEPS": "many"})
+    assert found.warnings == (
+        'section [Global "second"] is not known and is ignored',
+        "section [Nonsense] is not known and is ignored",
+        "[Global] tls-insecure is 'yes', taken as false; only true counts",
+        "[Global] colour is not known and is ignored",
+        "[Global] cert-file and key-file count only together and are ignored",
+        "[Networking] address-sort-order: 'nonsense' is no CIDR and is skipped",
+        "[Networking] address-sort-order: '10.0.0.1' is no CIDR and is skipped",
+        "environment variable OCCM_WAIT_LB_ACTIVE_STEPS is 'many', which is no whole"
+        " number; 23 is used",
+        "[LoadBalancer] lb-provider 'mine' is not among"
+        " ('amphora', 'octavia', 'ovn', 'f5', 'amphorav2')",
+    )
+    assert found.load_balancer.wait_active_steps == 23
+    assert not found.credentials.tls_insecure
+    assert found.credentials.username == "robot"
+
+
+def test_all_problems_are_reported_together_each_with_what_would_be_right() -> None:
+    """One start shows every mistake of the file."""
+    text = """
+[Global]
+auth-url = keystone.example
+os-endpoint-type = outside
+[Networking]
+ipv6-support-disabled = maybe
+[Metadata]
+search-order = configDrive,dhcp
+request-timeout = 60
+[LoadBalancer]
+monitor-delay = -1s
+monitor-max-retries = many
+"""
+    assert problems(text) == (
+        "[Global] os-endpoint-type is 'outside'; it must be one of public, internal,"
+        " admin",
+        "[Global] auth-url is 'keystone.example'; it must be the URL of Keystone, such"
+        " as https://keystone.example:5000/v3",
+        "[Global] password is (hidden); it must be set, or token, or"
+        " application-credential-secret with its id",
+        "[Networking] ipv6-support-disabled is 'maybe'; it must be true or false",
+        "[Metadata] search-order is 'configDrive,dhcp'; it must be one or both of"
+        " configDrive, metadataService, separated by a comma",
+        "[Metadata] request-timeout is '60'; it must be a duration such as"
+        ' "5s" or "1m"',
+        "[LoadBalancer] monitor-delay is '-1s'; it must be a duration such as"
+        ' "5s" or "1m"',
+        "[LoadBalancer] monitor-max-retries is 'many'; it must be a whole number"
+        " from 0 on",
+    )
+
+
+def global_section(**keys: str) -> str:
+    lines = [f"{key.replace('_', '-')} = {value}" for key, value in keys.items()]
+    return "\n".join(["[Global]", "auth-url = http://k.example/v3", *lines]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"username": "u", "password": "p", "user_domain_name": "d"},
+        {"username": "u", "password": "p", "domain_id": "d", "tenant_name": "t"},
+        {"user_id": "u", "password": "p", "tenant_id": "t"},
+        {"application_credential_id": "a", "application_credential_secret": "s"},
+        {
+            "application_credential_name": "a",
+            "application_credential_secret": "s",
+            "username": "u",
+            "user_domain_id": "d",
+        },
+        {"token": "t", "tenant_id": "t"},
+        {"trust_id": "t", "trustee_id": "u", "trustee_password": "p"},
+        {"trust_id": "t", "user_id": "u", "password": "p", "tenant_name": "x"},
+    ],
+)
+def test_each_way_of_authentication_is_accepted(keys: dict[str, str]) -> None:
+    """Password, application credential, token and trust are complete like this."""
+    assert read(global_section(**keys)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({}, "password"),
+        ({"username": "u"}, "password"),
+        ({"password": "p"}, "username"),
+        ({"username": "u", "password": "p"}, "user-domain-name"),
+        ({"user_id": "u", "password": "p", "tenant_name": "t"}, "tenant-domain-name"),
+        ({"application_credential_secret": "s"}, "application-credential-id"),
+        (
+            {"application_credential_name": "a", "application_credential_secret": "s"},
+            "username",
+        ),
+    ],
+)
+def test_incomplete_credentials_say_what_is_missing(
+    keys: dict[str, str], named: str
+) -> None:
+    """Keystone would refuse these; the first problem names the key to set."""
+    assert problems(global_section(**keys))[0].startswith(f"[Global] {named} is ")
+
+
+def test_a_secret_is_in_no_problem_nor_in_any_repr() -> None:
+    """Neither an error nor a printed configuration shows a secret."""
+    secrets = {
+        "password": "hunter2",
+        "token": "hunter3",
+        "trustee_password": "hunter4",
+        "application_credential_secret": "hunter5",
+    }
+    text = global_section(**secrets, os_endpoint_type="nowhere")
+    assert "hunter" not in str(problems(text))
+    fine = read(global_section(**secrets, tenant_id="t"))
+    assert "hunter" not in repr(fine)
+
+
+def test_a_broken_line_is_told_by_its_number() -> None:
+    """A syntax fault is a configuration error like any other."""
+    (problem,) = problems('[Global]\npassword = "hunter2\n')
+    assert problem.startswith("line 2 can't be read")
+
+
+CLOUDS = """
+clouds:
+  one:
+    region_name: RegionY
+    endpoint_type: internalURL
+    cacert: /ca.pem
+    auth:
+      auth_url: https://yaml.example/v3
+      username: from-yaml
+      password: 123456
+      project_name: project-y
+      user_domain_name: Default
+      project_domain_name: Default
+      trust_id: never-read
+"""
+
+
+def clouds(
+    text: str = CLOUDS, at: str = "/etc/openstack/clouds.yaml"
+) -> Callable[[pathlib.Path], str | None]:
+    return {pathlib.Path(at): text}.get
+
+
+def test_clouds_yaml_fills_only_what_cloud_conf_leaves_empty() -> None:
+    """cloud.conf wins; trusts are never read from clouds.yaml."""
+    text = "[Global]\nuse-clouds\ncloud = one\nusername = own\n"
+    found = config.read(text, {}, clouds()).credentials
+    assert found == Credentials(
+        auth_url="https://yaml.example/v3",
+        username="own",
+        password="123456",
+        tenant_name="project-y",
+        user_domain_name="Default",
+        tenant_domain_name="Default",
+        region="RegionY",
+        endpoint_type="internal",
+        ca_file="/ca.pem",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "path"),
+    [
+        ("clouds-file = /mine.yaml", {"OS_CLIENT_CONFIG_FILE": "/env"}, "/mine.yaml"),
+        ("", {"OS_CLIENT_CONFIG_FILE": "/env.yaml"}, "/env.yaml"),
+        ("", {}, "clouds.yaml"),
+        ("", {"HOME": "/home/u"}, "/home/u/.config/openstack/clouds.yaml"),
+        ("", {"XDG_CONFIG_HOME": "/cfg"}, "/cfg/openstack/clouds.yaml"),
+        ("", {}, "/etc/openstack/clouds.yaml"),
+    ],
+)
+def test_clouds_yaml_is_looked_for_in_the_references_order(
+    line: str, env: dict[str, str], path: str
+) -> None:
+    """Each place is found, and the only cloud in the file needs no name."""
+    text = f"[Global]\nuse-clouds = true\n{line}\n"
+    found = config.read(text, env, clouds(at=path))
+    assert found.credentials.username == "from-yaml"
+
+
+def test_the_first_clouds_yaml_that_exists_counts() -> None:
+    """The working directory comes before /etc."""
+    files = {
+        pathlib.Path("clouds.yaml"): CLOUDS.replace("from-yaml", "near"),
+        pathlib.Path("/etc/openstack/clouds.yaml"): CLOUDS,
+    }
+    found = config.read("[Global]\nuse-clouds\n", {}, files.get)
+    assert found.credentials.username == "near"
+
+
+def test_secure_yaml_adds_the_secrets() -> None:
+    """A password that is kept apart is found."""
+    secure = "clouds: {one: {auth: {password: from-secure, token: t}}}"
+    files = {
+        pathlib.Path("/etc/openstack/clouds.yaml"): CLOUDS,
+        pathlib.Path("/etc/openstack/secure.yaml"): secure,
+    }
+    found = config.read("[Global]\nuse-clouds\n", {}, files.get)
+    assert found.credentials.password == "from-secure"
+    assert found.credentials.token == "t"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (lambda path: None, "[Global] clouds-file is ''"),
+        (clouds("clouds: [hunter2"), "a YAML file with a map of clouds"),
+        (clouds("clouds: {one: hunter2}"), "a YAML file with a map of clouds"),
+        (clouds("clouds: {a: {}, b: {}}"), "[Global] cloud is ''; it must be one of"),
+        (clouds("{}"), "none at all"),
+    ],
+)
+def test_a_clouds_yaml_that_can_not_be_used_is_a_problem(
+    files: Callable[[pathlib.Path], str | None], expected: str
+) -> None:
+    """No file, a broken one, or no such cloud stops the start, without quoting it."""
+    with pytest.raises(settings.ConfigError) as raised:
+        config.read("[Global]\nuse-clouds\n", {}, files)
+    (problem,) = raised.value.problems
+    assert expected in problem
+    assert "hunter2" not in problem
+
+
+def test_files_are_read_from_disk_and_may_be_absent(tmp_path: pathlib.Path) -> None:
+    """The real reader gives a file's text, and None for none."""
+    (tmp_path / "there").write_text("text")
+    assert config.read_file(tmp_path / "there") == "text"
+    assert config.read_file(tmp_path / "absent") is None
