@@ -1,0 +1,1 @@
+"""openstack-ccm: the cloud controller manager of OpenStack."""

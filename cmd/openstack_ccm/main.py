@@ -1,0 +1,46 @@
+"""Starts openstack-ccm from the reference's own command line."""
+
+import os
+
+from lib.ccm import flag_table, options
+from lib.process import command_line, flags, shutdown
+from openstack_ccm import version
+
+NAME = "openstack-ccm"
+PROVIDER = "openstack"
+HELP = """Keep Kubernetes Nodes and OpenStack servers 1:1.
+
+A drop-in replacement for openstack-cloud-controller-manager: its flags, its cloud.conf.
+"""
+
+
+def main() -> None:
+    """Run the program."""
+    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS)
+    command_line.command(program, run).main(prog_name=NAME)
+
+
+def run(values: flags.Values) -> int:
+    """Run until told to stop; give the exit code.
+
+    Raises:
+        ConfigError: flags or cloud.conf can't be used; every problem is named.
+    """
+    # Heavy, and not needed for --help.
+    from lib.ccm import manager
+    from lib.cloud.openstack import cloud
+    from openstack_ccm import cloud_conf
+
+    wanted = options.read(values, PROVIDER)
+    read = cloud_conf.read(wanted.cloud_config, os.environ)
+    agents = values[flag_table.USER_AGENT]
+    program = manager.Program(
+        NAME,
+        version.VERSION,
+        PROVIDER,
+        lambda on_call: cloud.connect(read, on_call, agents),
+        read.warnings,
+    )
+    code = manager.run(program, values, wanted, os.environ)
+    shutdown.end_now(code)  # a worker that hangs must not keep the process
+    return code

@@ -1,0 +1,149 @@
+"""Who may read --secure-port: asked of the API server, as the reference does.
+
+Source: k8s.io/apiserver DelegatingAuthentication- and DelegatingAuthorizationOptions.
+"""
+
+import dataclasses
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from lib.kube import client, resources
+from lib.kube import errors as kube_errors
+from lib.process import exchange, logs
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+TIMEOUT_S = 5.0
+_BEARER = "bearer "
+_KEPT_MAX = 1000
+
+
+class _User(msgspec.Struct, rename="camel"):
+    username: str = ""
+    uid: str = ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
+
+
+class _TokenStatus(msgspec.Struct):
+    authenticated: bool = False
+    user: _User = msgspec.field(default_factory=_User)
+
+
+class _TokenReview(msgspec.Struct):
+    status: _TokenStatus = msgspec.field(default_factory=_TokenStatus)
+
+
+class _AccessStatus(msgspec.Struct):
+    allowed: bool = False
+
+
+class _AccessReview(msgspec.Struct):
+    status: _AccessStatus = msgspec.field(default_factory=_AccessStatus)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """How long each answer is believed, in seconds, and what is open to everybody."""
+
+    token_s: float = 10.0
+    allowed_s: float = 10.0
+    denied_s: float = 10.0
+    open_paths: frozenset[str] = exchange.ALWAYS_ALLOWED
+
+
+class Access:
+    """Judges requests by TokenReview and SubjectAccessReview.
+
+    Tokens are kept as digests only. What the API server does not say is a no.
+    """
+
+    def __init__(
+        self,
+        api: client.Api,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._users: dict[str, tuple[float, _User | None]] = {}
+        self._verdicts: dict[tuple[str, str, str], tuple[float, bool]] = {}
+        self._log = logs.get(__name__)
+
+    def authorize(
+        self, headers: Mapping[str, str], verb: str, path: str
+    ) -> exchange.Decision:
+        """Judge one request; see lib/process/exchange.py."""
+        if path in self._settings.open_paths:
+            return exchange.Decision.ALLOW
+        given = headers.get("authorization", "")
+        if not given.lower().startswith(_BEARER):
+            return exchange.Decision.UNAUTHENTICATED
+        token = given[len(_BEARER) :].strip()
+        try:
+            user = self._user(token)
+            if user is None:
+                return exchange.Decision.UNAUTHENTICATED
+            allowed = self._allowed(user, verb, path)
+        except kube_errors.KubeError as error:
+            self._log.warning("access could not be judged", error=str(error))
+            return exchange.Decision.FORBIDDEN
+        return exchange.Decision.ALLOW if allowed else exchange.Decision.FORBIDDEN
+
+    def _user(self, token: str) -> _User | None:
+        mark = hashlib.sha256(token.encode()).hexdigest()
+        with self._lock:
+            until, user = self._users.get(mark, (0.0, None))
+        if until > self._clock():
+            return user
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
+        answer = self._api.create(
+            resources.TOKEN_REVIEWS,
+            msgspec.json.encode({**body, "spec": {"token": token}}),
+            timeout_s=TIMEOUT_S,
+        )
+        status = msgspec.json.decode(answer, type=_TokenReview).status
+        user = status.user if status.authenticated else None
+        with self._lock:
+            _make_room(self._users)
+            self._users[mark] = (self._clock() + self._settings.token_s, user)
+        return user
+
+    def _allowed(self, user: _User, verb: str, path: str) -> bool:
+        mark = (user.username, verb, path)
+        with self._lock:
+            until, allowed = self._verdicts.get(mark, (0.0, False))
+        if until > self._clock():
+            return allowed
+        spec = {
+            "user": user.username,
+            "uid": user.uid,
+            "groups": user.groups,
+            "extra": user.extra,
+            "nonResourceAttributes": {"path": path, "verb": verb},
+        }
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        answer = self._api.create(
+            resources.SUBJECT_ACCESS_REVIEWS,
+            msgspec.json.encode({**body, "spec": spec}),
+            timeout_s=TIMEOUT_S,
+        )
+        allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
+        kept_s = self._settings.allowed_s if allowed else self._settings.denied_s
+        with self._lock:
+            _make_room(self._verdicts)
+            self._verdicts[mark] = (self._clock() + kept_s, allowed)
+        return allowed
+
+
+def _make_room(kept: dict[K, V]) -> None:
+    if len(kept) >= _KEPT_MAX:
+        kept.clear()

@@ -1,0 +1,168 @@
+"""The flags of a cloud controller manager that do something here.
+
+Source: k8s.io/cloud-provider v0.36 options (names, types, defaults).
+"""
+
+from lib.process import command_line, kinds
+from lib.process.flags import Flag
+
+CONTROLLERS = {
+    "cloud-node-controller": "cloud-node",
+    "cloud-node-lifecycle-controller": "cloud-node-lifecycle",
+    "service-lb-controller": "service",
+    "node-route-controller": "route",
+}
+"""Each controller's name and its older alias."""
+
+_CONTROLLERS_KIND = kinds.LIST
+_NAMES = ", ".join(CONTROLLERS)
+
+CLOUD_PROVIDER = Flag("cloud-provider", kinds.TEXT, "", "The cloud's name. Required.")
+CLOUD_CONFIG = Flag("cloud-config", kinds.TEXT, "", "The cloud's configuration file.")
+KUBECONFIG = Flag(
+    "kubeconfig", kinds.TEXT, "", "How to reach the API server; in-cluster if empty."
+)
+MASTER = Flag(
+    "master", kinds.TEXT, "", "The API server's address, in place of the kubeconfig's."
+)
+CONTROLLERS_FLAG = Flag(
+    "controllers",
+    _CONTROLLERS_KIND,
+    ("*",),
+    f"Which controllers run: '*' all, 'name' one, '-name' not that one. {_NAMES}.",
+)
+NODE_MONITOR_PERIOD = Flag(
+    "node-monitor-period",
+    kinds.duration(0.1),
+    5.0,
+    "Seconds between looks at the Nodes that are not Ready.",
+)
+NODE_STATUS_PERIOD = Flag(
+    "node-status-update-frequency",
+    kinds.duration(0.1),
+    300.0,
+    "How often the addresses of all Nodes are refreshed.",
+)
+NODE_SYNCS = Flag(
+    "concurrent-node-syncs",
+    kinds.integer(1, 1000),
+    1,
+    "Nodes written at once; at least 8 here, since reads are shared.",
+)
+BIND_ADDRESS = Flag(
+    "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
+)
+SECURE_PORT = Flag(
+    "secure-port",
+    kinds.integer(0, 65535),
+    10258,
+    "HTTPS port of probes and metrics; 0 switches it off.",
+)
+TLS_CERT = Flag(
+    "tls-cert-file",
+    kinds.TEXT,
+    "",
+    "Certificate of --secure-port; self-signed, in memory, if empty.",
+)
+TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
+ALWAYS_ALLOW = Flag(
+    "authorization-always-allow-paths",
+    kinds.LIST,
+    ("/healthz", "/readyz", "/livez"),
+    "Paths that anybody may read.",
+)
+AUTHENTICATION_TTL = Flag(
+    "authentication-token-webhook-cache-ttl",
+    kinds.duration(0),
+    10.0,
+    "How long the API server's word about a token is believed.",
+)
+AUTHORIZED_TTL = Flag(
+    "authorization-webhook-cache-authorized-ttl",
+    kinds.duration(0),
+    10.0,
+    "How long the API server's yes is believed.",
+)
+UNAUTHORIZED_TTL = Flag(
+    "authorization-webhook-cache-unauthorized-ttl",
+    kinds.duration(0),
+    10.0,
+    "How long the API server's no is believed.",
+)
+LEADER_ELECT = Flag(
+    "leader-elect", kinds.BOOLEAN, True, "Act only while holding the Lease."
+)
+LEASE_DURATION = Flag(
+    "leader-elect-lease-duration",
+    kinds.duration(1),
+    15.0,
+    "How long others wait after the last renewal.",
+)
+RENEW_DEADLINE = Flag(
+    "leader-elect-renew-deadline",
+    kinds.duration(1),
+    10.0,
+    "How long the leader acts after its last renewal; shorter than the former.",
+)
+RETRY_PERIOD = Flag(
+    "leader-elect-retry-period",
+    kinds.duration(0.1),
+    2.0,
+    "Time between two tries to get or renew the Lease.",
+)
+LEASE_LOCK = Flag(
+    "leader-elect-resource-lock",
+    kinds.one_of("leases"),
+    "leases",
+    "What is locked on; only leases.",
+)
+LEASE_NAME = Flag(
+    "leader-elect-resource-name",
+    kinds.TEXT,
+    "cloud-controller-manager",
+    "The Lease's name.",
+)
+LEASE_NAMESPACE = Flag(
+    "leader-elect-resource-namespace", kinds.TEXT, "kube-system", "Its namespace."
+)
+LOGGING_FORMAT = Flag(
+    "logging-format",
+    kinds.one_of("text", "json"),
+    "",
+    "How logs are written: text or json; text on a terminal, else json, if empty.",
+)
+USER_AGENT = Flag(
+    "user-agent",
+    kinds.ARRAY,
+    (),
+    "Added to the User-Agent of cloud requests; may be given again.",
+)
+
+WORKING: tuple[Flag[object], ...] = (
+    CLOUD_PROVIDER,
+    CLOUD_CONFIG,
+    KUBECONFIG,
+    MASTER,
+    CONTROLLERS_FLAG,
+    NODE_MONITOR_PERIOD,
+    NODE_STATUS_PERIOD,
+    NODE_SYNCS,
+    BIND_ADDRESS,
+    SECURE_PORT,
+    TLS_CERT,
+    TLS_KEY,
+    ALWAYS_ALLOW,
+    AUTHENTICATION_TTL,
+    AUTHORIZED_TTL,
+    UNAUTHORIZED_TTL,
+    LEADER_ELECT,
+    LEASE_DURATION,
+    RENEW_DEADLINE,
+    RETRY_PERIOD,
+    LEASE_LOCK,
+    LEASE_NAME,
+    LEASE_NAMESPACE,
+    LOGGING_FORMAT,
+    USER_AGENT,
+    command_line.VERBOSITY,
+)

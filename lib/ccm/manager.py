@@ -1,0 +1,261 @@
+"""A cloud controller manager from its command line to its end.
+
+Order: HTTPS first, then the watch, then the Lease, then the controllers; what is cached
+while waiting for the Lease makes the successor quick.
+"""
+
+import dataclasses
+import datetime
+import platform
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+
+import prometheus_client
+
+from lib.ccm import access, flag_table, metrics, node_controllers, options
+from lib.cloud import protocol
+from lib.kube import client, election, events
+from lib.kube import config as kube_config
+from lib.kube import errors as kube_errors
+from lib.nodes import model
+from lib.process import (
+    certificates,
+    command_line,
+    config,
+    endpoints,
+    exchange,
+    flags,
+    logs,
+    probes,
+    serving,
+    shutdown,
+    tls,
+)
+from lib.process import metrics as process_metrics
+from lib.reconcile import loops
+
+LAST_S = 7.0
+"""How long everything may take to end, once told."""
+
+Observer = Callable[[str, str, float], None]
+"""Told of each cloud call: operation, outcome, seconds."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """Which manager this is.
+
+    provider: the cloud's name, for metrics. connect: opens the cloud. warnings: what is
+    odd in the cloud's configuration, to be said once.
+    """
+
+    name: str
+    version: str
+    provider: str
+    connect: Callable[[Observer], protocol.Cloud]
+    warnings: tuple[str, ...] = ()
+
+
+def run(
+    program: Program,
+    values: flags.Values,
+    wanted: options.Options,
+    env: Mapping[str, str],
+) -> int:
+    """Run until told to stop; give the exit code.
+
+    Raises:
+        ConfigError: the configuration can't be used; nothing was started.
+    """
+    _configure_logs(program, values)
+    log = logs.get(__name__)
+    flags.warn(values, log)
+    for warning in program.warnings:
+        log.warning("odd configuration", reason=warning)
+    registry = process_metrics.new_registry(
+        process_metrics.Build(program.name, program.version)
+    )
+    calls = metrics.CloudMetrics(program.provider, registry)
+    cloud = program.connect(calls.observe)
+    api = _api(program, wanted, env, registry)
+    stop = threading.Event()
+    with shutdown.on_signal(stop):
+        manager = _Manager(program, values, wanted, registry, stop)
+        manager.ready_with(calls.worked)
+        return manager.run(cloud, api, env)
+
+
+def _configure_logs(program: Program, values: flags.Values) -> None:
+    chosen = {"text": True, "json": False, "": None}[values[flag_table.LOGGING_FORMAT]]
+    verbosity = values[command_line.VERBOSITY]
+    logs.configure(logs.Settings(program.name, verbosity, is_pretty=chosen))
+
+
+def _api(
+    program: Program,
+    wanted: options.Options,
+    env: Mapping[str, str],
+    registry: prometheus_client.CollectorRegistry,
+) -> client.Client:
+    agent = f"{program.name}/{program.version} ({platform.system().lower()})"
+    try:
+        configuration = kube_config.load(
+            wanted.kubeconfig or None, wanted.master or None, env=env
+        )
+    except kube_errors.KubeError as error:
+        problem = config.Problem(
+            "--kubeconfig", wanted.kubeconfig or None, f"a usable one ({error})"
+        )
+        raise config.ConfigError([problem]) from error
+    counted = metrics.KubeMetrics(registry)
+    return client.Client(configuration, user_agent=agent, observer=counted.observe)
+
+
+class _Manager:
+    def __init__(
+        self,
+        program: Program,
+        values: flags.Values,
+        wanted: options.Options,
+        registry: prometheus_client.CollectorRegistry,
+        stop: threading.Event,
+    ) -> None:
+        self._program = program
+        self._values = values
+        self._wanted = wanted
+        self._registry = registry
+        self._stop = stop
+        self._probes = probes.Probes()
+        self._loops = loops.Loops(stop)
+        self._leading = threading.Event()
+        self._log = logs.get(__name__)
+
+    def ready_with(self, worked: threading.Event) -> None:
+        """Be ready, once leading, only after the cloud has answered."""
+
+        def check() -> str | None:
+            if self._leading.is_set() and not worked.is_set():
+                return "no call to the cloud has succeeded yet"
+            return None
+
+        self._probes.add_ready("cloud", check)
+
+    def run(
+        self, cloud: protocol.Cloud, api: client.Client, env: Mapping[str, str]
+    ) -> int:
+        """Serve, watch, wait for the Lease, act; until told to stop."""
+        server = self._server(api)
+        lease = self._election(api)
+        if server is not None:
+            server.start()
+        writing = api if lease is None else election.Guarded(api, lease)
+        recorders = {
+            source: events.Recorder(writing, component=source, host=platform.node())
+            for source in model.Source
+        }
+        parts = node_controllers.Parts(
+            api, writing, recorders, self._registry, self._probes
+        )
+        nodes = self._nodes(cloud, parts, env)
+        if nodes is not None:
+            nodes.watch(self._loops)
+        for source, recorder in recorders.items():
+            self._loops.start(f"events of {source}", recorder.run)
+        self._lead(lease, nodes)
+        self._stop.wait()
+        left = self._loops.join(LAST_S)
+        if left:
+            self._log.warning("loops were left behind", loops=left)
+        if server is not None:
+            server.stop()
+        return (
+            shutdown.Exit.FAILURE if self._loops.failed.is_set() else shutdown.Exit.OK
+        )
+
+    def _server(self, api: client.Client) -> serving.Server | None:
+        values = self._values
+        listener = serving.listen(
+            values[flag_table.BIND_ADDRESS], values[flag_table.SECURE_PORT]
+        )
+        if listener is None:
+            return None
+        certificate = self._certificate()
+        judge = access.Access(
+            api,
+            access.Settings(
+                values[flag_table.AUTHENTICATION_TTL],
+                values[flag_table.AUTHORIZED_TTL],
+                values[flag_table.UNAUTHORIZED_TTL],
+                frozenset(values[flag_table.ALWAYS_ALLOW]),
+            ),
+        )
+        handlers = endpoints.standard(self._probes, self._registry)
+        routes = exchange.Routes(handlers, judge.authorize)
+        return serving.Server(listener, certificate, routes)
+
+    def _certificate(self) -> tls.Certificate:
+        values = self._values
+        files = (values[flag_table.TLS_CERT], values[flag_table.TLS_KEY])
+        if any(files):
+            return tls.FromFiles(*files)
+        names = (platform.node(), "localhost", "127.0.0.1")
+        now = datetime.datetime.now(datetime.UTC)
+        return tls.InMemory(certificates.self_signed(names, now))
+
+    def _election(self, api: client.Client) -> election.Election | None:
+        wanted = self._wanted
+        if not wanted.leader_elect:
+            return None
+        return election.Election(
+            api,
+            namespace=wanted.lease_namespace,
+            name=wanted.lease_name,
+            identity=f"{platform.node()}_{uuid.uuid4()}",
+            lease_s=wanted.lease_s,
+            renew_s=wanted.renew_s,
+            retry_s=wanted.retry_s,
+        )
+
+    def _nodes(
+        self,
+        cloud: protocol.Cloud,
+        parts: node_controllers.Parts,
+        env: Mapping[str, str],
+    ) -> node_controllers.NodeControllers | None:
+        settings = model.Settings(
+            initialises=options.NODE in self._wanted.controllers,
+            watches_lifecycle=options.LIFECYCLE in self._wanted.controllers,
+            deletes=not env.get("SKIP_NODE_DELETION"),
+        )
+        if cloud.instances is None:
+            return None
+        if not (settings.initialises or settings.watches_lifecycle):
+            return None
+        return node_controllers.NodeControllers(
+            cloud.instances, parts, self._wanted, settings
+        )
+
+    def _lead(
+        self,
+        lease: election.Election | None,
+        nodes: node_controllers.NodeControllers | None,
+    ) -> None:
+        gauge = metrics.leader_gauge(self._wanted.lease_name, self._registry)
+
+        def started() -> None:
+            gauge.labels(self._wanted.lease_name).set(1)
+            self._leading.set()
+            self._log.info("leading", lease=self._wanted.lease_name)
+            if nodes is not None:
+                nodes.start(self._loops)
+
+        def lost() -> None:
+            """End at once: whatever is still under way must not go on."""
+            self._log.error("lease lost", lease=self._wanted.lease_name)
+            shutdown.end_now(shutdown.Exit.FAILURE)
+
+        if lease is None:
+            started()
+            return
+        self._loops.start("lease", lambda stop: lease.run(started, lost, stop))

@@ -1,0 +1,116 @@
+"""The nodes flow with its queue, its watch and its periodic passes."""
+
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Mapping
+
+import prometheus_client
+
+from lib.ccm import options
+from lib.cloud import protocol
+from lib.cloud.model import InstanceRef, Unknown
+from lib.kube import client, events, resources, store
+from lib.nodes import act, flow, model, observe
+from lib.process import logs, probes
+from lib.reconcile import loops, periodic, queue, runner
+from lib.reconcile import metrics as reconcile_metrics
+
+BATCH_MAX = 10_000
+BATCH_S = 0.5
+"""New Nodes wait this long for others, to share one read of the cloud."""
+STALL_S = 300.0
+"""A loop that has not turned for so long is taken for dead."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """What the controllers are built from.
+
+    reading: for reads and the watch. writing: refuses when the Lease is lost.
+    """
+
+    reading: client.Api
+    writing: client.Api
+    recorders: Mapping[model.Source, events.Recorder]
+    registry: prometheus_client.CollectorRegistry
+    probes: probes.Probes
+
+
+class NodeControllers:
+    """Both node controllers of the reference, as one flow."""
+
+    def __init__(
+        self,
+        instances: protocol.Instances,
+        parts: Parts,
+        wanted: options.Options,
+        settings: model.Settings,
+    ) -> None:
+        self._wanted = wanted
+        self._settings = settings
+        self.nodes = store.Store(parts.reading, resources.NODES, model.Node)
+        self._queue = queue.Queue(queue.Backoff(base_s=0.1, max_s=60.0))
+        self._metrics = reconcile_metrics.Metrics(parts.registry)
+        heartbeat = probes.Heartbeat()
+        observer = observe.Observer(self.nodes, parts.reading, instances, settings)
+        actor = act.Actor(parts.writing, self.nodes, parts.recorders)
+        self._flow = flow.NodesFlow(observer, actor, settings)
+        self._runner = runner.Runner(
+            self._flow,
+            self._queue,
+            self._metrics,
+            runner.Settings(wanted.workers, BATCH_MAX, BATCH_S),
+            runner.Clocks(beat=heartbeat.beat),
+        )
+        self._heartbeat = heartbeat
+        self._probes = parts.probes
+        self._instances = instances
+        self._log = logs.get(__name__)
+
+    def watch(self, loop: loops.Loops) -> None:
+        """Begin to follow the Nodes; also before the Lease is ours."""
+        synced = self.nodes.synced
+        self._probes.add_ready(
+            "nodes", lambda: None if synced.is_set() else "the Nodes are not listed yet"
+        )
+        flow.watch(self.nodes, self._flow, self._queue.add)
+        loop.start("watch nodes", self.nodes.run)
+
+    def start(self, loop: loops.Loops) -> None:
+        """Begin to act."""
+        self._probes.add_live("nodes", self._heartbeat.within(STALL_S))
+        loop.start("nodes", self._run)
+        if self._settings.watches_lifecycle:
+            fn = functools.partial(flow.monitor, self.nodes, self._queue.add)
+            self._every("monitor nodes", self._wanted.node_monitor_s, fn, loop)
+        if self._settings.initialises:
+            refresh = flow.refresh_addresses
+            fn = functools.partial(refresh, self.nodes, self._queue.add)
+            self._every("refresh addresses", self._wanted.node_status_s, fn, loop)
+
+    def _run(self, stop: threading.Event) -> None:
+        while not self.nodes.synced.wait(1.0):
+            self._heartbeat.beat()
+            if stop.is_set():
+                return
+        self._greet()
+        self._runner.run(stop)
+
+    def _greet(self) -> None:
+        """Read the cloud once, so that wrong credentials show before there is work."""
+        nobody = InstanceRef("")
+        seen = self._instances.observe({nobody}, time.monotonic())[nobody]
+        if isinstance(seen, Unknown):
+            self._log.error("the cloud does not let us in", error=str(seen.error))
+
+    def _every(
+        self,
+        name: str,
+        interval_s: float,
+        fn: "functools.partial[None]",
+        loop: loops.Loops,
+    ) -> None:
+        task = periodic.Periodic(name, interval_s, fn, self._metrics)
+        loop.start(name, task.run)

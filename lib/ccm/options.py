@@ -1,0 +1,107 @@
+"""What a user asks of a cloud controller manager, judged as a whole."""
+
+import dataclasses
+import itertools
+import pathlib
+from collections.abc import Sequence
+
+from lib.ccm import flag_table as table
+from lib.ccm import inert_flags
+from lib.process import config, flags
+
+NODE = "cloud-node-controller"
+LIFECYCLE = "cloud-node-lifecycle-controller"
+LEAST_WORKERS = 8
+
+FLAGS = (*table.WORKING, *inert_flags.INERT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """The command line, checked. Times in seconds; empty texts mean "not given"."""
+
+    cloud_config: str
+    kubeconfig: str
+    master: str
+    controllers: frozenset[str]
+    node_monitor_s: float
+    node_status_s: float
+    workers: int
+    leader_elect: bool
+    lease_name: str
+    lease_namespace: str
+    lease_s: float
+    renew_s: float
+    retry_s: float
+
+
+def read(values: flags.Values, provider: str) -> Options:
+    """Judge what was given.
+
+    Raises:
+        ConfigError: with every problem.
+    """
+    problems: list[config.Problem] = []
+    named = values[table.CLOUD_PROVIDER]
+    if named != provider:
+        problems.append(config.Problem("--cloud-provider", named or None, provider))
+    wanted = _controllers(values[table.CONTROLLERS_FLAG], problems)
+    for flag in (table.CLOUD_CONFIG, table.KUBECONFIG):
+        _require_file(flag.name, values[flag], problems)
+    _require_order(values, problems)
+    config.require(problems)
+    return Options(
+        cloud_config=values[table.CLOUD_CONFIG],
+        kubeconfig=values[table.KUBECONFIG],
+        master=values[table.MASTER],
+        controllers=wanted,
+        node_monitor_s=values[table.NODE_MONITOR_PERIOD],
+        node_status_s=values[table.NODE_STATUS_PERIOD],
+        workers=max(LEAST_WORKERS, values[table.NODE_SYNCS]),
+        leader_elect=values[table.LEADER_ELECT],
+        lease_name=values[table.LEASE_NAME],
+        lease_namespace=values[table.LEASE_NAMESPACE],
+        lease_s=values[table.LEASE_DURATION],
+        renew_s=values[table.RENEW_DEADLINE],
+        retry_s=values[table.RETRY_PERIOD],
+    )
+
+
+def _controllers(
+    words: Sequence[str], problems: list[config.Problem]
+) -> frozenset[str]:
+    """Give the names of those that run.
+
+    Source: k8s.io/controller-manager app.IsControllerEnabled: a name beats "*".
+    """
+    by_word = {alias: name for name, alias in table.CONTROLLERS.items()}
+    by_word |= {name: name for name in table.CONTROLLERS}
+    chosen: dict[str, bool] = {}
+    for word in words:
+        bare = word.removeprefix("-")
+        if bare in by_word:
+            chosen[by_word[bare]] = not word.startswith("-")
+        elif word != "*":
+            known = ", ".join(["*", *table.CONTROLLERS])
+            problems.append(config.Problem("--controllers", word, f"one of {known}"))
+    return frozenset(
+        name for name in table.CONTROLLERS if chosen.get(name, "*" in words)
+    )
+
+
+def _require_file(name: str, path: str, problems: list[config.Problem]) -> None:
+    if path and not pathlib.Path(path).is_file():
+        problems.append(config.Problem(f"--{name}", path, "a file that exists"))
+
+
+def _require_order(values: flags.Values, problems: list[config.Problem]) -> None:
+    """See that lease duration > renew deadline > retry period.
+
+    Source: client-go leaderelection NewLeaderElector.
+    """
+    times = (table.LEASE_DURATION, table.RENEW_DEADLINE, table.RETRY_PERIOD)
+    for longer, shorter in itertools.pairwise(times):
+        if values[longer] <= values[shorter]:
+            shown = longer.kind.show(values[longer])
+            want = f"more than --{shorter.name} ({shorter.kind.show(values[shorter])})"
+            problems.append(config.Problem(f"--{longer.name}", shown, want))

@@ -1,0 +1,131 @@
+"""Carries the flow's actions out, one Kubernetes write each."""
+
+import typing
+from collections.abc import Mapping
+
+import msgspec
+
+from lib.kube import client, events, objects, resources, store
+from lib.kube import errors as kube_errors
+from lib.nodes import model
+from lib.nodes.model import Action, Node
+
+WRITE_TIMEOUT_S = 10.0
+
+Json = Mapping[str, object]
+
+
+class _Written(msgspec.Struct):
+    metadata: objects.ObjectMeta
+
+
+class Actor:
+    """Writes Nodes.
+
+    Every write carries the resourceVersion of what was decided upon, or of this
+    pass's own write before it: a Node changed by others in between is a Conflict, and
+    the next pass decides anew.
+    """
+
+    def __init__(
+        self,
+        api: client.Api,
+        nodes: store.Store[Node],
+        recorders: Mapping[model.Source, events.Recorder],
+    ) -> None:
+        self._api = api
+        self._nodes = nodes
+        self._recorders = recorders
+
+    def act(self, node: Node, version: str, action: Action) -> str:
+        """Carry one action out; give the Node's resourceVersion afterwards.
+
+        Raises:
+            KubeError: it was not carried out, or that is unknown.
+        """
+        match action:
+            case model.RecordEvent():
+                self._record(node, action)
+                return version
+            case model.DeleteNode():
+                self._delete(node, version)
+                return version
+            case model.SetAddresses(addresses):
+                listed = [{"type": a.type, "address": a.address} for a in addresses]
+                body: Json = {"status": {"addresses": listed}}
+                return self._patch(node, version, body, subresource="status")
+        return self._patch(node, version, body_of(node, action))
+
+    def _patch(
+        self, node: Node, version: str, body: Json, subresource: str | None = None
+    ) -> str:
+        carried = {**body}
+        metadata = typing.cast(Json, body.get("metadata", {}))
+        carried["metadata"] = {**metadata, "resourceVersion": version}
+        answer = self._api.patch(
+            resources.NODES,
+            node.name,
+            msgspec.json.encode(carried),
+            subresource=subresource,
+            content_type=client.MERGE_PATCH,
+            timeout_s=WRITE_TIMEOUT_S,
+        )
+        now = msgspec.json.decode(answer, type=_Written).metadata.resource_version
+        self._nodes.note_write(node.name, now)
+        return now
+
+    def _delete(self, node: Node, version: str) -> None:
+        conditions = {"uid": node.metadata.uid, "resourceVersion": version}
+        body = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        try:
+            self._api.delete(
+                resources.NODES,
+                node.name,
+                body=msgspec.json.encode({**body, "preconditions": conditions}),
+                timeout_s=WRITE_TIMEOUT_S,
+            )
+        except kube_errors.NotFound:
+            return
+        except kube_errors.KubeError as error:
+            self._record(node, _delete_failed(node, error))
+            raise
+        self._nodes.note_write(node.name, None)
+
+    def _record(self, node: Node, event: model.RecordEvent) -> None:
+        # The reference and the kubelet both use the Node's name as uid here, and
+        # `kubectl describe node` looks for it.
+        about = events.ObjectRef("Node", node.name, "", node.name, "v1")
+        kind: typing.Literal["Warning", "Normal"]
+        kind = "Warning" if event.is_warning else "Normal"
+        self._recorders[event.source].emit(about, kind, event.reason, event.message)
+
+
+def body_of(node: Node, action: Action) -> Json:
+    """Give the merge patch that carries an action out."""
+    match action:
+        case model.InitialiseNode(provider_id, labels):
+            spec: dict[str, object] = _without(node, model.UNINITIALIZED_TAINT)
+            if provider_id is not None:
+                spec["providerID"] = provider_id
+            return {"metadata": {"labels": dict(labels)}, "spec": spec}
+        case model.SetLabels(labels):
+            return {"metadata": {"labels": dict(labels)}}
+        case model.AddShutdownTaint():
+            taint = model.Taint(model.SHUTDOWN_TAINT, "NoSchedule")
+            return {"spec": {"taints": [*node.spec.taints, taint]}}
+        case model.RemoveShutdownTaint():
+            return {"spec": _without(node, model.SHUTDOWN_TAINT)}
+    raise TypeError(f"no patch for {action!r}")
+
+
+def _without(node: Node, key: str) -> dict[str, object]:
+    return {"taints": [taint for taint in node.spec.taints if taint.key != key]}
+
+
+def _delete_failed(node: Node, error: kube_errors.KubeError) -> model.RecordEvent:
+    return model.RecordEvent(
+        model.Source.LIFECYCLE,
+        True,
+        "DeletingNodeFailed",
+        f"Failed to delete node {node.name}: {error}",
+    )

@@ -1,0 +1,112 @@
+"""The flow as the runtime drives it, and what brings a Node into its queue."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from lib.cloud import errors
+from lib.kube import errors as kube_errors
+from lib.kube import store
+from lib.nodes import act, decide, model, observe
+from lib.nodes.model import Action, Node, Snapshot, Topic
+from lib.reconcile import failure as failures
+from lib.reconcile import queue
+from lib.reconcile.outcome import Outcome
+
+Enqueue = Callable[[str, Topic], None]
+
+
+class NodesFlow:
+    """Keeps Nodes and instances 1:1; see lib/reconcile/runner.py for the protocol."""
+
+    name = "nodes"
+
+    def __init__(
+        self,
+        observer: observe.Observer,
+        actor: act.Actor,
+        settings: model.Settings,
+    ) -> None:
+        self._observer = observer
+        self._actor = actor
+        self._settings = settings
+        self._written: dict[str, tuple[str, str]] = {}
+
+    def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
+        """Read all that this batch needs, once."""
+        return self._observer.observe(
+            [(claim.key, frozenset(map(Topic, claim.topics))) for claim in claims]
+        )
+
+    def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
+        """See lib/nodes/decide.py."""
+        del now
+        return decide.decide(snapshot, self._settings)
+
+    def act(self, snapshot: Snapshot, action: Action) -> None:
+        """Carry one action out, upon what this pass has written before it."""
+        node = snapshot.node
+        if node is None:
+            return
+        observed = node.metadata.resource_version
+        based_on, version = self._written.get(node.name, (observed, observed))
+        if based_on != observed:
+            version = observed
+        self._written[node.name] = (observed, self._actor.act(node, version, action))
+
+    def failure(self, error: Exception) -> failures.Failure | None:
+        """Say what a failed pass means; None for a bug."""
+        match error:
+            case kube_errors.Conflict():
+                return failures.Failure("the node was changed meanwhile")
+            case kube_errors.KubeError() | errors.CloudError():
+                return failures.Failure(str(error), error.retry_after_s)
+        return None
+
+    def forget(self, node: Node) -> None:
+        """Drop what is kept for a Node that is gone."""
+        self._written.pop(node.name, None)
+        self._observer.forget(node)
+
+
+def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
+    """Say what a change of a Node calls for."""
+    if new is None:
+        return frozenset()
+    if old is None:
+        return frozenset({Topic.SYNC, Topic.LIVENESS})
+    topics = set()
+    if (old.metadata.labels, old.metadata.annotations, old.spec) != (
+        new.metadata.labels,
+        new.metadata.annotations,
+        new.spec,
+    ):
+        topics.add(Topic.SYNC)
+    if old.is_ready != new.is_ready:
+        topics.add(Topic.LIVENESS)
+    return frozenset(topics)
+
+
+def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
+    """Let every change of a Node bring it into the queue."""
+
+    def changed(name: str, old: Node | None, new: Node | None) -> None:
+        if new is None and old is not None:
+            flow.forget(old)
+        for topic in topics_of(old, new):
+            add(name, topic)
+
+    nodes.subscribe(changed)
+
+
+def refresh_addresses(nodes: store.Store[Node], add: Enqueue) -> None:
+    """Bring every initialised Node in for its periodic address pass."""
+    for name, node in nodes.items().items():
+        if not node.has_taint(model.UNINITIALIZED_TAINT):
+            add(name, Topic.ADDRESSES)
+
+
+def monitor(nodes: store.Store[Node], add: Enqueue) -> None:
+    """Bring in every Node that is not Ready, or is back and still tainted."""
+    for name, node in nodes.items().items():
+        if not node.is_ready or node.has_taint(model.SHUTDOWN_TAINT):
+            add(name, Topic.LIVENESS)

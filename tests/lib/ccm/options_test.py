@@ -1,0 +1,189 @@
+"""The reference's own command line starts ours."""
+
+import pathlib
+
+import pytest
+
+from lib.ccm import options
+from lib.process import config, flags
+
+REFERENCE = {
+    "allocate-node-cidrs": "true",
+    "authentication-kubeconfig": "text",
+    "authentication-skip-lookup": "true",
+    "authentication-token-webhook-cache-ttl": "1m30s",
+    "authentication-tolerate-lookup-failure": "true",
+    "authorization-always-allow-paths": "a,b",
+    "authorization-kubeconfig": "text",
+    "authorization-webhook-cache-authorized-ttl": "1m30s",
+    "authorization-webhook-cache-unauthorized-ttl": "1m30s",
+    "bind-address": "127.0.0.1",
+    "cert-dir": "text",
+    "cidr-allocator-type": "text",
+    "client-ca-file": "text",
+    "cloud-config": "text",
+    "cloud-provider": "openstack",
+    "cluster-cidr": "text",
+    "cluster-name": "text",
+    "concurrent-node-status-updates": "7",
+    "concurrent-node-syncs": "7",
+    "concurrent-service-syncs": "7",
+    "configure-cloud-routes": "true",
+    "contention-profiling": "true",
+    "controller-start-interval": "1m30s",
+    "controllers": "*,-route",
+    "disable-http2-serving": "true",
+    "enable-leader-migration": "true",
+    "external-cloud-volume-plugin": "text",
+    "feature-gates": "A=true,B=false",
+    "http2-max-streams-per-connection": "7",
+    "kube-api-burst": "7",
+    "kube-api-content-type": "text",
+    "kube-api-qps": "50.5",
+    "kubeconfig": "text",
+    "leader-elect": "true",
+    "leader-elect-lease-duration": "20s",
+    "leader-elect-renew-deadline": "1m30s",
+    "leader-elect-resource-lock": "leases",
+    "leader-elect-resource-name": "text",
+    "leader-elect-resource-namespace": "text",
+    "leader-elect-retry-period": "1m30s",
+    "leader-migration-config": "text",
+    "log-flush-frequency": "1m30s",
+    "log-json-info-buffer-size": "1Ki",
+    "log-json-split-stream": "true",
+    "log-text-info-buffer-size": "1Ki",
+    "log-text-split-stream": "true",
+    "logging-format": "json",
+    "master": "text",
+    "min-resync-period": "1m30s",
+    "node-monitor-period": "1m30s",
+    "node-status-update-frequency": "1m30s",
+    "permit-address-sharing": "true",
+    "permit-port-sharing": "true",
+    "profiling": "true",
+    "requestheader-allowed-names": "a,b",
+    "requestheader-client-ca-file": "text",
+    "requestheader-extra-headers-prefix": "a,b",
+    "requestheader-group-headers": "a,b",
+    "requestheader-uid-headers": "a,b",
+    "requestheader-username-headers": "a,b",
+    "route-reconciliation-period": "1m30s",
+    "secure-port": "7",
+    "tls-cert-file": "text",
+    "tls-cipher-suites": "a,b",
+    "tls-curve-preferences": "1,2",
+    "tls-min-version": "text",
+    "tls-private-key-file": "text",
+    "tls-sni-cert-key": "a,b",
+    "use-service-account-credentials": "true",
+    "v": "2",
+    "vmodule": "a=1",
+    "webhook-bind-address": "127.0.0.1",
+    "webhook-cert-dir": "text",
+    "webhook-disable-http2-serving": "true",
+    "webhook-secure-port": "7",
+    "webhook-tls-cert-file": "text",
+    "webhook-tls-cipher-suites": "a,b",
+    "webhook-tls-curve-preferences": "1,2",
+    "webhook-tls-min-version": "text",
+    "webhook-tls-private-key-file": "text",
+    "webhook-tls-sni-cert-key": "a,b",
+    "webhooks": "a,b",
+    # Of cloud-provider-openstack, and deprecated ones that manifests still hold.
+    "user-agent": "text",
+    "allow-untagged-cloud": "true",
+    "node-sync-period": "1m30s",
+}
+"""Each flag with a value that the reference takes.
+
+Source: `cloud-controller-manager --help` of k8s.io/cloud-provider v0.36.3.
+"""
+
+
+def test_every_flag_of_the_reference_is_accepted() -> None:
+    """Prints flag x what becomes of it."""
+    by_name = {flag.name: flag for flag in options.FLAGS}
+    values = flags.parse(
+        options.FLAGS, [f"--{name}={value}" for name, value in REFERENCE.items()]
+    )
+    for name in sorted(REFERENCE):
+        flag = by_name[name]
+        assert values.is_given(flag)
+        print(f"--{name:48} {flag.no_effect or 'works'}")
+    assert set(by_name) == set(REFERENCE)
+
+
+def test_defaults_are_those_of_the_reference() -> None:
+    """Source: k8s.io/cloud-provider options_test.go, the default set."""
+    read = options.read(
+        flags.parse(options.FLAGS, ["--cloud-provider=openstack"]), "openstack"
+    )
+    assert read.node_monitor_s == 5
+    assert read.node_status_s == 300
+    assert (read.lease_s, read.renew_s, read.retry_s) == (15, 10, 2)
+    assert (read.lease_namespace, read.lease_name) == (
+        "kube-system",
+        "cloud-controller-manager",
+    )
+    assert read.leader_elect
+    assert len(read.controllers) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "on"),
+    [
+        ("*", {"node", "lifecycle"}),
+        ("cloud-node", {"node"}),
+        ("cloud-node-controller", {"node"}),
+        ("cloud-node,cloud-node-lifecycle", {"node", "lifecycle"}),
+        ("*,-cloud-node-lifecycle", {"node"}),
+        ("*,-cloud-node-lifecycle-controller", {"node"}),
+        ("-cloud-node,*", {"lifecycle"}),
+        ("service", set()),
+    ],
+)
+def test_controllers(words: str, on: set[str]) -> None:
+    given = ["--cloud-provider=openstack", f"--controllers={words}"]
+    read = options.read(flags.parse(options.FLAGS, given), "openstack")
+    names = {"node": options.NODE, "lifecycle": options.LIFECYCLE}
+    assert {word for word, name in names.items() if name in read.controllers} == on
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--cloud-provider: want openstack"),
+        (["--cloud-provider=aws"], "--cloud-provider: 'aws': want openstack"),
+        (["--controllers=nodes"], "--controllers: 'nodes': want one of *"),
+        (["--cloud-config=/no/file"], "'/no/file': want a file that exists"),
+        (["--kubeconfig=/no/file"], "'/no/file': want a file that exists"),
+        (
+            ["--leader-elect-renew-deadline=15s"],
+            "--leader-elect-lease-duration: '15s': want more than",
+        ),
+        (
+            ["--leader-elect-retry-period=10s"],
+            "--leader-elect-renew-deadline: '10s': want more than",
+        ),
+        (["--concurrent-node-syncs=0"], "--concurrent-node-syncs: '0': want a whole"),
+        (["--node-monitor-period=0"], "--node-monitor-period: '0': want a duration"),
+        (["--secure-port=65536"], "--secure-port: '65536': want a whole number"),
+        (["--leader-elect=maybe"], "--leader-elect: 'maybe': want true or false"),
+        (["--nodes"], "--nodes: want a known flag"),
+        (["openstack"], "argument: 'openstack': want flags only"),
+    ],
+)
+def test_bad_input_names_flag_value_and_what_is_right(
+    words: list[str], said: str
+) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        options.read(flags.parse(options.FLAGS, words), "openstack")
+    assert said in str(caught.value)
+
+
+def test_all_problems_are_told_together(tmp_path: pathlib.Path) -> None:
+    words = [f"--cloud-config={tmp_path / 'none'}", "--controllers=x,y"]
+    with pytest.raises(config.ConfigError) as caught:
+        options.read(flags.parse(options.FLAGS, words), "openstack")
+    assert len(caught.value.problems) == 4

@@ -1,0 +1,391 @@
+"""What the flow decides, as a table of snapshots and outcomes."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.model import Absent, Address, AddressType, Foreign, Phase, Seen, Unknown
+from lib.nodes import decide, model
+from lib.nodes.model import (
+    UNINITIALIZED_TAINT,
+    AddShutdownTaint,
+    DeleteNode,
+    InitialiseNode,
+    RecordEvent,
+    RemoveShutdownTaint,
+    SetAddresses,
+    SetLabels,
+    Snapshot,
+    Topic,
+)
+
+Make = Callable[..., Any]
+
+NEW = (UNINITIALIZED_TAINT,)
+SHUT = (model.SHUTDOWN_TAINT,)
+SYNC = frozenset({Topic.SYNC})
+REFRESH = frozenset({Topic.ADDRESSES})
+LIVENESS = frozenset({Topic.LIVENESS})
+IP = Address(AddressType.INTERNAL_IP, "10.0.0.1")
+OTHER_IP = Address(AddressType.INTERNAL_IP, "10.0.0.2")
+SETTINGS = model.Settings()
+LABELS = (
+    ("beta.kubernetes.io/instance-type", "m1.small"),
+    ("node.kubernetes.io/instance-type", "m1.small"),
+    ("failure-domain.beta.kubernetes.io/zone", "az1"),
+    ("topology.kubernetes.io/zone", "az1"),
+    ("failure-domain.beta.kubernetes.io/region", "RegionOne"),
+    ("topology.kubernetes.io/region", "RegionOne"),
+)
+SYNCED = RecordEvent(model.Source.NODE, False, "Synced", "Node synced successfully")
+DELETING = RecordEvent(
+    model.Source.LIFECYCLE,
+    False,
+    "DeletingNode",
+    "Deleting node node-1 because it does not exist in the cloud provider",
+)
+DOWN = errors.Unavailable("503", operation="list servers")
+THROTTLED = errors.Unavailable("429", operation="list servers", retry_after_s=7)
+DENIED = errors.Forbidden("403", operation="list servers")
+
+
+def told(error: errors.CloudError) -> RecordEvent:
+    return RecordEvent(model.Source.NODE, True, error.reason, str(error))
+
+
+INITIALISING = [
+    pytest.param(
+        {"taints": NEW, "provider_id": "", "addresses": ()},
+        {},
+        (SetAddresses((IP,)), InitialiseNode("openstack:///id-1", LABELS), SYNCED),
+        None,
+        id="a new Node gets addresses, then all the rest with its taint's removal",
+    ),
+    pytest.param(
+        {"taints": NEW, "provider_id": ""},
+        {},
+        (InitialiseNode("openstack:///id-1", LABELS), SYNCED),
+        None,
+        id="addresses that a killed pass has already written are not written again",
+    ),
+    pytest.param(
+        {"taints": NEW, "provider_id": "openstack://RegionOne/id-1"},
+        {},
+        (InitialiseNode(None, LABELS), SYNCED),
+        None,
+        id="a provider id that is set already is left in its form",
+    ),
+    pytest.param(
+        {"taints": NEW, "provider_id": "", "addresses": ()},
+        {"addresses": ()},
+        (InitialiseNode("openstack:///id-1", LABELS), SYNCED),
+        decide.SETTLING_S,
+        id="an instance without addresses yet is looked at again soon",
+    ),
+    pytest.param(
+        {"taints": NEW, "provider_id": "", "addresses": (("Hostname", "node-1"),)},
+        {},
+        (
+            SetAddresses((IP, Address(AddressType.HOSTNAME, "node-1"))),
+            InitialiseNode("openstack:///id-1", LABELS),
+            SYNCED,
+        ),
+        None,
+        id="the Hostname that the kubelet wrote stays when the cloud has none",
+    ),
+    pytest.param(
+        {"taints": NEW, "provider_id": ""},
+        {"zone": "", "region": "", "instance_type": "m1"},
+        (
+            InitialiseNode(
+                "openstack:///id-1",
+                (
+                    ("beta.kubernetes.io/instance-type", "m1"),
+                    ("node.kubernetes.io/instance-type", "m1"),
+                ),
+            ),
+            SYNCED,
+        ),
+        None,
+        id="labels without a value are not set",
+    ),
+    pytest.param(
+        {"taints": NEW, "provider_id": "", "labels": {"rack": "mine"}},
+        {
+            "labels": (
+                ("rack", "cloud's"),
+                ("row", "7"),
+                ("x.kubernetes.io/y", "no"),
+                ("k8s.io/z", "no"),
+            )
+        },
+        (InitialiseNode("openstack:///id-1", (*LABELS, ("row", "7"))), SYNCED),
+        None,
+        id="further labels are added only where absent and never in reserved domains",
+    ),
+]
+
+
+@pytest.mark.parametrize(("node", "instance", "actions", "again"), INITIALISING)
+def test_initialise(
+    make_node: Make,
+    make_instance: Make,
+    node: dict[str, Any],
+    instance: dict[str, Any],
+    actions: tuple[model.Action, ...],
+    again: float | None,
+) -> None:
+    seen = Snapshot(make_node(**node), SYNC, instance=Seen(make_instance(**instance)))
+    outcome = decide.decide(seen, model.Settings())
+    assert outcome.actions == actions
+    assert outcome.requeue_after_s == again
+
+
+@pytest.mark.parametrize(
+    ("observed", "actions", "again"),
+    [
+        pytest.param(Unknown(DOWN), (told(DOWN),), 5, id="a cloud that is down"),
+        pytest.param(
+            Unknown(THROTTLED), (told(THROTTLED),), 7, id="the cloud's own delay"
+        ),
+        pytest.param(Unknown(DENIED), (told(DENIED),), 60, id="refused credentials"),
+        pytest.param(Absent(by_id=False), (), 5, id="no such instance yet"),
+        pytest.param(Foreign("static"), (), None, id="another cloud's Node"),
+    ],
+)
+def test_an_uninitialised_node_waits_for(
+    make_node: Make,
+    observed: Any,
+    actions: tuple[model.Action, ...],
+    again: float | None,
+) -> None:
+    seen = Snapshot(make_node(taints=NEW, provider_id=""), SYNC, instance=observed)
+    outcome = decide.decide(seen, model.Settings())
+    assert (outcome.actions, outcome.requeue_after_s) == (actions, again)
+
+
+def test_a_provided_ip_that_the_instance_lacks_keeps_the_taint(
+    make_node: Make, make_instance: Make
+) -> None:
+    asks = {model.PROVIDED_IP_ANNOTATION: "10.9.9.9"}
+    node = make_node(taints=NEW, provider_id="", annotations=asks)
+    outcome = decide.decide(
+        Snapshot(node, SYNC, instance=Seen(make_instance())), model.Settings()
+    )
+    (event,) = outcome.actions
+    assert isinstance(event, RecordEvent)
+    assert event.reason == "ProvidedNodeIPUnknown"
+    assert "10.9.9.9" in event.message
+    assert outcome.requeue_after_s == decide.POLL_S
+
+
+def test_addresses_that_could_not_be_read_keep_the_taint(
+    make_node: Make, make_instance: Make
+) -> None:
+    node = make_node(taints=NEW, provider_id="")
+    instance = dataclasses.replace(make_instance(addresses=()), addresses_known=False)
+    outcome = decide.decide(Snapshot(node, SYNC, instance=Seen(instance)), SETTINGS)
+    assert (outcome.actions, outcome.requeue_after_s) == ((), decide.POLL_S)
+
+
+def test_a_flavor_that_is_gone_keeps_the_taint(
+    make_node: Make, make_instance: Make
+) -> None:
+    node = make_node(taints=NEW, provider_id="")
+    seen = Snapshot(node, SYNC, instance=Seen(make_instance(instance_type=None)))
+    outcome = decide.decide(seen, model.Settings())
+    (event,) = outcome.actions
+    assert isinstance(event, RecordEvent)
+    assert event.reason == "InstanceTypeUnknown"
+
+
+OLD_ZONE = {"failure-domain.beta.kubernetes.io/zone": "az1"}
+
+KEEPING = [
+    pytest.param({}, SYNC, None, (), id="an unread, complete Node needs nothing"),
+    pytest.param({}, REFRESH, {}, (), id="equal addresses are not written"),
+    pytest.param(
+        {},
+        REFRESH,
+        {"addresses": (IP, OTHER_IP)},
+        (SetAddresses((IP, OTHER_IP)),),
+        id="one address more is written",
+    ),
+    pytest.param(
+        {"addresses": (("InternalIP", "10.0.0.2"), ("InternalIP", "10.0.0.1"))},
+        REFRESH,
+        {"addresses": (IP, OTHER_IP)},
+        (SetAddresses((IP, OTHER_IP)),),
+        id="another order is written",
+    ),
+    pytest.param(
+        {"addresses": (("InternalIP", "10.0.0.1"), ("InternalIP", "10.0.0.2"))},
+        REFRESH,
+        {"addresses": (IP, OTHER_IP)},
+        (),
+        id="two equal addresses of one type are not written on every pass",
+    ),
+    pytest.param(
+        {}, REFRESH, {"addresses": ()}, (), id="no addresses never replace some"
+    ),
+    pytest.param(
+        {"labels": OLD_ZONE},
+        SYNC,
+        None,
+        (SetLabels((("topology.kubernetes.io/zone", "az1"),)),),
+        id="a new key follows the old one",
+    ),
+    pytest.param(
+        {"labels": {**OLD_ZONE, "topology.kubernetes.io/zone": "other"}},
+        SYNC,
+        None,
+        (SetLabels((("topology.kubernetes.io/zone", "az1"),)),),
+        id="the old key wins",
+    ),
+    pytest.param(
+        {"labels": {"topology.kubernetes.io/zone": "az1"}},
+        SYNC,
+        None,
+        (),
+        id="without the old key nothing happens",
+    ),
+]
+
+
+@pytest.mark.parametrize(("node", "topics", "instance", "actions"), KEEPING)
+def test_keep(
+    make_node: Make,
+    make_instance: Make,
+    node: dict[str, Any],
+    topics: frozenset[Topic],
+    instance: dict[str, Any] | None,
+    actions: tuple[model.Action, ...],
+) -> None:
+    observed = None if instance is None else Seen(make_instance(**instance))
+    seen = Snapshot(make_node(**node), topics, instance=observed)
+    assert decide.decide(seen, model.Settings()).actions == actions
+
+
+LIVING = [
+    pytest.param(
+        {"taints": SHUT}, None, None, (RemoveShutdownTaint(),), id="Ready: untaint"
+    ),
+    pytest.param({}, None, None, (), id="Ready and untainted: nothing"),
+    pytest.param(
+        {"ready": "Unknown"},
+        Phase.STOPPED,
+        None,
+        (AddShutdownTaint(),),
+        id="not Ready and shut down: taint",
+    ),
+    pytest.param(
+        {"ready": "False", "taints": SHUT},
+        Phase.STOPPED,
+        None,
+        (),
+        id="shut down and tainted: nothing",
+    ),
+    pytest.param(
+        {"ready": "False", "taints": SHUT},
+        Phase.RUNNING,
+        None,
+        (),
+        id="powered on but not Ready yet: the taint stays",
+    ),
+    pytest.param(
+        {"ready": "Unknown"},
+        Phase.SUSPENDED,
+        None,
+        (),
+        id="suspended, paused or shelved is not shut down",
+    ),
+    pytest.param({"ready": "Unknown"}, "absent", None, (), id="absent by list only"),
+    pytest.param({"ready": "Unknown"}, "absent", 0.0, (), id="absent, confirmed once"),
+    pytest.param(
+        {"ready": "Unknown"},
+        "absent",
+        14.9,
+        (),
+        id="absent, confirmed twice but too close together",
+    ),
+    pytest.param(
+        {"ready": "Unknown"},
+        "absent",
+        15.0,
+        (DELETING, DeleteNode()),
+        id="absent, confirmed twice: deleted",
+    ),
+    pytest.param({"ready": "Unknown"}, "unknown", None, (), id="unknown is not absent"),
+    pytest.param({"ready": "Unknown"}, "foreign", None, (), id="foreign: left alone"),
+]
+
+
+@pytest.mark.parametrize(("node", "instance", "gone_for_s", "actions"), LIVING)
+def test_liveness(
+    make_node: Make,
+    make_instance: Make,
+    node: dict[str, Any],
+    instance: object,
+    gone_for_s: float | None,
+    actions: tuple[model.Action, ...],
+) -> None:
+    observed: Any = None
+    if isinstance(instance, Phase):
+        observed = Seen(make_instance(phase=instance))
+    elif instance is not None:
+        named = {
+            "absent": Absent(by_id=True),
+            "unknown": Unknown(DOWN),
+            "foreign": Foreign("static"),
+        }
+        observed = named[str(instance)]
+    seen = Snapshot(
+        make_node(**node), LIVENESS, instance=observed, gone_for_s=gone_for_s
+    )
+    assert decide.decide(seen, model.Settings()).actions == actions
+
+
+def test_deletion_can_be_switched_off(make_node: Make) -> None:
+    seen = Snapshot(
+        make_node(ready="Unknown"),
+        LIVENESS,
+        instance=Absent(by_id=True),
+        gone_for_s=99.0,
+    )
+    assert decide.decide(seen, model.Settings(deletes=False)).actions == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "topics"),
+    [
+        pytest.param(
+            model.Settings(initialises=False), SYNC, id="cloud-node-controller off"
+        ),
+        pytest.param(
+            model.Settings(watches_lifecycle=False),
+            LIVENESS,
+            id="cloud-node-lifecycle-controller off",
+        ),
+    ],
+)
+def test_a_controller_that_is_switched_off_writes_nothing(
+    make_node: Make, make_instance: Make, settings: model.Settings, topics: Any
+) -> None:
+    node = make_node(taints=NEW if topics is SYNC else SHUT)
+    seen = Snapshot(node, topics, instance=Seen(make_instance()))
+    assert decide.decide(seen, settings).actions == ()
+
+
+def test_a_node_whose_last_write_is_not_seen_yet_waits(make_node: Make) -> None:
+    outcome = decide.decide(
+        Snapshot(make_node(taints=NEW), SYNC, held=True), model.Settings()
+    )
+    assert outcome.actions == ()
+    assert outcome.requeue_after_s == decide.HELD_S
+
+
+def test_a_node_that_is_gone_needs_nothing() -> None:
+    assert decide.decide(Snapshot(None, SYNC), model.Settings()).actions == ()

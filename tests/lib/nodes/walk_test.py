@@ -1,0 +1,329 @@
+"""The flow converges on the fakes, from any state and through death at every call."""
+
+import collections
+import copy
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.fake import instances as fake_instances
+from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import errors as kube_errors
+from lib.kube import events, resources, store
+from lib.kube.fake import api as fake_api
+from lib.kube.fake import calls
+from lib.nodes import act, flow, model, observe
+from lib.reconcile import queue
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+SHUT = {"key": model.SHUTDOWN_TAINT, "effect": "NoSchedule"}
+MINE = {"key": "mine", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+ROUNDS_MAX = 20
+STEP_S = 5.0
+
+
+class Death(BaseException):
+    """The process ends here."""
+
+
+class Ground:
+    """A cluster and a cloud, which outlive the processes that work on them."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self.api = fake_api.FakeApi()
+        self.cloud = fake_instances.FakeInstances()
+        self.acting = "reading"
+        self.actions = collections.Counter[str]()
+        self.passed = 0
+        self.die_at: int | None = None
+        self.died_in = ""
+        self.api.before_call = self._at_call
+        self.api.after_call = self._at_call
+        self.cloud.before_call = self._at_call
+        self.cloud.after_call = self._at_call
+
+    def _at_call(self, call: object) -> None:
+        del call
+        self.passed += 1
+        if self.passed - 1 == self.die_at:
+            self.died_in = self.acting
+            raise Death
+
+    def server(self, name: str, phase: Phase = Phase.RUNNING, ip: str = "1") -> None:
+        self.cloud.put(
+            Instance(
+                id=InstanceId(f"id-{name}"),
+                name=name,
+                phase=phase,
+                provider_id=fake_instances.provider_id(f"id-{name}"),
+                addresses=(Address(AddressType.INTERNAL_IP, f"10.0.0.{ip}"),),
+                instance_type="m1.small",
+                zone="az1",
+                region="RegionOne",
+            )
+        )
+
+    def node(
+        self,
+        name: str,
+        *taints: dict[str, str],
+        ready: str = "True",
+        provider_id: str | None = None,
+        labels: dict[str, str] | None = None,
+    ) -> None:
+        named = provider_id or fake_instances.provider_id(f"id-{name}")
+        is_new = NEW in taints
+        spec: dict[str, object] = {"taints": list(taints)}
+        if not is_new:
+            spec["providerID"] = named
+        ip = {"type": "InternalIP", "address": "10.0.0.1"}
+        hostname = {"type": "Hostname", "address": name}
+        self.api.put(
+            resources.NODES,
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": labels or {"mine": "kept"}},
+                "spec": spec,
+                "status": {
+                    "addresses": [hostname] if is_new else [ip, hostname],
+                    "conditions": [{"type": "Ready", "status": ready}],
+                },
+            },
+        )
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [dict(node) for node in copy.deepcopy(self.api.all(resources.NODES))]
+
+    def state(self) -> dict[str, Any]:
+        """What a user sees of the Nodes, versions and uids aside."""
+        return {
+            str(node["metadata"]["name"]): {
+                "labels": node["metadata"]["labels"],
+                "spec": node["spec"],
+                "status": node["status"],
+            }
+            for node in self._nodes()
+        }
+
+
+class Process:
+    """One life of the daemon, with all that it keeps in memory."""
+
+    def __init__(self, ground: Ground, settings: model.Settings) -> None:
+        self.ground = ground
+        self.nodes = store.Store(ground.api, resources.NODES, model.Node)
+        recorders = {
+            source: events.Recorder(ground.api, component=source, host="")
+            for source in model.Source
+        }
+        observer = observe.Observer(
+            self.nodes, ground.api, ground.cloud, settings, lambda: ground.now_s
+        )
+        actor = act.Actor(ground.api, self.nodes, recorders)
+        self.flow = flow.NodesFlow(observer, actor, settings)
+        self.nodes.relist()
+
+    def round(self) -> int:
+        """Take every Node for every topic once; give the number of actions."""
+        self.nodes.relist()
+        topics = frozenset(str(topic) for topic in model.Topic)
+        claims = [queue.Claim(name, topics) for name in self.nodes.items()]
+        done = sum(map(self._pass, self.flow.observe(claims).values()))
+        self.ground.now_s += STEP_S
+        return done
+
+    def _pass(self, snapshot: model.Snapshot) -> int:
+        actions = self.flow.decide(snapshot, NOW).actions
+        for action in actions:
+            self.ground.acting = type(action).__name__
+            try:
+                self.flow.act(snapshot, action)
+            except kube_errors.KubeError as error:
+                if self.flow.failure(error) is None:
+                    raise
+                break
+            finally:
+                self.ground.acting = "reading"
+            self.ground.actions[type(action).__name__] += 1
+        return len(actions)
+
+
+def everything() -> Ground:
+    """Set up one Node for every thing the flow does, and two it must leave alone."""
+    ground = Ground()
+    for name in ("new-1", "new-2", "steady", "renumbered", "labelled"):
+        ground.server(name, ip="2" if name == "renumbered" else "1")
+    ground.server("off", Phase.STOPPED)
+    ground.server("back")
+    ground.node("new-1", NEW, MINE)
+    ground.node("new-2", NEW)
+    ground.node("steady", MINE)
+    ground.node("renumbered")
+    ground.node("labelled", labels={"failure-domain.beta.kubernetes.io/zone": "az1"})
+    ground.node("off", MINE, ready="Unknown")
+    ground.node("back", SHUT)
+    ground.node("gone", ready="Unknown")
+    ground.node("gone-new", NEW, ready="Unknown")
+    ground.node("foreign", ready="Unknown", provider_id="static://a/b")
+    return ground
+
+
+def settle(ground: Ground, settings: model.Settings) -> int:
+    """Run processes, each until it dies, until one has nothing to do for long enough.
+
+    Gives the number of rounds it took.
+    """
+    idle = rounds = 0
+    process: Process | None = None
+    while idle * STEP_S <= settings.confirm_after_s:
+        rounds += 1
+        assert rounds < ROUNDS_MAX, "the flow does not converge"
+        try:
+            process = process or Process(ground, settings)
+            idle = 0 if process.round() else idle + 1
+        except Death:
+            process, idle = None, 0
+    return rounds
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Ground:
+    ground = everything()
+    settle(ground, model.Settings())
+    return ground
+
+
+def test_every_node_ends_as_it_should(undisturbed: Ground) -> None:
+    state = undisturbed.state()
+    keys = {name: [t["key"] for t in n["spec"]["taints"]] for name, n in state.items()}
+    assert keys == {
+        "new-1": ["mine"],
+        "new-2": [],
+        "steady": ["mine"],
+        "renumbered": [],
+        "labelled": [],
+        "off": ["mine", model.SHUTDOWN_TAINT],
+        "back": [],
+        "foreign": [],
+    }
+    assert state["new-1"]["spec"]["taints"] == [MINE]
+    assert state["new-1"]["spec"]["providerID"] == "openstack:///id-new-1"
+    assert state["new-1"]["labels"]["topology.kubernetes.io/zone"] == "az1"
+    assert state["new-1"]["labels"]["mine"] == "kept"
+    assert state["labelled"]["labels"]["topology.kubernetes.io/zone"] == "az1"
+    assert state["renumbered"]["status"]["addresses"][0]["address"] == "10.0.0.2"
+    assert state["foreign"] == everything().state()["foreign"]
+    assert state["steady"] == everything().state()["steady"]
+
+
+def test_a_settled_cluster_costs_no_write(undisturbed: Ground) -> None:
+    before = len(undisturbed.api.calls)
+    settle(undisturbed, model.Settings())
+    assert not [call for call in undisturbed.api.calls[before:] if call.is_write]
+
+
+def deaths() -> Iterator[tuple[int, Ground]]:
+    """Give the ground after a death at each call, before and after it, in turn."""
+    at = 0
+    while True:
+        ground = everything()
+        ground.die_at = at
+        settle(ground, model.Settings())
+        if not ground.died_in:
+            return
+        yield at, ground
+        at += 1
+
+
+def test_death_at_every_call_ends_the_same(undisturbed: Ground) -> None:
+    """Prints what was being done when death came, and how often; each must appear."""
+    wanted = undisturbed.state()
+    table = collections.Counter[str]()
+    for at, ground in deaths():
+        assert ground.state() == wanted, f"death {at}, in {ground.died_in}"
+        table[ground.died_in] += 1
+    for name, count in sorted(table.items()):
+        print(f"{name:22} died {count:3} times, converged {count:3}")
+    writing = {kind.__name__ for kind in model.Action.__args__} - {"RecordEvent"}
+    assert set(table) == {"reading", *writing}
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        kube_errors.Conflict("changed", operation="PATCH"),
+        kube_errors.Unavailable("time-out", operation="PATCH"),
+    ],
+    ids=["conflict", "time-out"],
+)
+def test_every_write_may_fail_once(
+    undisturbed: Ground, error: kube_errors.KubeError, lost: bool
+) -> None:
+    ground = everything()
+    for node in ground.state():
+        for verb in ("patch", "delete"):
+            fault = calls.Fault(error, verb, "nodes", node, after=lost)
+            ground.api.faults.append(fault)
+    settle(ground, model.Settings())
+    assert ground.state() == undisturbed.state()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.Unavailable("503", operation="list"),
+        errors.Forbidden("403", operation="list"),
+        errors.Unauthenticated("401", operation="list"),
+    ],
+    ids=["outage", "forbidden", "refused"],
+)
+def test_a_cloud_that_fails_costs_no_node(error: errors.CloudError) -> None:
+    ground = everything()
+    ground.cloud.faults = [error] * 60
+    process = Process(ground, model.Settings())
+    for _ in range(10):
+        process.round()
+    assert set(ground.state()) == set(everything().state())
+
+
+def test_one_direct_not_found_deletes_nothing() -> None:
+    """The list and the first look say gone, then the server is back."""
+    ground = everything()
+    process = Process(ground, model.Settings())
+    process.round()
+    ground.server("gone")
+    ground.server("gone-new")
+    for _ in range(10):
+        process.round()
+    assert {"gone", "gone-new"} <= set(ground.state())
+
+
+def test_the_number_of_cloud_calls_does_not_grow_with_the_nodes() -> None:
+    counts = []
+    for number in (1, 100):
+        ground = Ground()
+        for n in range(number):
+            ground.server(f"node-{n}")
+            ground.node(f"node-{n}", NEW)
+        Process(ground, model.Settings()).round()
+        counts.append(len(ground.cloud.calls))
+    assert counts == [1, 1]
+
+
+def test_writes_per_new_node() -> None:
+    ground = Ground()
+    ground.server("one")
+    ground.node("one", NEW)
+    settle(ground, model.Settings())
+    writes = [c for c in ground.api.calls if c.is_write and c.resource == "nodes"]
+    assert [(c.verb, c.subresource) for c in writes] == [
+        ("patch", "status"),
+        ("patch", None),
+    ]
