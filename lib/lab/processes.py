@@ -24,13 +24,39 @@ def _pid_file(where: places.Places, name: str) -> pathlib.Path:
     return where.run / f"{name}.pid"
 
 
+def alive(process: psutil.Process) -> bool:
+    """Say whether a process still runs; a zombie does not.
+
+    One that has threads left is none yet: it still holds its ports.
+    """
+    try:
+        if not process.is_running():
+            return False
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
+    except psutil.Error:
+        return False
+
+
+def _started(pid: int) -> float:
+    """Give when the kernel says a process was started.
+
+    Where it can be had, in ticks since boot: a clock that is set does not move them.
+
+    Source: proc_pid_stat(5), field 22.
+    """
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+        return float(fields.split()[19])
+    except FileNotFoundError:
+        return psutil.Process(pid).create_time()
+
+
 def find(where: places.Places, name: str) -> psutil.Process | None:
     """Give the living process that `start` began under `name`, or None."""
     try:
         mark = json.loads(_pid_file(where, name).read_text())
         process = psutil.Process(mark["pid"])
-        alive = process.status() != psutil.STATUS_ZOMBIE
-        if alive and abs(process.create_time() - mark["started"]) < 1:
+        if alive(process) and abs(_started(process.pid) - mark["started"]) < 1:
             return process
     except (OSError, ValueError, KeyError, psutil.Error):
         pass
@@ -66,7 +92,7 @@ def start(
             start_new_session=True,
             env={**os.environ, **(env or {})},
         )
-    mark = {"pid": child.pid, "started": psutil.Process(child.pid).create_time()}
+    mark = {"pid": child.pid, "started": _started(child.pid)}
     part = where.run / f".{name}.new"
     part.write_text(json.dumps(mark))
     part.replace(_pid_file(where, name))
@@ -75,18 +101,36 @@ def start(
 def stop(where: places.Places, wanted: Sequence[str], patience_s: float = 10) -> None:
     """End the programs named, all at once; those still alive in the end are killed."""
     found = {name: find(where, name) for name in wanted}
-    alive = [process for process in found.values() if process is not None]
-    for process in alive:
+    running = [process for process in found.values() if process is not None]
+    for process in running:
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGTERM)
             process.send_signal(signal.SIGCONT)
-    _, stubborn = psutil.wait_procs(alive, timeout=patience_s)
+    stubborn = _wait_gone(running, patience_s)
     for process in stubborn:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(stubborn, timeout=5)
+    _wait_gone(stubborn, 5)
     for name in wanted:
         _pid_file(where, name).unlink(missing_ok=True)
+
+
+def _wait_gone(
+    wanted: Sequence[psutil.Process], timeout_s: float
+) -> Sequence[psutil.Process]:
+    """Wait until programs have ended; give those that have not.
+
+    A zombie has ended: where process 1 does not reap, it stays one for long.
+    """
+    end = time.monotonic() + timeout_s
+    while left := [process for process in wanted if alive(process)]:
+        if time.monotonic() > end:
+            return left
+        time.sleep(POLL_S)
+    for process in wanted:
+        with contextlib.suppress(psutil.Error):
+            process.wait(0)  # one that is our own child is a zombie no more
+    return ()
 
 
 def tail(where: places.Places, name: str, lines: int = 5) -> str:

@@ -1,0 +1,1 @@
+"""The `mooring` tool: one module for each group of its commands."""

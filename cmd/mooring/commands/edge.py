@@ -1,0 +1,81 @@
+"""How a command meets its user: one sentence for an error, one Ctrl-C, one display."""
+
+import contextlib
+import pathlib
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+import click
+import rich.console
+
+from lib.lab import errors, pexes, places, progress
+
+INTERRUPTED = 130
+
+
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Turn an error into a sentence with exit code 1, Ctrl-C into exit code 130.
+
+    Only the first Ctrl-C or SIGTERM counts: a second one would break off the
+    clearing up that the first one asked for.
+    """
+    # Imported here: `--help` shall not wait for the Kubernetes client.
+    from lib.kube import errors as kube_errors
+
+    old = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number in _SIGNALS:
+        signal.signal(number, _first)
+    try:
+        yield
+    except KeyboardInterrupt:
+        # Signals stay ignored: the exit code shall be ours, not theirs.
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    except (errors.LabError, kube_errors.KubeError) as error:
+        raise click.ClickException(str(error)) from error
+    for number, handler in old.items():
+        signal.signal(number, handler)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _first(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    for one in _SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def display() -> Iterator[progress.Progress]:
+    """Show progress on standard error: bars on a terminal, lines elsewhere."""
+    console = rich.console.Console(stderr=True)
+    if not console.is_terminal:
+        yield progress.Lines(sys.stderr)
+        return
+    with progress.Bars(console) as bars:
+        yield bars
+
+
+def where() -> places.Places:
+    """Give the places of the user's lab."""
+    try:
+        return places.default()
+    except ValueError as error:
+        raise click.ClickException(
+            "MOORING_LAB_PORT_BASE must be a number, such as 20000"
+        ) from error
+
+
+def checkout() -> pathlib.Path | None:
+    """Give the checkout we are in, or None."""
+    return pexes.checkout_above(pathlib.Path.cwd())
+
+
+def spoken() -> str:
+    """Give what a user types to run this tool here."""
+    return "mooring" if checkout() is None else "./pants run cmd/mooring --"

@@ -1,0 +1,142 @@
+"""`mooring lab`: a local cluster, a local cloud, and openstack-ccm between them.
+
+Imports that take long are made inside the commands: `--help` shall be quick.
+"""
+
+import pathlib
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import rich.console
+
+from mooring.commands import edge, lab_server
+
+if TYPE_CHECKING:
+    from lib.lab import whole
+
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
+
+
+@click.group()
+def lab() -> None:
+    """Run a real Kubernetes and a real OpenStack here, with openstack-ccm between."""
+
+
+lab.add_command(lab_server.server)
+lab.add_command(lab_server.hollow_kubelets)
+
+
+@lab.command()
+@click.option("--kubeconfig", type=EXISTING, help="Use this cluster, start none.")
+@click.option("--os-cloud", default="", help="Use this cloud of clouds.yaml.")
+@click.option("--flavor", default="", help="Of the servers; the smallest by default.")
+@click.option("--image", default="", help="Of the servers; the first by default.")
+@click.option("--network", default="", help="Of the servers; the first by default.")
+@click.option("--node", is_flag=True, help="Add a real kubelet with containerd.")
+@click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
+def up(  # noqa: PLR0913 - one argument for each option
+    kubeconfig: pathlib.Path | None,
+    os_cloud: str,
+    flavor: str,
+    image: str,
+    network: str,
+    node: bool,
+    components: pathlib.Path | None,
+) -> None:
+    """Start the lab; may be repeated. The first time takes minutes, then seconds."""
+    where = edge.where()
+    with edge.plainly():
+        from lib.lab import footing, record, servers, whole
+        from lib.lab.openstack import named
+        from mooring.commands import lab_show
+
+        wanted = record.Record(
+            kubeconfig=str(kubeconfig.absolute()) if kubeconfig else "",
+            os_cloud=os_cloud,
+            clouds_file=named.usual_file() if os_cloud else "",
+            kind=servers.Kind(flavor, image, network),
+            node=node,
+        )
+        before = footing.take(where)
+        try:
+            with edge.display() as shown:
+                whole.up(where, wanted, _sources(components), shown)
+            lab_show.settle(where, wanted)
+        except KeyboardInterrupt:
+            before.halt()
+            raise
+        lab_show.look_around(where, wanted)
+
+
+@lab.command()
+@click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
+@click.option("--node", is_flag=True, help="Also what a real kubelet needs.")
+def build(components: pathlib.Path | None, node: bool) -> None:
+    """Make and keep all programs; start nothing."""
+    where = edge.where()
+    with edge.plainly(), edge.display() as shown:
+        from lib.lab import record, whole
+
+        whole.build(where, record.Record(node=node), _sources(components), shown)
+
+
+@lab.command()
+def status() -> None:
+    """Show programs, Nodes and servers; exit code 1 if something does not run."""
+    where = edge.where()
+    with edge.plainly():
+        from mooring.commands import lab_show
+
+        good = lab_show.status(where)
+    sys.exit(0 if good else 1)
+
+
+@lab.command()
+def demo() -> None:
+    """Show what openstack-ccm does: stop, start, delete servers and watch."""
+    where = edge.where()
+    with edge.plainly():
+        from mooring.commands import lab_show
+
+        good = lab_show.demo(where)
+    sys.exit(0 if good else 1)
+
+
+@lab.command()
+@click.option("--wipe", is_flag=True, help="Remove data, certificates and logs, too.")
+def down(wipe: bool) -> None:
+    """Stop the lab; its data and the built programs are kept."""
+    where = edge.where()
+    with edge.plainly(), edge.display() as shown:
+        from lib.lab import whole
+
+        whole.down(where, shown, wipe=wipe)
+
+
+@lab.command()
+@click.option("--yes", is_flag=True, help="Really remove them.")
+def clean(yes: bool) -> None:
+    """Show what the caches weigh; with --yes, remove them."""
+    where = edge.where()
+    with edge.plainly():
+        from lib.lab import caches, errors, processes, table
+
+        rich.console.Console().print(table.sizes(caches.sizes(where)))
+        if not yes:
+            click.echo(f"In {where.cache}. Add --yes to remove it all.")
+            return
+        if any(processes.find(where, name) for name in processes.names(where)):
+            raise errors.LabError(
+                f"the lab runs from these caches; `{edge.spoken()} lab down` first"
+            )
+        caches.remove(where)
+        click.echo("Removed.")
+
+
+def _sources(components: pathlib.Path | None) -> "whole.Sources":
+    from lib.lab import whole
+
+    folder = components or pathlib.Path(sys.argv[0]).absolute().parent
+    return whole.Sources(None if components else edge.checkout(), folder)

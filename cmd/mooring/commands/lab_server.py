@@ -1,0 +1,111 @@
+"""`mooring lab server`: the servers of the lab; and the process of their kubelets."""
+
+import datetime
+import pathlib
+import sys
+import threading
+
+import click
+
+from mooring.commands import edge
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+
+
+@click.group()
+def server() -> None:
+    """Handle the lab's servers, as a user of the cloud does."""
+
+
+def _do(verb: str, name: str) -> None:
+    where = edge.where()
+    with edge.plainly():
+        from lib.lab import errors, parts
+        from mooring.commands import lab_show
+
+        cloud = parts.cloud(where, lab_show.current(where))
+        found = [one for one in cloud.items() if one.name == name]
+        if not found:
+            raise errors.LabError(f"there is no server {name}")
+        hands = {
+            "start": cloud.start,
+            "stop": cloud.stop,
+            "delete": cloud.delete,
+            "expose": cloud.add_floating_ip,
+        }
+        for one in found:
+            answer = hands[verb](one.id)
+            click.echo(f"{verb} {name} ({one.id}) {answer or ''}".rstrip())
+
+
+@server.command()
+@click.argument("name")
+def stop(name: str) -> None:
+    """Shut a server down: its Node gets the shutdown taint."""
+    _do("stop", name)
+
+
+@server.command()
+@click.argument("name")
+def start(name: str) -> None:
+    """Start a stopped server: the taint goes."""
+    _do("start", name)
+
+
+@server.command()
+@click.argument("name")
+def delete(name: str) -> None:
+    """Delete a server: its Node is deleted."""
+    _do("delete", name)
+
+
+@server.command()
+@click.argument("name")
+def expose(name: str) -> None:
+    """Give a server a floating IP: its Node gets an ExternalIP."""
+    _do("expose", name)
+
+
+@server.command()
+@click.argument("name")
+def boot(name: str) -> None:
+    """Make one of the lab's servers again: its Node comes back."""
+    where = edge.where()
+    with edge.plainly():
+        from lib.lab import errors, parts
+        from mooring.commands import lab_show
+
+        lab = lab_show.current(where)
+        if name not in lab.names:
+            raise errors.LabError(
+                f"{name} is none of the lab's servers: {', '.join(lab.names)}"
+            )
+        made = parts.boot(parts.cloud(where, lab), [name], lab.kind)
+        click.echo(f"boot {name} ({made[name]})" if made else f"{name} is there")
+
+
+@click.command("hollow-kubelets", hidden=True)
+@click.option("--kubeconfig", type=FILE, required=True)
+@click.option("--os-cloud", required=True)
+@click.option("--clouds-file", type=FILE)
+@click.option("--name", "names", multiple=True, required=True)
+def hollow_kubelets(
+    kubeconfig: pathlib.Path,
+    os_cloud: str,
+    clouds_file: pathlib.Path | None,
+    names: tuple[str, ...],
+) -> None:
+    """Be the kubelets of the servers named."""
+    with edge.plainly():
+        from lib.lab import cluster, hollow
+        from lib.lab.openstack import named
+
+        stop = threading.Event()
+        hollow.run(
+            cluster.connect(kubeconfig),
+            named.connect(clouds_file, os_cloud),
+            names,
+            lambda: datetime.datetime.now(datetime.UTC),
+            lambda: not stop.wait(hollow.BEAT_S),
+            lambda trouble: click.echo(trouble, file=sys.stderr),
+        )

@@ -1,0 +1,165 @@
+"""What `mooring lab` shows on the terminal."""
+
+import shlex
+
+import click
+import rich.console
+import rich.live
+import rich.table
+
+from lib.kube import errors as kube_errors
+from lib.lab import demo as scenario
+from lib.lab import errors, parts, places, programs, record, table, whole
+from mooring.commands import edge
+
+SETTLE_S = 120
+
+
+class _Filling:
+    """A table that fills in; where it can't be redrawn only its end is shown."""
+
+    def __init__(self, console: rich.console.Console) -> None:
+        self._console = console
+        self._live = rich.live.Live(console=console, auto_refresh=console.is_terminal)
+        self._last: rich.table.Table | None = None
+
+    def __enter__(self) -> "_Filling":
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def show(self, view: scenario.View, elapsed_s: float) -> None:
+        """Draw how things stand."""
+        title = f"after {elapsed_s:.1f} s"
+        self._last = table.nodes(view.nodes, view.there, title)
+        if self._console.is_terminal:
+            self._live.update(self._last)
+
+    def __exit__(self, *exc: object) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+        elif self._last is not None:
+            self._console.print(self._last)
+
+
+def settle(where: places.Places, lab: record.Record) -> None:
+    """Show the Nodes until openstack-ccm has initialised them all.
+
+    Raises:
+        LabError: it has not in time; the lab is left running, to be looked at.
+    """
+    with _Filling(rich.console.Console()) as filling:
+        done = scenario.wait(
+            scenario.initialised(lab.servers),
+            whole.look(where, lab),
+            SETTLE_S,
+            scenario.Clock(),
+            filling.show,
+        )
+    if not done:
+        raise errors.LabError(
+            f"openstack-ccm did not initialise every Node within {SETTLE_S} s;"
+            f" its log is {where.log / 'openstack-ccm.log'}"
+        )
+
+
+def look_around(where: places.Places, lab: record.Record) -> None:
+    """Say how to reach the lab, and what to try."""
+    file, name = parts.clouds(where, lab)
+    kubectl = "kubectl"
+    if not lab.kubeconfig:
+        kubectl = shlex.quote(str(programs.path(where, "kubectl")))
+    lines = [
+        "",
+        "Look around:",
+        f"  export KUBECONFIG={shlex.quote(str(parts.kubeconfig(where, lab)))}",
+        f"  export OS_CLOUD={shlex.quote(name)}"
+        + (f" OS_CLIENT_CONFIG_FILE={shlex.quote(str(file))}" if file else ""),
+        f"  {kubectl} get nodes -o wide",
+        f"  tail -f {shlex.quote(str(where.log / 'openstack-ccm.log'))}",
+        "Try:",
+        f"  {edge.spoken()} lab demo",
+        f"  {edge.spoken()} lab server stop {lab.names[1]}",
+        f"  {edge.spoken()} lab server delete {lab.names[2]}",
+        f"  {edge.spoken()} lab status",
+        f"  {edge.spoken()} lab down",
+    ]
+    click.echo("\n".join(lines))
+
+
+def current(where: places.Places) -> record.Record:
+    """Give what the lab was started with.
+
+    Raises:
+        LabError: there is none.
+    """
+    lab = record.read(where)
+    if lab is None:
+        raise errors.LabError(
+            f"there is no lab here; `{edge.spoken()} lab up` starts one"
+        )
+    return lab
+
+
+def status(where: places.Places) -> bool:
+    """Show the programs, then the Nodes; say whether all runs."""
+    lab = current(where)
+    console = rich.console.Console()
+    seen = whole.status(where, lab)
+    console.print(table.programs(seen))
+    try:
+        view = whole.look(where, lab)()
+        console.print(table.nodes(view.nodes, view.there))
+    except (errors.LabError, kube_errors.KubeError) as error:
+        console.print(f"Nodes and servers can't be shown: {error}", markup=False)
+        return False
+    return all(one.health is table.Health.GOOD for one in seen)
+
+
+class Stage:
+    """Plays the demo on a terminal: a live table for each scene."""
+
+    def __init__(self, console: rich.console.Console) -> None:
+        self._console = console
+        self._filling: _Filling | None = None
+
+    def announce(self, scene: scenario.Scene) -> None:
+        """See `demo.Stage.announce`."""
+        self._console.rule(f"[bold]{scene.title}")
+        self._console.print(f"Expected: {scene.expect}")
+        self._filling = _Filling(self._console).__enter__()
+
+    def watch(self, view: scenario.View, elapsed_s: float) -> None:
+        """See `demo.Stage.watch`."""
+        if self._filling is not None:
+            self._filling.show(view, elapsed_s)
+
+    def close(self, scene: scenario.Scene, elapsed_s: float, *, seen: bool) -> None:
+        """See `demo.Stage.close`."""
+        self.end()
+        if seen:
+            self._console.print(f"[green]Seen after {elapsed_s:.1f} s.")
+        else:
+            self._console.print(f"[red]Not seen within {scene.timeout_s:.0f} s.")
+
+    def end(self) -> None:
+        """Leave the terminal as it was."""
+        if self._filling is not None:
+            self._filling.__exit__()
+            self._filling = None
+
+
+def demo(where: places.Places) -> bool:
+    """Play the demo; say whether all was seen."""
+    lab = current(where)
+    cloud = parts.cloud(where, lab)
+    stage = Stage(rich.console.Console())
+    try:
+        return scenario.play(
+            scenario.scenes(cloud, lab.names, lab.kind),
+            whole.look(where, lab),
+            stage,
+            scenario.Clock(),
+        )
+    finally:
+        stage.end()

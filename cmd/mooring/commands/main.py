@@ -1,0 +1,25 @@
+"""mooring: the operator's own tool."""
+
+import click
+
+from mooring.commands import lab
+
+VERSION = "0.1.0"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="mooring", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Tie Kubernetes to the clouds it runs in: tools for the operator."""
+
+
+commands.add_command(lab.lab)
+
+
+def main() -> None:
+    """Run the command line."""
+    commands(prog_name="mooring")
+
+
+if __name__ == "__main__":
+    main()

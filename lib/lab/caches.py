@@ -1,0 +1,36 @@
+"""What the lab keeps between runs, and how much room that takes."""
+
+import os
+import pathlib
+import shutil
+from collections.abc import Mapping
+
+from lib.lab import places
+
+
+def sizes(where: places.Places) -> Mapping[str, int]:
+    """Give the bytes on disk of each part of the cache, by name."""
+    if not where.cache.is_dir():
+        return {}
+    return {part.name: _weight(part) for part in sorted(where.cache.iterdir())}
+
+
+def _weight(root: pathlib.Path) -> int:
+    """Add up what `du` would: blocks, each file once however many names it has."""
+    total, seen, todo = 0, set(), [os.fspath(root)]
+    while todo:
+        path = todo.pop()
+        found = os.lstat(path)
+        if (found.st_dev, found.st_ino) in seen:
+            continue
+        seen.add((found.st_dev, found.st_ino))
+        total += found.st_blocks * 512
+        if os.path.isdir(path) and not os.path.islink(path):
+            todo.extend(entry.path for entry in os.scandir(path))
+    return total
+
+
+def remove(where: places.Places) -> None:
+    """Remove them all."""
+    if where.cache.is_dir():
+        shutil.rmtree(where.cache)

@@ -1,0 +1,186 @@
+"""A real control plane on loopback: etcd, kube-apiserver, kube-controller-manager.
+
+Rules: `up` leaves alone what runs already and keeps data and certificates of an earlier
+start; `down` ends the programs and keeps the data.
+"""
+
+import dataclasses
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+from collections.abc import Callable, Sequence
+
+from lib.lab import (
+    admin_api,
+    errors,
+    kube_arguments,
+    kube_files,
+    pki,
+    places,
+    ports,
+    processes,
+    programs,
+    progress,
+)
+
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
+"""In the order in which they start."""
+
+GROUP = "core"
+"""Of the programs that must be built."""
+
+_PORTS = (
+    ("etcd", "etcd"),
+    ("etcd", "etcd-peer"),
+    ("kube-apiserver", "apiserver"),
+    ("kube-controller-manager", "kube-controller-manager"),
+)
+_READY_S = 90.0
+_KUBECTL_S = 60
+_TOKEN_S = 24 * 3600
+_DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Status:
+    """How one program of the lab fares. pid: None when it does not run."""
+
+    program: str
+    pid: int | None
+    ready: bool
+
+
+def up(
+    where: places.Places,
+    shown: progress.Progress,
+    *,
+    api_arguments: Sequence[str] = (),
+) -> None:
+    """Start what does not run; return when the default ServiceAccount exists.
+
+    api_arguments: more arguments for kube-apiserver, if it is not running yet.
+
+    Raises:
+        LabError: a program is not built, a port is taken, or one did not start.
+    """
+    paths = {name: programs.path(where, name) for name in PROGRAMS}
+    with shown.step("Start the Kubernetes control plane") as step:
+        ports.require(where, _PORTS)
+        kube_files.make_folders(where)
+        step.note("etcd")
+        processes.start(where, "etcd", kube_arguments.etcd(where, paths["etcd"]))
+        kube_files.write(where, datetime.datetime.now(datetime.UTC))
+        _wait(where, "etcd")
+        step.note("kube-apiserver")
+        api = kube_arguments.apiserver(where, paths["kube-apiserver"], api_arguments)
+        processes.start(where, "kube-apiserver", api)
+        _wait(where, "kube-apiserver")
+        step.note("kube-controller-manager")
+        manager = kube_arguments.controller_manager(
+            where, paths["kube-controller-manager"]
+        )
+        processes.start(where, "kube-controller-manager", manager)
+        _wait(where, "kube-controller-manager")
+
+
+def down(where: places.Places) -> None:
+    """Stop the control plane; fine when it does not run. Its data is kept.
+
+    etcd goes last: without it an API server takes long to end.
+    """
+    processes.stop(where, PROGRAMS[1:])
+    processes.stop(where, PROGRAMS[:1])
+
+
+def status(where: places.Places) -> tuple[Status, ...]:
+    """Say how each program fares."""
+    ready = _ready(where)
+    found = {name: processes.find(where, name) for name in PROGRAMS}
+    return tuple(
+        Status(name, process.pid if process else None, bool(process) and ready[name]())
+        for name, process in found.items()
+    )
+
+
+def admin_kubeconfig(where: places.Places) -> pathlib.Path:
+    """Give the kubeconfig of somebody who may do everything; made by `up`."""
+    return kube_files.kubeconfig(where, "admin")
+
+
+def service_account_kubeconfig(
+    where: places.Places, namespace: str, name: str
+) -> pathlib.Path:
+    """Write a kubeconfig that is exactly an existing ServiceAccount, for a day.
+
+    So a program meets the rights that its own manifests give it.
+
+    Raises:
+        LabError: there is no such ServiceAccount, or the API server does not answer.
+
+    Source: Kubernetes authentication.k8s.io/v1 TokenRequest.
+    """
+    request = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": _TOKEN_S},
+    }
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+    code, body = admin_api.ask(where, "POST", path, json.dumps(request).encode())
+    if code != http.client.CREATED:
+        raise errors.LabError(
+            f"cannot get a token for the ServiceAccount {namespace}/{name}:"
+            f" {admin_api.reason(body) or 'the API server does not answer'}"
+        )
+    token = str(json.loads(body)["status"]["token"])
+    user = f"service-account-{namespace}-{name}"
+    return kube_files.write_kubeconfig(
+        where, user, pki.Credentials(token=token), namespace
+    )
+
+
+def apply_manifests(where: places.Places, text: str) -> None:
+    """Make the cluster hold the objects of a manifest, by server-side apply.
+
+    text: YAML, one or more documents.
+
+    Raises:
+        LabError: kubectl or the API server does not accept it.
+    """
+    kubectl = programs.path(where, "kubectl")
+    try:
+        answer = subprocess.run(
+            [
+                *(kubectl, "--kubeconfig", admin_kubeconfig(where)),
+                *("--cache-dir", kube_files.room(where) / "kubectl-cache"),
+                *("apply", "--server-side", "--force-conflicts"),
+                *("--field-manager=mooring-lab", "--filename=-"),
+            ],
+            input=text,
+            env={**os.environ, "KUBERC": "off"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_KUBECTL_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise errors.LabError(
+            f"kubectl apply did not end within {_KUBECTL_S} s"
+        ) from error
+    if answer.returncode != 0:
+        raise errors.LabError(f"cannot apply a manifest: {answer.stderr.strip()}")
+
+
+def _wait(where: places.Places, name: str) -> None:
+    processes.wait_for(where, name, _ready(where)[name], _READY_S)
+
+
+def _ready(where: places.Places) -> dict[str, Callable[[], bool]]:
+    """Give for each program the question whether it serves."""
+    return {
+        "etcd": lambda: admin_api.serves(where, "etcd", "/health"),
+        "kube-apiserver": lambda: admin_api.answers(where, "/readyz"),
+        "kube-controller-manager": lambda: admin_api.answers(where, _DEFAULT_ACCOUNT),
+    }

@@ -1,0 +1,3 @@
+module mooring/lab/pause
+
+go 1.26.0

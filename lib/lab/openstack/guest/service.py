@@ -1,0 +1,239 @@
+"""Runs one OpenStack project, its API and its back-end services, in one process.
+
+The fake:// transport of oslo.messaging carries messages inside one process only, so
+that no message bus is needed. Runs with the lab's own Python, never with Mooring's.
+
+Rules: each project reads its settings when it is imported, so arguments and
+environment are set first and imports follow inside the functions.
+"""
+
+import argparse
+import importlib
+import os
+import pathlib
+import sys
+import traceback
+import urllib.request
+import uuid
+
+THREADS = 16
+
+
+def main() -> None:
+    """Read the arguments, then run the project named for as long as the process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("project", choices=sorted(PROJECTS))
+    parser.add_argument("--etc", type=pathlib.Path, required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--compute-host", action="append", default=[])
+    chosen = parser.parse_args()
+    forget_surroundings()
+    try:
+        application = PROJECTS[chosen.project](chosen)
+        serve(application, chosen.port)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        # Threads of the libraries would keep a failed start alive.
+        os._exit(1)
+
+
+def forget_surroundings() -> None:
+    """Drop what the user's shell says of other clouds and of proxies."""
+    for name in list(os.environ):
+        if name.startswith("OS_"):
+            del os.environ[name]
+    for name in (*urllib.request.getproxies_environment(), "all"):
+        for spelling in (f"{name}_proxy", f"{name.upper()}_PROXY"):
+            os.environ.pop(spelling, None)
+
+
+def serve(application, port: int) -> None:
+    """Answer on the port with threads, keep-alive and chunked bodies."""
+    from cheroot import wsgi
+
+    server = wsgi.Server(
+        ("127.0.0.1", port),
+        application,
+        numthreads=THREADS,
+        request_queue_size=256,
+        timeout=65,
+    )
+    server.max_request_body_size = 0
+    server.prepare()
+    server.serve()
+
+
+def application_of(module: str):
+    """Import a project's API; a call, as its place among other imports matters."""
+    return importlib.import_module(module).application
+
+
+def keystone(chosen: argparse.Namespace):
+    """Make keystone's API."""
+    sys.argv = ["keystone-api", "--config-file", str(chosen.etc / "keystone.conf")]
+    os.environ["OS_KEYSTONE_CONFIG_DIR"] = str(chosen.etc)
+    return application_of("keystone.wsgi.api")
+
+
+def glance(chosen: argparse.Namespace):
+    """Make glance's API."""
+    sys.argv = ["glance-api", "--config-file", str(chosen.etc / "glance-api.conf")]
+    os.environ["OS_GLANCE_CONFIG_DIR"] = str(chosen.etc)
+    return application_of("glance.wsgi.api")
+
+
+def placement(chosen: argparse.Namespace):
+    """Make placement's API."""
+    sys.argv = ["placement-api"]
+    os.environ["OS_PLACEMENT_CONFIG_DIR"] = str(chosen.etc)
+    return application_of("placement.wsgi.api")
+
+
+def neutron(chosen: argparse.Namespace):
+    """Make neutron's API; there are no agents."""
+    settings = str(chosen.etc / "neutron.conf")
+    sys.argv = ["neutron-api", "--config-file", settings]
+    os.environ["OS_NEUTRON_CONFIG_DIR"] = str(chosen.etc)
+    os.environ["OS_NEUTRON_CONFIG_FILES"] = settings
+    return application_of("neutron.wsgi.api")
+
+
+def nova(chosen: argparse.Namespace):
+    """Make nova's API, with conductor, scheduler and some compute hosts."""
+    sys.argv = ["nova-api", "--config-file", str(chosen.etc / "nova.conf")]
+    os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "1"
+    os.environ["OS_NOVA_CONFIG_DIR"] = str(chosen.etc)
+    # The first file named is the paste file, the others are configuration.
+    paste = f"{sys.prefix}/etc/nova/api-paste.ini"
+    os.environ["OS_NOVA_CONFIG_FILES"] = f"{paste};nova.conf"
+    application = application_of("nova.wsgi.osapi_compute")
+    import os_vif
+    from nova import context, objects, service
+    from nova.objects import host_mapping
+
+    objects.register_all()
+    os_vif.initialize()
+    objects.Service.enable_min_version_cache()
+    keep_node_ids(chosen.compute_host)
+    remember_instances()
+    skip_allocations()
+    service.Service.create(binary="nova-conductor").start()
+    service.Service.create(binary="nova-scheduler").start()
+    for host in chosen.compute_host:
+        service.Service.create(
+            binary="nova-compute", topic="compute", topic_alt="compute-alt", host=host
+        ).start()
+    host_mapping.discover_hosts(context.get_admin_context())
+    return application
+
+
+def keep_node_ids(hosts: "list[str]") -> None:
+    """Give each fake node the same id in every process.
+
+    The fake driver draws them anew, while nova insists that a node keeps its id.
+    """
+    from oslo_config import cfg
+    from oslo_utils.fixture import uuidsentinel
+
+    ids = {host: str(uuid.uuid5(uuid.NAMESPACE_DNS, host)) for host in hosts}
+    for host, one in ids.items():
+        uuidsentinel._sentinels[f"node_{host}"] = one
+    state = pathlib.Path(cfg.CONF.state_path)
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "compute_id").write_text(ids[hosts[0]])
+
+
+def remember_instances() -> None:
+    """Give the fake driver back the instances that the database has for its host.
+
+    It keeps them in memory only; after a restart none could be stopped or started.
+    """
+    from nova.virt import fake
+
+    def recall(driver, context, instances):
+        del context
+        for one in instances:
+            driver.instances[one.uuid] = fake.FakeInstance(
+                one.name, one.power_state, one.uuid
+            )
+            for interface in one.get_network_info():
+                driver._interfaces[interface["id"]] = interface
+        return instances
+
+    fake.FakeDriver.process_instances_at_startup = recall
+
+
+def skip_allocations() -> None:
+    """Spare each boot a request per instance of its node.
+
+    Only a driver that reshapes resource providers uses those allocations; with 1,000
+    fake instances on a node they would be 1,000 requests per boot.
+    """
+    from nova.scheduler.client import report
+
+    report.SchedulerReportClient.get_allocations_for_provider_tree = (
+        lambda client, context, node: {}
+    )
+
+
+def cinder(chosen: argparse.Namespace):
+    """Make cinder's API, with scheduler and one volume service per back end."""
+    sys.argv = ["cinder-api", "--config-file", str(chosen.etc / "cinder.conf")]
+    os.environ["OS_CINDER_DISABLE_EVENTLET_PATCHING"] = "1"
+    from cinder import monkey_patch
+
+    monkey_patch.patch()
+    # It registers command line options, so it must come before the API reads them.
+    from cinder.cmd import volume
+
+    application = application_of("cinder.wsgi.api")
+    import os_brick
+    from cinder import service
+    from cinder.common import constants
+    from oslo_config import cfg
+
+    os_brick.setup(cfg.CONF)
+    service.Service.create(binary="cinder-scheduler").start()
+    for backend in cfg.CONF.enabled_backends:
+        cfg.CONF.register_opt(volume.host_opt, group=backend)
+        service.Service.create(
+            host=f"{cfg.CONF.host}@{backend}",
+            service_name=backend,
+            binary=constants.VOLUME_BINARY,
+            coordination=True,
+        ).start()
+    return application
+
+
+def octavia(chosen: argparse.Namespace):
+    """Make octavia's API, with its worker."""
+    sys.argv = ["octavia-api", "--config-file", str(chosen.etc / "octavia.conf")]
+    application = application_of("octavia.wsgi.api")
+    from octavia.controller.queue.v2 import consumer
+    from oslo_config import cfg
+
+    # Cotyledon would supply a process of its own; the body needs none of it.
+    worker = consumer.ConsumerService.__new__(consumer.ConsumerService)
+    worker.conf = cfg.CONF
+    worker.topic = consumer.constants.TOPIC_AMPHORA_V2
+    worker.server = cfg.CONF.host
+    worker.endpoints = []
+    worker.access_policy = consumer.dispatcher.DefaultRPCAccessPolicy
+    worker.message_listener = None
+    worker.run()
+    return application
+
+
+PROJECTS = {
+    "cinder": cinder,
+    "glance": glance,
+    "keystone": keystone,
+    "neutron": neutron,
+    "nova": nova,
+    "octavia": octavia,
+    "placement": placement,
+}
+
+if __name__ == "__main__":
+    main()

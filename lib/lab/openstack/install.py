@@ -1,0 +1,256 @@
+"""Brings OpenStack's packages and MariaDB into the cache; nothing into the system.
+
+Rules: a folder per set of locked packages, Python and distribution; a marker, written
+last, says that it is complete; two builders wait for one another; what an interrupted
+build has finished is kept.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import functools
+import os
+import pathlib
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+
+from lib.lab import commands, errors, places, progress
+from lib.lab.openstack import debian, parallel, resources
+
+_CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+_FOREIGN = ("OS_", "PYTHON", "PEX", "VIRTUAL_ENV", "__PYVENV", "LD_LIBRARY_PATH")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Install:
+    """Where the packages and the database server are, once built."""
+
+    folder: pathlib.Path
+
+    @property
+    def key(self) -> str:
+        """Identify packages, Python and distribution."""
+        return self.folder.name
+
+    @property
+    def venv(self) -> pathlib.Path:
+        """The packages' own virtual environment."""
+        return self.folder / "venv"
+
+    @property
+    def mariadb(self) -> pathlib.Path:
+        """A tree with usr/sbin/mariadbd."""
+        return self.folder / "mariadb"
+
+    @property
+    def python(self) -> pathlib.Path:
+        """The interpreter that sees the packages."""
+        return self.venv / "bin" / "python"
+
+    def program(self, name: str) -> pathlib.Path:
+        """Give a program that a package brought ("nova-manage")."""
+        return self.venv / "bin" / name
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether `build` has finished here."""
+        return (self.folder / "complete").exists()
+
+
+def locate(where: places.Places) -> Install:
+    """Say where the packages are or will be, for this machine and these locks."""
+    try:
+        system = platform.freedesktop_os_release()
+    except OSError:
+        system = {}
+    key = resources.digest(
+        resources.read(resources.PACKAGES),
+        _python_name(),
+        platform.machine(),
+        system.get("ID", ""),
+        system.get("VERSION_ID", ""),
+    )
+    return Install(where.cache / "openstack" / key)
+
+
+def build(
+    where: places.Places,
+    shown: progress.Progress,
+    env: Mapping[str, str] | None = None,
+) -> Install:
+    """Fetch and unpack what is not there yet.
+
+    env: the caller's environment, for PATH and proxies; the process's own when None.
+
+    Raises:
+        LabError: no apt-get, no Python with venv, or a download that failed.
+    """
+    env = clean(os.environ if env is None else env)
+    install = locate(where)
+    if install.is_complete:
+        return install
+    debian.require(env)
+    install.folder.mkdir(parents=True, exist_ok=True)
+    with _alone(install, shown):
+        if install.is_complete:
+            return install
+        parallel.run(
+            (
+                functools.partial(_packages, where, install, env, shown),
+                functools.partial(_mariadb, install, env, shown),
+            ),
+            at_once=2,
+        )
+        (install.folder / "complete").touch()
+    return install
+
+
+def clean(env: Mapping[str, str]) -> dict[str, str]:
+    """Give an environment without what would leak into another Python or cloud."""
+    return {name: value for name, value in env.items() if not name.startswith(_FOREIGN)}
+
+
+def _python_name() -> str:
+    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@contextlib.contextmanager
+def _alone(install: Install, shown: progress.Progress) -> Iterator[None]:
+    """Wait until nobody else builds this folder, and keep others waiting."""
+    with (install.folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with shown.step("Wait for another build of OpenStack"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _mariadb(
+    install: Install, env: Mapping[str, str], shown: progress.Progress
+) -> None:
+    if not install.mariadb.exists():
+        with shown.step("Fetch MariaDB") as step:
+            debian.unpack(install.mariadb, env, step)
+
+
+def _packages(
+    where: places.Places,
+    install: Install,
+    env: Mapping[str, str],
+    shown: progress.Progress,
+) -> None:
+    """Make the virtual environment; uv goes on where it was interrupted."""
+    with shown.step("Install OpenStack") as step:
+        python = _interpreter(env, step)
+        uv = _uv(where, python, env, step)
+        lock = install.folder / resources.PACKAGES
+        lock.write_text(resources.read(resources.PACKAGES))
+        downloads = where.cache / "openstack" / "downloads"
+        settings = {**_uv_environment(uv, env), "UV_CACHE_DIR": str(downloads)}
+        if not install.python.exists():
+            step.note("virtual environment")
+            commands.run(
+                [uv, "venv", "--quiet", "--python", python, install.venv],
+                failure="the lab's virtual environment could not be made",
+                env=settings,
+            )
+        step.note("packages")
+        commands.run(
+            [
+                *(uv, "pip", "install", "--python", install.python),
+                *("--require-hashes", "--compile-bytecode", "--requirement", lock),
+            ],
+            failure="OpenStack's packages could not be installed; is the package"
+            " index within reach (proxy, PIP_INDEX_URL)?",
+            env=settings,
+            on_line=step.note,
+        )
+        shutil.rmtree(downloads, ignore_errors=True)
+
+
+def _interpreter(env: Mapping[str, str], step: progress.Step) -> pathlib.Path:
+    """Find a Python of our own version that can make virtual environments.
+
+    Raises:
+        LabError: there is none.
+    """
+    step.note("looking for Python")
+    name = _python_name()
+    candidates = [os.path.realpath(sys.executable)]
+    if found := shutil.which(name, path=env.get("PATH")):
+        candidates.append(found)
+    wanted = tuple(sys.version_info[:2])
+    check = f"import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != {wanted})"
+    for candidate in candidates:
+        with contextlib.suppress(errors.LabError):
+            commands.run([candidate, "-c", check], failure="", env=env)
+            return pathlib.Path(candidate)
+    raise errors.LabError(
+        f"no {name} that can make virtual environments was found;"
+        f" on Debian and Ubuntu install the package {name}-venv"
+    )
+
+
+def _uv(
+    where: places.Places,
+    python: pathlib.Path,
+    env: Mapping[str, str],
+    step: progress.Step,
+) -> pathlib.Path:
+    """Have uv in a virtual environment of its own, and give its path."""
+    lock = resources.read(resources.UV)
+    folder = where.cache / "openstack" / f"uv-{resources.digest(lock, _python_name())}"
+    uv = folder / "bin" / "uv"
+    if uv.exists():
+        return uv
+    step.note("installer")
+    failure = (
+        "the installer uv could not be fetched; is the package index within reach"
+        " (proxy, PIP_INDEX_URL)?"
+    )
+    commands.run([python, "-m", "venv", "--clear", folder], failure=failure, env=env)
+    wanted = folder / resources.UV
+    wanted.write_text(lock)
+    commands.run(
+        [
+            *(folder / "bin" / "python", "-m", "pip", "install", "--quiet"),
+            *("--require-hashes", "--requirement", wanted),
+        ],
+        failure=failure,
+        env=env,
+    )
+    return uv
+
+
+def _uv_environment(uv: pathlib.Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Give uv what pip would have used: the index and the system's certificates.
+
+    Source: uv documentation, "Environment variables"; uv reads no pip configuration.
+    """
+    listing: list[str] = []
+    commands.run(
+        [uv.with_name("python"), "-m", "pip", "config", "list"],
+        failure="pip's configuration could not be read",
+        env=env,
+        on_line=listing.append,
+    )
+    settings = {**env, "UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    index = index_url(listing)
+    if index and "UV_DEFAULT_INDEX" not in env:
+        settings["UV_DEFAULT_INDEX"] = index
+    if "SSL_CERT_FILE" not in env and _CERTIFICATES.exists():
+        settings["SSL_CERT_FILE"] = str(_CERTIFICATES)
+    return settings
+
+
+def index_url(listing: list[str]) -> str:
+    """Find the package index in what `pip config list` printed; empty for none."""
+    for line in reversed(listing):
+        found = re.fullmatch(r"(?:global|install|:env:)\.index-url='(.+)'", line)
+        if found:
+            return found[1]
+    return ""

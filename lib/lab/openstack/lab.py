@@ -1,0 +1,307 @@
+"""Starts and stops the lab's OpenStack.
+
+Rules: every call may be repeated at any moment, and goes on where the last one
+stopped; a running service is left alone; a mark in the data, written last, says that
+it is seeded; what has started stays when a start fails, so that its log can be read.
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import fcntl
+import functools
+import http.client
+import pathlib
+import shutil
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import psutil
+
+from lib.lab import errors, places, ports, processes, progress
+from lib.lab.openstack import (
+    accounts,
+    cloud,
+    config,
+    database,
+    install,
+    keys,
+    layout,
+    migrate,
+    resources,
+    seed_cloud,
+    seed_identity,
+    snapshot,
+)
+
+SERVICES = layout.SERVICES
+NODE_SERVICES = layout.NODE_SERVICES
+START_S = 240.0
+STOP_S = 3.0
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """What a seeded database was made with, and an id that is made with it."""
+
+    port_base: int
+    install: str
+    management_network: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """One program. pid: None when it does not run. rss_bytes: its memory."""
+
+    name: str
+    port: int
+    pid: int | None
+    is_answering: bool
+    rss_bytes: int
+
+
+def build(where: places.Places, shown: progress.Progress) -> None:
+    """Fetch everything that is not in the cache yet.
+
+    Raises:
+        LabError: see `install.build`.
+    """
+    install.build(where, shown)
+
+
+def up(
+    where: places.Places,
+    shown: progress.Progress,
+    services: Sequence[str] = SERVICES,
+) -> None:
+    """Have some services answer, with their database, from whatever is there.
+
+    Raises:
+        LabError: something is missing, a port is taken, or a service did not start.
+    """
+    unknown = set(services) - set(SERVICES)
+    if unknown:
+        raise errors.LabError(
+            f"there is no service {', '.join(sorted(unknown))}; there are"
+            f" {', '.join(SERVICES)}"
+        )
+    home = layout.Layout(where, install.build(where, shown))
+    wanted = [name for name in SERVICES if name in services]
+    with _alone(home, shown):
+        mark = _mark(home) or _restored(home, shown)
+        if mark is None:
+            _require(home, [layout.DATABASE, *SERVICES])
+            mark = _first_start(home, shown)
+        _check(home, mark)
+        _require(home, [layout.DATABASE, *wanted])
+        with shown.step("Start OpenStack") as step:
+            _database(home, step)
+            _start(home, wanted, mark.management_network, step)
+        accounts.clouds_file(where)
+
+
+def down(where: places.Places, *, wipe: bool = False) -> None:
+    """End every program of this OpenStack; fine when none runs.
+
+    wipe: remove its data and logs too.
+    """
+    home = layout.of(where)
+    processes.stop(where, SERVICES, patience_s=STOP_S)
+    database.stop(home)
+    if wipe:
+        shutil.rmtree(home.root, ignore_errors=True)
+        for name in (*SERVICES, layout.DATABASE):
+            (where.log / f"{name}.log").unlink(missing_ok=True)
+
+
+def status(where: places.Places) -> tuple[ServiceStatus, ...]:
+    """Say of every program whether it runs and answers."""
+    return tuple(_status(where, name) for name in (layout.DATABASE, *SERVICES))
+
+
+def _status(where: places.Places, name: str) -> ServiceStatus:
+    process = processes.find(where, name)
+    port = where.port(name)
+    if process is None:
+        return ServiceStatus(name, port, None, is_answering=False, rss_bytes=0)
+    memory = 0
+    with contextlib.suppress(psutil.Error):
+        memory = process.memory_info().rss
+    # A port that is taken by a living program of ours is one that it listens on.
+    answers = not ports.free(port) if name == layout.DATABASE else _answers(port)
+    return ServiceStatus(
+        name, port, process.pid, is_answering=answers, rss_bytes=memory
+    )
+
+
+@contextlib.contextmanager
+def _alone(home: layout.Layout, shown: progress.Progress) -> Iterator[None]:
+    """Wait until nobody else starts this lab's OpenStack."""
+    home.root.mkdir(parents=True, exist_ok=True)
+    with (home.root / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with shown.step("Wait for another start of OpenStack"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _mark_file(home: layout.Layout) -> pathlib.Path:
+    return home.data / "seeded.json"
+
+
+def _mark(home: layout.Layout) -> _Mark | None:
+    try:
+        return msgspec.json.decode(_mark_file(home).read_bytes(), type=_Mark)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def _check(home: layout.Layout, mark: _Mark) -> None:
+    """See that the data fits this program and these ports.
+
+    Raises:
+        LabError: it does not.
+    """
+    if mark.port_base != home.where.port_base:
+        raise errors.LabError(
+            f"this lab's OpenStack was made for ports from {mark.port_base}, not from"
+            f" {home.where.port_base}; `mooring lab down --wipe` removes it"
+        )
+    if mark.install != home.install.key:
+        raise errors.LabError(
+            "this lab's OpenStack was made by another version of the lab;"
+            " `mooring lab down --wipe` removes it"
+        )
+
+
+def _require(home: layout.Layout, programs: Sequence[str]) -> None:
+    ports.require(home.where, [(name, name) for name in programs])
+
+
+def _restored(home: layout.Layout, shown: progress.Progress) -> _Mark | None:
+    """Begin with a kept snapshot instead of an unfinished or missing database."""
+    if not snapshot.file(home).exists():
+        return None
+    with shown.step("Unpack a seeded OpenStack") as step:
+        processes.stop(home.where, SERVICES, patience_s=STOP_S)
+        database.stop(home)
+        if not snapshot.restore(home):
+            return None
+        mark = _mark(home)
+        if mark is not None:
+            _database(home, step)
+            _move_images(home)
+        return mark
+
+
+def _move_images(home: layout.Layout) -> None:
+    """Tell glance where its files are now: it keeps absolute paths."""
+    folder = home.data / "glance" / "images"
+    quoted = str(folder).replace("\\", "\\\\").replace("'", "''")
+    database.run(
+        home,
+        # The only part that varies is a path of our own, and quoted.
+        "UPDATE glance.image_locations SET value ="  # noqa: S608
+        f" CONCAT('file://{quoted}/', SUBSTRING_INDEX(value, '/', -1))",
+    )
+
+
+def _first_start(home: layout.Layout, shown: progress.Progress) -> _Mark:
+    """Make and seed every database, and keep a snapshot; all but octavia run then."""
+    with shown.step("Make OpenStack's databases") as step:
+        _database(home, step)
+        _write_files(home, "")
+        step.note("tables")
+        migrate.run(home, step)
+    others = [name for name in SERVICES if name != layout.OCTAVIA]
+    with shown.step("Start OpenStack for the first time") as step:
+        # Octavia is told the id of a network that is seeded with the others' help.
+        _start(home, [layout.KEYSTONE], "", step)
+        step.note("users and catalogue")
+        with (
+            cloud.sentences(),
+            contextlib.closing(cloud.connect(home.where, accounts.ADMIN)) as admin,
+        ):
+            seed_identity.run(home, admin)
+        _start(home, others, "", step)
+        step.note("flavors, images, networks")
+        network = _seed(home)
+    with shown.step("Keep a snapshot of the seeded OpenStack"):
+        mark = _Mark(home.where.port_base, home.install.key, network)
+        # The services find the database again by themselves.
+        database.stop(home)
+        _mark_file(home).write_bytes(msgspec.json.encode(mark))
+        snapshot.take(home)
+    return mark
+
+
+def _seed(home: layout.Layout) -> str:
+    octavia = accounts.Account("", layout.OCTAVIA, "service")
+    with (
+        cloud.sentences(),
+        contextlib.closing(cloud.connect(home.where, accounts.ADMIN)) as admin,
+        contextlib.closing(cloud.connect(home.where, octavia)) as service,
+    ):
+        return seed_cloud.run(admin, service)
+
+
+def _database(home: layout.Layout, step: progress.Step) -> None:
+    step.note("database")
+    database.start(home)
+
+
+def _write_files(home: layout.Layout, management_network: str) -> None:
+    """Write configuration, keys and the guest's files; ours may be gone tomorrow."""
+    resources.unpack_guest(home.guest)
+    home.etc.mkdir(parents=True, exist_ok=True)
+    home.keys.mkdir(parents=True, exist_ok=True)
+    facts = config.Facts(
+        ports=home.where.ports(),
+        data=home.data,
+        share=home.install.venv / "etc",
+        management_network=management_network,
+    )
+    for name, text in config.render(facts).items():
+        (home.etc / name).write_text(text)
+    keys.make(home.keys, datetime.datetime.now(datetime.UTC))
+
+
+def _start(
+    home: layout.Layout,
+    services: Sequence[str],
+    management_network: str,
+    step: progress.Step,
+) -> None:
+    """Start services at once, then wait for each."""
+    _write_files(home, management_network)
+    hosts = [word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)]
+    for name in services:
+        port = home.where.port(name)
+        processes.start(
+            home.where,
+            name,
+            [
+                *(home.install.python, "-W", "ignore", home.guest / "service.py"),
+                *(name, "--etc", home.etc, "--port", str(port)),
+                *hosts,
+            ],
+        )
+    for done, name in enumerate(services):
+        step.note(f"waiting for {name}")
+        step.advance(done, len(services))
+        answers = functools.partial(_answers, home.where.port(name))
+        processes.wait_for(home.where, name, answers, timeout_s=START_S)
+
+
+def _answers(port: int) -> bool:
+    """Say whether an API answers anything at all."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True

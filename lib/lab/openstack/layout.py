@@ -1,0 +1,70 @@
+"""Where the lab's OpenStack keeps its things, and what its services are called."""
+
+import dataclasses
+import pathlib
+
+from lib.lab import places
+from lib.lab.openstack import install
+
+KEYSTONE = "keystone"
+GLANCE = "glance"
+PLACEMENT = "placement"
+NOVA = "nova"
+NEUTRON = "neutron"
+CINDER = "cinder"
+OCTAVIA = "octavia"
+SERVICES = (KEYSTONE, PLACEMENT, NEUTRON, NOVA, CINDER, OCTAVIA, GLANCE)
+"""Every service, in the order of start: what others ask for first comes first."""
+NODE_SERVICES = (KEYSTONE, PLACEMENT, NEUTRON, NOVA, GLANCE)
+"""What instances and their addresses need; no volumes, no load balancers."""
+DATABASE = "mariadb"
+
+COMPUTE_HOSTS = ("compute-1", "compute-2", "compute-3")
+"""Fake hypervisors; each is an availability zone of its own: az1, az2, az3."""
+REGION = "RegionOne"
+PASSWORD = "lab"  # noqa: S105 - of a cloud that listens on the loopback address only
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """Folders and addresses of one lab's OpenStack.
+
+    Everything that a living service needs is below the lab's state or cache.
+    """
+
+    where: places.Places
+    install: install.Install
+
+    @property
+    def root(self) -> pathlib.Path:
+        """All of it."""
+        return self.where.state / "openstack"
+
+    @property
+    def etc(self) -> pathlib.Path:
+        """Configuration files, written anew at every start."""
+        return self.root / "etc"
+
+    @property
+    def guest(self) -> pathlib.Path:
+        """Our files that run with the lab's own Python."""
+        return self.root / "guest"
+
+    @property
+    def data(self) -> pathlib.Path:
+        """The database, images, keys: what a snapshot holds."""
+        return self.root / "data"
+
+    @property
+    def keys(self) -> pathlib.Path:
+        """Token keys and octavia's certificate authority."""
+        return self.data / "keys"
+
+    def url(self, service: str, path: str = "") -> str:
+        """Give the address of a service's API."""
+        return f"http://127.0.0.1:{self.where.port(service)}{path}"
+
+
+def of(where: places.Places) -> Layout:
+    """Lay out the OpenStack of a lab; reads nothing but what the machine is."""
+    return Layout(where, install.locate(where))

@@ -1,0 +1,67 @@
+"""What the lab asks of a cloud: a few servers, and hands to stop and delete them."""
+
+import dataclasses
+from typing import Protocol
+
+ACTIVE = "ACTIVE"
+SHUTOFF = "SHUTOFF"
+ERROR = "ERROR"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """One server, as far as the lab shows it.
+
+    zone, flavor: empty when the cloud does not say.
+    """
+
+    id: str
+    name: str
+    status: str
+    zone: str = ""
+    flavor: str = ""
+    addresses: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kind:
+    """What servers are made of; empty strings mean "the smallest that fits"."""
+
+    flavor: str = ""
+    image: str = ""
+    network: str = ""
+
+
+class Cloud(Protocol):
+    """The cloud of a lab, with a user's rights.
+
+    Every method raises LabError with one sentence when the cloud does not comply.
+    """
+
+    def items(self) -> tuple[Server, ...]:
+        """List the servers of the project."""
+        ...
+
+    def boot(self, name: str, kind: Kind) -> Server:
+        """Start making a server; it is not ACTIVE yet."""
+        ...
+
+    def stop(self, server_id: str) -> None:
+        """Shut a server down, as its user would."""
+        ...
+
+    def start(self, server_id: str) -> None:
+        """Start a stopped server."""
+        ...
+
+    def delete(self, server_id: str) -> None:
+        """Delete a server; fine when it is gone already."""
+        ...
+
+    def add_floating_ip(self, server_id: str) -> str:
+        """Give the server a new floating IP and say which."""
+        ...
+
+    def remove_floating_ips(self, server_id: str) -> None:
+        """Delete every floating IP of the server."""
+        ...

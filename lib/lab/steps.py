@@ -1,0 +1,108 @@
+"""Runs steps that need each other, each in a thread, as early as it can.
+
+Rules: the first error wins and no further step begins; a step which is under way is
+ended from outside, by `interrupt`, never waited for without end. Threads are daemons,
+so that one which can't be ended does not keep the command alive.
+"""
+
+import dataclasses
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+LOOK_S = 0.2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do. needs: names of the steps that must be done before."""
+
+    name: str
+    run: Callable[[], object]
+    needs: tuple[str, ...] = ()
+
+
+def ready(
+    steps: Sequence[Step], begun: frozenset[str], done: frozenset[str]
+) -> tuple[Step, ...]:
+    """Give the steps that may begin now, in their order.
+
+    A need which is no step of this run counts as met: that part is not ours to do.
+    """
+    known = {step.name for step in steps}
+    return tuple(
+        step
+        for step in steps
+        if step.name not in begun and known.intersection(step.needs) <= done
+    )
+
+
+def run(
+    steps: Sequence[Step],
+    interrupt: Callable[[], None],
+    patience_s: float = 5,
+) -> None:
+    """Run all steps; raise the first error after the others have ended.
+
+    interrupt: ends what the steps under way wait for; called again and again until
+    they have ended, or until `patience_s` is over. Ctrl-C is such an error too.
+    """
+    ended: queue.SimpleQueue[tuple[str, BaseException | None]] = queue.SimpleQueue()
+    begun: set[str] = set()
+    done: set[str] = set()
+    try:
+        while len(done) < len(steps):
+            for step in ready(steps, frozenset(begun), frozenset(done)):
+                begun.add(step.name)
+                _begin(step, ended)
+            if begun == done:
+                raise ValueError("steps need each other in a circle")
+            name, error = _next(ended)
+            done.add(name)
+            if error is not None:
+                raise error
+    except BaseException:
+        _end(begun - done, ended, interrupt, patience_s)
+        raise
+
+
+def _begin(
+    step: Step, ended: "queue.SimpleQueue[tuple[str, BaseException | None]]"
+) -> None:
+    def body() -> None:
+        error: BaseException | None = None
+        try:
+            step.run()
+        except BaseException as caught:  # handed to the main thread
+            error = caught
+        ended.put((step.name, error))
+
+    threading.Thread(target=body, name=step.name, daemon=True).start()
+
+
+def _next(
+    ended: "queue.SimpleQueue[tuple[str, BaseException | None]]",
+) -> tuple[str, BaseException | None]:
+    # Short waits: a wait without end is deaf to Ctrl-C on some systems.
+    while True:
+        try:
+            return ended.get(timeout=LOOK_S)
+        except queue.Empty:
+            continue
+
+
+def _end(
+    running: set[str],
+    ended: "queue.SimpleQueue[tuple[str, BaseException | None]]",
+    interrupt: Callable[[], None],
+    patience_s: float,
+) -> None:
+    interrupt()
+    left = set(running)
+    for _ in range(round(patience_s / LOOK_S)):
+        if not left:
+            return
+        try:
+            left.discard(ended.get(timeout=LOOK_S)[0])
+        except queue.Empty:
+            interrupt()

@@ -1,0 +1,204 @@
+"""The command line of `mooring`, run as its users run it."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lib.lab import places, processes
+
+RUN = "import sys; from mooring.commands import main; main.main()"
+
+
+def environment(home: pathlib.Path) -> dict[str, str]:
+    """Give a user with an empty home and a lab of its own."""
+    path = os.pathsep.join(one for one in sys.path if one)
+    return {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": path,
+        "MOORING_LAB_PORT_BASE": "21900",
+        "COLUMNS": "100",
+    }
+
+
+def mooring(
+    home: pathlib.Path, *words: str, **more: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        env={**environment(home), **more},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_the_commands(tmp_path: pathlib.Path) -> None:
+    """Everything a user can do is listed, and nothing that is not for users."""
+    said = mooring(tmp_path, "lab", "--help")
+    assert said.returncode == 0
+    for command in ("build", "clean", "demo", "down", "server", "status", "up"):
+        assert f"\n  {command} " in said.stdout
+    assert "hollow" not in said.stdout
+
+
+def test_version_names_the_program(tmp_path: pathlib.Path) -> None:
+    """It says "mooring" however the program was started."""
+    said = mooring(tmp_path, "--version")
+    assert (said.returncode, said.stdout.split()[0]) == (0, "mooring")
+
+
+@pytest.mark.parametrize("words", [("lab", "up", "--no-such"), ("lab", "no-such")])
+def test_unknown_words_are_refused(tmp_path: pathlib.Path, words: tuple[str]) -> None:
+    """Exit code 2, as for every wrong command line."""
+    said = mooring(tmp_path, *words)
+    assert said.returncode == 2
+    assert "No such" in said.stderr
+
+
+def test_help_does_not_load_the_clients(tmp_path: pathlib.Path) -> None:
+    """Looking something up is quick: no cloud or cluster client is imported."""
+    check = (
+        "import sys; from mooring.commands import main;"
+        "print([n for n in ('openstack', 'kubernetes') if n in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", check],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("lab", "status"), "there is no lab here; `mooring lab up` starts one"),
+        (("lab", "demo"), "there is no lab here; `mooring lab up` starts one"),
+        (("lab", "server", "stop", "a"), "there is no lab here"),
+        (("lab", "build"), "openstack-ccm.pex is missing"),
+        (("lab", "up"), "openstack-ccm.pex is missing"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(
+    tmp_path: pathlib.Path, words: tuple[str, ...], sentence: str
+) -> None:
+    """Exit code 1, a sentence on standard error, no traceback."""
+    said = mooring(tmp_path, *words)
+    assert said.returncode == 1
+    assert sentence in " ".join(said.stderr.split())
+    assert "Traceback" not in said.stderr
+
+
+def test_a_bad_port_base_is_one_sentence(tmp_path: pathlib.Path) -> None:
+    """A wrong variable is told by its name."""
+    said = mooring(tmp_path, "lab", "status", MOORING_LAB_PORT_BASE="many")
+    assert said.returncode == 1
+    assert "MOORING_LAB_PORT_BASE must be a number" in said.stderr
+
+
+def test_clean_removes_nothing_without_yes(tmp_path: pathlib.Path) -> None:
+    """First it only shows what the caches weigh."""
+    part = tmp_path / ".cache" / "mooring" / "go"
+    part.mkdir(parents=True)
+    (part / "file").write_bytes(bytes(5000))
+    said = mooring(tmp_path, "lab", "clean")
+    assert said.returncode == 0
+    assert "go" in said.stdout
+    assert "--yes" in said.stdout
+    assert part.is_dir()
+    assert mooring(tmp_path, "lab", "clean", "--yes").returncode == 0
+    assert not part.exists()
+
+
+def test_clean_spares_what_a_running_lab_needs(tmp_path: pathlib.Path) -> None:
+    """The programs of a running lab are not removed below it."""
+    where = places.default(environment(tmp_path))
+    where.cache.mkdir(parents=True)
+    processes.start(where, "etcd", ["sleep", "60"])
+    try:
+        said = mooring(tmp_path, "lab", "clean", "--yes")
+        assert said.returncode == 1
+        assert "lab down" in said.stderr
+        assert where.cache.is_dir()
+    finally:
+        processes.stop(where, ["etcd"])
+
+
+def test_down_ends_everything_and_may_be_repeated(tmp_path: pathlib.Path) -> None:
+    """Whatever has a pid file is ended; --wipe leaves no state behind."""
+    where = places.default(environment(tmp_path))
+    processes.start(where, "openstack-ccm", ["sleep", "60"])
+    for _ in range(2):
+        said = mooring(tmp_path, "lab", "down", "--wipe")
+        assert said.returncode == 0, said.stderr
+        assert processes.find(where, "openstack-ccm") is None
+        assert not where.state.exists()
+
+
+CLOUDS = """
+clouds:
+  silent:
+    auth: {{auth_url: "http://127.0.0.1:{port}/v3", username: u, password: p,
+           project_name: p, user_domain_id: default, project_domain_id: default}}
+"""
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: c, user: {{token: t}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: c}}}}]
+"""
+
+
+@pytest.fixture()
+def silent() -> Iterator[int]:
+    """Give the port of a server that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_what_up_began_and_exits_130(
+    tmp_path: pathlib.Path, silent: int, number: signal.Signals
+) -> None:
+    """Pressed twice while ./pants packages and a cloud is silent: nothing is left."""
+    (tmp_path / "clouds.yaml").write_text(CLOUDS.format(port=silent))
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(port=silent))
+    (tmp_path / "pants.toml").touch()
+    launcher = tmp_path / "pants"
+    launcher.write_text("#!/bin/sh\necho $$ > pid\nexec sleep 60\n")
+    launcher.chmod(0o755)
+    words = ["lab", "up", "--kubeconfig", "kubeconfig", "--os-cloud", "silent"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", RUN, *words],
+        env={**environment(tmp_path), "OS_CLIENT_CONFIG_FILE": "clouds.yaml"},
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pid = tmp_path / "pid"
+    end = time.monotonic() + 30
+    while not (pid.exists() and pid.read_text().strip()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    child.send_signal(number)
+    time.sleep(0.05)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=30)
+    assert child.returncode == 130, said
+    assert "Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

@@ -1,0 +1,68 @@
+import itertools
+import pathlib
+
+import pytest
+
+from lib.lab import errors, go_modules, go_toolchain
+
+FILES = {"go.mod": b"module a", "go.sum": b"sums"}
+MODULES = sorted({program.module for program in go_modules.PROGRAMS})
+
+
+def test_same_pins_give_the_same_place() -> None:
+    """A program that was built is found again."""
+    again = dict(reversed(FILES.items()))
+    assert go_modules.key(FILES, "-s", "x") == go_modules.key(again, "-s", "x")
+
+
+@pytest.mark.parametrize(
+    ("files", "flags", "machine"),
+    [
+        pytest.param({**FILES, "go.mod": b"module b"}, "-s", "x", id="another pin"),
+        pytest.param({**FILES, "go.sum": b"other"}, "-s", "x", id="another checksum"),
+        pytest.param({**FILES, "main.go": b""}, "-s", "x", id="one more file"),
+        pytest.param(FILES, "-w", "x", id="other linker flags"),
+        pytest.param(FILES, "-s", "y", id="another kind of machine"),
+    ],
+)
+def test_whatever_changes_a_program_changes_its_place(
+    files: dict[str, bytes], flags: str, machine: str
+) -> None:
+    """An old program is never taken for a new one."""
+    assert go_modules.key(files, flags, machine) != go_modules.key(FILES, "-s", "x")
+
+
+def test_programs_are_kept_below_the_cache(tmp_path: pathlib.Path) -> None:
+    """Removing the cache removes every program."""
+    assert {go_modules.folder(tmp_path, module).parent for module in MODULES} == {
+        tmp_path / "bin"
+    }
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_pinned_go_builds_every_module(module: str) -> None:
+    """The toolchain we bring is new enough for what we build with it."""
+    least = go_modules.least_go(go_modules.files(module)["go.mod"].decode())
+    pinned = go_toolchain.parse_version(f"go{go_toolchain.pinned_version()}")
+    assert () < least <= pinned
+
+
+def test_kubernetes_version_is_the_one_in_go_mod() -> None:
+    """What the programs say of themselves is what they were built from."""
+    go_mod = go_modules.files("kube")["go.mod"].decode()
+    assert f"k8s.io/kubernetes v{go_modules.KUBERNETES_VERSION} " in go_mod
+    assert f"gitVersion=v{go_modules.KUBERNETES_VERSION} " in go_modules.ldflags("kube")
+
+
+def test_programs_of_one_module_are_neighbours() -> None:
+    """Each module of a group is built in one go, so shared packages compile once."""
+    for group in go_modules.GROUPS:
+        runs = itertools.groupby(go_modules.in_groups([group]), lambda one: one.module)
+        modules = [module for module, _ in runs]
+        assert len(modules) == len(set(modules))
+
+
+def test_unknown_group_is_refused_by_name() -> None:
+    """A typing error does not pass for nothing to do."""
+    with pytest.raises(errors.LabError, match="called cor; it has core"):
+        go_modules.in_groups(["cor"])

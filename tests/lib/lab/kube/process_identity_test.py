@@ -1,0 +1,44 @@
+import json
+import subprocess
+import sys
+
+import psutil
+
+from lib.lab import places, processes
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+def test_started_program_is_found_and_ended(where: places.Places) -> None:
+    """A program is known by its name until it is stopped."""
+    processes.start(where, "etcd", SLEEP)
+    found = processes.find(where, "etcd")
+    assert found is not None
+    processes.stop(where, ["etcd"])
+    assert processes.find(where, "etcd") is None
+    assert not processes.alive(found)
+
+
+def test_reused_pid_is_neither_found_nor_ended(where: places.Places) -> None:
+    """Another program that got the pid of one of ours is left alone."""
+    with subprocess.Popen(SLEEP) as stranger:
+        try:
+            mark = {"pid": stranger.pid, "started": 1.0}
+            where.run.mkdir(parents=True)
+            (where.run / "etcd.pid").write_text(json.dumps(mark))
+            assert processes.find(where, "etcd") is None
+            processes.stop(where, ["etcd"])
+            assert psutil.Process(stranger.pid).status() != psutil.STATUS_ZOMBIE
+        finally:
+            stranger.kill()
+
+
+def test_running_program_is_not_started_twice(where: places.Places) -> None:
+    """Starting again what runs changes nothing."""
+    processes.start(where, "etcd", SLEEP)
+    try:
+        first = processes.find(where, "etcd")
+        processes.start(where, "etcd", SLEEP)
+        assert processes.find(where, "etcd") == first
+    finally:
+        processes.stop(where, ["etcd"])

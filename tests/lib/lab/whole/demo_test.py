@@ -1,0 +1,134 @@
+import dataclasses
+
+import pytest
+
+from lib.lab import demo, servers, table
+
+INSIDE = ("InternalIP 10.0.0.5",)
+OUTSIDE = ("ExternalIP 198.18.0.9",)
+NAMES = ("mooring-lab-1", "mooring-lab-2", "mooring-lab-3")
+
+
+class Time:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def clock(self) -> demo.Clock:
+        return demo.Clock(lambda: self.now_s, self.sleep)
+
+
+class Stage:
+    """Keeps what the audience was told."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self.ends: list[tuple[float, bool]] = []
+        self.views = 0
+
+    def announce(self, scene: demo.Scene) -> None:
+        self.titles.append(scene.title)
+
+    def watch(self, view: demo.View, elapsed_s: float) -> None:
+        del view, elapsed_s
+        self.views += 1
+
+    def close(self, scene: demo.Scene, elapsed_s: float, *, seen: bool) -> None:
+        del scene
+        self.ends.append((elapsed_s, seen))
+
+
+class World:
+    """A cloud and a cluster in which a perfect openstack-ccm acts at once."""
+
+    def __init__(self) -> None:
+        self.there = {name: servers.Server(name, name, "ACTIVE") for name in NAMES}
+        self.floating: set[str] = set()
+        self.asleep = False
+
+    def items(self) -> tuple[servers.Server, ...]:
+        return tuple(self.there.values())
+
+    def boot(self, name: str, kind: servers.Kind) -> servers.Server:
+        del kind
+        self.there[name] = servers.Server(name, name, "ACTIVE")
+        return self.there[name]
+
+    def stop(self, server_id: str) -> None:
+        self._set(server_id, "SHUTOFF")
+
+    def start(self, server_id: str) -> None:
+        self._set(server_id, "ACTIVE")
+
+    def delete(self, server_id: str) -> None:
+        del self.there[server_id]
+
+    def add_floating_ip(self, server_id: str) -> str:
+        self.floating.add(server_id)
+        return "198.18.0.9"
+
+    def remove_floating_ips(self, server_id: str) -> None:
+        self.floating.discard(server_id)
+
+    def _set(self, name: str, status: str) -> None:
+        self.there[name] = dataclasses.replace(self.there[name], status=status)
+
+    def look(self) -> demo.View:
+        there = {} if self.asleep else self.there
+        return demo.View(tuple(map(self._node, there.values())), self.items())
+
+    def _node(self, server: servers.Server) -> table.Node:
+        up = server.status == "ACTIVE"
+        return table.Node(
+            server.name,
+            ready="True" if up else "Unknown",
+            provider_id=f"openstack:///{server.id}",
+            addresses=INSIDE + (OUTSIDE if server.id in self.floating else ()),
+            taints=() if up else (table.SHUTDOWN,),
+        )
+
+
+def test_all_scenes_are_seen_where_openstack_ccm_works() -> None:
+    """The programme runs to its end and leaves the lab as it found it."""
+    world, stage = World(), Stage()
+    programme = demo.scenes(world, NAMES, servers.Kind())
+    assert demo.play(programme, world.look, stage, Time().clock())
+    assert stage.titles == [scene.title for scene in programme]
+    assert all(seen for _, seen in stage.ends)
+    assert world.look() == World().look()
+
+
+def test_what_does_not_happen_ends_the_demo_in_time() -> None:
+    """A scene that is not seen ends after its time, and no other begins."""
+    world, stage, time = World(), Stage(), Time()
+    world.asleep = True
+    programme = demo.scenes(world, NAMES, servers.Kind())
+    assert not demo.play(programme, world.look, stage, time.clock())
+    assert len(stage.titles) == 1
+    elapsed_s, seen = stage.ends[0]
+    assert not seen
+    assert elapsed_s == pytest.approx(programme[0].timeout_s, abs=2 * demo.POLL_S)
+
+
+def test_waiting_shows_every_look() -> None:
+    """The audience sees the table fill in."""
+    world, stage, time = World(), Stage(), Time()
+    looks = iter([demo.View((), ()), demo.View((), ()), world.look()])
+    seen = demo.wait(
+        demo.initialised(NAMES), lambda: next(looks), 60, time.clock(), stage.watch
+    )
+    assert seen
+    assert stage.views == 3
+
+
+def test_initialised_wants_every_node_ready_and_untainted() -> None:
+    """One stopped server is enough for not all to be well."""
+    world = World()
+    assert demo.initialised(NAMES)(world.look())
+    world.stop(NAMES[1])
+    assert not demo.initialised(NAMES)(world.look())
+    assert not demo.initialised([*NAMES, "another"])(world.look())
