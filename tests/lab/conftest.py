@@ -1,0 +1,94 @@
+"""One lab for all tests here: a real control plane and a real OpenStack.
+
+It keeps ports and folders of its own, so that a user's lab may run beside it. What a
+killed run has left behind is ended first.
+"""
+
+import concurrent.futures
+import contextlib
+import pathlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lib.kube import client
+from lib.lab import cluster, control_plane, places, processes, programs, progress
+from lib.lab.openstack import accounts, cloud, tenant
+from lib.lab.openstack import lab as openstack_lab
+
+PORT_BASE = 22000
+ELSEWHERE_BASE = 22100
+"""Blocks of their own; see lib/lab/places.py for that of a user's lab."""
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+
+
+def end(where: places.Places) -> None:
+    openstack_lab.down(where)
+    control_plane.down(where)
+    processes.stop(where, processes.names(where))
+    shutil.rmtree(where.state, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def where() -> Iterator[places.Places]:
+    """Build what is missing and start everything; end it all in the end."""
+    usual = places.default()
+    place = places.Places(usual.cache, usual.state.parent / "test-lab", PORT_BASE)
+    shown = progress.Lines(sys.stderr)
+    end(place)
+    programs.build(place, [control_plane.GROUP], shown)
+    openstack_lab.build(place, shown)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            started = [
+                pool.submit(control_plane.up, place, shown),
+                pool.submit(openstack_lab.up, place, shown),
+            ]
+            for one in started:
+                one.result()
+        yield place
+    finally:
+        end(place)
+
+
+@pytest.fixture()
+def elsewhere(tmp_path: pathlib.Path) -> places.Places:
+    """Give the places of one more lab, with the control plane's programs built."""
+    usual = places.default()
+    place = places.Places(usual.cache, tmp_path, ELSEWHERE_BASE)
+    programs.build(place, [control_plane.GROUP], progress.Lines(sys.stderr))
+    return place
+
+
+@pytest.fixture(scope="session")
+def api(where: places.Places) -> client.Api:
+    """Give the control plane with all rights."""
+    return cluster.connect(control_plane.admin_kubeconfig(where))
+
+
+@pytest.fixture(scope="session")
+def ccm_pex() -> pathlib.Path:
+    """Give the PEX that Pants put beside the tests; in a checkout the one in dist/."""
+    here = pathlib.Path.cwd()
+    found = [here / "openstack-ccm.pex", here / "dist" / "openstack-ccm.pex"]
+    return next(file for file in found if file.exists())
+
+
+@pytest.fixture(scope="module")
+def project(where: places.Places) -> Iterator[MakeProject]:
+    """Give a factory of projects, each with a user and a network of its own."""
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str) -> tuple[accounts.Account, tenant.Tenant]:
+            account = cloud.project(where, name)
+            connection = cloud.connect(where, account)
+            stack.callback(connection.close)
+            mine = tenant.Tenant(connection)
+            mine.ensure_network()
+            stack.callback(mine.clear)
+            return account, mine
+
+        yield make

@@ -1,0 +1,120 @@
+"""Each built PEX starts, and answers bad input with one clear line and no traceback."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+
+import pytest
+
+PEXES = ("openstack-ccm", "mooring")
+
+TABLE = [
+    pytest.param("openstack-ccm", ["--help"], 0, "--cloud-config", id="ccm --help"),
+    pytest.param("openstack-ccm", ["--version"], 0, "openstack-ccm 0.", id="--version"),
+    pytest.param(
+        "openstack-ccm",
+        ["--no-such-flag"],
+        2,
+        "openstack-ccm: --no-such-flag: want a known flag",
+        id="ccm, an unknown flag",
+    ),
+    pytest.param(
+        "openstack-ccm",
+        ["--cloud-provider=openstack", "--node-monitor-period=soon"],
+        2,
+        "--node-monitor-period: 'soon': want a duration",
+        id="ccm, a bad value",
+    ),
+    pytest.param(
+        "openstack-ccm",
+        ["--cloud-provider=aws"],
+        2,
+        "--cloud-provider: 'aws': want openstack",
+        id="ccm, another cloud",
+    ),
+    pytest.param(
+        "openstack-ccm",
+        ["--cloud-provider=openstack"],
+        2,
+        "--cloud-config: want the path of a cloud.conf",
+        id="ccm, no cloud.conf named",
+    ),
+    pytest.param(
+        "openstack-ccm",
+        ["--cloud-provider=openstack", "--cloud-config=/nonexistent/cloud.conf"],
+        2,
+        "--cloud-config: '/nonexistent/cloud.conf': want a file that exists",
+        id="ccm, cloud.conf missing",
+    ),
+    pytest.param("mooring", ["--help"], 0, "lab", id="mooring --help"),
+    pytest.param("mooring", ["--version"], 0, "mooring", id="mooring --version"),
+    pytest.param(
+        "mooring", ["--no-such-flag"], 2, "--no-such-flag", id="mooring, unknown flag"
+    ),
+    pytest.param("mooring", ["lab", "upp"], 2, "upp", id="mooring, unknown command"),
+]
+
+
+def find(name: str) -> pathlib.Path:
+    """Give the PEX that Pants put beside this test."""
+    return pathlib.Path.cwd() / f"{name}.pex"
+
+
+def run(name: str, words: Sequence[str], root: pathlib.Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, find(name), *words],
+        env={**os.environ, "PEX_ROOT": str(root), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def pex_root(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    return tmp_path_factory.mktemp("pex-root")
+
+
+@pytest.mark.parametrize(("name", "words", "code", "said"), TABLE)
+def test_answer(
+    pex_root: pathlib.Path, name: str, words: list[str], code: int, said: str
+) -> None:
+    got, output = run(name, words, pex_root)
+    print(f"{name} {' '.join(words)} -> {got}")
+    assert got == code, output
+    assert said in " ".join(output.split())
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("name", PEXES)
+def test_pdb_can_be_imported_inside(pex_root: pathlib.Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, find(name), "-c", "import pdb, cmd; print(cmd.__file__)"],
+        env={**os.environ, "PEX_ROOT": str(pex_root), "PEX_INTERPRETER": "1"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("/cmd.py")
+
+
+def test_every_component_is_in_the_table() -> None:
+    """Pants puts PEX files of its own here as well; those have no entry point."""
+    built = set()
+    for file in filter(pathlib.Path.is_file, pathlib.Path.cwd().glob("*.pex")):
+        info = json.loads(zipfile.ZipFile(file).read("PEX-INFO"))
+        if (info.get("entry_point") or "").endswith(":main"):
+            built.add(file.stem)
+    assert built == set(PEXES)
+    for name in PEXES:
+        asked = [row.values[1] for row in TABLE if row.values[0] == name]
+        assert ["--help"] in asked
+        assert ["--version"] in asked
