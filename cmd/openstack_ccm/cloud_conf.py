@@ -3,8 +3,10 @@
 import pathlib
 from collections.abc import Mapping
 
+from lib.ccm import metrics
+from lib.cloud import protocol
+from lib.cloud.openstack import cloud, settings
 from lib.cloud.openstack import config as cloud_config
-from lib.cloud.openstack import settings
 from lib.process import config
 
 
@@ -27,5 +29,25 @@ def read(path: str, env: Mapping[str, str]) -> settings.Config:
     try:
         return cloud_config.read(text, env)
     except settings.ConfigError as error:
-        told = [f"{path}: {problem}" for problem in error.problems]
-        raise config.ConfigError(told) from error
+        raise _told(path, error) from error
+
+
+def connect(
+    path: str,
+    read: settings.Config,
+    on_call: metrics.OnCall,
+    user_agents: tuple[str, ...],
+) -> protocol.Cloud:
+    """Open the cloud that the file describes; nothing is asked of it yet.
+
+    Raises:
+        ConfigError: a certificate or key that the file names can't be read.
+    """
+    try:
+        return cloud.connect(read, on_call, user_agents)
+    except settings.ConfigError as error:
+        raise _told(path, error) from error
+
+
+def _told(path: str, error: settings.ConfigError) -> config.ConfigError:
+    return config.ConfigError([f"{path}: {problem}" for problem in error.problems])

@@ -36,10 +36,8 @@ from lib.process import metrics as process_metrics
 from lib.reconcile import loops
 
 LAST_S = 7.0
-"""How long everything may take to end, once told."""
-
-Observer = Callable[[str, str, float], None]
-"""Told of each cloud call: operation, outcome, seconds."""
+LAST_LEASE_S = 3.0
+"""How long all that acts may take to end, once told; and then the release."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class Program:
     name: str
     version: str
     provider: str
-    connect: Callable[[Observer], protocol.Cloud]
+    connect: Callable[[metrics.OnCall], protocol.Cloud]
     warnings: tuple[str, ...] = ()
 
 
@@ -128,6 +126,8 @@ class _Manager:
         self._stop = stop
         self._probes = probes.Probes()
         self._loops = loops.Loops(stop)
+        self._drained = threading.Event()
+        self._lease = loops.Loops(self._drained)
         self._leading = threading.Event()
         self._log = logs.get(__name__)
 
@@ -258,4 +258,11 @@ class _Manager:
         if lease is None:
             started()
             return
-        self._loops.start("lease", lambda stop: lease.run(started, lost, stop))
+
+        def hold(drained: threading.Event) -> None:
+            try:
+                lease.run(started, lost, drained)
+            finally:
+                self._stop.set()
+
+        self._lease.start("lease", hold)

@@ -27,6 +27,8 @@ SAME_FOR_S = 600.0
 """An Event said again within this counts up the one that is there.
 
 Source: client-go tools/record, defaultAggregateIntervalInSeconds."""
+COUNT_EVERY_S = 60.0
+"""What is said again sooner is counted, and written with the next count."""
 WRITE_TIMEOUT_S = 10.0
 POLL_S = 0.2
 
@@ -56,11 +58,12 @@ class _Said:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Known:
-    """The Event that stands for it on the server. last_at: Unix seconds."""
+    """The Event that stands for it. Times in Unix seconds; written: to the server."""
 
     name: str
     count: int
     last_at: float
+    written_at: float
 
 
 def _nothing() -> None:
@@ -150,8 +153,14 @@ class Recorder:
             self._known.popitem(last=False)
 
     def _count_up(self, said: _Said, known: _Known, at: float) -> _Known | None:
-        """Count the Event up; None when it is gone from the server."""
-        now = _Known(known.name, known.count + 1, at)
+        """Count the Event up; None when it is gone from the server.
+
+        A cause that lasts is said at every pass: not each time is worth a write.
+        """
+        count = known.count + 1
+        if at - known.written_at < COUNT_EVERY_S:
+            return _Known(known.name, count, at, known.written_at)
+        now = _Known(known.name, count, at, at)
         body = {"count": now.count, "lastTimestamp": _rfc3339(at)}
         try:
             self._api.patch(
@@ -175,7 +184,7 @@ class Recorder:
             _namespace(said.about),
             timeout_s=WRITE_TIMEOUT_S,
         )
-        return _Known(name, 1, at)
+        return _Known(name, 1, at, at)
 
     def _event(self, said: _Said, name: str, at: float) -> dict[str, object]:
         """Give the object, as client-go would write it.

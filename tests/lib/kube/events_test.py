@@ -84,6 +84,22 @@ def test_the_same_again_is_counted_up(
     }
 
 
+def test_a_cause_that_lasts_costs_a_write_a_minute(
+    fake: api.FakeApi,
+    recorder: events.Recorder,
+    clock: "conftest.FakeClock",
+    running: "conftest.Running",
+) -> None:
+    """Said every 5 s for two minutes: one create, two counts, nothing lost."""
+    running(recorder.run)
+    for _ in range(25):
+        recorder.emit(NODE, "Warning", "CloudUnavailable", "a")
+        assert recorder.flush(10)
+        clock.pass_by(5)
+    assert [call.verb for call in fake.calls] == ["create", "patch", "patch"]
+    assert [event["count"] for event in events_of(fake)] == [25]
+
+
 def events_of(fake: api.FakeApi) -> tuple[dict[str, object], ...]:
     return fake.all(resources.EVENTS)
 
@@ -99,7 +115,7 @@ def test_an_event_that_is_gone_is_made_again(
     recorder.emit(NODE, "Normal", "R", "a")
     assert recorder.flush(10)
     fake.remove(resources.EVENTS, f"n1.{1000 * 10**9:x}", "default")
-    clock.pass_by(5)
+    clock.pass_by(events.COUNT_EVERY_S)
     recorder.emit(NODE, "Normal", "R", "a")
     assert recorder.flush(10)
     assert [e["count"] for e in fake.all(resources.EVENTS)] == [1]

@@ -1,0 +1,119 @@
+"""Who may read what is not open to everybody."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from lib.ccm import access
+from lib.kube import client, errors
+from lib.process.exchange import Decision
+
+USERS = {"good": "prometheus", "poor": "nobody"}
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Reviews(client.Api):
+    """Stands in for an API server that reviews: "good" may read, "poor" may not."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.down = False
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = client.JSON,
+        timeout_s: float,
+    ) -> bytes:
+        del query, content_type, timeout_s
+        self.asked.append(f"{method} {path}")
+        if self.down:
+            raise errors.Unavailable("down", operation=path)
+        spec = json.loads(body or b"")["spec"]
+        if path.endswith("tokenreviews"):
+            name = USERS.get(spec["token"])
+            status = {"authenticated": name is not None, "user": {"username": name}}
+            return json.dumps({"status": status if name else {}}).encode()
+        assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
+        return json.dumps(
+            {"status": {"allowed": spec["user"] == "prometheus"}}
+        ).encode()
+
+    def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        connect_timeout_s: float,
+        read_timeout_s: float,
+    ) -> contextlib.AbstractContextManager[client.Lines]:
+        raise NotImplementedError
+
+
+@pytest.fixture()
+def api() -> Reviews:
+    return Reviews()
+
+
+@pytest.fixture()
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture()
+def judge(api: Reviews, clock: Clock) -> access.Access:
+    return access.Access(api, access.Settings(), clock)
+
+
+@pytest.mark.parametrize(
+    ("headers", "decision"),
+    [
+        ({}, Decision.UNAUTHENTICATED),
+        ({"authorization": "Basic Zm9v"}, Decision.UNAUTHENTICATED),
+        ({"authorization": "Bearer forged"}, Decision.UNAUTHENTICATED),
+        ({"authorization": "Bearer poor"}, Decision.FORBIDDEN),
+        ({"authorization": "Bearer good"}, Decision.ALLOW),
+        ({"authorization": "bearer good"}, Decision.ALLOW),
+    ],
+)
+def test_decisions(
+    judge: access.Access, headers: dict[str, str], decision: Decision
+) -> None:
+    assert judge.authorize(headers, "get", "/metrics") is decision
+
+
+def test_probes_are_open(judge: access.Access, api: Reviews) -> None:
+    assert judge.authorize({}, "get", "/healthz") is Decision.ALLOW
+    assert api.asked == []
+
+
+def test_an_answer_is_believed_for_ten_seconds(
+    judge: access.Access, api: Reviews, clock: Clock
+) -> None:
+    headers = {"authorization": "Bearer good"}
+    for clock.now in (0.0, 9.9):
+        assert judge.authorize(headers, "get", "/metrics") is Decision.ALLOW
+    assert len(api.asked) == 2
+    clock.now = 10.1
+    assert judge.authorize(headers, "get", "/metrics") is Decision.ALLOW
+    assert len(api.asked) == 4
+
+
+def test_an_api_server_that_is_down_lets_nobody_in(
+    judge: access.Access, api: Reviews
+) -> None:
+    api.down = True
+    headers = {"authorization": "Bearer good"}
+    assert judge.authorize(headers, "get", "/metrics") is Decision.FORBIDDEN
