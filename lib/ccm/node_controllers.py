@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import prometheus_client
 
@@ -86,9 +86,12 @@ class NodeControllers:
             fn = functools.partial(flow.monitor, self.nodes, self._queue.add)
             self._every("monitor nodes", self._wanted.node_monitor_s, fn, loop)
         if self._settings.initialises:
-            refresh = flow.refresh_addresses
-            fn = functools.partial(refresh, self.nodes, self._queue.add)
-            self._every("refresh addresses", self._wanted.node_status_s, fn, loop)
+            period_s = self._wanted.node_status_s
+            self._every("refresh addresses", period_s, self.refresh_addresses, loop)
+
+    def refresh_addresses(self) -> None:
+        """Bring all Nodes in for their address pass now."""
+        flow.refresh_addresses(self.nodes, self._queue.add_many)
 
     def _run(self, stop: threading.Event) -> None:
         while not self.nodes.synced.wait(1.0):
@@ -109,7 +112,7 @@ class NodeControllers:
         self,
         name: str,
         interval_s: float,
-        fn: "functools.partial[None]",
+        fn: Callable[[], None],
         loop: loops.Loops,
     ) -> None:
         task = periodic.Periodic(name, interval_s, fn, self._metrics)

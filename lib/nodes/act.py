@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.kube import client, events, objects, resources, store
+from lib.kube import client, events, resources, store
 from lib.kube import errors as kube_errors
 from lib.nodes import model
 from lib.nodes.model import Action, Node
@@ -15,16 +15,13 @@ WRITE_TIMEOUT_S = 10.0
 Json = Mapping[str, object]
 
 
-class _Written(msgspec.Struct):
-    metadata: objects.ObjectMeta
-
-
 class Actor:
     """Writes Nodes.
 
-    Every write carries the resourceVersion of what was decided upon, or of this
-    pass's own write before it: a Node changed by others in between is a Conflict, and
-    the next pass decides anew.
+    Addresses are ours alone and are written to the Node of that uid, whatever else has
+    changed in it. Every other write carries the resourceVersion of the Node it is made
+    of, as observed or as this pass's own write before it gave it: one that others have
+    changed in between is a Conflict, and the next pass decides anew.
     """
 
     def __init__(
@@ -37,8 +34,8 @@ class Actor:
         self._nodes = nodes
         self._recorders = recorders
 
-    def act(self, node: Node, version: str, action: Action) -> str:
-        """Carry one action out; give the Node's resourceVersion afterwards.
+    def act(self, node: Node, action: Action) -> Node:
+        """Carry one action out; give the Node as it is afterwards.
 
         Raises:
             KubeError: it was not carried out, or that is unknown.
@@ -46,35 +43,37 @@ class Actor:
         match action:
             case model.RecordEvent():
                 self._record(node, action)
-                return version
+                return node
             case model.DeleteNode():
-                self._delete(node, version)
-                return version
+                self._delete(node)
+                return node
             case model.SetAddresses(addresses):
                 listed = [{"type": a.type, "address": a.address} for a in addresses]
-                body: Json = {"status": {"addresses": listed}}
-                return self._patch(node, version, body, subresource="status")
-        return self._patch(node, version, body_of(node, action))
-
-    def _patch(
-        self, node: Node, version: str, body: Json, subresource: str | None = None
-    ) -> str:
-        carried = {**body}
+                body: Json = {
+                    "metadata": {"uid": node.metadata.uid},
+                    "status": {"addresses": listed},
+                }
+                return self._patch(node, body, subresource="status")
+        body = body_of(node, action)
         metadata = typing.cast(Json, body.get("metadata", {}))
-        carried["metadata"] = {**metadata, "resourceVersion": version}
+        version = {"resourceVersion": node.metadata.resource_version}
+        return self._patch(node, {**body, "metadata": {**metadata, **version}})
+
+    def _patch(self, node: Node, body: Json, subresource: str | None = None) -> Node:
         answer = self._api.patch(
             resources.NODES,
             node.name,
-            msgspec.json.encode(carried),
+            msgspec.json.encode(body),
             subresource=subresource,
             content_type=client.MERGE_PATCH,
             timeout_s=WRITE_TIMEOUT_S,
         )
-        now = msgspec.json.decode(answer, type=_Written).metadata.resource_version
-        self._nodes.note_write(node.name, now)
+        now = msgspec.json.decode(answer, type=Node)
+        self._nodes.note_write(node.name, now.metadata.resource_version)
         return now
 
-    def _delete(self, node: Node, version: str) -> None:
+    def _delete(self, node: Node) -> None:
+        version = node.metadata.resource_version
         conditions = {"uid": node.metadata.uid, "resourceVersion": version}
         body = {"kind": "DeleteOptions", "apiVersion": "v1"}
         try:

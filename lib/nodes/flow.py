@@ -1,6 +1,6 @@
 """The flow as the runtime drives it, and what brings a Node into its queue."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from lib.cloud import errors
@@ -13,6 +13,7 @@ from lib.reconcile import queue
 from lib.reconcile.outcome import Outcome
 
 Enqueue = Callable[[str, Topic], None]
+EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
 class NodesFlow:
@@ -29,12 +30,13 @@ class NodesFlow:
         self._observer = observer
         self._actor = actor
         self._settings = settings
-        self._written: dict[str, tuple[str, str]] = {}
+        self._written: dict[str, tuple[str, Node]] = {}
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read all that this batch needs, once."""
+        served = topics_served(self._settings)
         return self._observer.observe(
-            [(claim.key, frozenset(map(Topic, claim.topics))) for claim in claims]
+            [(claim.key, served & set(map(Topic, claim.topics))) for claim in claims]
         )
 
     def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
@@ -48,16 +50,18 @@ class NodesFlow:
         if node is None:
             return
         observed = node.metadata.resource_version
-        based_on, version = self._written.get(node.name, (observed, observed))
+        based_on, latest = self._written.get(node.name, (observed, node))
         if based_on != observed:
-            version = observed
-        self._written[node.name] = (observed, self._actor.act(node, version, action))
+            latest = node
+        self._written[node.name] = (observed, self._actor.act(latest, action))
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
         match error:
             case kube_errors.Conflict():
-                return failures.Failure("the node was changed meanwhile")
+                return failures.Failure(
+                    "the node was changed meanwhile", is_routine=True
+                )
             case kube_errors.KubeError() | errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)
         return None
@@ -66,6 +70,16 @@ class NodesFlow:
         """Drop what is kept for a Node that is gone."""
         self._written.pop(node.name, None)
         self._observer.forget(node)
+
+
+def topics_served(settings: model.Settings) -> frozenset[Topic]:
+    """Say which topics mean anything with these controllers switched on."""
+    topics = set(Topic)
+    if not settings.watches_lifecycle:
+        topics -= {Topic.LIVENESS}
+    if not settings.initialises:
+        topics -= {Topic.SYNC, Topic.ADDRESSES}
+    return frozenset(topics)
 
 
 def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
@@ -98,11 +112,14 @@ def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
     nodes.subscribe(changed)
 
 
-def refresh_addresses(nodes: store.Store[Node], add: Enqueue) -> None:
+def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:
     """Bring every initialised Node in for its periodic address pass."""
-    for name, node in nodes.items().items():
-        if not node.has_taint(model.UNINITIALIZED_TAINT):
-            add(name, Topic.ADDRESSES)
+    initialised = [
+        name
+        for name, node in nodes.items().items()
+        if not node.has_taint(model.UNINITIALIZED_TAINT)
+    ]
+    add_many(initialised, Topic.ADDRESSES)
 
 
 def monitor(nodes: store.Store[Node], add: Enqueue) -> None:

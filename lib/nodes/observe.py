@@ -20,11 +20,12 @@ READ_TIMEOUT_S = 10.0
 
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
     """Say whether a pass over these topics has to read the cloud."""
-    if node.has_taint(model.UNINITIALIZED_TAINT) or Topic.ADDRESSES in topics:
-        return True
     if Topic.LIVENESS in topics and not node.is_ready:
         return True
-    return bool(node.spec.provider_id) and not node.has_ip
+    if Topic.ADDRESSES in topics:
+        return True
+    lacks = node.has_taint(model.UNINITIALIZED_TAINT) or not node.has_ip
+    return Topic.SYNC in topics and lacks
 
 
 def ref(node: Node) -> InstanceRef:

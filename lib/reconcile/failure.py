@@ -8,10 +8,12 @@ class Failure:
     """An error a flow knows: what to say, and when to try again.
 
     summary: one line without secrets. retry_after_s: None for the queue's backoff.
+    is_routine: it comes with the trade, and is only logged at level debug.
     """
 
     summary: str
     retry_after_s: float | None = None
+    is_routine: bool = False
 
 
 def none_expected(error: Exception) -> Failure | None:

@@ -85,6 +85,13 @@ class Queue:
             for topic in () if self._shut else topics:
                 self._put(key, topic, due)
 
+    def add_many(self, keys: Iterable[str], topic: str) -> None:
+        """Make many keys due at one moment, so that one batch can hold them all."""
+        with self._changed:
+            due = self._clock()
+            for key in () if self._shut else keys:
+                self._put(key, topic, due)
+
     def take(
         self,
         batch_max: int,

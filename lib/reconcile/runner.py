@@ -253,7 +253,8 @@ class Runner(Generic[Snapshot, Action]):
         if failure is None:
             log.error("pass broke", exc_info=error)
         else:
-            log.warning("pass failed", error=failure.summary)
+            say = log.debug if failure.is_routine else log.warning
+            say("pass failed", error=failure.summary)
         return result
 
     def _explain(self, error: Exception) -> tuple[failures.Failure | None, Exception]:

@@ -53,6 +53,11 @@ def test_topics_added_together_are_due_together_whatever_the_clock_does() -> Non
     assert claims == (queues.Claim("a", frozenset("xyz")),)
 
 
+def test_many_keys_added_together_are_one_batch(queue: queues.Queue) -> None:
+    queue.add_many(["a", "b", "c"], "x")
+    assert keys(queue.take_due(10)) == ["a", "b", "c"]
+
+
 def test_a_claimed_key_is_given_out_again_only_after_done(queue: queues.Queue) -> None:
     queue.add("a", "first")
     queue.take_due(1)
