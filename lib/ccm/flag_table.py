@@ -138,6 +138,33 @@ USER_AGENT = Flag(
     "Added to the User-Agent of cloud requests; may be given again.",
 )
 
+# Ours; the reference has none of these.
+
+NODE_DELETE_WINDOW = Flag(
+    "node-delete-window",
+    kinds.duration(1),
+    600.0,
+    "Time over which deletions of Nodes are counted against the two limits below.",
+)
+NODE_DELETE_MAX_COUNT = Flag(
+    "node-delete-max-count",
+    kinds.integer(0),
+    3,
+    "So many Nodes may be deleted in a window; more are told and kept.",
+)
+NODE_DELETE_MAX_PERCENT = Flag(
+    "node-delete-max-percent",
+    kinds.integer(0, 100),
+    30,
+    "Or so many of all Nodes, in percent, where that is more.",
+)
+
+OURS: tuple[Flag[object], ...] = (
+    NODE_DELETE_WINDOW,
+    NODE_DELETE_MAX_COUNT,
+    NODE_DELETE_MAX_PERCENT,
+)
+
 WORKING: tuple[Flag[object], ...] = (
     CLOUD_PROVIDER,
     CLOUD_CONFIG,

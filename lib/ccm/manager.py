@@ -79,7 +79,7 @@ def run(
     api = _api(program, wanted, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
-        manager = _Manager(program, values, wanted, registry, stop)
+        manager = Manager(program, values, wanted, registry, stop)
         manager.ready_with(calls.worked)
         return manager.run(cloud, api, env)
 
@@ -110,7 +110,9 @@ def _api(
     return client.Client(configuration, user_agent=agent, observer=counted.observe)
 
 
-class _Manager:
+class Manager:
+    """One life of the process, from its options to its exit code."""
+
     def __init__(
         self,
         program: Program,
@@ -142,7 +144,7 @@ class _Manager:
         self._probes.add_ready("cloud", check)
 
     def run(
-        self, cloud: protocol.Cloud, api: client.Client, env: Mapping[str, str]
+        self, cloud: protocol.Cloud, api: client.Api, env: Mapping[str, str]
     ) -> int:
         """Serve, watch, wait for the Lease, act; until told to stop."""
         server = self._server(api)
@@ -164,16 +166,21 @@ class _Manager:
             self._loops.start(f"events of {source}", recorder.run)
         self._lead(lease, nodes)
         self._stop.wait()
-        left = self._loops.join(LAST_S)
-        if left:
-            self._log.warning("loops were left behind", loops=left)
+        self._end()
         if server is not None:
             server.stop()
-        return (
-            shutdown.Exit.FAILURE if self._loops.failed.is_set() else shutdown.Exit.OK
-        )
+        failed = self._loops.failed.is_set() or self._lease.failed.is_set()
+        return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
 
-    def _server(self, api: client.Client) -> serving.Server | None:
+    def _end(self) -> None:
+        """Let what is under way end, and only then give the Lease away."""
+        left = self._loops.join(LAST_S)
+        self._drained.set()
+        left += self._lease.join(LAST_LEASE_S)
+        if left:
+            self._log.warning("loops were left behind", loops=left)
+
+    def _server(self, api: client.Api) -> serving.Server | None:
         values = self._values
         listener = serving.listen(
             values[flag_table.BIND_ADDRESS], values[flag_table.SECURE_PORT]
@@ -203,7 +210,7 @@ class _Manager:
         now = datetime.datetime.now(datetime.UTC)
         return tls.InMemory(certificates.self_signed(names, now))
 
-    def _election(self, api: client.Client) -> election.Election | None:
+    def _election(self, api: client.Api) -> election.Election | None:
         wanted = self._wanted
         if not wanted.leader_elect:
             return None
@@ -227,6 +234,7 @@ class _Manager:
             initialises=options.NODE in self._wanted.controllers,
             watches_lifecycle=options.LIFECYCLE in self._wanted.controllers,
             deletes=not env.get("SKIP_NODE_DELETION"),
+            limit=self._wanted.delete_limit,
         )
         if cloud.instances is None:
             return None

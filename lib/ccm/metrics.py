@@ -100,6 +100,30 @@ class KubeMetrics:
         self._duration.labels(method, resource).observe(seconds)
 
 
+class DeletionMetrics:
+    """Counts Nodes deleted, and those held back by the limit on deletions."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._total = prometheus_client.Counter(
+            "node_deletions",
+            "Nodes deleted because their instances were gone.",
+            registry=registry,
+        )
+        self._blocked = prometheus_client.Gauge(
+            "node_deletions_blocked",
+            "Nodes not deleted now because too many would go at once.",
+            registry=registry,
+        )
+
+    def deleted(self) -> None:
+        """Count one."""
+        self._total.inc()
+
+    def watch(self, held_back: Callable[[], int]) -> None:
+        """Ask this, whenever the metrics are read, how many are held back."""
+        self._blocked.set_function(held_back)
+
+
 def leader_gauge(
     name: str, registry: prometheus_client.CollectorRegistry
 ) -> prometheus_client.Gauge:

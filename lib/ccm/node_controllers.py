@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.ccm import options
+from lib.ccm import metrics, options
 from lib.cloud import protocol
 from lib.cloud.model import InstanceRef, Unknown
 from lib.kube import client, events, resources, store
@@ -55,8 +55,10 @@ class NodeControllers:
         self._metrics = reconcile_metrics.Metrics(parts.registry)
         heartbeat = probes.Heartbeat()
         observer = observe.Observer(self.nodes, parts.reading, instances, settings)
-        actor = act.Actor(parts.writing, self.nodes, parts.recorders)
+        deletions = metrics.DeletionMetrics(parts.registry)
+        actor = act.Actor(parts.writing, self.nodes, parts.recorders, deletions.deleted)
         self._flow = flow.NodesFlow(observer, actor, settings)
+        deletions.watch(lambda: self._flow.held_back)
         self._runner = runner.Runner(
             self._flow,
             self._queue,

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
+from lib.nodes import guard
 from lib.process import config, flags
 
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
 LEAST_WORKERS = 8
 
-FLAGS = (*table.WORKING, *inert_flags.INERT)
+FLAGS = (*table.WORKING, *table.OURS, *inert_flags.INERT)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Options:
     lease_s: float
     renew_s: float
     retry_s: float
+    delete_limit: guard.Limit
 
 
 def read(values: flags.Values, provider: str) -> Options:
@@ -64,6 +66,11 @@ def read(values: flags.Values, provider: str) -> Options:
         lease_s=values[table.LEASE_DURATION],
         renew_s=values[table.RENEW_DEADLINE],
         retry_s=values[table.RETRY_PERIOD],
+        delete_limit=guard.Limit(
+            values[table.NODE_DELETE_WINDOW],
+            values[table.NODE_DELETE_MAX_COUNT],
+            values[table.NODE_DELETE_MAX_PERCENT],
+        ),
     )
 
 

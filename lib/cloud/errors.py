@@ -50,10 +50,15 @@ class CloudError(Exception):
         self.request_id = request_id
         self.retry_after_s = retry_after_s
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What went wrong, the same each time it does: for Events and conditions."""
         about = f" {self.resource}" if self.resource else ""
+        return f"{self.operation}{about}: {self.message}"
+
+    def __str__(self) -> str:
         tail = f" (request {self.request_id})" if self.request_id else ""
-        return f"{self.operation}{about}: {self.message}{tail}"
+        return f"{self.summary}{tail}"
 
 
 class NotFound(CloudError):

@@ -285,8 +285,11 @@ class Store(Generic[T]):
         key = value.metadata.key
         with self._telling:
             with self._lock:
-                old = self._objects.pop(key, None)
-                if not is_deleted:
+                # Readers take no lock: what only changes must never be away.
+                old = self._objects.get(key)
+                if is_deleted:
+                    self._objects.pop(key, None)
+                else:
                     self._objects[key] = value
                 self._snapshot = None
                 self._version = value.metadata.resource_version

@@ -1,7 +1,7 @@
 """Carries the flow's actions out, one Kubernetes write each."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -13,6 +13,10 @@ from lib.nodes.model import Action, Node
 WRITE_TIMEOUT_S = 10.0
 
 Json = Mapping[str, object]
+
+
+def _nothing() -> None:
+    pass
 
 
 class Actor:
@@ -29,10 +33,13 @@ class Actor:
         api: client.Api,
         nodes: store.Store[Node],
         recorders: Mapping[model.Source, events.Recorder],
+        deleted: Callable[[], None] = _nothing,
     ) -> None:
+        """deleted: called after each Node that was deleted, to count them."""
         self._api = api
         self._nodes = nodes
         self._recorders = recorders
+        self._deleted = deleted
 
     def act(self, node: Node, action: Action) -> Node:
         """Carry one action out; give the Node as it is afterwards.
@@ -43,6 +50,9 @@ class Actor:
         match action:
             case model.RecordEvent():
                 self._record(node, action)
+                return node
+            case model.HoldNodeBack(message):
+                self._record(node, _held_back(message))
                 return node
             case model.DeleteNode():
                 self._delete(node)
@@ -88,6 +98,7 @@ class Actor:
         except kube_errors.KubeError as error:
             self._record(node, _delete_failed(node, error))
             raise
+        self._deleted()
         self._nodes.note_write(node.name, None)
 
     def _record(self, node: Node, event: model.RecordEvent) -> None:
@@ -119,6 +130,12 @@ def body_of(node: Node, action: Action) -> Json:
 
 def _without(node: Node, key: str) -> dict[str, object]:
     return {"taints": [taint for taint in node.spec.taints if taint.key != key]}
+
+
+def _held_back(message: str) -> model.RecordEvent:
+    return model.RecordEvent(
+        model.Source.LIFECYCLE, True, "NodeDeletionBlocked", message
+    )
 
 
 def _delete_failed(node: Node, error: kube_errors.KubeError) -> model.RecordEvent:

@@ -2,16 +2,19 @@
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Foreign, Instance, Phase, Seen, Unknown
-from lib.nodes import addresses, labels, model
+from lib.nodes import addresses, guard, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile.outcome import Outcome
 
 HELD_S = 0.2
 """How soon to look whether the watch has brought our own write back."""
 POLL_S = 5.0
-"""How soon to look again for an instance: one shared read serves all Nodes."""
-SETTLING_S = 10.0
-"""How soon to look for the addresses of a Node that got none so far."""
+POLL_MAX_S = 300.0
+POLL_PER_AGE = 1 / 12
+"""How soon to look again: at first for a new Node, more and more seldom for an old one
+that still waits for its instance, or for its addresses."""
+LATE_S = 30.0
+"""From this age on a Node is told that its instance is not to be found."""
 
 _RETRY_S = {
     errors.Retry.SHORT: 1.0,
@@ -30,18 +33,30 @@ def decide(seen: Snapshot, settings: model.Settings) -> Decided:
     Pure. At most one of the branches acts in a pass; Foreign instances are left
     alone in each of them.
     """
-    if seen.held:
-        return Outcome(requeue_after_s=HELD_S)
-    if seen.node is None or isinstance(seen.instance, Foreign):
-        return Outcome()
+    if seen.held or seen.node is None:
+        return Outcome(requeue_after_s=HELD_S if seen.held else None)
+    if isinstance(seen.instance, Foreign):
+        return _foreign(seen, seen.node, seen.instance)
     if settings.watches_lifecycle and Topic.LIVENESS in seen.topics:
         outcome = _liveness(seen, seen.node, settings)
-        if outcome.actions:
+        if outcome.actions and seen.topics != {Topic.LIVENESS}:
+            return Outcome(outcome.actions, 0.0)  # the other topics come next
+        if outcome.actions or outcome.requeue_after_s is not None:
             return outcome
     if not settings.initialises:
         return Outcome()
     is_new = seen.node.has_taint(model.UNINITIALIZED_TAINT)
     return (_initialise if is_new else _keep)(seen, seen.node)
+
+
+def _foreign(seen: Snapshot, node: model.Node, found: Foreign) -> Decided:
+    """Leave it alone; say why to who waits for it to be initialised."""
+    waits = node.has_taint(model.UNINITIALIZED_TAINT) and Topic.SYNC in seen.topics
+    return Outcome((_warning("InstanceForeign", found.reason),) if waits else ())
+
+
+def _poll_s(seen: Snapshot) -> float:
+    return min(POLL_MAX_S, max(POLL_S, seen.age_s * POLL_PER_AGE))
 
 
 def _liveness(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided:
@@ -57,11 +72,17 @@ def _liveness(seen: Snapshot, node: model.Node, settings: model.Settings) -> Dec
 
 
 def _gone(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided:
-    confirmed = seen.gone_for_s is not None
-    if not confirmed or (seen.gone_for_s or 0.0) < settings.confirm_after_s:
+    if not settings.deletes or not node.may_be_gone:
         return Outcome()
-    if not settings.deletes:
+    if not node.spec.provider_id and seen.age_s < settings.unnamed_age_s:
         return Outcome()
+    if not node.is_confirmed and guard.holds_back(seen.crowd, settings.limit):
+        held = model.HoldNodeBack(_held_back(settings.limit))
+        return Outcome(() if seen.was_told else (held,))
+    if seen.gone_for_s is None:
+        return Outcome()
+    if (left_s := settings.confirm_after_s - seen.gone_for_s) > 0:
+        return Outcome(requeue_after_s=max(left_s, HELD_S))
     message = (
         f"Deleting node {node.name} because it does not exist in the cloud provider"
     )
@@ -69,19 +90,32 @@ def _gone(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided
     return Outcome(actions=(event, model.DeleteNode()))
 
 
+def _held_back(limit: guard.Limit) -> str:
+    """Always say the same: only the same Event is counted up."""
+    return (
+        "Not deleting the node though the cloud does not show its instance: more than"
+        f" {limit.count} nodes and {limit.percent}% of all would go within"
+        f" {limit.window_s:g}s. Check the cloud; annotate the node with"
+        f" {guard.CONFIRM_ANNOTATION} to have it deleted"
+    )
+
+
 def _initialise(seen: Snapshot, node: model.Node) -> Decided:
     match seen.instance:
         case Seen(value=instance):
-            return _initialise_from(node, instance)
+            return _initialise_from(seen, node, instance)
         case Unknown(error=error):
-            event = _warning(error.reason, str(error))
+            event = _warning(error.reason, error.summary)
             return Outcome((event,), error.retry_after_s or _RETRY_S[error.retry])
-        case Absent():
-            return Outcome(requeue_after_s=POLL_S)
+        case Absent(by_id=by_id):
+            named = node.spec.provider_id if by_id else f"the name {node.name}"
+            text = f"the cloud has no instance with {named}"
+            said = (_warning("InstanceNotFound", text),) if seen.age_s >= LATE_S else ()
+            return Outcome(said, _poll_s(seen))
     return Outcome()
 
 
-def _initialise_from(node: model.Node, instance: Instance) -> Decided:
+def _initialise_from(seen: Snapshot, node: model.Node, instance: Instance) -> Decided:
     if not instance.addresses_known:
         return Outcome(requeue_after_s=POLL_S)
     if instance.instance_type is None:
@@ -90,7 +124,7 @@ def _initialise_from(node: model.Node, instance: Instance) -> Decided:
     try:
         wanted = addresses.wanted(node, instance.addresses)
     except addresses.ProvidedIpError as error:
-        return Outcome((_warning("ProvidedNodeIPUnknown", str(error)),), POLL_S)
+        return Outcome((_warning("ProvidedNodeIPUnknown", str(error)),), _poll_s(seen))
     actions: list[Action] = []
     if wanted and not addresses.are_shown(node, wanted):
         actions.append(model.SetAddresses(wanted))
@@ -105,7 +139,7 @@ def _initialise_from(node: model.Node, instance: Instance) -> Decided:
             model.Source.NODE, False, "Synced", "Node synced successfully"
         )
     )
-    return Outcome(tuple(actions), None if wanted else SETTLING_S)
+    return Outcome(tuple(actions), None if wanted else _poll_s(seen))
 
 
 def _keep(seen: Snapshot, node: model.Node) -> Decided:
@@ -123,7 +157,7 @@ def _keep(seen: Snapshot, node: model.Node) -> Decided:
             if wanted and not addresses.are_shown(node, wanted):
                 actions.append(model.SetAddresses(wanted))
             waits = not node.has_ip and not wanted
-            return Outcome(tuple(actions), SETTLING_S if waits else None)
+            return Outcome(tuple(actions), _poll_s(seen) if waits else None)
     return Outcome(tuple(actions))
 
 

@@ -49,11 +49,32 @@ class NodesFlow:
         node = snapshot.node
         if node is None:
             return
+        self._note(node, action)
         observed = node.metadata.resource_version
         based_on, latest = self._written.get(node.name, (observed, node))
         if based_on != observed:
             latest = node
-        self._written[node.name] = (observed, self._actor.act(latest, action))
+        latest = self._actor.act(latest, action)
+        if isinstance(action, model.DeleteNode):
+            self._written.pop(node.name, None)
+        else:
+            self._written[node.name] = (observed, latest)
+
+    def _note(self, node: Node, action: Action) -> None:
+        match action:
+            case model.DeleteNode() if not node.is_confirmed:
+                self._observer.memory.goes(node.metadata.uid)
+            case model.HoldNodeBack():
+                self._observer.memory.tell(node.metadata.uid)
+
+    @property
+    def held_back(self) -> int:
+        """How many Nodes are kept from being deleted, since too many would go."""
+        return self._observer.memory.held_back if self._settings.deletes else 0
+
+    def follow(self) -> None:
+        """Say that the Nodes are watched from now on."""
+        self._observer.memory.begin()
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
@@ -95,7 +116,7 @@ def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
         new.spec,
     ):
         topics.add(Topic.SYNC)
-    if old.is_ready != new.is_ready:
+    if (old.is_ready, old.is_confirmed) != (new.is_ready, new.is_confirmed):
         topics.add(Topic.LIVENESS)
     return frozenset(topics)
 
@@ -104,6 +125,7 @@ def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
     """Let every change of a Node bring it into the queue."""
 
     def changed(name: str, old: Node | None, new: Node | None) -> None:
+        flow.follow()
         if new is None and old is not None:
             flow.forget(old)
         for topic in topics_of(old, new):

@@ -7,6 +7,7 @@ import msgspec
 
 from lib.cloud.model import Address, AddressType, Instance, Observation
 from lib.kube import objects
+from lib.nodes import guard
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
@@ -92,6 +93,21 @@ class Node(msgspec.Struct, frozen=True):
         kinds = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
         return any(address.type in kinds for address in self.status.addresses)
 
+    @property
+    def may_be_gone(self) -> bool:
+        """True when the absence of its instance may delete the Node.
+
+        By id, or by name as long as it was never initialised: a Node that lost its
+        provider id later proves nothing by its name.
+        """
+        named = bool(self.spec.provider_id)
+        return not self.is_ready and (named or self.has_taint(UNINITIALIZED_TAINT))
+
+    @property
+    def is_confirmed(self) -> bool:
+        """True when a human has said that the Node may be deleted."""
+        return guard.CONFIRM_ANNOTATION in self.metadata.annotations
+
     def has_taint(self, key: str) -> bool:
         """Say whether a taint of that key is there, whatever its value and effect."""
         return any(taint.key == key for taint in self.spec.taints)
@@ -102,13 +118,16 @@ class Settings:
     """What a user may set of the flow. Times in seconds.
 
     initialises, watches_lifecycle: the two controllers of the reference, each of
-    which `--controllers` may switch off. deletes: False keeps every Node.
+    which `--controllers` may switch off. deletes: False keeps every Node. limit: how
+    many Nodes may go at once.
     """
 
     initialises: bool = True
     watches_lifecycle: bool = True
     deletes: bool = True
     confirm_after_s: float = 15.0
+    unnamed_age_s: float = 600.0
+    limit: guard.Limit = dataclasses.field(default_factory=guard.Limit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,15 +135,20 @@ class Snapshot:
     """All that one pass knows of one Node.
 
     node: None when it is gone. held: our own last write is not back in the watch yet.
+    age_s: seconds since the Node was created.
     instance: None when no topic needs a cloud read. gone_for_s: seconds between the
     first direct "not found" and the one of this pass; None when there was none.
+    crowd: how many go at once. was_told: lately told that it is held back.
     """
 
     node: Node | None
     topics: frozenset[Topic]
     held: bool = False
+    age_s: float = 0.0
     instance: Observation[Instance] | None = None
     gone_for_s: float | None = None
+    crowd: guard.Crowd = dataclasses.field(default_factory=guard.Crowd)
+    was_told: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,6 +188,13 @@ class DeleteNode:
     """Delete the Node: its instance is gone for good."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class HoldNodeBack:
+    """Tell that the Node is not deleted, since too many would go at once."""
+
+    message: str
+
+
 class Source(enum.StrEnum):
     """Which controller of the reference an Event speaks for."""
 
@@ -188,5 +219,6 @@ Action = (
     | AddShutdownTaint
     | RemoveShutdownTaint
     | DeleteNode
+    | HoldNodeBack
     | RecordEvent
 )

@@ -1,21 +1,44 @@
 """All reads of one pass: Nodes from the watched store, instances from the cloud."""
 
 import dataclasses
+import datetime
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
+import structlog
 
 from lib.cloud import errors, protocol
-from lib.cloud.model import Absent, Foreign, Instance, InstanceRef, Observation, Seen
+from lib.cloud.model import (
+    Absent,
+    Foreign,
+    Instance,
+    InstanceRef,
+    Observation,
+    Seen,
+    Unknown,
+)
 from lib.kube import client, resources, store
 from lib.kube import errors as kube_errors
-from lib.nodes import model
+from lib.nodes import guard, model
 from lib.nodes.model import Node, Snapshot, Topic
 
 HOLD_S = 5.0
 """How long a Node waits for the watch to bring our own write back."""
 READ_TIMEOUT_S = 10.0
+
+
+def utc_now() -> datetime.datetime:
+    """Give the time of day."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clocks:
+    """Where time comes from: seconds that only grow, and the time of day."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime.datetime] = utc_now
 
 
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
@@ -33,21 +56,21 @@ def ref(node: Node) -> InstanceRef:
     return InstanceRef(node.name, node.spec.provider_id)
 
 
-def may_be_gone(node: Node) -> bool:
-    """Say whether absence may ever delete the Node.
-
-    By id, or by name as long as it was never initialised: a Node that lost its
-    provider id later proves nothing by its name.
-    """
-    named = bool(node.spec.provider_id)
-    return not node.is_ready and (named or node.has_taint(model.UNINITIALIZED_TAINT))
+def _is_missing(snapshot: Snapshot) -> bool:
+    node = snapshot.node
+    return (
+        node is not None
+        and node.may_be_gone
+        and Topic.LIVENESS in snapshot.topics
+        and isinstance(snapshot.instance, Absent)
+    )
 
 
 class Observer:
     """Reads for a batch of Nodes at once.
 
-    Keeps only what may be thrown away: since when a Node is held back, and since when
-    direct reads say that its instance is gone.
+    Keeps only what may be thrown away: since when a Node is held back, since when
+    direct reads say that its instance is gone, and how many Nodes went (see guard.py).
     """
 
     def __init__(
@@ -56,8 +79,10 @@ class Observer:
         api: client.Api,
         instances: protocol.Instances,
         settings: model.Settings,
-        clock: Callable[[], float] = time.monotonic,
+        clocks: Clocks | None = None,
     ) -> None:
+        clocks = clocks or Clocks()
+        clock, self._now = clocks.monotonic, clocks.now
         self._nodes = nodes
         self._api = api
         self._instances = instances
@@ -65,12 +90,16 @@ class Observer:
         self._clock = clock
         self._held_since: dict[str, float] = {}
         self._gone_since: dict[str, float] = {}
+        self._is_blind = False
+        self._log = structlog.stdlib.get_logger().bind(controller="nodes")
+        self.memory = guard.Memory(settings.limit, clock)
 
     def observe(
         self, claims: Sequence[tuple[str, frozenset[Topic]]]
     ) -> Mapping[str, Snapshot]:
         """Give one snapshot per claimed Node; the cloud is read once for all."""
         began = self._clock()
+        self.memory.begin()
         seen = {name: self._node(name, topics) for name, topics in claims}
         wanted = {
             name: snapshot.node
@@ -79,43 +108,88 @@ class Observer:
             and not snapshot.held
             and needs_instance(snapshot.node, snapshot.topics)
         }
+        for snapshot in seen.values():
+            if snapshot.node is not None and snapshot.node.is_ready:
+                self._back(snapshot.node)
         if wanted:
             found = self._instances.observe({ref(n) for n in wanted.values()}, began)
+            self._say(found.values())
             for name, node in wanted.items():
-                instance = found[ref(node)]
-                seen[name] = self._with_instance(node, seen[name], instance)
+                seen[name] = self._noted(node, seen[name], found[ref(node)])
+            crowd = self._crowd()
+            for name, node in wanted.items():
+                seen[name] = self._judged(node, seen[name], crowd)
         return seen
 
     def _node(self, name: str, topics: frozenset[Topic]) -> Snapshot:
+        is_current = self._nodes.is_current(name)
+        # Read after that: a Node that is newer still is current all the more.
         node = self._nodes.get(name)
-        if self._nodes.is_current(name):
+        if is_current:
             self._held_since.pop(name, None)
-            return Snapshot(node, topics)
+            return Snapshot(node, topics, age_s=self._age_s(node))
         since = self._held_since.setdefault(name, self._clock())
         if self._clock() - since < HOLD_S:
             return Snapshot(node, topics, held=True)
-        return Snapshot(self._read(name), topics)
+        return self._read(name, topics)
 
-    def _read(self, name: str) -> Node | None:
+    def _read(self, name: str, topics: frozenset[Topic]) -> Snapshot:
+        """Read one Node directly; it stays held back while that fails."""
         try:
             body = self._api.read(resources.NODES, name, timeout_s=READ_TIMEOUT_S)
         except kube_errors.NotFound:
-            return None
-        return msgspec.json.decode(body, type=Node)
+            return Snapshot(None, topics)
+        except kube_errors.KubeError as error:
+            self._log.warning("node not read", node=name, error=str(error))
+            return Snapshot(None, topics, held=True)
+        node = msgspec.json.decode(body, type=Node)
+        return Snapshot(node, topics, age_s=self._age_s(node))
 
-    def _with_instance(
+    def _age_s(self, node: Node | None) -> float:
+        created = node.metadata.creation_timestamp if node is not None else None
+        return (self._now() - created).total_seconds() if created else 0.0
+
+    def _say(self, found: Iterable[Observation[Instance]]) -> None:
+        """Log when the cloud stops answering, and when it answers again."""
+        unread = next((o.error for o in found if isinstance(o, Unknown)), None)
+        if unread is not None and not self._is_blind:
+            self._log.warning("instances can't be read", error=str(unread))
+        elif unread is None and self._is_blind:
+            self._log.info("instances can be read again")
+        self._is_blind = unread is not None
+
+    def _noted(
         self, node: Node, snapshot: Snapshot, instance: Observation[Instance]
     ) -> Snapshot:
-        gone_for_s = None
+        """Add what was read, and remember who is missing."""
         if isinstance(instance, Seen | Foreign):
-            self._gone_since.pop(node.metadata.uid, None)
-        elif (
-            isinstance(instance, Absent)
-            and Topic.LIVENESS in snapshot.topics
-            and may_be_gone(node)
-        ):
+            self._back(node)
+        noted = dataclasses.replace(snapshot, instance=instance)
+        if _is_missing(noted):
+            self.memory.missing(node.metadata.uid)
+        return noted
+
+    def _crowd(self) -> guard.Crowd:
+        nodes = self._nodes.items().values()
+        return self.memory.crowd(
+            {n.metadata.uid: n.is_confirmed or not n.may_be_gone for n in nodes}
+        )
+
+    def _judged(self, node: Node, snapshot: Snapshot, crowd: guard.Crowd) -> Snapshot:
+        """Look directly for what is missing, unless it is held back anyway."""
+        gone_for_s = None
+        is_held = guard.holds_back(crowd, self._settings.limit)
+        may_go = self._settings.deletes and (node.is_confirmed or not is_held)
+        if may_go and _is_missing(snapshot):
             gone_for_s = self._gone_for_s(node)
-        return dataclasses.replace(snapshot, instance=instance, gone_for_s=gone_for_s)
+        told = self.memory.was_told(node.metadata.uid)
+        return dataclasses.replace(
+            snapshot, gone_for_s=gone_for_s, crowd=crowd, was_told=told
+        )
+
+    def _back(self, node: Node) -> None:
+        self._gone_since.pop(node.metadata.uid, None)
+        self.memory.back(node.metadata.uid)
 
     def _gone_for_s(self, node: Node) -> float | None:
         """Confirm the absence by a direct read, twice and far enough apart."""
@@ -129,11 +203,13 @@ class Observer:
         except errors.CloudError:
             return None
         if not gone:
-            self._gone_since.pop(uid, None)
+            self._back(node)
             return None
         return began - self._gone_since.setdefault(uid, began)
 
     def forget(self, node: Node) -> None:
         """Drop what is kept for a Node that was deleted."""
         self._held_since.pop(node.name, None)
-        self._gone_since.pop(node.metadata.uid, None)
+        self._back(node)
+        if node.may_be_gone and not node.is_confirmed:
+            self.memory.went(node.metadata.uid)

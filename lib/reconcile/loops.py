@@ -35,6 +35,7 @@ class Loops:
             loop(self._stop)
         except Exception as error:
             self._log.error("loop broke", loop=name, exc_info=error)
+            self.failed.set()
         if not self._stop.is_set():
             self._log.error("loop ended early", loop=name)
             self.failed.set()

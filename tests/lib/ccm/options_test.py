@@ -4,7 +4,8 @@ import pathlib
 
 import pytest
 
-from lib.ccm import options
+from lib.ccm import flag_table, options
+from lib.nodes import guard
 from lib.process import config, flags
 
 REFERENCE = {
@@ -101,6 +102,27 @@ Source: `cloud-controller-manager --help` of k8s.io/cloud-provider v0.36.3.
 """
 
 
+OURS = {
+    "node-delete-window": "1m30s",
+    "node-delete-max-count": "7",
+    "node-delete-max-percent": "50",
+}
+"""Each flag that the reference does not have, with a value that it takes."""
+
+
+def test_flags_of_our_own_are_no_flags_of_the_reference() -> None:
+    """They are kept apart in the table, they work, and each has a default."""
+    assert {flag.name for flag in flag_table.OURS} == set(OURS)
+    assert not set(OURS) & set(REFERENCE)
+    words = [f"--{name}={value}" for name, value in OURS.items()]
+    values = flags.parse(options.FLAGS, ["--cloud-provider=openstack", *words])
+    read = options.read(values, "openstack")
+    assert read.delete_limit == guard.Limit(window_s=90, count=7, percent=50)
+    plain = flags.parse(options.FLAGS, ["--cloud-provider=openstack"])
+    limit = options.read(plain, "openstack").delete_limit
+    assert limit == guard.Limit(window_s=600, count=3, percent=30)
+
+
 def test_every_flag_of_the_reference_is_accepted() -> None:
     """Prints flag x what becomes of it."""
     by_name = {flag.name: flag for flag in options.FLAGS}
@@ -111,7 +133,7 @@ def test_every_flag_of_the_reference_is_accepted() -> None:
         flag = by_name[name]
         assert values.is_given(flag)
         print(f"--{name:48} {flag.no_effect or 'works'}")
-    assert set(by_name) == set(REFERENCE)
+    assert set(by_name) == set(REFERENCE) | set(OURS)
 
 
 def test_defaults_are_those_of_the_reference() -> None:
@@ -170,6 +192,15 @@ def test_controllers(words: str, on: set[str]) -> None:
         (["--node-monitor-period=0"], "--node-monitor-period: '0': want a duration"),
         (["--secure-port=65536"], "--secure-port: '65536': want a whole number"),
         (["--leader-elect=maybe"], "--leader-elect: 'maybe': want true or false"),
+        (
+            ["--node-delete-max-percent=101"],
+            "--node-delete-max-percent: '101': want a whole number",
+        ),
+        (
+            ["--node-delete-max-count=-1"],
+            "--node-delete-max-count: '-1': want a whole number",
+        ),
+        (["--node-delete-window=0"], "--node-delete-window: '0': want a duration"),
         (["--nodes"], "--nodes: want a known flag"),
         (["openstack"], "argument: 'openstack': want flags only"),
     ],

@@ -1,3 +1,4 @@
+import sys
 import threading
 import types
 import typing
@@ -326,6 +327,36 @@ def test_a_dropped_connection_is_resumed(
     eventually(lambda: nodes.get("b") is not None)
     assert [key for key, *_ in told] == ["a", "b"]
     assert lists(server) == 1
+
+
+def test_an_object_that_changes_is_never_away(
+    fake: api.FakeApi, make: MakeStore
+) -> None:
+    """Who reads while a change comes in must find the object, old or new."""
+    fake.put(resources.NODES, node("n1"))
+    nodes, _ = make(fake)
+    nodes.relist()
+    value = nodes.get("n1")
+    assert value is not None
+    done = threading.Event()
+
+    def change() -> None:
+        for _ in range(5000):
+            nodes._put(value, is_deleted=False)  # what `run` does, at full speed
+        done.set()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    missed = 0
+    try:
+        changer = threading.Thread(target=change)
+        changer.start()
+        while not done.is_set():
+            missed += nodes.get("n1") is None
+        changer.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert missed == 0
 
 
 def test_an_expired_version_is_listed_again_without_a_gap(

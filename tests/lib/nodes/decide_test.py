@@ -8,11 +8,12 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Address, AddressType, Foreign, Phase, Seen, Unknown
-from lib.nodes import decide, model
+from lib.nodes import decide, guard, model
 from lib.nodes.model import (
     UNINITIALIZED_TAINT,
     AddShutdownTaint,
     DeleteNode,
+    HoldNodeBack,
     InitialiseNode,
     RecordEvent,
     RemoveShutdownTaint,
@@ -53,7 +54,7 @@ DENIED = errors.Forbidden("403", operation="list servers")
 
 
 def told(error: errors.CloudError) -> RecordEvent:
-    return RecordEvent(model.Source.NODE, True, error.reason, str(error))
+    return RecordEvent(model.Source.NODE, True, error.reason, error.summary)
 
 
 INITIALISING = [
@@ -82,7 +83,7 @@ INITIALISING = [
         {"taints": NEW, "provider_id": "", "addresses": ()},
         {"addresses": ()},
         (InitialiseNode("openstack:///id-1", LABELS), SYNCED),
-        decide.SETTLING_S,
+        decide.POLL_S,
         id="an instance without addresses yet is looked at again soon",
     ),
     pytest.param(
@@ -153,7 +154,12 @@ def test_initialise(
         ),
         pytest.param(Unknown(DENIED), (told(DENIED),), 60, id="refused credentials"),
         pytest.param(Absent(by_id=False), (), 5, id="no such instance yet"),
-        pytest.param(Foreign("static"), (), None, id="another cloud's Node"),
+        pytest.param(
+            Foreign("static"),
+            (RecordEvent(model.Source.NODE, True, "InstanceForeign", "static"),),
+            None,
+            id="nothing, being another cloud's",
+        ),
     ],
 )
 def test_an_uninitialised_node_waits_for(
@@ -180,6 +186,66 @@ def test_a_provided_ip_that_the_instance_lacks_keeps_the_taint(
     assert event.reason == "ProvidedNodeIPUnknown"
     assert "10.9.9.9" in event.message
     assert outcome.requeue_after_s == decide.POLL_S
+
+
+@pytest.mark.parametrize(
+    ("age_s", "again_s", "said"),
+    [(0, 5, False), (29, 5, False), (30, 5, True), (600, 50, True), (9999, 300, True)],
+)
+def test_an_instance_that_does_not_come_is_looked_for_more_and_more_seldom(
+    make_node: Make, age_s: float, again_s: float, said: bool
+) -> None:
+    node = make_node(taints=NEW, provider_id="")
+    seen = Snapshot(node, SYNC, age_s=age_s, instance=Absent(by_id=False))
+    outcome = decide.decide(seen, SETTINGS)
+    assert outcome.requeue_after_s == again_s
+    events = [a.reason for a in outcome.actions if isinstance(a, RecordEvent)]
+    assert events == (["InstanceNotFound"] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("taints", "provider_id", "age_s", "goes"),
+    [
+        pytest.param(NEW, "", 599, False, id="by name, but young"),
+        pytest.param(NEW, "", 600, True, id="by name, uninitialised and old"),
+        pytest.param((), "", 9999, False, id="by name, though once initialised"),
+        pytest.param((), "openstack:///id-1", 0, True, id="by id"),
+    ],
+)
+def test_who_may_be_deleted(
+    make_node: Make, taints: Any, provider_id: str, age_s: float, goes: bool
+) -> None:
+    node = make_node(taints=taints, provider_id=provider_id, ready="Unknown")
+    seen = Snapshot(
+        node,
+        LIVENESS,
+        age_s=age_s,
+        instance=Absent(by_id=bool(provider_id)),
+        gone_for_s=20.0,
+    )
+    outcome = decide.decide(seen, SETTINGS)
+    assert (DeleteNode() in outcome.actions) is goes
+
+
+def test_the_text_of_an_event_is_the_same_for_every_request(make_node: Make) -> None:
+    """Else each failed request would be an Event of its own."""
+    texts = set()
+    for request_id in ("req-1", "req-2"):
+        error = errors.Unavailable("503", operation="list", request_id=request_id)
+        node = make_node(taints=NEW, provider_id="")
+        (event,) = decide.decide(
+            Snapshot(node, SYNC, instance=Unknown(error)), SETTINGS
+        ).actions
+        assert isinstance(event, RecordEvent)
+        texts.add(event.message)
+    assert len(texts) == 1
+
+
+def test_the_other_topics_are_not_lost_when_liveness_acts(make_node: Make) -> None:
+    topics = frozenset({Topic.LIVENESS, Topic.ADDRESSES})
+    outcome = decide.decide(Snapshot(make_node(taints=SHUT), topics), SETTINGS)
+    assert outcome.actions == (RemoveShutdownTaint(),)
+    assert outcome.requeue_after_s == 0
 
 
 def test_addresses_that_could_not_be_read_keep_the_taint(
@@ -346,6 +412,86 @@ def test_liveness(
         make_node(**node), LIVENESS, instance=observed, gone_for_s=gone_for_s
     )
     assert decide.decide(seen, model.Settings()).actions == actions
+
+
+HOLDING = [
+    pytest.param(guard.Crowd(nodes=5, going=3), {}, False, "deleted", id="few go"),
+    pytest.param(guard.Crowd(nodes=5, going=4), {}, False, "told", id="too many go"),
+    pytest.param(guard.Crowd(nodes=5, going=4), {}, True, "kept", id="told lately"),
+    pytest.param(guard.Crowd(nodes=100, going=30), {}, False, "deleted", id="30 %"),
+    pytest.param(guard.Crowd(nodes=100, going=31), {}, False, "told", id="31 %"),
+    pytest.param(guard.Crowd(nodes=103, going=31), {}, False, "told", id="30.1 %"),
+    pytest.param(
+        guard.Crowd(nodes=100, going=30, is_young=True),
+        {},
+        False,
+        "told",
+        id="a young process heeds the number only",
+    ),
+    pytest.param(
+        guard.Crowd(nodes=100, going=3, is_young=True),
+        {},
+        False,
+        "deleted",
+        id="few go, of a young process",
+    ),
+    pytest.param(
+        guard.Crowd(nodes=5, going=5),
+        {guard.CONFIRM_ANNOTATION: ""},
+        False,
+        "deleted",
+        id="a human has confirmed it; the value says nothing",
+    ),
+    pytest.param(
+        guard.Crowd(nodes=5, going=5),
+        {"mooring.io/confirm": "yes"},
+        False,
+        "told",
+        id="another annotation confirms nothing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("crowd", "annotations", "was_told", "end"), HOLDING)
+def test_too_many_deletions_at_once_are_held_back(
+    make_node: Make,
+    crowd: guard.Crowd,
+    annotations: dict[str, str],
+    was_told: bool,
+    end: str,
+) -> None:
+    """A Node whose instance is surely gone waits while too many others go."""
+    seen = Snapshot(
+        make_node(ready="Unknown", annotations=annotations),
+        LIVENESS,
+        instance=Absent(by_id=True),
+        gone_for_s=15.0,
+        crowd=crowd,
+        was_told=was_told,
+    )
+    actions = decide.decide(seen, model.Settings()).actions
+    match end:
+        case "deleted":
+            assert actions == (DELETING, DeleteNode())
+        case "told":
+            (told_so,) = actions
+            assert isinstance(told_so, HoldNodeBack)
+            assert guard.CONFIRM_ANNOTATION in told_so.message
+        case "kept":
+            assert actions == ()
+
+
+def test_a_node_seen_to_be_gone_once_is_looked_at_when_the_time_has_come(
+    make_node: Make,
+) -> None:
+    """It does not wait for a period that may be longer."""
+    seen = Snapshot(
+        make_node(ready="Unknown"),
+        LIVENESS,
+        instance=Absent(by_id=True),
+        gone_for_s=5.0,
+    )
+    assert decide.decide(seen, model.Settings()).requeue_after_s == 10.0
 
 
 def test_deletion_can_be_switched_off(make_node: Make) -> None:

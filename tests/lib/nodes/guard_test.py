@@ -1,0 +1,334 @@
+"""No more Nodes go in any window than the limit allows, whatever happens."""
+
+import datetime
+import math
+
+import hypothesis
+import msgspec
+import pytest
+from hypothesis import strategies
+
+from lib.cloud.fake import instances as fake_instances
+from lib.cloud.model import Instance, InstanceId, Phase
+from lib.kube import events, resources, store
+from lib.kube.fake import api as fake_api
+from lib.nodes import act, flow, guard, model, observe
+from lib.reconcile import queue
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+TOPICS = frozenset({str(model.Topic.LIVENESS)})
+WINDOW_S = 100.0
+
+
+class Death(BaseException):
+    """The process ends here."""
+
+
+class World:
+    """A cluster and its cloud, with one process at a time that follows them.
+
+    deletions: when each Node was deleted that no human had confirmed, and how many
+    Nodes there were just before. lives: when each process began to follow.
+    """
+
+    def __init__(self, limit: guard.Limit, size: int) -> None:
+        self.now_s = 1000.0
+        self.settings = model.Settings(limit=limit)
+        self.api = fake_api.FakeApi()
+        self.cloud = fake_instances.FakeInstances()
+        self.deletions: list[tuple[float, int]] = []
+        self.lives: list[float] = []
+        self.told = 0
+        for number in range(size):
+            self.join(f"n{number}")
+        self.start()
+
+    def start(self) -> None:
+        self.nodes = store.Store(self.api, resources.NODES, model.Node)
+        recorders = {
+            source: events.Recorder(self.api, component=source, host="")
+            for source in model.Source
+        }
+        clocks = observe.Clocks(lambda: self.now_s)
+        observer = observe.Observer(
+            self.nodes, self.api, self.cloud, self.settings, clocks
+        )
+        actor = act.Actor(self.api, self.nodes, recorders)
+        self.flow = flow.NodesFlow(observer, actor, self.settings)
+        flow.watch(self.nodes, self.flow, lambda name, topic: None)
+        self.nodes.relist()
+        self.lives.append(self.now_s)
+
+    def join(self, name: str) -> None:
+        provider_id = fake_instances.provider_id(name)
+        self.cloud.put(Instance(InstanceId(name), name, Phase.RUNNING, provider_id))
+        self.node(name, ready="True")
+
+    def node(
+        self, name: str, *, ready: str, annotations: dict[str, str] | None = None
+    ) -> None:
+        self.api.put(
+            resources.NODES,
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "annotations": annotations or {}},
+                "spec": {"providerID": fake_instances.provider_id(name)},
+                "status": {
+                    "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+                    "conditions": [{"type": "Ready", "status": ready}],
+                },
+            },
+        )
+
+    def vanish(self, name: str) -> None:
+        """Let the server go, and its kubelet with it."""
+        self.cloud.instances.pop(InstanceId(name), None)
+        if name in self.names:
+            self.node(name, ready="Unknown")
+
+    @property
+    def names(self) -> set[str]:
+        nodes = self.api.all(resources.NODES)
+        return {msgspec.convert(node, model.Node).name for node in nodes}
+
+    def round(self, names: set[str] | None = None) -> None:
+        """Take these Nodes once, all of them if None."""
+        self.nodes.relist()
+        wanted = [name for name in self.nodes.items() if names is None or name in names]
+        claims = [queue.Claim(name, TOPICS) for name in wanted]
+        for snapshot in self.flow.observe(claims).values():
+            for action in self.flow.decide(snapshot, NOW).actions:
+                before = self.names
+                self.told += isinstance(action, model.HoldNodeBack)
+                try:
+                    self.flow.act(snapshot, action)
+                finally:
+                    self._count(snapshot, before)
+
+    def _count(self, snapshot: model.Snapshot, before: set[str]) -> None:
+        assert snapshot.node is not None
+        if not snapshot.node.is_confirmed and self.names != before:
+            self.deletions.append((self.now_s, len(before)))
+
+    def check(self) -> None:
+        """See that no window of one process saw more deletions than it may."""
+        limit = self.settings.limit
+        for end, there in self.deletions:
+            born = max(life for life in self.lives if life <= end)
+            began = max(end - limit.window_s, born - 0.5)
+            count = sum(began < at <= end for at, _ in self.deletions)
+            share = 0
+            if end - born >= limit.window_s:
+                share = math.floor((there + count) * limit.percent / 100)
+            assert count <= max(limit.count, share)
+
+
+def run(world: World, seconds: float, step_s: float = 5.0) -> None:
+    for _ in range(int(seconds / step_s)):
+        world.round()
+        world.now_s += step_s
+
+
+def test_a_few_nodes_go() -> None:
+    world = World(guard.Limit(), 10)
+    for number in range(3):
+        world.vanish(f"n{number}")
+    run(world, 30)
+    assert len(world.names) == 7
+    assert world.told == 0
+
+
+def test_a_mass_of_nodes_stays_is_told_and_costs_no_direct_look() -> None:
+    """None goes at all, each is told once a minute, and the gauge says how many."""
+    world = World(guard.Limit(), 10)
+    for number in range(4):
+        world.vanish(f"n{number}")
+    run(world, 700)
+    assert len(world.names) == 10
+    assert world.told == 4 * math.ceil(700 / guard.TELL_EVERY_S)
+    assert world.flow.held_back == 4
+    assert set(world.cloud.calls) == {"list instances"}
+
+
+def test_the_annotation_releases_its_node_only() -> None:
+    world = World(guard.Limit(), 10)
+    for number in range(5):
+        world.vanish(f"n{number}")
+    run(world, 60)
+    world.node("n0", ready="Unknown", annotations={guard.CONFIRM_ANNOTATION: ""})
+    run(world, 60)
+    assert world.names == {f"n{number}" for number in range(1, 10)}
+    assert world.flow.held_back == 4
+
+
+def test_they_go_when_the_share_falls() -> None:
+    """Servers that come back release the others; so do those that a human confirms."""
+    world = World(guard.Limit(), 10)
+    for number in range(5):
+        world.vanish(f"n{number}")
+    run(world, 60)
+    for number in range(2):
+        world.join(f"n{number}")
+    run(world, 60)
+    assert world.names == {"n0", "n1", *(f"n{number}" for number in range(5, 10))}
+    assert world.flow.held_back == 0
+
+
+def test_the_share_counts_in_a_process_that_has_followed_for_a_window() -> None:
+    world = World(guard.Limit(window_s=WINDOW_S), 100)
+    for number in range(30):
+        world.vanish(f"n{number}")
+    run(world, 95)
+    assert len(world.names) == 100
+    run(world, 40)
+    assert len(world.names) == 70
+    for number in range(30, 33):
+        world.vanish(f"n{number}")
+    run(world, 60)
+    assert len(world.names) == 70, "they went in one window"
+    run(world, 60)
+    assert len(world.names) == 67
+
+
+def test_a_standby_knows_what_its_leader_deleted() -> None:
+    """It has seen the Nodes go."""
+    world = World(guard.Limit(window_s=WINDOW_S), 10)
+    for number in range(3):
+        world.vanish(f"n{number}")
+    world.nodes.relist()
+    world.now_s += WINDOW_S
+    for number in range(3):
+        world.api.remove(resources.NODES, f"n{number}")
+    world.nodes.relist()
+    world.vanish("n3")
+    run(world, 60)
+    assert "n3" in world.names
+    run(world, 60)
+    assert "n3" not in world.names
+
+
+def test_a_node_that_was_ready_between_two_looks_is_looked_at_twice_again() -> None:
+    world = World(guard.Limit(), 10)
+    world.vanish("n0")
+    world.round()
+    world.node("n0", ready="True")
+    world.round()
+    world.now_s += 1000
+    world.node("n0", ready="Unknown")
+    world.round()
+    assert "n0" in world.names
+    run(world, 30)
+    assert "n0" not in world.names
+
+
+NAMES = strategies.sampled_from([f"n{number}" for number in range(12)])
+STEPS = strategies.one_of(
+    strategies.tuples(
+        strategies.just("vanish"), strategies.sets(NAMES, min_size=1, max_size=12)
+    ),
+    strategies.tuples(
+        strategies.just("join"), strategies.sets(NAMES, min_size=1, max_size=12)
+    ),
+    strategies.tuples(
+        strategies.just("confirm"), strategies.sets(NAMES, min_size=1, max_size=2)
+    ),
+    strategies.tuples(
+        strategies.just("look"), strategies.sets(NAMES, min_size=1, max_size=12)
+    ),
+    strategies.tuples(strategies.just("rounds"), strategies.integers(1, 8)),
+    strategies.tuples(strategies.just("wait"), strategies.integers(1, 120)),
+    strategies.tuples(strategies.just("restart"), strategies.just(0)),
+    strategies.tuples(strategies.just("die"), strategies.integers(0, 30)),
+)
+
+
+@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.given(
+    strategies.builds(
+        guard.Limit,
+        window_s=strategies.just(WINDOW_S),
+        count=strategies.integers(0, 4),
+        percent=strategies.sampled_from([0, 10, 30, 50]),
+    ),
+    strategies.lists(STEPS, max_size=25),
+)
+def test_never_more_than_the_limit_in_any_window(
+    limit: guard.Limit, steps: list[tuple[str, object]]
+) -> None:
+    """For any sequence of losses, returns, looks, deaths and confirmations.
+
+    Within one process; a new one may delete as many as the number says, once.
+    """
+    world = World(limit, 12)
+    for kind, value in steps:
+        step(world, kind, value)
+        world.check()
+
+
+def step(world: World, kind: str, value: object) -> None:
+    if isinstance(value, set):
+        change(world, kind, value)
+    elif isinstance(value, int):
+        pass_time(world, kind, value)
+
+
+def change(world: World, kind: str, names: set[str]) -> None:
+    if kind == "look":
+        world.round(names)
+        world.now_s += 5
+        return
+    marked = {guard.CONFIRM_ANNOTATION: "yes"}
+    for name in names:
+        if kind == "vanish":
+            world.vanish(name)
+        elif kind == "join":
+            world.join(name)
+        elif name in world.names:
+            world.node(name, ready="Unknown", annotations=marked)
+
+
+def pass_time(world: World, kind: str, number: int) -> None:
+    match kind:
+        case "rounds":
+            run(world, number * 5)
+        case "wait":
+            world.now_s += number
+        case "restart":
+            world.start()
+        case "die":
+            dies(world, number)
+            world.start()
+
+
+def dies(world: World, calls: int) -> None:
+    """Let the process die at one of its next calls, before or after it."""
+    left = calls
+
+    def at_call(call: object) -> None:
+        nonlocal left
+        del call
+        left -= 1
+        if left < 0:
+            raise Death
+
+    world.api.before_call = world.api.after_call = at_call
+    try:
+        run(world, 20)
+    except Death:
+        pass
+    finally:
+        world.api.before_call = world.api.after_call = None
+
+
+@pytest.mark.parametrize("at", range(40))
+def test_death_at_each_call_lets_no_more_go(at: int) -> None:
+    """Three of ten go, and a fourth later, wherever the process dies between."""
+    world = World(guard.Limit(window_s=WINDOW_S), 10)
+    for number in range(3):
+        world.vanish(f"n{number}")
+    dies(world, at)
+    world.start()
+    run(world, 60)
+    assert world.names == {f"n{number}" for number in range(3, 10)}
+    world.check()
