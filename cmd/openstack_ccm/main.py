@@ -27,18 +27,14 @@ def run(values: flags.Values) -> int:
         ConfigError: flags or cloud.conf can't be used; every problem is named.
     """
     # Heavy, and not needed for --help.
-    from lib.ccm import manager, metrics
-    from lib.cloud import protocol
+    from lib.ccm import manager
     from openstack_ccm import cloud_conf
 
     wanted = options.read(values, PROVIDER)
     read = cloud_conf.read(wanted.cloud_config, os.environ)
-
-    def connect(on_call: metrics.OnCall) -> protocol.Cloud:
-        agents = values[flag_table.USER_AGENT]
-        return cloud_conf.connect(wanted.cloud_config, read, on_call, agents)
-
-    program = manager.Program(NAME, version.VERSION, PROVIDER, connect, read.warnings)
+    agents = values[flag_table.USER_AGENT]
+    door = cloud_conf.Door(wanted.cloud_config, os.environ, agents)
+    program = manager.Program(NAME, version.VERSION, PROVIDER, door.open, read.warnings)
     code = manager.run(program, values, wanted, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process
     return code

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.ccm import access, flag_table, metrics, node_controllers, options
+from lib.ccm import access, flag_table, metrics, node_controllers, options, reopening
 from lib.cloud import protocol
 from lib.kube import client, election, events
 from lib.kube import config as kube_config
@@ -44,14 +44,15 @@ LAST_LEASE_S = 3.0
 class Program:
     """Which manager this is.
 
-    provider: the cloud's name, for metrics. connect: opens the cloud. warnings: what is
-    odd in the cloud's configuration, to be said once.
+    provider: the cloud's name, for metrics. connect: opens the cloud; called again when
+    its files have changed. warnings: what is odd in the cloud's configuration, to be
+    said once.
     """
 
     name: str
     version: str
     provider: str
-    connect: Callable[[metrics.OnCall], protocol.Cloud]
+    connect: Callable[[metrics.CloudMetrics], reopening.Opened]
     warnings: tuple[str, ...] = ()
 
 
@@ -75,7 +76,7 @@ def run(
         process_metrics.Build(program.name, program.version)
     )
     calls = metrics.CloudMetrics(program.provider, registry)
-    cloud = program.connect(calls.observe)
+    cloud = reopening.Reopening(lambda: program.connect(calls))
     api = _api(program, wanted, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
@@ -144,7 +145,7 @@ class Manager:
         self._probes.add_ready("cloud", check)
 
     def run(
-        self, cloud: protocol.Cloud, api: client.Api, env: Mapping[str, str]
+        self, cloud: reopening.Reopening, api: client.Api, env: Mapping[str, str]
     ) -> int:
         """Serve, watch, wait for the Lease, act; until told to stop."""
         server = self._server(api)
@@ -159,7 +160,8 @@ class Manager:
         parts = node_controllers.Parts(
             api, writing, recorders, self._registry, self._probes
         )
-        nodes = self._nodes(cloud, parts, env)
+        self._loops.start("watch cloud files", cloud.run)
+        nodes = self._nodes(cloud.cloud(), parts, env)
         if nodes is not None:
             nodes.watch(self._loops)
         for source, recorder in recorders.items():

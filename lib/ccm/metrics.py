@@ -58,6 +58,16 @@ class CloudMetrics:
             buckets=_BUCKETS_S,
             registry=registry,
         )
+        self._circuits = prometheus_client.Gauge(
+            "cloud_circuit_open",
+            "1 while a service of the cloud is not called, for it does not answer.",
+            ("provider", "service"),
+            registry=registry,
+        )
+
+    def circuit(self, service: str, is_open: bool) -> None:
+        """Show whether a service is left alone."""
+        self._circuits.labels(self._provider, service).set(is_open)
 
     def observe(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call. outcome: "ok", or the class of error."""

@@ -1,7 +1,7 @@
 """One way to call OpenStack: bounded, measured, retried once where that is harmless.
 
 Rules: a GET is tried twice at most; the libraries below retry nothing; every failure
-leaves as a `CloudError`.
+leaves as a `CloudError`; a service that fails again and again is left alone.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import msgspec
 from keystoneauth1 import identity
 
 from lib.cloud import errors
-from lib.cloud.openstack import failures, native
+from lib.cloud.openstack import circuits, failures, native
 
 T = TypeVar("T")
 Query = Sequence[tuple[str, str]]
@@ -84,12 +84,15 @@ class Client:
         where: Where,
         on_call: CallObserver,
         effects: Effects | None = None,
+        on_circuit: circuits.CircuitObserver = circuits.nobody,
     ) -> None:
         """session: its time-out bounds every single try."""
         self._session = session
         self._where = where
         self._on_call = on_call
         self._effects = effects or Effects()
+        services = tuple(service.value for service in Service)
+        self._circuits = circuits.Circuits(services, on_circuit, self._effects.clock)
 
     def now(self) -> float:
         """Give the time of the clock that deadlines are of."""
@@ -105,7 +108,10 @@ class Client:
         """
         began = self.now()
         try:
-            body = self._get(call, deadline)
+            if began >= deadline:
+                raise _broken(call, "no time is left for the call")
+            with self._circuits.call(call.service.value, call.operation):
+                body = self._get(call, deadline)
         except errors.CloudError as error:
             self._on_call(call.operation, error.reason, self.now() - began)
             raise
@@ -158,6 +164,18 @@ class Client:
         """
         with self._translated("find the compute service", ""):
             return _microversion(self._data(Service.COMPUTE)) >= _EMBEDS_FLAVOR
+
+    def project_id(self) -> str:
+        """Give the id of the project that the token is of; empty without one.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        auth = self._session.auth
+        if not isinstance(auth, identity.BaseIdentityPlugin):
+            return ""
+        with self._translated("log in", ""):
+            return auth.get_access(self._session).project_id or ""
 
     def project_filter(self) -> Query:
         """Give the query that keeps other projects out of Neutron's lists.

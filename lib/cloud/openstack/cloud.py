@@ -16,7 +16,16 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.openstack import client, lists, native, reads, session, translate
+from lib.cloud.openstack import (
+    circuits,
+    client,
+    home,
+    lists,
+    native,
+    reads,
+    session,
+    translate,
+)
 from lib.cloud.openstack.addresses import Wiring
 from lib.cloud.openstack.settings import Config
 
@@ -34,10 +43,14 @@ def connect(
     config: Config,
     on_call: client.CallObserver = _nobody,
     user_agent: tuple[str, ...] = (),
+    on_circuit: circuits.CircuitObserver = circuits.nobody,
+    memory: home.Memory | None = None,
 ) -> protocol.Cloud:
     """Give the cloud that cloud.conf describes. Logs in with its first call.
 
     on_call: told of every call, for metrics. user_agent: put in front of our own.
+    on_circuit: told when a service is left alone, and when no more. memory: of the
+    cloud that this one replaces.
 
     Raises:
         ConfigError: a certificate file can't be read.
@@ -45,10 +58,9 @@ def connect(
     given = config.credentials
     opened = session.open_session(given, config.metadata.request_timeout_s, user_agent)
     where = client.Where(given.region, given.endpoint_type)
-    api = client.Client(opened, where, on_call)
-    return protocol.Cloud(
-        name=provider_id.OPENSTACK, instances=OpenStackInstances(api, config)
-    )
+    api = client.Client(opened, where, on_call, on_circuit=on_circuit)
+    instances = OpenStackInstances(api, config, memory=memory)
+    return protocol.Cloud(name=provider_id.OPENSTACK, instances=instances)
 
 
 class OpenStackInstances:
@@ -64,13 +76,14 @@ class OpenStackInstances:
         api: client.Client,
         config: Config,
         clock: Callable[[], float] = time.monotonic,
+        memory: home.Memory | None = None,
     ) -> None:
-        """clock: the one that `not_before` is of."""
+        """clock: the one that `not_before` is of. memory: of those before these."""
         self._api = api
+        self._memory = memory or home.Memory()
         self._config = config
         self._log = structlog.stdlib.get_logger()
         self._flavors: dict[str, str] = {}
-        self._last_seen: tuple[str, ...] = ()
         self._odd_statuses: set[str] = set()
         self._servers = reads.SharedRead(self._read_servers, clock)
         self._wirings = reads.SharedRead(self._read_wirings, clock)
@@ -90,7 +103,7 @@ class OpenStackInstances:
             servers = _Index(self._servers.get(not_before))
         except errors.CloudError as error:
             return found | dict.fromkeys(ours, Unknown(error))
-        natives = {ref: servers.find(ref) for ref in ours}
+        natives = self._at_home({ref: servers.find(ref) for ref in ours})
         wirings: Mapping[str, Wiring] | None = None
         if any(isinstance(seen, Seen) for seen in natives.values()):
             wirings = self._wirings_or_none(not_before)
@@ -105,8 +118,31 @@ class OpenStackInstances:
         deadline = self._deadline()
         if ref.provider_id:
             server_id = provider_id.parse(ref.provider_id).id
-            return not lists.has_server(self._api, server_id, deadline)
-        return not lists.has_server_named(self._api, ref.node_name, deadline)
+            is_there = lists.has_server(self._api, server_id, deadline)
+        else:
+            is_there = lists.has_server_named(self._api, ref.node_name, deadline)
+        if not is_there:
+            home.check(self._memory.home, self._here(), "confirm absence")
+        return not is_there
+
+    def _here(self) -> home.Home:
+        return home.Home(self._api.project_id(), self._config.credentials.region)
+
+    def _at_home(
+        self, found: Mapping[InstanceRef, Observation[native.Server]]
+    ) -> Mapping[InstanceRef, Observation[native.Server]]:
+        """Remember where ids are seen; make absent unknown anywhere else."""
+        try:
+            here = self._here()
+            if any(isinstance(found[ref], Seen) for ref in found if ref.provider_id):
+                self._memory.home = here
+            home.check(self._memory.home, here, "list servers")
+        except errors.CloudError as error:
+            return {
+                ref: Unknown(error) if isinstance(seen, Absent) else seen
+                for ref, seen in found.items()
+            }
+        return found
 
     def _deadline(self) -> float:
         return self._api.now() + READ_TIMEOUT_S
@@ -155,7 +191,7 @@ class OpenStackInstances:
         servers = lists.servers(self._api, deadline)
         if not servers:
             self._doubt_emptiness(deadline)
-        self._last_seen = tuple(server.id for server in servers)
+        self._memory.witnesses = tuple(server.id for server in servers)
         self._learn_flavors(servers, deadline)
         for status in {server.status for server in servers} - translate.PHASES.keys():
             if status not in self._odd_statuses:
@@ -169,7 +205,7 @@ class OpenStackInstances:
         Raises:
             CloudError: one is still there, or it can't be told.
         """
-        for server_id in self._last_seen[:WITNESSES]:
+        for server_id in self._memory.witnesses[:WITNESSES]:
             if lists.has_server(self._api, server_id, deadline):
                 message = f"the list is empty, but server {server_id} is there"
                 raise errors.Unavailable(message, operation="list servers")

@@ -1,9 +1,12 @@
 """What is wrong with cloud.conf is told in one line each."""
 
 import pathlib
+from collections.abc import Callable
 
+import prometheus_client
 import pytest
 
+from lib.ccm import metrics, reopening
 from lib.process import config
 from openstack_ccm import cloud_conf
 
@@ -14,6 +17,7 @@ password = secret-word
 tenant-name = demo
 domain-id = default
 """
+PEM = "-----BEGIN CERTIFICATE-----\n"
 
 
 def test_a_good_file_is_read(tmp_path: pathlib.Path) -> None:
@@ -49,11 +53,58 @@ def test_a_bad_file_names_itself_the_key_and_the_value(
     assert "secret-word" not in str(caught.value)
 
 
+def door(
+    file: pathlib.Path, env: dict[str, str] | None = None
+) -> Callable[[], reopening.Opened]:
+    """Open clouds as the program does; each call is one opening."""
+    calls = metrics.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
+    opener = cloud_conf.Door(str(file), env or {}, ())
+    return lambda: opener.open(calls)
+
+
 def test_a_certificate_that_is_missing_is_told_at_the_start(
     tmp_path: pathlib.Path,
 ) -> None:
     file = tmp_path / "cloud.conf"
     file.write_text(f"{GOOD}ca-file = {tmp_path / 'ca.crt'}\n")
-    read = cloud_conf.read(str(file), {})
     with pytest.raises(config.ConfigError, match="ca-file"):
-        cloud_conf.connect(str(file), read, lambda *told: None, ())
+        door(file)()
+
+
+def test_every_file_that_counts_is_watched(tmp_path: pathlib.Path) -> None:
+    """cloud.conf, CA, certificate and key; and clouds.yaml beside secure.yaml."""
+    named = ["ca.crt", "tls.crt", "tls.key"]
+    for name in named:
+        (tmp_path / name).write_text(PEM)
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text("clouds: {mine: {auth: {password: secret-word}}}")
+    file = tmp_path / "cloud.conf"
+    file.write_text(
+        GOOD.replace("password = secret-word\n", "use-clouds = true\n")
+        + f"clouds-file = {clouds}\ncloud = mine\nca-file = {tmp_path / 'ca.crt'}\n"
+        + f"cert-file = {tmp_path / 'tls.crt'}\nkey-file = {tmp_path / 'tls.key'}\n"
+    )
+    secure = tmp_path / "secure.yaml"
+    env = {"OS_CLIENT_SECURE_FILE": str(secure)}
+    opened = door(file, env)()
+    assert not opened.changed()
+    for path in (file, clouds, *(tmp_path / name for name in named)):
+        path.write_text(path.read_text() + "\n")
+        assert opened.changed(), path
+        assert not opened.changed(), path
+    secure.write_text("clouds: {mine: {auth: {password: other-word}}}")
+    assert opened.changed(), "a file that was not there before"
+
+
+def test_a_clouds_yaml_that_is_no_text_is_told_without_its_content(
+    tmp_path: pathlib.Path,
+) -> None:
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_bytes(b"password: \xff\xfe")
+    file = tmp_path / "cloud.conf"
+    file.write_text(f"{GOOD}use-clouds = true\nclouds-file = {clouds}\n")
+    with pytest.raises(config.ConfigError) as caught:
+        door(file)()
+    assert str(caught.value) == (
+        f"{file}: the clouds.yaml it refers to can't be read (UnicodeDecodeError)"
+    )

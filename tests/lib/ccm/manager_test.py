@@ -8,7 +8,7 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import manager, options
+from lib.ccm import manager, options, reopening
 from lib.cloud import protocol
 from lib.cloud.fake import instances as fake_instances
 from lib.kube import resources
@@ -23,15 +23,17 @@ class Life:
     """One manager over a fake API server, in a thread of its own."""
 
     def __init__(self, api: fake_api.FakeApi, cloud: protocol.Cloud) -> None:
+        opened = reopening.Opened(cloud, lambda: False)
         values = flags.parse(options.FLAGS, ARGUMENTS)
         wanted = options.read(values, "openstack")
         self.stop = threading.Event()
         self.codes: list[int] = []
-        program = manager.Program("ccm", "0", "openstack", lambda told: cloud)
+        program = manager.Program("ccm", "0", "openstack", lambda told: opened)
         registry = prometheus_client.CollectorRegistry()
         one = manager.Manager(program, values, wanted, registry, self.stop)
+        reopened = reopening.Reopening(lambda: opened)
         self.thread = threading.Thread(
-            target=lambda: self.codes.append(one.run(cloud, api, {}))
+            target=lambda: self.codes.append(one.run(reopened, api, {}))
         )
         self.thread.start()
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import pytest
+import structlog.testing
 
 from lib.cloud import errors
-from lib.cloud.openstack import client, lists, native
+from lib.cloud.openstack import circuit, client, lists, native
 
 
 class Call(Protocol):
@@ -350,3 +351,60 @@ def test_only_an_administrators_lists_of_neutron_are_filtered_by_project(
     lists.wirings(api, api.now() + 9)
     assert stand_in.calls[-1].path == "/network/v2.0/ports"
     assert stand_in.calls[-1].query.get("project_id") == expected
+
+
+def test_a_service_that_fails_again_and_again_is_left_alone_and_probed(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock
+) -> None:
+    """Each service by itself; a refusal costs no call and says when to come back."""
+    api = make_client()
+    list_servers(api)
+    for _ in range(circuit.FAILURES):
+        stand_in.fail(DETAIL, 500)
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(circuit.FAILURES):
+            failure(api)
+        stand_in.calls.clear()
+        clock.now += 1
+        error = failure(api)
+        assert isinstance(error, errors.Unavailable)
+        assert error.retry_after_s == circuit.FIRST_OPEN_S - 1
+        assert "not called: the compute service does not answer" in str(error)
+        assert stand_in.calls == []
+        lists.wirings(api, api.now() + 9)
+        clock.now += circuit.FIRST_OPEN_S
+        assert list_servers(api) == ()
+    assert [(log["event"], log["service"]) for log in logs] == [
+        ("circuit opened", "compute"),
+        ("circuit closed", "compute"),
+    ]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 409])
+def test_refusals_open_no_circuit(
+    stand_in: StandIn, make_client: MakeClient, status: int
+) -> None:
+    """Whoever refuses is there: wrong credentials must not hide behind an outage."""
+    api = make_client()
+    for _ in range(2 * circuit.FAILURES):
+        stand_in.fail("servers/x", status, ITEM_NOT_FOUND)
+        stand_in.refused = {f"token-{n}" for n in range(99)} if status == 401 else set()
+        call = client.Get(client.Service.COMPUTE, "servers/x", "get server")
+        with pytest.raises(errors.CloudError) as raised:
+            api.get(call, api.now() + 9)
+        assert not isinstance(raised.value, errors.Unavailable)
+
+
+def test_a_named_pause_holds_for_all_calls_to_that_service(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock
+) -> None:
+    """Retry-After of one answer keeps every worker away until then."""
+    stand_in.fail(DETAIL, 429, headers={"Retry-After": "30"})
+    api = make_client()
+    failure(api)
+    stand_in.calls.clear()
+    clock.now += 10
+    error = failure(api)
+    assert (error.retry_after_s, stand_in.calls) == (20, [])
+    clock.now += 20
+    assert list_servers(api) == ()

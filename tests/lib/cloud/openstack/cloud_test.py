@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from lib.cloud import errors
+from lib.cloud import errors, protocol
 from lib.cloud.model import (
     Absent,
     Address,
@@ -21,7 +21,7 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.openstack import cloud, settings
+from lib.cloud.openstack import cloud, home, settings
 
 Json = dict[str, object]
 
@@ -39,6 +39,7 @@ class StandIn(Protocol):
     flavors: list[Json]
     newest: str
     neutron_limit: int
+    project: str
     calls: list[Call]
     silent: set[str]
     release: threading.Event
@@ -473,3 +474,67 @@ def test_connecting_makes_no_call_and_gives_the_protocols_bundle(
     (found,) = made.instances.observe([by_id("s-1")], 0.0).values()
     assert isinstance(found, Seen)
     assert told == [("list servers", "ok"), ("list ports", "ok")]
+
+
+def moved(
+    stand_in: StandIn, make_config: MakeConfig, memory: home.Memory, project: str
+) -> protocol.Instances:
+    """Connect anew, after the credentials became those of that project."""
+    stand_in.project = project
+    opened = cloud.connect(make_config(), memory=memory)
+    assert opened.instances is not None
+    return opened.instances
+
+
+def test_absence_does_not_count_in_a_project_where_no_server_was_ever_seen(
+    stand_in: StandIn, make_config: MakeConfig, make_server: Make
+) -> None:
+    """Wrong credentials answer every id with an honest 404; no Node may go for it."""
+    memory = home.Memory()
+    stand_in.servers = [make_server("s-1")]
+    before = moved(stand_in, make_config, memory, "project-1")
+    assert before.observe([by_id("s-1")], 0.0)
+    stand_in.servers = [make_server("x-1"), make_server("x-2", "name-s-1")]
+    after = moved(stand_in, make_config, memory, "project-2")
+    named = InstanceRef("never-seen")
+    found = after.observe([by_id("s-1"), named], 0.0)
+    for ref in (by_id("s-1"), named):
+        seen_there = found[ref]
+        assert isinstance(seen_there, Unknown)
+        assert "seen in project 'project-1'" in str(seen_there.error)
+        with pytest.raises(errors.Unavailable, match="is in project 'project-2'"):
+            after.confirm_absent(ref)
+
+
+def test_a_server_of_the_same_name_does_not_make_a_project_ours(
+    stand_in: StandIn, make_config: MakeConfig, make_server: Make
+) -> None:
+    """Only ids are proof; two clusters may both have a master-0."""
+    memory = home.Memory(home.Home("project-1", "RegionOne"))
+    stand_in.servers = [make_server("x-1", "master-0")]
+    instances = moved(stand_in, make_config, memory, "project-2")
+    found = instances.observe([InstanceRef("master-0"), by_id("s-1")], 0.0)
+    assert isinstance(found[InstanceRef("master-0")], Seen)
+    assert isinstance(found[by_id("s-1")], Unknown)
+
+
+def test_absence_counts_again_once_one_id_is_seen_in_the_new_project(
+    stand_in: StandIn, make_config: MakeConfig, make_server: Make
+) -> None:
+    """Who really moves the cluster to another project is not held up for ever."""
+    memory = home.Memory(home.Home("project-1", "RegionOne"))
+    stand_in.servers = [make_server("s-2")]
+    instances = moved(stand_in, make_config, memory, "project-2")
+    found = instances.observe([by_id("s-1"), by_id("s-2")], 0.0)
+    assert found[by_id("s-1")] == Absent(by_id=True)
+    assert instances.confirm_absent(by_id("s-1"))
+
+
+def test_absence_counts_on_with_new_credentials_of_the_same_project(
+    stand_in: StandIn, make_config: MakeConfig
+) -> None:
+    """A rotated password changes nothing, even when the last server is gone."""
+    memory = home.Memory(home.Home("project-1", "RegionOne"), ("s-1",))
+    instances = moved(stand_in, make_config, memory, "project-1")
+    assert instances.observe([by_id("s-1")], 0.0)[by_id("s-1")] == Absent(by_id=True)
+    assert instances.confirm_absent(by_id("s-1"))

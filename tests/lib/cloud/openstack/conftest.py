@@ -56,6 +56,7 @@ class StandIn:
         self.max_limit = 1000
         self.neutron_limit = 1_000_000
         self.roles = ["member"]
+        self.project = "project-1"
         self.calls: list[Call] = []
         self.faults: dict[str, list[Fault]] = collections.defaultdict(list)
         self.silent: set[str] = set()
@@ -179,7 +180,7 @@ class StandIn:
             "methods": ["password"],
             "expires_at": "2999-01-01T00:00:00.000000Z",
             "issued_at": "2020-01-01T00:00:00.000000Z",
-            "project": {"id": "project-1", "name": "p", "domain": {"id": "default"}},
+            "project": {"id": self.project, "name": "p", "domain": {"id": "default"}},
             "user": {"id": "user-1", "name": "u", "domain": {"id": "default"}},
             "roles": [{"id": role, "name": role} for role in self.roles],
             "catalog": catalog,

@@ -1,0 +1,99 @@
+"""A cloud that is opened anew when the files it was opened from change.
+
+Rules: a call that is under way ends on the cloud it began on; what can't be opened
+leaves the old one in place, is told once, and is tried again at every look.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Mapping
+
+from lib.cloud import model, protocol
+from lib.process import config, logs
+
+LOOK_S = 2.0
+"""Between two looks at the files."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Opened:
+    """A cloud, and whether its files have changed since this was last asked.
+
+    changed: must notice every change after the files were read. warnings: what is odd
+    in them.
+    """
+
+    cloud: protocol.Cloud
+    changed: Callable[[], bool]
+    warnings: tuple[str, ...] = ()
+
+
+class Reopening:
+    """Holds the cloud that is in use, and replaces it. Safe for many threads."""
+
+    def __init__(self, open_cloud: Callable[[], Opened]) -> None:
+        """open_cloud: reads the files and opens the cloud; asks nothing of it yet.
+
+        Raises:
+            ConfigError: of the first opening.
+        """
+        self._open = open_cloud
+        self._opened = open_cloud()
+        self._is_due = False
+        self._told = ""
+        self._log = logs.get(__name__)
+
+    def cloud(self) -> protocol.Cloud:
+        """Give a cloud that stays the same, whatever is behind it."""
+        now = self._opened.cloud
+        instances = None if now.instances is None else _Instances(self.instances)
+        return protocol.Cloud(name=now.name, instances=instances)
+
+    def instances(self) -> protocol.Instances:
+        """Give the instances of the cloud that is in use now."""
+        now = self._opened.cloud.instances
+        if now is None:
+            raise TypeError("a cloud that had instances was reopened without")
+        return now
+
+    def run(self, stop: threading.Event) -> None:
+        """Look at the files until told to stop."""
+        while not stop.wait(LOOK_S):
+            self.look()
+
+    def look(self) -> None:
+        """Open the cloud anew if its files have changed. For one thread."""
+        self._is_due = self._opened.changed() or self._is_due
+        if not self._is_due:
+            return
+        try:
+            opened = self._open()
+        except config.ConfigError as error:
+            # Messages of this error never hold secrets; see lib/process/config.py.
+            if str(error) != self._told:
+                self._told = str(error)
+                self._log.error("cloud not reopened, old one kept", error=self._told)
+            return
+        self._opened = opened
+        self._is_due = False
+        self._told = ""
+        self._log.info("cloud reopened, its files have changed")
+        for warning in opened.warnings:
+            self._log.warning("odd configuration", reason=warning)
+
+
+class _Instances:
+    """Passes each call on to the instances in use when it begins."""
+
+    def __init__(self, now: Callable[[], protocol.Instances]) -> None:
+        self._now = now
+
+    def observe(
+        self, refs: Collection[model.InstanceRef], not_before: float
+    ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
+        """See the protocol."""
+        return self._now().observe(refs, not_before)
+
+    def confirm_absent(self, ref: model.InstanceRef) -> bool:
+        """See the protocol."""
+        return self._now().confirm_absent(ref)

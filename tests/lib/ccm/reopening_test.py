@@ -1,0 +1,177 @@
+"""A changed file brings a new cloud, a broken one leaves the old one in place."""
+
+import pathlib
+import threading
+from collections.abc import Callable, Collection, Mapping
+
+import pytest
+import structlog.testing
+
+from lib.ccm import reopening
+from lib.cloud import protocol
+from lib.cloud.model import Absent, Instance, InstanceRef, Observation
+from lib.process import config, files
+
+REF = InstanceRef("node-1")
+BROKEN = config.ConfigError(["cloud.conf: broken"])
+
+
+class Told:
+    """Instances that write down by whom they were asked, and may be held up."""
+
+    def __init__(self, name: str, asked: list[str]) -> None:
+        self._name = name
+        self._asked = asked
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.entered = threading.Event()
+
+    def observe(
+        self, refs: Collection[InstanceRef], not_before: float
+    ) -> Mapping[InstanceRef, Observation[Instance]]:
+        self.entered.set()
+        assert self.may_answer.wait(10)
+        self._asked.append(self._name)
+        return dict.fromkeys(refs, Absent(by_id=False))
+
+    def confirm_absent(self, ref: InstanceRef) -> bool:
+        self._asked.append(self._name)
+        return False
+
+
+class Clouds:
+    """Opens one cloud after the other from a file; its text is the cloud's name."""
+
+    def __init__(self, file: pathlib.Path) -> None:
+        self.file = file
+        self.asked: list[str] = []
+        self.made: list[Told] = []
+
+    def open(self) -> reopening.Opened:
+        watch = files.FileWatch([self.file])
+        text = self.file.read_text()
+        if text == "broken":
+            raise BROKEN
+        self.made.append(Told(text, self.asked))
+        made = protocol.Cloud("toy", self.made[-1])
+        return reopening.Opened(made, watch.changed, (f"{text} is odd",))
+
+
+@pytest.fixture()
+def clouds(tmp_path: pathlib.Path) -> Clouds:
+    file = tmp_path / "cloud.conf"
+    file.write_text("one")
+    return Clouds(file)
+
+
+def ask(held: reopening.Reopening) -> None:
+    instances = held.cloud().instances
+    assert instances is not None
+    instances.observe([REF], 0.0)
+
+
+def test_without_a_change_there_is_one_cloud(clouds: Clouds) -> None:
+    held = reopening.Reopening(clouds.open)
+    held.look()
+    ask(held)
+    assert (clouds.asked, len(clouds.made)) == (["one"], 1)
+
+
+def test_after_a_change_all_calls_go_to_the_new_cloud(clouds: Clouds) -> None:
+    """The instances that a flow was given at the start are the new ones by then."""
+    held = reopening.Reopening(clouds.open)
+    instances = held.cloud().instances
+    assert instances is not None
+    clouds.file.write_text("two")
+    with structlog.testing.capture_logs() as logs:
+        held.look()
+        held.look()
+    instances.observe([REF], 0.0)
+    assert not instances.confirm_absent(REF)
+    assert clouds.asked == ["two", "two"]
+    assert [entry["event"] for entry in logs] == [
+        "cloud reopened, its files have changed",
+        "odd configuration",
+    ]
+
+
+def test_the_swap_of_a_secret_volume_reopens(tmp_path: pathlib.Path) -> None:
+    """Only the link to the folder above changes, as the kubelet does it."""
+    for number, text in (("1", "one"), ("2", "two")):
+        (tmp_path / f"..{number}").mkdir()
+        (tmp_path / f"..{number}" / "cloud.conf").write_text(text)
+
+    def swap(folder: str) -> None:
+        (tmp_path / "..new").symlink_to(folder)
+        (tmp_path / "..new").replace(tmp_path / "..data")
+
+    swap("..1")
+    (tmp_path / "cloud.conf").symlink_to("..data/cloud.conf")
+    clouds = Clouds(tmp_path / "cloud.conf")
+    held = reopening.Reopening(clouds.open)
+    swap("..2")
+    held.look()
+    ask(held)
+    assert clouds.asked == ["two"]
+
+
+def test_a_broken_file_leaves_the_old_cloud_and_is_told_once(clouds: Clouds) -> None:
+    held = reopening.Reopening(clouds.open)
+    clouds.file.write_text("broken")
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            held.look()
+    ask(held)
+    assert clouds.asked == ["one"]
+    assert [entry["event"] for entry in logs] == ["cloud not reopened, old one kept"]
+    clouds.file.write_text("two")
+    held.look()
+    ask(held)
+    assert clouds.asked == ["one", "two"]
+
+
+def test_what_was_broken_is_tried_again_without_another_change(
+    clouds: Clouds,
+) -> None:
+    """As when a CA file is missing for a while and comes back as it was."""
+    faults = [BROKEN]
+    opener: Callable[[], reopening.Opened] = clouds.open
+
+    def open_later() -> reopening.Opened:
+        if clouds.made and faults:
+            raise faults.pop()
+        return opener()
+
+    held = reopening.Reopening(open_later)
+    clouds.file.write_text("two")
+    held.look()
+    assert len(clouds.made) == 1
+    held.look()
+    assert len(clouds.made) == 2
+
+
+def test_a_call_under_way_ends_on_the_cloud_it_began_on(clouds: Clouds) -> None:
+    held = reopening.Reopening(clouds.open)
+    clouds.made[0].may_answer.clear()
+    under_way = threading.Thread(target=ask, args=(held,))
+    under_way.start()
+    assert clouds.made[0].entered.wait(10)
+    clouds.file.write_text("two")
+    held.look()
+    ask(held)
+    assert clouds.asked == ["two"]
+    clouds.made[0].may_answer.set()
+    under_way.join(10)
+    assert clouds.asked == ["two", "one"]
+
+
+def test_the_loop_ends_when_told(clouds: Clouds) -> None:
+    stop = threading.Event()
+    stop.set()
+    reopening.Reopening(clouds.open).run(stop)
+
+
+def test_what_is_broken_from_the_start_is_an_error(clouds: Clouds) -> None:
+    clouds.file.write_text("broken")
+    with pytest.raises(config.ConfigError, match="broken"):
+        reopening.Reopening(clouds.open)
