@@ -158,11 +158,18 @@ NODE_DELETE_MAX_PERCENT = Flag(
     30,
     "Or so many of all Nodes, in percent, where that is more.",
 )
+DRY_RUN = Flag(
+    "dry-run",
+    kinds.BOOLEAN,
+    False,
+    "Write nothing, take no Lease, and log what would be done.",
+)
 
 OURS: tuple[Flag[object], ...] = (
     NODE_DELETE_WINDOW,
     NODE_DELETE_MAX_COUNT,
     NODE_DELETE_MAX_PERCENT,
+    DRY_RUN,
 )
 
 WORKING: tuple[Flag[object], ...] = (

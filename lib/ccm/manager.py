@@ -13,7 +13,15 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.ccm import access, flag_table, metrics, node_controllers, options, reopening
+from lib.ccm import (
+    access,
+    dry,
+    flag_table,
+    metrics,
+    node_controllers,
+    options,
+    reopening,
+)
 from lib.cloud import protocol
 from lib.kube import client, election, events
 from lib.kube import config as kube_config
@@ -152,7 +160,7 @@ class Manager:
         lease = self._election(api)
         if server is not None:
             server.start()
-        writing = api if lease is None else election.Guarded(api, lease)
+        writing = self._writing(api, lease)
         recorders = {
             source: events.Recorder(writing, component=source, host=platform.node())
             for source in model.Source
@@ -181,6 +189,11 @@ class Manager:
         left += self._lease.join(LAST_LEASE_S)
         if left:
             self._log.warning("loops were left behind", loops=left)
+
+    def _writing(self, api: client.Api, lease: election.Election | None) -> client.Api:
+        if self._wanted.dry_run:
+            return dry.ReadOnly(api)
+        return api if lease is None else election.Guarded(api, lease)
 
     def _server(self, api: client.Api) -> serving.Server | None:
         values = self._values
@@ -254,9 +267,12 @@ class Manager:
         gauge = metrics.leader_gauge(self._wanted.lease_name, self._registry)
 
         def started() -> None:
-            gauge.labels(self._wanted.lease_name).set(1)
             self._leading.set()
-            self._log.info("leading", lease=self._wanted.lease_name)
+            if self._wanted.dry_run:
+                self._log.info("dry run: nothing is written, no lease is taken")
+            else:
+                gauge.labels(self._wanted.lease_name).set(1)
+                self._log.info("leading", lease=self._wanted.lease_name)
             if nodes is not None:
                 nodes.start(self._loops)
 

@@ -63,7 +63,7 @@ class NodeControllers:
             self._flow,
             self._queue,
             self._metrics,
-            runner.Settings(wanted.workers, BATCH_MAX, BATCH_S),
+            runner.Settings(wanted.workers, BATCH_MAX, BATCH_S, wanted.dry_run),
             runner.Clocks(beat=heartbeat.beat),
         )
         self._heartbeat = heartbeat

@@ -35,6 +35,7 @@ class Options:
     renew_s: float
     retry_s: float
     delete_limit: guard.Limit
+    dry_run: bool
 
 
 def read(values: flags.Values, provider: str) -> Options:
@@ -60,7 +61,7 @@ def read(values: flags.Values, provider: str) -> Options:
         node_monitor_s=values[table.NODE_MONITOR_PERIOD],
         node_status_s=values[table.NODE_STATUS_PERIOD],
         workers=max(LEAST_WORKERS, values[table.NODE_SYNCS]),
-        leader_elect=values[table.LEADER_ELECT],
+        leader_elect=values[table.LEADER_ELECT] and not values[table.DRY_RUN],
         lease_name=values[table.LEASE_NAME],
         lease_namespace=values[table.LEASE_NAMESPACE],
         lease_s=values[table.LEASE_DURATION],
@@ -71,6 +72,7 @@ def read(values: flags.Values, provider: str) -> Options:
             values[table.NODE_DELETE_MAX_COUNT],
             values[table.NODE_DELETE_MAX_PERCENT],
         ),
+        dry_run=values[table.DRY_RUN],
     )
 
 

@@ -126,7 +126,7 @@ def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
 
     def changed(name: str, old: Node | None, new: Node | None) -> None:
         flow.follow()
-        if new is None and old is not None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             flow.forget(old)
         for topic in topics_of(old, new):
             add(name, topic)

@@ -208,6 +208,20 @@ def test_a_standby_knows_what_its_leader_deleted() -> None:
     assert "n3" not in world.names
 
 
+def test_a_node_that_went_and_came_again_unseen_has_gone() -> None:
+    """A relist shows another Node of its name; the first one counts as deleted."""
+    world = World(guard.Limit(window_s=WINDOW_S), 10)
+    for number in range(3):
+        world.vanish(f"n{number}")
+    world.nodes.relist()
+    for number in range(3):
+        world.api.remove(resources.NODES, f"n{number}")
+        world.join(f"n{number}")
+    world.vanish("n3")
+    run(world, 60)
+    assert "n3" in world.names
+
+
 def test_a_node_that_was_ready_between_two_looks_is_looked_at_twice_again() -> None:
     world = World(guard.Limit(), 10)
     world.vanish("n0")

@@ -1,0 +1,125 @@
+"""A dry run says what it would do, and does none of it."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import prometheus_client
+import pytest
+import structlog
+
+from lib.ccm import dry, node_controllers, options
+from lib.cloud.fake import instances as fake_instances
+from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import client, errors, events, resources
+from lib.kube.fake import api as fake_api
+from lib.nodes import model
+from lib.process import flags, probes
+from lib.reconcile import loops
+
+NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+PATIENCE_S = 20
+WANTED = {"InitialiseNode", "SetAddresses", "AddShutdownTaint", "DeleteNode"}
+Entries = list["structlog.typing.EventDict"]
+
+
+def ground() -> tuple[fake_api.FakeApi, fake_instances.FakeInstances]:
+    """Give a Node to initialise, one to taint, one to delete."""
+    api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
+    for name, phase in (("new", Phase.RUNNING), ("off", Phase.STOPPED)):
+        cloud.put(
+            Instance(
+                InstanceId(name),
+                name,
+                phase,
+                fake_instances.provider_id(name),
+                (Address(AddressType.INTERNAL_IP, "10.0.0.1"),),
+                "m1.small",
+            )
+        )
+    for name in ("new", "off", "gone"):
+        spec = {"providerID": fake_instances.provider_id(name)}
+        api.put(
+            resources.NODES,
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name},
+                "spec": {"taints": [NEW]} if name == "new" else spec,
+                "status": {"conditions": [{"type": "Ready", "status": "False"}]},
+            },
+        )
+    return api, cloud
+
+
+def run(
+    api: fake_api.FakeApi,
+    cloud: fake_instances.FakeInstances,
+    words: list[str],
+    is_done: Callable[[], bool],
+) -> None:
+    """Run both controllers until all is done."""
+    given = ["--cloud-provider=openstack", "--node-monitor-period=100ms", *words]
+    wanted = options.read(flags.parse(options.FLAGS, given), "openstack")
+    writing: client.Api = dry.ReadOnly(api) if wanted.dry_run else api
+    recorders = {
+        source: events.Recorder(writing, component=source, host="")
+        for source in model.Source
+    }
+    parts = node_controllers.Parts(
+        api,
+        writing,
+        recorders,
+        prometheus_client.CollectorRegistry(),
+        probes.Probes(),
+    )
+    settings = model.Settings(confirm_after_s=0.0)
+    nodes = node_controllers.NodeControllers(cloud, parts, wanted, settings)
+    stop = threading.Event()
+    running = loops.Loops(stop)
+    for source, recorder in recorders.items():
+        running.start(f"events of {source}", recorder.run)
+    nodes.watch(running)
+    nodes.start(running)
+    end = time.monotonic() + PATIENCE_S
+    while not is_done() and time.monotonic() < end:
+        time.sleep(0.02)
+    stop.set()
+    api.break_watches()
+    running.join(PATIENCE_S)
+
+
+def told(entries: Entries) -> set[str]:
+    """Give the kinds of actions that were left out."""
+    return {
+        str(entry["action"]).split("(", maxsplit=1)[0]
+        for entry in entries
+        if entry["event"] == "action left out (dry run)"
+    }
+
+
+def test_a_dry_run_logs_every_action_and_sends_no_write() -> None:
+    """Not even one that was refused: nothing fails."""
+    api, cloud = ground()
+    with structlog.testing.capture_logs() as entries:
+        run(api, cloud, ["--dry-run"], lambda: told(entries) >= WANTED)
+    assert told(entries) >= WANTED
+    assert [call for call in api.calls if call.is_write] == []
+    failures = {"pass failed", "pass broke", "event not sent"}
+    assert not failures & {entry["event"] for entry in entries}
+
+
+def test_the_same_without_a_dry_run_writes() -> None:
+    api, cloud = ground()
+    run(api, cloud, [], lambda: len(api.all(resources.NODES)) == 2)
+    assert {call.verb for call in api.calls if call.is_write} >= {"patch", "delete"}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_an_api_for_dry_runs_refuses_every_write_unsent(method: str) -> None:
+    api, _ = ground()
+    refusing = dry.ReadOnly(api)
+    with pytest.raises(errors.Forbidden, match="dry run"):
+        refusing.request(method, resources.NODES.path(None, "new"), timeout_s=1)
+    assert api.calls == []
+    assert b'"off"' in refusing.read(resources.NODES, "off", timeout_s=1)
