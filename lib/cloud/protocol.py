@@ -20,8 +20,9 @@ class Instances(Protocol):
     ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
         """Say of every ref what is known of it; one entry each.
 
-        The number of cloud calls does not grow with the number of refs. Absence by
-        list is only a hint: see `confirm_absent`.
+        The number of cloud calls does not grow with the number of refs, but in a
+        cloud that holds far more than these. Absence is only a hint here: see
+        `confirm_absent`.
         """
         ...
 

@@ -1,6 +1,7 @@
 """The instances of one OpenStack project."""
 
 import collections
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 
@@ -24,6 +25,7 @@ from lib.cloud.openstack import (
     native,
     reads,
     session,
+    singles,
     translate,
 )
 from lib.cloud.openstack.addresses import Wiring
@@ -31,6 +33,8 @@ from lib.cloud.openstack.settings import Config
 
 READ_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
+RECOUNT_S = 3600.0
+"""A project's number of servers is counted anew after it."""
 WITNESSES = 3
 """How many servers are looked for directly before an empty list is believed."""
 
@@ -66,9 +70,10 @@ def connect(
 class OpenStackInstances:
     """Implements `lib.cloud.protocol.Instances`.
 
-    A pass costs one list of servers and one of ports, whatever the number of refs.
+    A pass costs one list of servers and one of ports, whatever the number of refs;
+    in a project that is mostly of others, one call per ref instead (`singles`).
     Keeps only what may be thrown away: the names of flavors, which never change, and
-    which servers the last list showed.
+    which servers, and how many, the last list showed.
     """
 
     def __init__(
@@ -85,6 +90,9 @@ class OpenStackInstances:
         self._log = structlog.stdlib.get_logger()
         self._flavors: dict[str, str] = {}
         self._odd_statuses: set[str] = set()
+        self._wanted = 0
+        self._listed = 0
+        self._listed_at = -math.inf
         self._servers = reads.SharedRead(self._read_servers, clock)
         self._wirings = reads.SharedRead(self._read_wirings, clock)
 
@@ -99,14 +107,19 @@ class OpenStackInstances:
         ours = [ref for ref in refs if ref not in found]
         if not ours:
             return found
+        singly = self._are_singles_better(ours)
         try:
-            servers = _Index(self._servers.get(not_before))
+            if singly:
+                natives = self._at_home(self._singles(ours))
+            else:
+                servers = _Index(self._servers.get(not_before))
+                natives = self._at_home({ref: servers.find(ref) for ref in ours})
         except errors.CloudError as error:
             return found | dict.fromkeys(ours, Unknown(error))
-        natives = self._at_home({ref: servers.find(ref) for ref in ours})
         wirings: Mapping[str, Wiring] | None = None
-        if any(isinstance(seen, Seen) for seen in natives.values()):
-            wirings = self._wirings_or_none(not_before)
+        there = [seen.value.id for seen in natives.values() if isinstance(seen, Seen)]
+        if there:
+            wirings = self._wirings_or_none(not_before, there if singly else None)
         for ref, seen in natives.items():
             found[ref] = self._translated(seen, wirings)
         return found
@@ -124,6 +137,28 @@ class OpenStackInstances:
         if not is_there:
             home.check(self._memory.home, self._here(), "confirm absence")
         return not is_there
+
+    def _are_singles_better(self, refs: Collection[InstanceRef]) -> bool:
+        """Decide by the most Nodes ever asked for, and by the last list's length.
+
+        Names need the list anyway; and a list now and then says how long it is.
+        """
+        self._wanted = max(self._wanted, len(refs))
+        if not all(ref.provider_id for ref in refs):
+            return False
+        if self._api.now() - self._listed_at > RECOUNT_S:
+            return False
+        return singles.are_better(self._wanted, self._listed)
+
+    def _singles(
+        self, refs: Collection[InstanceRef]
+    ) -> Mapping[InstanceRef, Observation[native.Server]]:
+        deadline = self._deadline()
+        ids = {ref: provider_id.parse(ref.provider_id).id for ref in refs}
+        found = singles.servers(self._api, sorted(set(ids.values())), deadline)
+        there = [seen.value for seen in found.values() if isinstance(seen, Seen)]
+        self._learn(there, deadline)
+        return {ref: found[server_id] for ref, server_id in ids.items()}
 
     def _here(self) -> home.Home:
         return home.Home(self._api.project_id(), self._config.credentials.region)
@@ -175,8 +210,13 @@ class OpenStackInstances:
         wiring = None if wirings is None else wirings.get(server.id, Wiring())
         return Seen(translate.instance(server, self._flavors, wiring, self._config))
 
-    def _wirings_or_none(self, not_before: float) -> Mapping[str, Wiring] | None:
+    def _wirings_or_none(
+        self, not_before: float, server_ids: Collection[str] | None
+    ) -> Mapping[str, Wiring] | None:
+        """Read the wiring of these servers; None: by the shared list, of all."""
         try:
+            if server_ids is not None:
+                return lists.wirings_of(self._api, server_ids, self._deadline())
             return self._wirings.get(not_before)
         except errors.CloudError as error:
             # We chose to degrade: existence is known, only the addresses are not.
@@ -192,12 +232,17 @@ class OpenStackInstances:
         if not servers:
             self._doubt_emptiness(deadline)
         self._memory.witnesses = tuple(server.id for server in servers)
+        self._listed, self._listed_at = len(servers), self._api.now()
+        self._learn(servers, deadline)
+        return servers
+
+    def _learn(self, servers: Collection[native.Server], deadline: float) -> None:
+        """Know the flavors of these servers, and tell what is odd about them."""
         self._learn_flavors(servers, deadline)
         for status in {server.status for server in servers} - translate.PHASES.keys():
             if status not in self._odd_statuses:
                 self._odd_statuses.add(status)
                 self._log.warning("unknown server status", status=status)
-        return servers
 
     def _doubt_emptiness(self, deadline: float) -> None:
         """Believe an empty list only when servers it used to show are gone.

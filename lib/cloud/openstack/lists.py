@@ -2,7 +2,7 @@
 
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lib.cloud import errors
 from lib.cloud.openstack import client, native
@@ -12,6 +12,8 @@ SERVERS_PAGE = 1000
 """Source: Nova configuration, [api] max_limit, default."""
 PORTS_PAGE = 5000
 """Neutron has no limit by default; where one is set, the pages are smaller."""
+FILTERED = 100
+"""Ids in one query: the URL stays below 8 KiB, the least that servers accept."""
 _PORT_FIELDS = ("id", "device_id", "status", "network_id", "fixed_ips", "trunk_details")
 _IN_PATTERNS = re.compile(r"[][\\.+*?()|{}^$]")
 
@@ -40,10 +42,46 @@ def wirings(api: client.Client, deadline: float) -> Mapping[str, Wiring]:
     One list of ports: device_owner can't be filtered by its prefix, and the ports on
     trunks are wanted as well. Networks are listed only where a trunk has such ports.
     """
+    return _wired(api, _ports(api, (), deadline), deadline)
+
+
+def wirings_of(
+    api: client.Client, server_ids: Collection[str], deadline: float
+) -> Mapping[str, Wiring]:
+    """List what Neutron knows of these servers only, by the server's id."""
+    ports = _ports_with(api, "device_id", server_ids, deadline)
+    subs = {sub.port_id for port in ports for sub in _sub_ports(port)}
+    ports += _ports_with(api, "id", subs, deadline)
+    return _wired(api, ports, deadline)
+
+
+def _ports_with(
+    api: client.Client, field: str, values: Collection[str], deadline: float
+) -> tuple[native.Port, ...]:
+    """List the ports whose field has one of these values, some values a call.
+
+    Source: Networking API v2, "Filtering": one field given twice means either.
+    """
+    ordered = sorted(values)
+    parts = [
+        tuple((field, value) for value in ordered[at : at + FILTERED])
+        for at in range(0, len(ordered), FILTERED)
+    ]
+    return tuple(port for part in parts for port in _ports(api, part, deadline))
+
+
+def _ports(
+    api: client.Client, query: client.Query, deadline: float
+) -> tuple[native.Port, ...]:
     fields = tuple(("fields", name) for name in _PORT_FIELDS)
-    query = (*fields, *api.project_filter())
-    call = client.Get(NETWORK, "ports", "list ports", query)
-    ports = api.items(call, PORTS_PAGE, native.PortsPage, deadline)
+    whole = (*fields, *query, *api.project_filter())
+    call = client.Get(NETWORK, "ports", "list ports", whole)
+    return api.items(call, PORTS_PAGE, native.PortsPage, deadline)
+
+
+def _wired(
+    api: client.Client, ports: tuple[native.Port, ...], deadline: float
+) -> Mapping[str, Wiring]:
     trunks = any(port.device_id and _sub_ports(port) for port in ports)
     names = _networks(api, deadline) if trunks else {}
     by_server: dict[str, list[native.Port]] = {}

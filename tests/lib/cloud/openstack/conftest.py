@@ -202,11 +202,15 @@ def _ok(body: Json) -> Answer:
 
 def _fields(items: list[Json], call: Call) -> list[Json]:
     wanted = call.query.get("fields", [])
-    projects = call.query.get("project_id", [])
+    filters = {
+        key: call.query[key]
+        for key in ("project_id", "device_id", "id")
+        if key in call.query
+    }
     return [
         {key: value for key, value in item.items() if not wanted or key in wanted}
         for item in items
-        if not projects or item.get("project_id") in projects
+        if all(item.get(key) in values for key, values in filters.items())
     ]
 
 
