@@ -254,7 +254,10 @@ class Client(Api):
     ) -> tuple[urllib3.BaseHTTPResponse, contextlib.ExitStack]:
         """Send; give the answer, and what ends it. A refusal is raised at once."""
         plural = resources.parse(call.path).plural
-        left_s = max(deadline - time.monotonic(), 0.001)
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            # Also of a process that was stopped meanwhile: what it may do has ended.
+            raise errors.Unavailable("not sent: no time left", operation=call.operation)
         with contextlib.ExitStack() as stack:
             with transport.observed(self._observer, call.method, plural) as answered:
                 authorized = self._authorized(session, call)

@@ -78,6 +78,16 @@ def test_a_silent_server_is_given_up(
     assert len(server.requests) == 1
 
 
+def test_what_has_no_time_left_is_not_sent(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """A process that slept through its time sends nothing when it wakes."""
+    there = connect(server.url)
+    with pytest.raises(errors.Unavailable, match="not sent"):
+        there.create(resources.NODES, NODE, timeout_s=0)
+    assert not server.requests
+
+
 def test_a_dripping_server_is_given_up(
     server: "conftest.StandIn", connect: Connect
 ) -> None:
