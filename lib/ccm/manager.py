@@ -15,6 +15,7 @@ import prometheus_client
 
 from lib.ccm import (
     access,
+    configz,
     dry,
     flag_table,
     metrics,
@@ -46,6 +47,10 @@ from lib.reconcile import loops
 LAST_S = 7.0
 LAST_LEASE_S = 3.0
 """How long all that acts may take to end, once told; and then the release."""
+OVERDUE_S = 20.0
+"""How long past the end of its Lease a process may still run before it is dead.
+
+Source: k8s.io/cloud-provider app.Run, NewLeaderHealthzAdaptor."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -212,7 +217,10 @@ class Manager:
                 frozenset(values[flag_table.ALWAYS_ALLOW]),
             ),
         )
-        handlers = endpoints.standard(self._probes, self._registry)
+        handlers = {
+            **endpoints.standard(self._probes, self._registry),
+            configz.PATH: configz.handler(values),
+        }
         routes = exchange.Routes(handlers, judge.authorize)
         return serving.Server(listener, certificate, routes)
 
@@ -229,7 +237,7 @@ class Manager:
         wanted = self._wanted
         if not wanted.leader_elect:
             return None
-        return election.Election(
+        lease = election.Election(
             api,
             namespace=wanted.lease_namespace,
             name=wanted.lease_name,
@@ -238,6 +246,8 @@ class Manager:
             renew_s=wanted.renew_s,
             retry_s=wanted.retry_s,
         )
+        self._probes.add_live("leaderElection", lambda: _overdue(lease))
+        return lease
 
     def _nodes(
         self,
@@ -292,3 +302,10 @@ class Manager:
                 self._stop.set()
 
         self._lease.start("lease", hold)
+
+
+def _overdue(lease: election.Election) -> str | None:
+    overdue_s = lease.overdue_s()
+    if overdue_s <= OVERDUE_S:
+        return None
+    return f"the Lease was over {overdue_s:.0f} s ago, and this process still runs"

@@ -1,5 +1,6 @@
 """What a cloud controller manager counts of its calls to cloud and API server."""
 
+import datetime
 import threading
 from collections.abc import Callable
 
@@ -8,6 +9,7 @@ import prometheus_client
 OnCall = Callable[[str, str, float], None]
 """Told of each cloud call: operation, outcome ("ok" or a reason), seconds."""
 
+_NEW_NODE_BUCKETS_S = (1, 4, 16, 64, 256, 1024)
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -132,6 +134,36 @@ class DeletionMetrics:
     def watch(self, held_back: Callable[[], int]) -> None:
         """Ask this, whenever the metrics are read, how many are held back."""
         self._blocked.set_function(held_back)
+
+
+class NodeMetrics:
+    """Tells how long a new Node waits for us.
+
+    Both names tell the same time: taint and labels are one write here.
+
+    Source: k8s.io/cloud-provider controllers/node/metrics.go.
+    """
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._taint_removal = prometheus_client.Histogram(
+            "node_controller_cloud_provider_taint_removal_delay_seconds",
+            "Seconds from a Node's creation until its uninitialized taint was removed.",
+            buckets=_NEW_NODE_BUCKETS_S,
+            registry=registry,
+        )
+        self._initial_sync = prometheus_client.Histogram(
+            "node_controller_initial_node_sync_delay_seconds",
+            "Seconds from a Node's creation until it was initialised.",
+            buckets=_NEW_NODE_BUCKETS_S,
+            registry=registry,
+        )
+
+    def initialised(self, created: datetime.datetime, now: datetime.datetime) -> None:
+        """Note that a Node was initialised."""
+        # Its creation is told in whole seconds, by another machine's clock.
+        delay_s = max(0.0, (now - created).total_seconds())
+        self._taint_removal.observe(delay_s)
+        self._initial_sync.observe(delay_s)
 
 
 def leader_gauge(

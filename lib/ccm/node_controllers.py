@@ -1,6 +1,7 @@
 """The nodes flow with its queue, its watch and its periodic passes."""
 
 import dataclasses
+import datetime
 import functools
 import threading
 import time
@@ -57,7 +58,8 @@ class NodeControllers:
         observer = observe.Observer(self.nodes, parts.reading, instances, settings)
         deletions = metrics.DeletionMetrics(parts.registry)
         actor = act.Actor(parts.writing, self.nodes, parts.recorders, deletions.deleted)
-        self._flow = flow.NodesFlow(observer, actor, settings)
+        self._new_nodes = metrics.NodeMetrics(parts.registry)
+        self._flow = flow.NodesFlow(observer, actor, settings, self._initialised)
         deletions.watch(lambda: self._flow.held_back)
         self._runner = runner.Runner(
             self._flow,
@@ -82,7 +84,9 @@ class NodeControllers:
 
     def start(self, loop: loops.Loops) -> None:
         """Begin to act."""
-        self._probes.add_live("nodes", self._heartbeat.within(STALL_S))
+        for name in (options.NODE, options.LIFECYCLE):
+            if name in self._wanted.controllers:
+                self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)
         if self._settings.watches_lifecycle:
             fn = functools.partial(flow.monitor, self.nodes, self._queue.add)
@@ -102,6 +106,11 @@ class NodeControllers:
                 return
         self._greet()
         self._runner.run(stop)
+
+    def _initialised(self, node: model.Node) -> None:
+        created = node.metadata.creation_timestamp
+        if created is not None:
+            self._new_nodes.initialised(created, datetime.datetime.now(datetime.UTC))
 
     def _greet(self) -> None:
         """Read the cloud once, so that wrong credentials show before there is work."""

@@ -70,6 +70,7 @@ class Election:
         # Guards what follows; told when a write has ended.
         self._changed = threading.Condition()
         self._act_until = NEVER
+        self._held_until = NEVER
         self._is_over = False
         self._in_flight = 0
 
@@ -80,6 +81,14 @@ class Election:
     def may_act(self, needed_s: float = 0.0) -> bool:
         """Say whether we may act, and go on for `needed_s` seconds."""
         return self._clock() + needed_s < self._act_until
+
+    def overdue_s(self) -> float:
+        """Give the seconds for which a lease of ours has been over; 0 while it is not.
+
+        More than 0 only when the process did not end as it should have.
+        """
+        until = self._held_until
+        return 0.0 if until == NEVER else max(0.0, self._clock() - until)
 
     @contextlib.contextmanager
     def acting(self, operation: str) -> Iterator[float]:
@@ -166,7 +175,7 @@ class Election:
         began = self._clock()
         record = self._seen.record if self._seen else None
         self._write(lease.renewed(record, self._identity, self._lease_s, self._now()))
-        return self._extend(began + self._renew_s)
+        return self._extend(began)
 
     def _try(self) -> bool:
         try:
@@ -243,13 +252,15 @@ class Election:
             )
         self._observe(answer)
 
-    def _extend(self, until: float) -> bool:
+    def _extend(self, began: float) -> bool:
         """Go on acting, unless the answer came too late for that."""
+        until = began + self._renew_s
         with self._changed:
             had_time = self._act_until == NEVER or self._clock() < self._act_until
             if self._is_over or not had_time or self._clock() >= until:
                 return False
             self._act_until = until
+            self._held_until = began + self._lease_s
             return True
 
     def _watch_over(self, on_lost: Callable[[], None], ended: threading.Event) -> None:
@@ -273,6 +284,7 @@ class Election:
         with self._changed:
             was_over, self._is_over = self._is_over, True
             until, self._act_until = self._act_until, NEVER
+            self._held_until = NEVER
             if was_over or self._clock() >= until:
                 return
             idle = self._changed.wait_for(lambda: not self._in_flight, LAST_WRITES_S)

@@ -17,7 +17,10 @@ EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
 class NodesFlow:
-    """Keeps Nodes and instances 1:1; see lib/reconcile/runner.py for the protocol."""
+    """Keeps Nodes and instances 1:1; see lib/reconcile/runner.py for the protocol.
+
+    on_initialised: told of a Node, as it was before, once it has been initialised.
+    """
 
     name = "nodes"
 
@@ -26,10 +29,12 @@ class NodesFlow:
         observer: observe.Observer,
         actor: act.Actor,
         settings: model.Settings,
+        on_initialised: Callable[[Node], None] = lambda node: None,
     ) -> None:
         self._observer = observer
         self._actor = actor
         self._settings = settings
+        self._on_initialised = on_initialised
         self._written: dict[str, tuple[str, Node]] = {}
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
@@ -59,6 +64,8 @@ class NodesFlow:
             self._written.pop(node.name, None)
         else:
             self._written[node.name] = (observed, latest)
+        if isinstance(action, model.InitialiseNode):
+            self._on_initialised(node)
 
     def _note(self, node: Node, action: Action) -> None:
         match action:

@@ -60,6 +60,19 @@ def test_the_first_one_wins_a_lease_as_client_go_writes_it(
     assert not first.may_act(10)
 
 
+def test_a_lease_that_ended_is_told_of_until_the_process_ends(
+    stand: Stand, clock: "conftest.FakeClock"
+) -> None:
+    """Not before our own term, nor during it; from the end of the lease on."""
+    first = stand("host_1")
+    assert first.overdue_s() == 0
+    first.attempt()
+    clock.pass_by(15)
+    assert first.overdue_s() == 0
+    clock.pass_by(21)
+    assert first.overdue_s() == 21
+
+
 def test_a_renewal_keeps_what_it_does_not_know(
     fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
 ) -> None:

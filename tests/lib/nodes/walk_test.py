@@ -131,7 +131,10 @@ class Process:
             observe.Clocks(lambda: ground.now_s, lambda: NOW + AGE),
         )
         actor = act.Actor(ground.api, self.nodes, recorders)
-        self.flow = flow.NodesFlow(observer, actor, settings)
+        self.initialised: list[str] = []
+        self.flow = flow.NodesFlow(
+            observer, actor, settings, lambda node: self.initialised.append(node.name)
+        )
         self.nodes.relist()
 
     def round(self) -> int:
@@ -333,3 +336,12 @@ def test_writes_per_new_node() -> None:
         ("patch", "status"),
         ("patch", None),
     ]
+
+
+def test_each_initialised_node_is_told_of_once() -> None:
+    """Those that were new, once they are written, and no other."""
+    ground = everything()
+    process = Process(ground, model.Settings())
+    for _ in range(3):
+        process.round()
+    assert sorted(process.initialised) == ["new-1", "new-2"]
