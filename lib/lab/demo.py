@@ -112,62 +112,87 @@ def scenes(
 ) -> tuple[Scene, ...]:
     """Give the programme. names: three servers; each scene leaves the lab whole."""
     first, second, third = names[:3]
+    well = Scene(
+        f"All is well with {', '.join(names)}",
+        "every Node is Ready and has provider ID, addresses, zone and type.",
+        lambda: None,
+        initialised(names),
+    )
+    return (
+        well,
+        *_stopped_and_started(cloud, second),
+        *_exposed_and_hidden(cloud, first),
+        *_deleted_and_made(cloud, third, kind),
+    )
 
-    def on(name: str, do: Callable[[str], object]) -> Callable[[], None]:
-        def act() -> None:
-            for one in cloud.items():
-                if one.name == name:
-                    do(one.id)
 
-        return act
+def _on(
+    cloud: servers.Cloud, name: str, do: Callable[[str], object]
+) -> Callable[[], None]:
+    """Make a call that does something with the servers of a name."""
 
+    def act() -> None:
+        for one in cloud.items():
+            if one.name == name:
+                do(one.id)
+
+    return act
+
+
+def _stopped_and_started(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
     return (
         Scene(
-            f"All is well with {', '.join(names)}",
-            "every Node is Ready and has provider ID, addresses, zone and type.",
-            lambda: None,
-            initialised(names),
-        ),
-        Scene(
-            f"Stop the server {second}",
+            f"Stop the server {name}",
             "its kubelet falls silent; some 8 s later Kubernetes calls the Node"
             " not ready; openstack-ccm finds the server SHUTOFF and adds the taint"
             f" {table.SHUTDOWN}.",
-            on(second, cloud.stop),
-            has_taint(second, table.SHUTDOWN),
+            _on(cloud, name, cloud.stop),
+            has_taint(name, table.SHUTDOWN),
         ),
         Scene(
-            f"Start the server {second} again",
+            f"Start the server {name} again",
             "its kubelet reports, the Node is Ready, and openstack-ccm takes the"
             " taint away.",
-            on(second, cloud.start),
-            initialised([second]),
+            _on(cloud, name, cloud.start),
+            initialised([name]),
         ),
+    )
+
+
+def _exposed_and_hidden(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
+    return (
         Scene(
-            f"Give {first} a floating IP",
+            f"Give {name} a floating IP",
             "the next look at the addresses adds it to the Node as ExternalIP.",
-            on(first, cloud.add_floating_ip),
-            has_external(first, wanted=True),
+            _on(cloud, name, cloud.add_floating_ip),
+            has_external(name, wanted=True),
         ),
         Scene(
-            f"Take the floating IP of {first} away",
+            f"Take the floating IP of {name} away",
             "the ExternalIP goes.",
-            on(first, cloud.remove_floating_ips),
-            has_external(first, wanted=False),
+            _on(cloud, name, cloud.remove_floating_ips),
+            has_external(name, wanted=False),
         ),
+    )
+
+
+def _deleted_and_made(
+    cloud: servers.Cloud, name: str, kind: servers.Kind
+) -> tuple[Scene, ...]:
+    return (
         Scene(
-            f"Delete the server {third}",
+            f"Delete the server {name}",
             "its kubelet falls silent, the Node becomes not ready, and openstack-ccm"
             " deletes it, for there is no such server any more.",
-            on(third, cloud.delete),
-            gone(third),
+            _on(cloud, name, cloud.delete),
+            gone(name),
         ),
         Scene(
-            f"Make a server {third} again",
+            f"Make a server {name} again",
             "its kubelet registers a new Node, which openstack-ccm initialises"
             " with the new server's provider ID.",
-            lambda: cloud.boot(third, kind),
-            initialised([third]),
+            lambda: cloud.boot(name, kind),
+            initialised([name]),
         ),
     )
 
