@@ -173,10 +173,11 @@ class Manager:
         parts = node_controllers.Parts(
             api, writing, recorders, self._registry, self._probes
         )
-        self._loops.start("watch cloud files", cloud.run)
         nodes = self._nodes(cloud.cloud(), parts, env)
         if nodes is not None:
             nodes.watch(self._loops)
+            cloud.after(nodes.look_again)
+        self._loops.start("watch cloud files", cloud.run)
         for source, recorder in recorders.items():
             self._loops.start(f"events of {source}", recorder.run)
         self._lead(lease, nodes)

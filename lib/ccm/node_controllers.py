@@ -82,6 +82,12 @@ class NodeControllers:
         flow.watch(self.nodes, self._flow, self._queue.add)
         loop.start("watch nodes", self.nodes.run)
 
+    def look_again(self) -> None:
+        """Bring every Node in at once, those too that wait for another try."""
+        for name in self.nodes.items():
+            for topic in (model.Topic.SYNC, model.Topic.LIVENESS):
+                self._queue.add(name, topic)
+
     def start(self, loop: loops.Loops) -> None:
         """Begin to act."""
         for name in (options.NODE, options.LIFECYCLE):

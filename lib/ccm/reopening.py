@@ -41,6 +41,7 @@ class Reopening:
         self._opened = open_cloud()
         self._is_due = False
         self._told = ""
+        self._after: list[Callable[[], None]] = []
         self._log = logs.get(__name__)
 
     def cloud(self) -> protocol.Cloud:
@@ -55,6 +56,10 @@ class Reopening:
         if now is None:
             raise TypeError("a cloud that had instances was reopened without")
         return now
+
+    def after(self, fn: Callable[[], None]) -> None:
+        """Call fn whenever the cloud has been replaced. Before `run` only."""
+        self._after.append(fn)
 
     def run(self, stop: threading.Event) -> None:
         """Look at the files until told to stop."""
@@ -80,6 +85,8 @@ class Reopening:
         self._log.info("cloud reopened, its files have changed")
         for warning in opened.warnings:
             self._log.warning("odd configuration", reason=warning)
+        for fn in self._after:
+            fn()
 
 
 class _Instances:

@@ -130,6 +130,18 @@ def test_a_broken_file_leaves_the_old_cloud_and_is_told_once(clouds: Clouds) -> 
     assert clouds.asked == ["one", "two"]
 
 
+def test_those_who_wait_are_told_after_each_replacement_and_only_then(
+    clouds: Clouds,
+) -> None:
+    """Nodes in their backoff are looked at by the new cloud at once."""
+    held = reopening.Reopening(clouds.open)
+    held.after(lambda: ask(held))
+    for text in ("broken", "two", "two", "three"):
+        clouds.file.write_text(text)
+        held.look()
+    assert clouds.asked == ["two", "three"]
+
+
 def test_what_was_broken_is_tried_again_without_another_change(
     clouds: Clouds,
 ) -> None:
