@@ -13,23 +13,19 @@ from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import events, resources
 from lib.kube.fake import api as fake_api
 from lib.nodes import model
-from lib.process import probes
+from lib.process import flags, probes
 from lib.reconcile import loops
 
-WANTED = options.Options(
-    cloud_config="",
-    kubeconfig="",
-    master="",
-    controllers=frozenset({options.NODE, options.LIFECYCLE}),
-    node_monitor_s=3600.0,
-    node_status_s=3600.0,
-    workers=1,
-    leader_elect=False,
-    lease_name="lease",
-    lease_namespace="kube-system",
-    lease_s=15.0,
-    renew_s=10.0,
-    retry_s=2.0,
+WANTED = options.read(
+    flags.parse(
+        options.FLAGS,
+        [
+            "--cloud-provider=openstack",
+            "--node-monitor-period=1h",
+            "--node-status-update-frequency=1h",
+        ],
+    ),
+    "openstack",
 )
 NODE: dict[str, object] = {
     "apiVersion": "v1",
