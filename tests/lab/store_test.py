@@ -1,0 +1,461 @@
+"""The watched store against a real kube-apiserver that fails in every way we know."""
+
+import collections
+import contextlib
+import dataclasses
+import json
+import os
+import select
+import signal
+import socket
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from lib.kube import client, config, errors, objects, resources, store
+from lib.lab import cluster, control_plane, places, processes, progress
+
+NODES = 40
+PAGE = 7
+SILENCE_S = 6.0
+"""The store's patience with a silent watch; bookmarks come more often, see Watched."""
+WATCH_S = 5
+RELISTS = 60
+GROWTH_BYTES_MAX = 512 * 1024
+FAULTS = (
+    "paged list",
+    "bookmark",
+    "dropped connection",
+    "silent connection",
+    "frozen server",
+    "server restart",
+    "expired version",
+    "relists",
+)
+TIMEOUT_S = 10.0
+
+
+class Pipe:
+    """A TCP proxy in front of the API server that can drop and fall silent."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self._dead: set[socket.socket] = set()
+        self._is_shut = False
+        self._is_silent = False
+        self._lock = threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                if self._is_silent:
+                    self._open.append(near)
+                    continue
+                far = None if self._is_shut else self._reach()
+                if far is None:
+                    near.close()
+                    continue
+                with self._lock:
+                    self._open += [near, far]
+                threading.Thread(
+                    target=self._carry, args=(near, far), daemon=True
+                ).start()
+
+    def _reach(self) -> socket.socket | None:
+        with contextlib.suppress(OSError):
+            return socket.create_connection(("127.0.0.1", self._target))
+        return None
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                for one in select.select([near, far], [], [], 0.2)[0]:
+                    if one in self._dead:
+                        return  # both stay open, and nobody serves them any more
+                    data = one.recv(65536)
+                    if not data:
+                        raise OSError
+                    (far if one is near else near).sendall(data)
+        near.close()
+        far.close()
+
+    @contextlib.contextmanager
+    def shut(self) -> Iterator[None]:
+        """Cut all connections, and refuse new ones while the block runs."""
+        self._is_shut = True
+        with self._lock:
+            for one in self._open:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            self._open.clear()
+        yield
+        self._is_shut = False
+
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """Keep all connections and forward nothing; those of now never again."""
+        self._is_silent = True
+        with self._lock:
+            self._dead |= set(self._open)
+        yield
+        self._is_silent = False
+
+    def close(self) -> None:
+        with self.shut():
+            self._listener.close()
+
+
+class Tapped:
+    """Lines of a watch, with their types noted."""
+
+    def __init__(self, lines: client.Lines, note: Callable[[str], None]) -> None:
+        self._lines = lines
+        self._note = note
+
+    def __iter__(self) -> "Tapped":
+        return self
+
+    def __next__(self) -> bytes:
+        line = next(self._lines)
+        self._note(json.loads(line)["type"])
+        return line
+
+    def abort(self) -> None:
+        self._lines.abort()
+
+
+@dataclasses.dataclass
+class Watched(client.Api):
+    """The real client; counts, and asks for short watches: bookmarks come before
+    their end."""
+
+    api: client.Api
+    seen: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    resumed_from: list[int] = dataclasses.field(default_factory=list)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = client.JSON,
+        timeout_s: float,
+    ) -> bytes:
+        answer = self.api.request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            timeout_s=min(timeout_s, SILENCE_S),
+        )
+        self.seen["page" if "continue" in (query or {}) else "list"] += 1
+        return answer
+
+    @contextlib.contextmanager
+    def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        connect_timeout_s: float,
+        read_timeout_s: float,
+    ) -> Iterator[client.Lines]:
+        self.seen["watch"] += 1
+        self.resumed_from.append(int(query["resourceVersion"]))
+        try:
+            with self.api.stream(
+                path,
+                {**query, "timeoutSeconds": str(WATCH_S)},
+                connect_timeout_s=min(connect_timeout_s, SILENCE_S),
+                read_timeout_s=read_timeout_s,
+            ) as lines:
+                yield Tapped(lines, lambda kind: self.seen.update((kind,)))
+        except errors.Gone:
+            self.seen["410"] += 1
+            raise
+
+
+class Book:
+    """What a subscriber was told: every uid comes once and goes once."""
+
+    def __init__(self) -> None:
+        self.came: collections.Counter[str] = collections.Counter()
+        self.went: collections.Counter[str] = collections.Counter()
+
+    def told(
+        self, key: str, old: objects.Bare | None, new: objects.Bare | None
+    ) -> None:
+        del key
+        if old is None and new is not None:
+            self.came[new.metadata.uid] += 1
+        if new is None and old is not None:
+            self.went[old.metadata.uid] += 1
+
+    def check(self, there: Mapping[str, objects.Bare]) -> None:
+        assert set(self.came.values()) <= {1}, "announced twice as new"
+        assert set(self.went.values()) <= {1}, "announced twice as gone"
+        left = self.came.keys() - self.went.keys()
+        assert left == {node.metadata.uid for node in there.values()}, "missed"
+
+
+class Harbour:
+    """One control plane, a store that looks at it through a pipe, and its book."""
+
+    def __init__(self, where: places.Places) -> None:
+        self.where = where
+        self.kubeconfig = str(control_plane.admin_kubeconfig(where))
+        self.direct = cluster.connect(control_plane.admin_kubeconfig(where))
+        self.pipe = Pipe(where.port("apiserver"))
+        self.watched = Watched(self._through())
+        self.book = Book()
+        self.store = store.Store(
+            self.watched,
+            resources.NODES,
+            objects.Bare,
+            page_size=PAGE,
+            read_timeout_s=SILENCE_S,
+        )
+        self.store.subscribe(self.book.told)
+        self._made = 0
+
+    def _through(self) -> client.Client:
+        master = f"https://127.0.0.1:{self.pipe.port}"
+        read = config.load(self.kubeconfig, master, env=os.environ)
+        return client.Client(read, user_agent="store-test")
+
+    def create(self) -> str:
+        self._made += 1
+        name = f"boat-{self._made}"
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        self.direct.create(
+            resources.NODES, json.dumps(body).encode(), timeout_s=TIMEOUT_S
+        )
+        return name
+
+    def change(self) -> None:
+        """Make one Node, delete one, replace one under its name, label one."""
+        self.create()
+        first, second, third, *_ = sorted(self.truth())
+        cluster.delete_node(self.direct, first)
+        cluster.delete_node(self.direct, second)
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": second}}
+        self.direct.create(
+            resources.NODES, json.dumps(body).encode(), timeout_s=TIMEOUT_S
+        )
+        self.touch(third)
+
+    def touch(self, name: str = "boat-9") -> None:
+        """Give a Node a new label."""
+        label = {"metadata": {"labels": {"turn": str(time.monotonic_ns())}}}
+        self.direct.patch(
+            resources.NODES, name, json.dumps(label).encode(), timeout_s=TIMEOUT_S
+        )
+
+    def truth(self) -> Mapping[str, objects.Bare]:
+        body = self.direct.list_page(resources.NODES, query={}, timeout_s=TIMEOUT_S)
+        page = objects.decode_list(body, objects.Bare)
+        return {node.metadata.key: node for node in page.items}
+
+    def agrees(self) -> bool:
+        def versions(nodes: Mapping[str, objects.Bare]) -> Mapping[str, str]:
+            return {key: node.metadata.resource_version for key, node in nodes.items()}
+
+        return versions(self.truth()) == versions(self.store.items())
+
+    def pid(self) -> int:
+        found = processes.find(self.where, "kube-apiserver")
+        assert found is not None
+        return found.pid
+
+    def restart(self) -> None:
+        processes.stop(self.where, ["kube-apiserver"], patience_s=0.5)
+        control_plane.up(self.where, progress.Silent())
+
+
+def until(what: str, seen: Callable[[], bool], timeout_s: float = 40) -> None:
+    end = time.monotonic() + timeout_s
+    while not seen():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+
+
+def paged(harbour: Harbour) -> str:
+    """40 Nodes come on 6 pages of 7."""
+    until("the first list", harbour.store.synced.is_set)
+    assert len(harbour.store.items()) == NODES
+    assert harbour.watched.seen["list"] == 1
+    assert harbour.watched.seen["page"] == 5
+    return "6 pages"
+
+
+def bookmarked(harbour: Harbour) -> str:
+    """A watch that sees nothing goes on from where its bookmark was.
+
+    It looks at no Node that changes, so only bookmarks tell it of a newer version.
+    """
+    watched = Watched(harbour.direct)
+    quiet = store.Store(
+        watched, resources.NODES, objects.Bare, label_selector="painted=red"
+    )
+    stop = threading.Event()
+    thread = threading.Thread(target=quiet.run, args=(stop,))
+    thread.start()
+    try:
+
+        def moved() -> bool:
+            harbour.touch()
+            return watched.resumed_from[-1:] > watched.resumed_from[:1]
+
+        until("a watch from a bookmark's version", moved)
+    finally:
+        stop.set()
+        thread.join()
+    assert watched.seen["BOOKMARK"] > 0
+    assert watched.seen["MODIFIED"] == 0
+    assert watched.seen["list"] == 1, "listed again without need"
+    return f"resumed at +{watched.resumed_from[-1] - watched.resumed_from[0]}"
+
+
+def dropped(harbour: Harbour) -> str:
+    """What changes while nothing connects is heard of by resuming, not by a list."""
+    lists = harbour.watched.seen["list"]
+    with harbour.pipe.shut():
+        harbour.change()
+    until("what was missed", harbour.agrees)
+    assert harbour.watched.seen["list"] == lists
+    return "resumed"
+
+
+def silent(harbour: Harbour) -> str:
+    """A connection that only looks alive is given up after the silence allowed."""
+    began = time.monotonic()
+    with harbour.pipe.silent():
+        harbour.change()
+        time.sleep(SILENCE_S / 2)
+        assert not harbour.agrees(), "the pipe was not silent"
+    until("what was missed", harbour.agrees)
+    assert time.monotonic() - began < 4 * SILENCE_S
+    return f"{time.monotonic() - began:.0f} s"
+
+
+def frozen(harbour: Harbour) -> str:
+    """A server that is stopped for longer than the silence allowed loses nothing."""
+    os.kill(harbour.pid(), signal.SIGSTOP)
+    try:
+        time.sleep(SILENCE_S + 2)
+    finally:
+        os.kill(harbour.pid(), signal.SIGCONT)
+    until("the server again", lambda: bool(harbour.truth()))
+    harbour.change()
+    until("what came after", harbour.agrees)
+    return "went on"
+
+
+def restarted(harbour: Harbour) -> str:
+    """A server that is killed and comes back is watched again."""
+    lists = harbour.watched.seen["list"]
+    harbour.restart()
+    harbour.change()
+    until("what came after", harbour.agrees)
+    return f"{harbour.watched.seen['list'] - lists} new lists"
+
+
+def expired(harbour: Harbour) -> str:
+    """A version the server has forgotten (410) is answered by a list: once.
+
+    It starts with an empty watch cache after the changes were made; until then the
+    watch only hangs, so that it is resumed, not given up.
+    """
+    lists, gone = harbour.watched.seen["list"], harbour.watched.seen["410"]
+    with harbour.pipe.silent():
+        harbour.change()
+        harbour.restart()
+    until("what was missed", harbour.agrees)
+    assert harbour.watched.seen["410"] == gone + 1, "there was no 410"
+    assert harbour.watched.seen["list"] == lists + 1
+    return "410, one list"
+
+
+def relisted(harbour: Harbour) -> str:
+    """Lists leave nothing behind: the memory in use does not grow with their number."""
+    api = harbour.direct
+    own = store.Store(api, resources.NODES, objects.Bare, page_size=PAGE)
+    for _ in range(5):
+        own.relist()
+    tracemalloc.start()
+    try:
+        own.relist()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(RELISTS):
+            own.relist()
+        growth = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert growth < GROWTH_BYTES_MAX
+    return f"{RELISTS} lists, {growth / 1024:+.0f} KiB"
+
+
+@pytest.fixture()
+def harbour(elsewhere: places.Places) -> Iterator[Harbour]:
+    control_plane.up(elsewhere, progress.Silent())
+    made = Harbour(elsewhere)
+    stop = threading.Event()
+    thread = threading.Thread(target=made.store.run, args=(stop,))
+    try:
+        for _ in range(NODES):
+            made.create()
+        thread.start()
+        yield made
+    finally:
+        stop.set()
+        thread.join(SILENCE_S + 5)
+        made.pipe.close()
+        processes.stop(elsewhere, control_plane.PROGRAMS, patience_s=1)
+    assert not thread.is_alive()
+
+
+def test_nothing_is_missed_nor_announced_twice(harbour: Harbour) -> None:
+    """Through every fault each Node is announced as new once, and as gone once."""
+    table = dict(
+        zip(
+            FAULTS,
+            (
+                paged,
+                bookmarked,
+                dropped,
+                silent,
+                frozen,
+                restarted,
+                expired,
+                relisted,
+            ),
+            strict=True,
+        )
+    )
+    shown: dict[str, str] = {}
+    try:
+        for fault, inflict in table.items():
+            shown[fault] = inflict(harbour)
+            until(f"agreement after: {fault}", harbour.agrees)
+            harbour.book.check(harbour.truth())
+    finally:
+        for fault in FAULTS:
+            print(f"{fault:20} {shown.get(fault, 'MISSING')}")
+    assert shown.keys() == set(FAULTS)
