@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -95,8 +94,9 @@ class NodeControllers:
                 self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)
         if self._settings.watches_lifecycle:
-            fn = functools.partial(flow.monitor, self.nodes, self._queue.add)
-            self._every("monitor nodes", self._wanted.node_monitor_s, fn, loop)
+            monitor = flow.Monitor(self.nodes, self._queue.add, runner.utc_now)
+            period_s = self._wanted.node_monitor_s
+            self._every("monitor nodes", period_s, monitor.look, loop)
         if self._settings.initialises:
             period_s = self._wanted.node_status_s
             self._every("refresh addresses", period_s, self.refresh_addresses, loop)

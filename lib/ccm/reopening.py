@@ -101,6 +101,12 @@ class _Instances:
         """See the protocol."""
         return self._now().observe(refs, not_before)
 
+    def look(
+        self, refs: Collection[model.InstanceRef]
+    ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
+        """See the protocol."""
+        return self._now().look(refs)
+
     def confirm_absent(self, ref: model.InstanceRef) -> bool:
         """See the protocol."""
         return self._now().confirm_absent(ref)

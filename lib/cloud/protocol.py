@@ -26,6 +26,17 @@ class Instances(Protocol):
         """
         ...
 
+    def look(
+        self, refs: Collection[model.InstanceRef]
+    ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
+        """Read these one by one, now, several at once; one entry each.
+
+        For a few refs of many, which must hold provider ids: one call each, and none
+        for all the others. Addresses are not read (addresses_known is False), and the
+        type may be missing. Absence is only a hint here, too.
+        """
+        ...
+
     def confirm_absent(self, ref: model.InstanceRef) -> bool:
         """Look directly, past every list and cache, whether the instance is gone.
 

@@ -12,6 +12,10 @@ from lib.reconcile import failure as failures
 from lib.reconcile import queue
 from lib.reconcile.outcome import Outcome
 
+OFTEN_FOR_S = 300.0
+SELDOM_S = 60.0
+"""A Node that has not been Ready for so long is looked at only so often."""
+
 Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
 
@@ -151,8 +155,44 @@ def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:
     add_many(initialised, Topic.ADDRESSES)
 
 
-def monitor(nodes: store.Store[Node], add: Enqueue) -> None:
-    """Bring in every Node that is not Ready, or is back and still tainted."""
-    for name, node in nodes.items().items():
-        if not node.is_ready or node.has_taint(model.SHUTDOWN_TAINT):
-            add(name, Topic.LIVENESS)
+class Monitor:
+    """Brings in every Node that is not Ready, or is back and still tainted.
+
+    One that has not been Ready for long comes less often. Since when is read from the
+    Node; kept is only when this last ran.
+    """
+
+    def __init__(
+        self,
+        nodes: store.Store[Node],
+        add: Enqueue,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._nodes = nodes
+        self._add = add
+        self._now = now
+        self._last: datetime | None = None
+
+    def look(self) -> None:
+        """Bring in those that are due since the last look; at the first one, all."""
+        last, now = self._last, self._now()
+        self._last = now
+        for name, node in self._nodes.items().items():
+            if node.is_ready:
+                due = node.has_taint(model.SHUTDOWN_TAINT)
+            else:
+                due = last is None or is_due(node.ready_since, last, now)
+            if due:
+                self._add(name, Topic.LIVENESS)
+
+
+def is_due(since: datetime | None, last: datetime, now: datetime) -> bool:
+    """Say whether a Node that is not Ready since then is looked at again.
+
+    Each time during the first minutes, then once a minute; each Node at its own
+    second, so that not all come together.
+    """
+    if since is None or (now - since).total_seconds() < OFTEN_FOR_S:
+        return True
+    turns = [(at - since).total_seconds() // SELDOM_S for at in (last, now)]
+    return turns[0] != turns[1]

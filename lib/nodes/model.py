@@ -1,6 +1,7 @@
 """What the nodes flow knows and does: the Node as it sees it, snapshots, actions."""
 
 import dataclasses
+import datetime
 import enum
 
 import msgspec
@@ -51,11 +52,12 @@ class NodeAddress(msgspec.Struct, frozen=True):
     address: str
 
 
-class NodeCondition(msgspec.Struct, frozen=True):
-    """One condition's type and status."""
+class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
+    """One condition's type and status, and since when it is that."""
 
     type: str
     status: str
+    last_transition_time: datetime.datetime | None = None
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
@@ -81,6 +83,12 @@ class Node(msgspec.Struct, frozen=True):
     def is_ready(self) -> bool:
         """True when the Ready condition is there and True."""
         return any(c.type == "Ready" and c.status == "True" for c in self.conditions)
+
+    @property
+    def ready_since(self) -> datetime.datetime | None:
+        """Since when the Ready condition is what it is, True or not; None: unsaid."""
+        times = [c.last_transition_time for c in self.conditions if c.type == "Ready"]
+        return times[0] if times else None
 
     @property
     def conditions(self) -> tuple[NodeCondition, ...]:

@@ -26,6 +26,9 @@ from lib.nodes.model import Node, Snapshot, Topic
 HOLD_S = 5.0
 """How long a Node waits for the watch to bring our own write back."""
 READ_TIMEOUT_S = 10.0
+LOOKS_AT_LEAST = 20
+LOOKS_ONE_IN = 20
+"""Up to so many Nodes that are not Ready, or one in so many, are read singly."""
 
 
 def utc_now() -> datetime.datetime:
@@ -49,6 +52,18 @@ def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
         return True
     lacks = node.has_taint(model.UNINITIALIZED_TAINT) or not node.has_ip
     return Topic.SYNC in topics and lacks
+
+
+def needs_only_a_look(seen: Snapshot) -> bool:
+    """Say whether it matters only if the instance is there, and in which phase."""
+    node = seen.node
+    return (
+        node is not None
+        and bool(node.spec.provider_id)
+        and node.has_ip
+        and not node.has_taint(model.UNINITIALIZED_TAINT)
+        and Topic.ADDRESSES not in seen.topics
+    )
 
 
 def ref(node: Node) -> InstanceRef:
@@ -112,7 +127,7 @@ class Observer:
             if snapshot.node is not None and snapshot.node.is_ready:
                 self._back(snapshot.node)
         if wanted:
-            found = self._instances.observe({ref(n) for n in wanted.values()}, began)
+            found = self._found(wanted, [seen[name] for name in wanted], began)
             self._say(found.values())
             for name, node in wanted.items():
                 seen[name] = self._noted(node, seen[name], found[ref(node)])
@@ -157,6 +172,21 @@ class Observer:
         elif unread is None and self._is_blind:
             self._log.info("instances can be read again")
         self._is_blind = unread is not None
+
+    def _found(
+        self, wanted: Mapping[str, Node], seen: Sequence[Snapshot], began: float
+    ) -> Mapping[InstanceRef, Observation[Instance]]:
+        """Read few Nodes of many one by one, else all by list.
+
+        All that are not Ready count, also those whose turn is in another batch.
+        """
+        refs = {ref(node) for node in wanted.values()}
+        if all(map(needs_only_a_look, seen)):
+            nodes = self._nodes.items().values()
+            few = max(LOOKS_AT_LEAST, len(nodes) // LOOKS_ONE_IN)
+            if sum(not node.is_ready for node in nodes) <= few:
+                return self._instances.look(refs)
+        return self._instances.observe(refs, began)
 
     def _noted(
         self, node: Node, snapshot: Snapshot, instance: Observation[Instance]

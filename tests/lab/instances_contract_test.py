@@ -206,3 +206,31 @@ def test_many_refs_get_one_answer_each(ground: Ground) -> None:
     refs = {InstanceRef("one-of-many"), InstanceRef("no"), InstanceRef("x", NOBODY)}
     answers = ground.instances.observe(refs, time.monotonic())
     assert set(answers) == refs
+
+
+def test_a_look_at_one_instance_tells_its_phase_and_no_addresses(
+    ground: Ground,
+) -> None:
+    instance_id = ground.boot("looked-at")
+    ref = InstanceRef("looked-at", f"openstack:///{instance_id}")
+    found = seen(ground.instances.look({ref})[ref])
+    assert (found.id, found.phase) == (instance_id, Phase.RUNNING)
+    assert (found.addresses, found.addresses_known) == ((), False)
+    ground.stop(instance_id)
+    assert seen(ground.instances.look({ref})[ref]).phase is Phase.STOPPED
+    ground.delete(instance_id)
+    assert ground.instances.look({ref}) == {ref: Absent(by_id=True)}
+
+
+def test_a_look_at_several_answers_for_each(ground: Ground) -> None:
+    """Also for what is gone, for what is foreign, and for what has no id."""
+    instance_id = ground.boot("one-of-several")
+    there = InstanceRef("a", f"openstack:///{instance_id}")
+    gone, foreign = InstanceRef("b", NOBODY), InstanceRef("c", "static://a/b")
+    unnamed = InstanceRef("one-of-several")
+    found = ground.instances.look({there, gone, foreign, unnamed})
+    assert set(found) == {there, gone, foreign, unnamed}
+    assert seen(found[there]).id == instance_id
+    assert found[gone] == Absent(by_id=True)
+    assert isinstance(found[foreign], Foreign)
+    assert isinstance(found[unnamed], Unknown)

@@ -75,6 +75,26 @@ class FakeInstances:
             return {ref: Unknown(error) for ref in refs}
         return {ref: _find(ref, instances) for ref in refs}
 
+    def look(
+        self, refs: Collection[InstanceRef]
+    ) -> Mapping[InstanceRef, Observation[Instance]]:
+        """See the protocol; one call for each ref that is not foreign."""
+        return {ref: self._look(ref) for ref in refs}
+
+    def _look(self, ref: InstanceRef) -> Observation[Instance]:
+        if not ref.provider_id:
+            return Unknown(errors.Unsupported("no provider id", operation="get server"))
+        if isinstance(foreign := _find(ref, ()), Foreign):
+            return foreign
+        try:
+            found = _find(ref, self._call("look at instance"))
+        except errors.CloudError as error:
+            return Unknown(error)
+        if not isinstance(found, Seen):
+            return found
+        bare = dataclasses.replace(found.value, addresses=(), addresses_known=False)
+        return Seen(bare)
+
     def confirm_absent(self, ref: InstanceRef) -> bool:
         """See the protocol."""
         instances = self._call("get instance")

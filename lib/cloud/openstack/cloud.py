@@ -124,6 +124,25 @@ class OpenStackInstances:
             found[ref] = self._translated(seen, wirings)
         return found
 
+    def look(
+        self, refs: Collection[InstanceRef]
+    ) -> Mapping[InstanceRef, Observation[Instance]]:
+        """See the protocol."""
+        foreign = {ref: f for ref in refs if (f := self._foreign(ref))}
+        ours = [ref for ref in refs if ref not in foreign]
+        by_ref = {
+            ref: provider_id.parse(ref.provider_id).id
+            for ref in ours
+            if ref.provider_id
+        }
+        read = singles.servers(self._api, set(by_ref.values()), self._deadline())
+        natives = self._at_home({ref: read[by_ref[ref]] for ref in by_ref})
+        found = {ref: self._bare(seen) for ref, seen in natives.items()}
+        return {ref: _NAMELESS for ref in ours} | found | foreign
+
+    def _bare(self, seen: Observation[native.Server]) -> Observation[Instance]:
+        return self._translated(seen, None)
+
     def confirm_absent(self, ref: InstanceRef) -> bool:
         """See the protocol; False for what is foreign."""
         if self._foreign(ref):
@@ -270,6 +289,11 @@ class OpenStackInstances:
             self._flavors = {**self._flavors, **lists.flavors(self._api, deadline)}
         except errors.CloudError as error:
             self._log.warning("flavors can't be read", error=str(error))
+
+
+_NAMELESS: Unknown = Unknown(
+    errors.Unsupported("it has no provider id yet", operation="get server")
+)
 
 
 class _Index:

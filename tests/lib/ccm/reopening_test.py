@@ -34,6 +34,12 @@ class Told:
         self._asked.append(self._name)
         return dict.fromkeys(refs, Absent(by_id=False))
 
+    def look(
+        self, refs: Collection[InstanceRef]
+    ) -> Mapping[InstanceRef, Observation[Instance]]:
+        self._asked.append(self._name)
+        return dict.fromkeys(refs, Absent(by_id=True))
+
     def confirm_absent(self, ref: InstanceRef) -> bool:
         self._asked.append(self._name)
         return False

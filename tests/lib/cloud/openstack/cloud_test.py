@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -78,6 +79,13 @@ def seen(
     found = one(instances, ref, not_before)
     assert isinstance(found, Seen)
     return found.value
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -538,3 +546,62 @@ def test_absence_counts_on_with_new_credentials_of_the_same_project(
     instances = moved(stand_in, make_config, memory, "project-1")
     assert instances.observe([by_id("s-1")], 0.0)[by_id("s-1")] == Absent(by_id=True)
     assert instances.confirm_absent(by_id("s-1"))
+
+
+def test_a_look_costs_one_call_for_each_and_no_list(
+    stand_in: StandIn, make_instances: MakeInstances, make_server: Make
+) -> None:
+    """One of a thousand costs one call; its addresses are said to be unknown."""
+    stand_in.servers = [
+        make_server(f"s-{n}") | ({"status": "SHUTOFF"} if n == 1 else {})
+        for n in range(1000)
+    ]
+    instances = make_instances()
+    instances.look([by_id("s-0")])
+    stand_in.calls.clear()
+    (found,) = instances.look([by_id("s-1")]).values()
+    assert stand_in.paths() == ["servers/s-1"]
+    assert isinstance(found, Seen)
+    assert found.value.phase is Phase.STOPPED
+    assert (found.value.addresses, found.value.addresses_known) == ((), False)
+    stand_in.calls.clear()
+    assert len(instances.look([by_id(f"s-{n}") for n in range(20)])) == 20
+    assert sorted(stand_in.paths()) == sorted(f"servers/s-{n}" for n in range(20))
+
+
+def test_looks_go_on_side_by_side(
+    stand_in: StandIn, make_instances: MakeInstances, make_server: Make
+) -> None:
+    """One server whose answer is slow does not keep the others waiting."""
+    stand_in.servers = [make_server(f"s-{n}") for n in range(4)]
+    instances = make_instances()
+    instances.look([by_id("s-0")])
+    stand_in.calls.clear()
+    stand_in.silent = {"servers/s-0"}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(instances.look, [by_id(f"s-{n}") for n in range(4)])
+        wait_until(lambda: len(stand_in.paths()) == 4)
+        assert not looking.done()
+        stand_in.release.set()
+        assert all(isinstance(found, Seen) for found in looking.result(10).values())
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(500, b"{}"), (403, b"{}"), (404, b"<html>404</html>")],
+    ids=["broken", "forbidden", "404 of a proxy"],
+)
+def test_a_look_that_fails_is_unknown_and_the_others_are_not(
+    stand_in: StandIn,
+    make_instances: MakeInstances,
+    make_server: Make,
+    status: int,
+    body: bytes,
+) -> None:
+    stand_in.servers = [make_server("s-1"), make_server("s-2")]
+    for _ in range(2):
+        stand_in.fail("servers/s-1", status, body)
+    found = make_instances().look([by_id("s-1"), by_id("s-2"), by_id("s-9")])
+    assert isinstance(found[by_id("s-1")], Unknown)
+    assert isinstance(found[by_id("s-2")], Seen)
+    assert found[by_id("s-9")] == Absent(by_id=True)

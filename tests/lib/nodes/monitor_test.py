@@ -1,0 +1,147 @@
+"""What is read of Nodes that are not Ready: how often, and at which cost."""
+
+import datetime
+
+import pytest
+
+from lib.cloud.fake import instances as fake_instances
+from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import resources, store
+from lib.kube.fake import api as fake_api
+from lib.nodes import flow, model, observe
+
+T0 = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+LIVENESS = frozenset({model.Topic.LIVENESS})
+SHUT = {"key": model.SHUTDOWN_TAINT, "effect": "NoSchedule"}
+
+
+def put(
+    api: fake_api.FakeApi,
+    name: str,
+    *,
+    ready: str = "Unknown",
+    since: datetime.datetime | None = T0,
+    taints: tuple[dict[str, str], ...] = (),
+) -> None:
+    condition = {"type": "Ready", "status": ready}
+    if since is not None:
+        condition["lastTransitionTime"] = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+    api.put(
+        resources.NODES,
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "spec": {
+                "providerID": fake_instances.provider_id(name),
+                "taints": list(taints),
+            },
+            "status": {
+                "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+                "conditions": [condition],
+            },
+        },
+    )
+
+
+def followed(api: fake_api.FakeApi) -> store.Store[model.Node]:
+    nodes = store.Store(api, resources.NODES, model.Node)
+    nodes.relist()
+    return nodes
+
+
+def looked_at(api: fake_api.FakeApi, seconds: int) -> list[int]:
+    """Give the seconds after T0 at which Nodes come in, of a look every 5 s."""
+    seen: list[int] = []
+    clock = [0]
+
+    def now() -> datetime.datetime:
+        return T0 + datetime.timedelta(seconds=clock[0])
+
+    def add(name: str, topic: model.Topic) -> None:
+        seen.append(clock[0])
+
+    monitor = flow.Monitor(followed(api), add, now)
+    for clock[0] in range(0, seconds, 5):
+        monitor.look()
+    return seen
+
+
+def test_a_node_comes_every_5_s_for_5_minutes_then_every_60_s() -> None:
+    api = fake_api.FakeApi()
+    put(api, "node")
+    assert looked_at(api, 600) == [*range(0, 300, 5), 300, 360, 420, 480, 540]
+
+
+def test_a_process_that_begins_looks_at_once() -> None:
+    """However long the Node has not been Ready."""
+    api = fake_api.FakeApi()
+    put(api, "node", since=T0 - datetime.timedelta(hours=1, seconds=-7))
+    assert looked_at(api, 130) == [0, 10, 70]
+
+
+@pytest.mark.parametrize(
+    "since",
+    [None, T0 + datetime.timedelta(hours=1)],
+    ids=["unsaid", "in the future"],
+)
+def test_a_time_that_says_nothing_makes_it_come_each_time(
+    since: datetime.datetime | None,
+) -> None:
+    api = fake_api.FakeApi()
+    put(api, "node", since=since)
+    assert looked_at(api, 20) == [0, 5, 10, 15]
+
+
+def test_a_ready_node_comes_only_while_it_is_tainted() -> None:
+    api = fake_api.FakeApi()
+    put(api, "well", ready="True")
+    assert looked_at(api, 20) == []
+    put(api, "back", ready="True", taints=(SHUT,))
+    assert looked_at(api, 20) == [0, 5, 10, 15]
+
+
+def calls(size: int, not_ready: int, topics: frozenset[model.Topic]) -> list[str]:
+    """Give the cloud calls of one pass over the Nodes that are not Ready."""
+    api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
+    for number in range(size):
+        name = f"n{number}"
+        put(api, name, ready="Unknown" if number < not_ready else "True")
+        cloud.put(
+            Instance(
+                InstanceId(name),
+                name,
+                Phase.RUNNING,
+                fake_instances.provider_id(name),
+                (Address(AddressType.INTERNAL_IP, "10.0.0.1"),),
+            )
+        )
+    nodes = followed(api)
+    observer = observe.Observer(nodes, api, cloud, model.Settings())
+    observer.observe([(f"n{number}", topics) for number in range(not_ready)])
+    return cloud.calls
+
+
+@pytest.mark.parametrize(
+    ("size", "not_ready", "singly"),
+    [
+        (1000, 1, True),
+        (1000, 50, True),
+        (1000, 51, False),
+        (1000, 200, False),
+        (100, 20, True),
+        (100, 21, False),
+        (3, 3, True),
+    ],
+)
+def test_few_are_read_singly_and_more_by_one_list(
+    size: int, not_ready: int, singly: bool
+) -> None:
+    """One of 1,000 costs one call, and so do 200 of them."""
+    wanted = ["look at instance"] * not_ready if singly else ["list instances"]
+    assert calls(size, not_ready, LIVENESS) == wanted
+
+
+def test_a_pass_that_needs_addresses_takes_the_list_for_all() -> None:
+    topics = LIVENESS | {model.Topic.ADDRESSES}
+    assert calls(1000, 1, topics) == ["list instances"]
