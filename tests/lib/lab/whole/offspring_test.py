@@ -43,7 +43,8 @@ def test_halt_ends_builds_in_child_processes(where: places.Places) -> None:
     inner = psutil.Process(build.pid).children()[0]
     before.halt()
     assert not offspring.alive(inner)
-    assert build.wait(10) != 0
+    # A shell whose job was killed may still end by itself, and then with any status.
+    build.wait(10)
 
 
 def test_halt_does_not_take_a_killed_build_s_status_away(where: places.Places) -> None:
