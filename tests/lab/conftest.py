@@ -1,11 +1,13 @@
 """One lab for all tests here: a real control plane and a real OpenStack.
 
-It keeps ports and folders of its own, so that a user's lab may run beside it. What a
-killed run has left behind is ended first.
+It keeps ports and folders of its own, so that a user's lab may run beside it, and with
+MOORING_TEST_PORT_BASE a second run of these tests. What a killed run has left behind is
+ended first.
 """
 
 import concurrent.futures
 import contextlib
+import os
 import pathlib
 import shutil
 import sys
@@ -19,10 +21,13 @@ from lib.lab.openstack import accounts, cloud, tenant
 from lib.lab.openstack import lab as openstack_lab
 
 PORT_BASE = 22000
-ELSEWHERE_BASE = 22100
-"""Blocks of their own; see lib/lab/places.py for that of a user's lab."""
+"""A block of its own; see lib/lab/places.py for that of a user's lab."""
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+
+
+def port_base() -> int:
+    return int(os.environ.get("MOORING_TEST_PORT_BASE", PORT_BASE))
 
 
 def end(where: places.Places) -> None:
@@ -36,7 +41,9 @@ def end(where: places.Places) -> None:
 def where() -> Iterator[places.Places]:
     """Build what is missing and start everything; end it all in the end."""
     usual = places.default()
-    place = places.Places(usual.cache, usual.state.parent / "test-lab", PORT_BASE)
+    base = port_base()
+    name = "test-lab" if base == PORT_BASE else f"test-lab-{base}"
+    place = places.Places(usual.cache, usual.state.parent / name, base)
     shown = progress.Lines(sys.stderr)
     end(place)
     programs.build(place, [control_plane.GROUP], shown)
@@ -58,7 +65,7 @@ def where() -> Iterator[places.Places]:
 def elsewhere(tmp_path: pathlib.Path) -> places.Places:
     """Give the places of one more lab, with the control plane's programs built."""
     usual = places.default()
-    place = places.Places(usual.cache, tmp_path, ELSEWHERE_BASE)
+    place = places.Places(usual.cache, tmp_path, port_base() + 100)
     programs.build(place, [control_plane.GROUP], progress.Lines(sys.stderr))
     return place
 
