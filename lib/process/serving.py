@@ -7,6 +7,7 @@ connection's own thread, with a time-out. There is no plain HTTP.
 import contextlib
 import socket
 import socketserver
+import ssl
 import threading
 from typing import cast
 
@@ -84,9 +85,19 @@ class _Connections:
             # Under the lock: a descriptor closed here must not be cut any more.
             connection.sock.close()
 
-    def swap(self, connection: _Connection, sock: socket.socket) -> None:
+    def encrypt(
+        self, connection: _Connection, context: ssl.SSLContext
+    ) -> ssl.SSLSocket:
+        """Put TLS around a connection, without shaking hands yet.
+
+        Under the lock: wrapping empties the plain socket, and one that is cut just
+        then would stay open, unseen.
+        """
         with self._lock:
-            connection.sock = sock
+            connection.sock = wrapped = context.wrap_socket(
+                connection.sock, server_side=True, do_handshake_on_connect=False
+            )
+        return wrapped
 
     def cut_all(self) -> None:
         with self._lock:
@@ -135,10 +146,8 @@ class _Acceptor(socketserver.ThreadingMixIn, socketserver.TCPServer):
         """Shake hands, then answer until either side has had enough."""
         try:
             with contextlib.suppress(OSError):  # the client's fault, or its absence
-                sock = self._certificate.context().wrap_socket(
-                    connection.sock, server_side=True, do_handshake_on_connect=False
-                )
-                self.connections.swap(connection, sock)
+                context = self._certificate.context()
+                sock = self.connections.encrypt(connection, context)
                 sock.settimeout(self._limits.handshake_s)
                 sock.do_handshake()
                 exchange.Exchange(

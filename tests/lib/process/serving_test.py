@@ -196,8 +196,8 @@ def test_silent_clients_do_not_stop_the_others(serve: Serve) -> None:
 
 
 def is_ended(sock: socket.socket) -> bool:
-    """Tell whether the other side ends it within 3 s; what still comes is dropped."""
-    sock.settimeout(3)
+    """Tell whether the other side ends it; what still comes is dropped."""
+    sock.settimeout(8)  # less than the server's own limits
     try:
         return sock.recv(1000) == b""
     except ConnectionError:
@@ -289,7 +289,7 @@ def test_when_full_the_connection_silent_longest_makes_room(serve: Serve) -> Non
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(place.raw()) for _ in range(10)]
         assert place.ask("/healthz") == (200, "ok")
-        assert is_ended(silent[0])
+        assert all(is_ended(sock) for sock in silent[:8])
         silent[-1].settimeout(0.05)
         with pytest.raises(TimeoutError):
             silent[-1].recv(1)
