@@ -31,10 +31,9 @@ def run(values: flags.Values) -> int:
     from openstack_ccm import cloud_conf
 
     wanted = options.read(values, PROVIDER)
-    read = cloud_conf.read(wanted.cloud_config, os.environ)
     agents = values[flag_table.USER_AGENT]
     door = cloud_conf.Door(wanted.cloud_config, os.environ, agents)
-    program = manager.Program(NAME, version.VERSION, PROVIDER, door.open, read.warnings)
+    program = manager.Program(NAME, version.VERSION, PROVIDER, door.open)
     code = manager.run(program, values, wanted, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process
     return code

@@ -24,7 +24,7 @@ from lib.ccm import (
     reopening,
 )
 from lib.cloud import protocol
-from lib.kube import client, election, events
+from lib.kube import client, election, events, guarded
 from lib.kube import config as kube_config
 from lib.kube import errors as kube_errors
 from lib.nodes import model
@@ -58,15 +58,13 @@ class Program:
     """Which manager this is.
 
     provider: the cloud's name, for metrics. connect: opens the cloud; called again when
-    its files have changed. warnings: what is odd in the cloud's configuration, to be
-    said once.
+    its files have changed.
     """
 
     name: str
     version: str
     provider: str
     connect: Callable[[metrics.CloudMetrics], reopening.Opened]
-    warnings: tuple[str, ...] = ()
 
 
 def run(
@@ -81,10 +79,7 @@ def run(
         ConfigError: the configuration can't be used; nothing was started.
     """
     _configure_logs(program, values)
-    log = logs.get(__name__)
-    flags.warn(values, log)
-    for warning in program.warnings:
-        log.warning("odd configuration", reason=warning)
+    flags.warn(values, logs.get(__name__))
     registry = process_metrics.new_registry(
         process_metrics.Build(program.name, program.version)
     )
@@ -198,8 +193,8 @@ class Manager:
 
     def _writing(self, api: client.Api, lease: election.Election | None) -> client.Api:
         if self._wanted.dry_run:
-            return dry.ReadOnly(api)
-        return api if lease is None else election.Guarded(api, lease)
+            return dry.read_only(api)
+        return api if lease is None else guarded.Guarded(api, lease.acting)
 
     def _server(self, api: client.Api) -> serving.Server | None:
         values = self._values

@@ -38,11 +38,16 @@ class Reopening:
             ConfigError: of the first opening.
         """
         self._open = open_cloud
+        self._log = logs.get(__name__)
         self._opened = open_cloud()
         self._is_due = False
         self._told = ""
         self._after: list[Callable[[], None]] = []
-        self._log = logs.get(__name__)
+        self._warn()
+
+    def _warn(self) -> None:
+        for warning in self._opened.warnings:
+            self._log.warning("odd configuration", reason=warning)
 
     def cloud(self) -> protocol.Cloud:
         """Give a cloud that stays the same, whatever is behind it."""
@@ -83,8 +88,7 @@ class Reopening:
         self._is_due = False
         self._told = ""
         self._log.info("cloud reopened, its files have changed")
-        for warning in opened.warnings:
-            self._log.warning("odd configuration", reason=warning)
+        self._warn()
         for fn in self._after:
             fn()
 

@@ -1,8 +1,8 @@
 """The closed set of ways in which a cloud says no.
 
-Each class is one row of the table of error meanings (docs/errors.md): what it means,
-whether a retry can help, and the reason that conditions and Events carry. The native
-error is always chained. Messages never hold secrets or response bodies.
+Each class says what it means, whether a retry can help, and the reason that conditions
+and Events carry. The native error is always chained. Messages never hold secrets or
+response bodies.
 """
 
 import enum

@@ -6,13 +6,11 @@ is later. Once lost, an election is never won again: the process ends.
 """
 
 import contextlib
-import dataclasses
 import datetime
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 
 import msgspec
 import structlog
@@ -77,10 +75,6 @@ class Election:
     def act_until(self) -> float:
         """Give the time of `clock` until which we may act; -inf when we may not."""
         return self._act_until
-
-    def may_act(self, needed_s: float = 0.0) -> bool:
-        """Say whether we may act, and go on for `needed_s` seconds."""
-        return self._clock() + needed_s < self._act_until
 
     def overdue_s(self) -> float:
         """Give the seconds for which a lease of ours has been over; 0 while it is not.
@@ -343,54 +337,3 @@ class _Event(msgspec.Struct):
 
     type: str
     object: msgspec.Raw
-
-
-@dataclasses.dataclass(frozen=True)
-class Guarded(client.Api):
-    """An Api whose writes end when our time as the leader does.
-
-    Every write raises NotLeader, unsent, once we may not act; its time-out is cut to
-    what is left. Reads are not touched.
-    """
-
-    api: client.Api
-    election: Election
-
-    def request(  # noqa: PLR0913 # see Api.request
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = client.JSON,
-        timeout_s: float,
-    ) -> bytes:
-        """See `Api.request`; anything but GET is a write."""
-        if method == "GET":
-            return self.api.request(method, path, query=query, timeout_s=timeout_s)
-        with self.election.acting(f"{method} {path}") as left_s:
-            return self.api.request(
-                method,
-                path,
-                query=query,
-                body=body,
-                content_type=content_type,
-                timeout_s=min(timeout_s, left_s),
-            )
-
-    def stream(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        *,
-        connect_timeout_s: float,
-        read_timeout_s: float,
-    ) -> AbstractContextManager[client.Lines]:
-        """See `Api.stream`."""
-        return self.api.stream(
-            path,
-            query,
-            connect_timeout_s=connect_timeout_s,
-            read_timeout_s=read_timeout_s,
-        )

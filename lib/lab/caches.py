@@ -9,10 +9,11 @@ from lib.lab import places
 
 
 def sizes(where: places.Places) -> Mapping[str, int]:
-    """Give the bytes on disk of each part of the cache, by name."""
+    """Give the bytes on disk of each part of the cache, by name; a lock is none."""
     if not where.cache.is_dir():
         return {}
-    return {part.name: _weight(part) for part in sorted(where.cache.iterdir())}
+    parts = sorted(part for part in where.cache.iterdir() if part.is_dir())
+    return {part.name: _weight(part) for part in parts}
 
 
 def _weight(root: pathlib.Path) -> int:

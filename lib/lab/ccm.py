@@ -6,8 +6,7 @@ import pathlib
 import ssl
 from collections.abc import Mapping, Sequence
 
-from lib.kube import client
-from lib.lab import cluster, pexes, places, processes
+from lib.lab import pexes, places, processes
 
 NAME = "openstack-ccm"
 ACCOUNT = ("kube-system", "openstack-ccm")
@@ -21,18 +20,6 @@ def manifest() -> str:
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
     root = pathlib.Path(__file__).parents[2]
     return (root / "charts/openstack-ccm/files/rbac.yaml").read_text()
-
-
-def allow(
-    api: client.Api, kubeconfig: pathlib.Path, target: pathlib.Path
-) -> tuple[str, ...]:
-    """Create the ServiceAccount with its rights, and write its kubeconfig.
-
-    Gives the API paths of what was not there before.
-    """
-    made = cluster.create_all(api, manifest())
-    cluster.service_account_kubeconfig(api, kubeconfig, ACCOUNT, target)
-    return made
 
 
 def arguments(

@@ -21,9 +21,14 @@ def seen() -> Known:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Say whether it still runs; a zombie does not."""
+    """Say whether it still runs; a zombie does not.
+
+    One that has threads left is none yet: it still holds its ports.
+    """
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        if not process.is_running():
+            return False
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
     except psutil.Error:
         return False
 

@@ -25,6 +25,7 @@ from lib.lab.openstack import cloud as own_cloud
 
 HOLLOW = "hollow-kubelets"
 BOOT_S = 180
+GONE_S = 60
 POLL_S = 0.5
 
 
@@ -79,37 +80,33 @@ def ccm_kubeconfig(where: places.Places) -> pathlib.Path:
     return where.state / "openstack-ccm.kubeconfig"
 
 
-def clear(there: servers.Cloud, names: Sequence[str], timeout_s: float = 60) -> None:
-    """Delete the servers named and wait until they are gone.
-
-    Raises:
-        LabError: they were not gone in time.
-    """
-    end = time.monotonic() + timeout_s
-    asked: set[str] = set()
-    while left := [one for one in there.items() if one.name in names]:
-        for one in left:
-            if one.id not in asked:
-                there.delete(one.id)
-                asked.add(one.id)
-        if time.monotonic() > end:
-            raise errors.LabError("the cloud does not delete its old servers")
-        time.sleep(POLL_S)
-
-
 def boot(
     there: servers.Cloud, names: Sequence[str], kind: servers.Kind
 ) -> Mapping[str, str]:
-    """Make the servers that are missing or broken; give the new ones' ids by name."""
+    """Make the servers that are missing or broken; give the new ones' ids by name.
+
+    Raises:
+        LabError: a broken one was not gone in time.
+    """
     by_name = {one.name: one for one in there.items()}
     made = {}
     for name in names:
         old = by_name.get(name)
         if old is not None and old.status == servers.ERROR:
-            clear(there, [name])
+            _delete(there, old.id)
         if old is None or old.status == servers.ERROR:
             made[name] = there.boot(name, kind).id
     return made
+
+
+def _delete(there: servers.Cloud, server_id: str) -> None:
+    """Delete a server and wait until it is gone."""
+    end = time.monotonic() + GONE_S
+    there.delete(server_id)
+    while any(one.id == server_id for one in there.items()):
+        if time.monotonic() > end:
+            raise errors.LabError("the cloud does not delete its old servers")
+        time.sleep(POLL_S)
 
 
 def wait_for_servers(

@@ -15,26 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import psutil
 
-from lib.lab import errors, places
+from lib.lab import errors, offspring, places
 
 POLL_S = 0.05
 
 
 def _pid_file(where: places.Places, name: str) -> pathlib.Path:
     return where.run / f"{name}.pid"
-
-
-def alive(process: psutil.Process) -> bool:
-    """Say whether a process still runs; a zombie does not.
-
-    One that has threads left is none yet: it still holds its ports.
-    """
-    try:
-        if not process.is_running():
-            return False
-        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
-    except psutil.Error:
-        return False
 
 
 def _started(pid: int) -> float:
@@ -56,7 +43,10 @@ def find(where: places.Places, name: str) -> psutil.Process | None:
     try:
         mark = json.loads(_pid_file(where, name).read_text())
         process = psutil.Process(mark["pid"])
-        if alive(process) and abs(_started(process.pid) - mark["started"]) < 1:
+        if (
+            offspring.alive(process)
+            and abs(_started(process.pid) - mark["started"]) < 1
+        ):
             return process
     except (OSError, ValueError, KeyError, psutil.Error):
         pass
@@ -123,7 +113,7 @@ def _wait_gone(
     A zombie has ended: where process 1 does not reap, it stays one for long.
     """
     end = time.monotonic() + timeout_s
-    while left := [process for process in wanted if alive(process)]:
+    while left := [process for process in wanted if offspring.alive(process)]:
         if time.monotonic() > end:
             return left
         time.sleep(POLL_S)

@@ -120,7 +120,9 @@ def _initialise_from(seen: Snapshot, node: model.Node, instance: Instance) -> De
         return Outcome(requeue_after_s=POLL_S)
     if instance.instance_type is None:
         text = "the instance's type can't be told: its flavor is gone or can't be read"
-        return Outcome((_warning("InstanceTypeUnknown", text),), _RETRY_S[_SLOW])
+        return Outcome(
+            (_warning("InstanceTypeUnknown", text),), _RETRY_S[errors.Retry.SLOW]
+        )
     try:
         wanted = addresses.wanted(node, instance.addresses)
     except addresses.ProvidedIpError as error:
@@ -159,9 +161,6 @@ def _keep(seen: Snapshot, node: model.Node) -> Decided:
             waits = not node.has_ip and not wanted
             return Outcome(tuple(actions), _poll_s(seen) if waits else None)
     return Outcome(tuple(actions))
-
-
-_SLOW = errors.Retry.SLOW
 
 
 def _warning(reason: str, message: str) -> model.RecordEvent:

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from lib.lab import control_plane, errors, places, ports, processes, progress
+from lib.lab import (
+    control_plane,
+    errors,
+    offspring,
+    places,
+    ports,
+    processes,
+    progress,
+)
 
 MANIFEST = """
 apiVersion: v1
@@ -123,7 +131,7 @@ def test_control_plane_lives_and_ends(where: places.Places) -> None:
     ]
     control_plane.down(where)
     assert len(ended) == 3
-    assert not any(processes.alive(process) for process in ended)
+    assert not any(offspring.alive(process) for process in ended)
     check_taken_port(where)
     control_plane.up(where, progress.Silent(), api_arguments=["--v=1"])
     admin = control_plane.admin_kubeconfig(where)

@@ -18,7 +18,16 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from lib.kube import client, config, election, errors, lease, objects, resources
+from lib.kube import (
+    client,
+    config,
+    election,
+    errors,
+    guarded,
+    lease,
+    objects,
+    resources,
+)
 from lib.lab import cluster, control_plane, places, processes, progress
 
 LEASE = "tests-election"
@@ -43,11 +52,11 @@ def candidate(kubeconfig: str, identity: str) -> None:
         renew_s=RENEW_S,
         retry_s=RETRY_S,
     )
-    guarded = election.Guarded(api, own)
+    there = guarded.Guarded(api, own.acting)
     stop, drained = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     writers = [
-        threading.Thread(target=write, args=(guarded, identity, n, stop), daemon=True)
+        threading.Thread(target=write, args=(there, identity, n, stop), daemon=True)
         for n in range(WRITERS)
     ]
 

@@ -61,7 +61,7 @@ def run(
     """Run both controllers until all is done."""
     given = ["--cloud-provider=openstack", "--node-monitor-period=100ms", *words]
     wanted = options.read(flags.parse(options.FLAGS, given), "openstack")
-    writing: client.Api = dry.ReadOnly(api) if wanted.dry_run else api
+    writing: client.Api = dry.read_only(api) if wanted.dry_run else api
     recorders = {
         source: events.Recorder(writing, component=source, host="")
         for source in model.Source
@@ -122,7 +122,7 @@ def test_the_same_without_a_dry_run_writes() -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_an_api_for_dry_runs_refuses_every_write_unsent(method: str) -> None:
     api, _ = ground()
-    refusing = dry.ReadOnly(api)
+    refusing = dry.read_only(api)
     with pytest.raises(errors.Forbidden, match="dry run"):
         refusing.request(method, resources.NODES.path(None, "new"), timeout_s=1)
     assert api.calls == []

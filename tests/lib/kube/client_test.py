@@ -10,6 +10,7 @@ import pytest
 from lib.kube import client, errors, resources
 
 if typing.TYPE_CHECKING:
+    from tests.lib import conftest as shared
     from tests.lib.kube import conftest
 
 Connect = Callable[..., client.Client]
@@ -185,9 +186,9 @@ def test_a_refused_token_is_read_again(
 def test_a_changed_token_file_is_noticed(
     server: "conftest.StandIn",
     connect: Connect,
-    clock: "conftest.FakeClock",
+    clock: "shared.FakeClock",
     tmp_path: pathlib.Path,
-    eventually: "conftest.Eventually",
+    eventually: "shared.Eventually",
 ) -> None:
     """Without any refusal, a new token is used soon."""
     (tmp_path / "token").write_text("old")
@@ -205,10 +206,10 @@ def test_a_changed_token_file_is_noticed(
 def test_a_file_that_breaks_leaves_the_old_credentials(
     server: "conftest.StandIn",
     connect: Connect,
-    clock: "conftest.FakeClock",
+    clock: "shared.FakeClock",
     tmp_path: pathlib.Path,
     log: list[dict[str, object]],
-    eventually: "conftest.Eventually",
+    eventually: "shared.Eventually",
 ) -> None:
     """A kubeconfig caught half-written does no harm but a warning."""
     there = connect(server.url, clock=clock)
@@ -249,7 +250,7 @@ def test_the_observer_hears_of_each_exchange(
 
 
 def abort_a_waiting_stream(
-    there: client.Client, eventually: "conftest.Eventually"
+    there: client.Client, eventually: "shared.Eventually"
 ) -> None:
     seen: list[bytes] = []
     opened: list[client.Lines] = []
@@ -277,7 +278,7 @@ def abort_a_waiting_stream(
 
 
 def test_another_thread_ends_a_stream(
-    server: "conftest.StandIn", connect: Connect, eventually: "conftest.Eventually"
+    server: "conftest.StandIn", connect: Connect, eventually: "shared.Eventually"
 ) -> None:
     """A reader that waits for the server is let go at once."""
     abort_a_waiting_stream(connect(server.url), eventually)
@@ -286,7 +287,7 @@ def test_another_thread_ends_a_stream(
 def test_another_thread_ends_a_stream_over_tls(
     tls_server: "conftest.StandIn",
     connect: Connect,
-    eventually: "conftest.Eventually",
+    eventually: "shared.Eventually",
 ) -> None:
     """The same with encryption, and the server's certificate is checked."""
     authority: dict[str, object] = {"certificate-authority": "ca.pem"}

@@ -1,4 +1,4 @@
-"""A small HTTP server that stands in for kube-apiserver, and clocks for these tests."""
+"""A small HTTP server that stands in for kube-apiserver."""
 
 import collections
 import contextlib
@@ -9,7 +9,6 @@ import ipaddress
 import pathlib
 import ssl
 import threading
-import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 
@@ -265,24 +264,6 @@ def connect(kubeconfig: WriteKubeconfig) -> Connect:
     return make
 
 
-class FakeClock:
-    """Seconds that move only by `pass_by`."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-    def pass_by(self, seconds: float) -> None:
-        self.at += seconds
-
-
-@pytest.fixture()
-def clock() -> FakeClock:
-    return FakeClock()
-
-
 @pytest.fixture()
 def fake() -> api.FakeApi:
     return api.FakeApi()
@@ -305,43 +286,3 @@ def log() -> Iterator[list[dict[str, object]]]:
     """Give the list of entries logged so far."""
     with structlog.testing.capture_logs() as entries:
         yield entries  # type: ignore[misc] # a MutableMapping of the same
-
-
-Eventually = Callable[[Callable[[], bool]], None]
-
-
-@pytest.fixture()
-def eventually() -> Eventually:
-    """Give a function that waits until something holds, and fails after 10 s."""
-
-    def wait(holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + 10
-        while not holds():
-            assert time.monotonic() < end, "it never came to hold"
-            time.sleep(0.002)
-
-    return wait
-
-
-Running = Callable[[Callable[[threading.Event], None]], threading.Event]
-
-
-@pytest.fixture()
-def running() -> Iterator[Running]:
-    """Give a function that runs a loop in a thread until the test ends."""
-    with contextlib.ExitStack() as stack:
-
-        def start(run: Callable[[threading.Event], None]) -> threading.Event:
-            stop = threading.Event()
-            thread = threading.Thread(target=run, args=(stop,))
-            thread.start()
-
-            def end() -> None:
-                stop.set()
-                thread.join(20)
-                assert not thread.is_alive(), "it did not stop when told"
-
-            stack.callback(end)
-            return stop
-
-        yield start

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from lib.kube import client, election, errors, resources
+from lib.kube import client, election, errors, guarded, resources
 from lib.kube.fake import api, calls
 
 if typing.TYPE_CHECKING:
+    from tests.lib import conftest as shared
     from tests.lib.kube import conftest
 
 NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=datetime.UTC)
@@ -19,7 +20,7 @@ Stand = Callable[..., election.Election]
 
 
 @pytest.fixture()
-def stand(fake: api.FakeApi, clock: "conftest.FakeClock") -> Stand:
+def stand(fake: api.FakeApi, clock: "shared.FakeClock") -> Stand:
     """Give a function that makes a candidate; one clock for all unless told."""
 
     def make(identity: str, **more: object) -> election.Election:
@@ -36,17 +37,26 @@ def stand(fake: api.FakeApi, clock: "conftest.FakeClock") -> Stand:
     return make
 
 
+def may_act(candidate: election.Election) -> bool:
+    """Say whether a write would be permitted now."""
+    try:
+        with candidate.acting("a write") as left_s:
+            return left_s > 0
+    except errors.NotLeader:
+        return False
+
+
 def spec(fake: api.FakeApi) -> dict[str, object]:
     (lease,) = fake.all(resources.LEASES)
     return typing.cast(dict[str, object], lease["spec"])
 
 
 def test_the_first_one_wins_a_lease_as_client_go_writes_it(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """A new Lease has the reference's fields; we may act until renew_s from now."""
     first = stand("host_1")
-    assert not first.may_act()
+    assert not may_act(first)
     assert first.attempt()
     assert spec(fake) == {
         "holderIdentity": "host_1",
@@ -56,12 +66,14 @@ def test_the_first_one_wins_a_lease_as_client_go_writes_it(
         "leaseTransitions": 0,
     }
     assert first.act_until() == clock() + 10
-    assert first.may_act(9.9)
-    assert not first.may_act(10)
+    clock.pass_by(9.9)
+    assert may_act(first)
+    clock.pass_by(0.1)
+    assert not may_act(first)
 
 
 def test_a_lease_that_ended_is_told_of_until_the_process_ends(
-    stand: Stand, clock: "conftest.FakeClock"
+    stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """Not before our own term, nor during it; from the end of the lease on."""
     first = stand("host_1")
@@ -74,7 +86,7 @@ def test_a_lease_that_ended_is_told_of_until_the_process_ends(
 
 
 def test_a_renewal_keeps_what_it_does_not_know(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """Labels, further fields of spec, acquireTime and transitions stay."""
     first = stand("host_1")
@@ -100,7 +112,7 @@ def test_a_renewal_keeps_what_it_does_not_know(
 
 
 def test_nobody_takes_a_lease_that_is_renewed(
-    stand: Stand, clock: "conftest.FakeClock"
+    stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """However long it lasts, one holder that renews is never disturbed."""
     first = stand("host_1", now=lambda: NOON + datetime.timedelta(seconds=clock()))
@@ -113,7 +125,7 @@ def test_nobody_takes_a_lease_that_is_renewed(
 
 
 def test_a_lease_is_taken_over_only_after_its_time(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """lease_s without change on our own clock, whatever the times in it say."""
     first, second = stand("host_1"), stand("host_2")
@@ -126,11 +138,11 @@ def test_a_lease_is_taken_over_only_after_its_time(
     assert second.attempt()
     assert spec(fake)["holderIdentity"] == "host_2"
     assert spec(fake)["leaseTransitions"] == 1
-    assert not first.may_act()
+    assert not may_act(first)
 
 
 def test_a_longer_promise_of_another_is_kept(
-    stand: Stand, clock: "conftest.FakeClock"
+    stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """The holder's own duration counts when it is longer than ours."""
     first = stand("host_1", lease_s=60, renew_s=40)
@@ -144,7 +156,7 @@ def test_a_longer_promise_of_another_is_kept(
 
 
 def test_a_renewal_counts_from_its_start(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """Time spent on the way is not ours."""
     first = stand("host_1")
@@ -155,7 +167,7 @@ def test_a_renewal_counts_from_its_start(
 
 
 def test_an_answer_that_comes_too_late_gives_no_time(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """Once act_until has passed, even a successful renewal does not bring it back."""
     first = stand("host_1")
@@ -163,14 +175,14 @@ def test_an_answer_that_comes_too_late_gives_no_time(
     until = first.act_until()
     fake.after_call = lambda call: clock.pass_by(11)
     assert not first.attempt()
-    assert not first.may_act()
+    assert not may_act(first)
     fake.after_call = None
     assert not first.attempt()
     assert first.act_until() == until
 
 
 def test_calls_for_the_lease_end_with_our_time(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """A renewal is allowed half of renew_s, and never more than is left."""
     first = stand("host_1")
@@ -191,7 +203,7 @@ def test_a_takeover_whose_answer_was_lost_is_found_again(
     fake.faults.append(calls.Fault(lost, verb="create", after=True))
     with pytest.raises(errors.Unavailable):
         first.attempt()
-    assert not first.may_act()
+    assert not may_act(first)
     assert first.attempt()
 
 
@@ -209,7 +221,7 @@ def test_a_lost_renewal_is_no_conflict_with_ourselves(
 
 
 def test_a_deleted_lease_is_made_again_by_its_holder(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """Deleting the Lease does not end a leadership that nobody else took."""
     first = stand("host_1")
@@ -221,7 +233,7 @@ def test_a_deleted_lease_is_made_again_by_its_holder(
 
 
 def test_a_lease_that_was_another_s_is_not_won_back(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """A holder that finds another name there, or a release of it, has lost."""
     first = stand("host_1")
@@ -236,7 +248,7 @@ def test_a_lease_that_was_another_s_is_not_won_back(
 
 @pytest.mark.parametrize("seed", range(20))
 def test_two_never_hold_at_once(
-    fake: api.FakeApi, clock: "conftest.FakeClock", seed: int
+    fake: api.FakeApi, clock: "shared.FakeClock", seed: int
 ) -> None:
     """With calls that fail, lose answers and take long, at most one may act."""
     chance = random.Random(seed)  # noqa: S311 # a walk
@@ -254,7 +266,7 @@ def test_two_never_hold_at_once(
     actors: list[int] = []
 
     def look() -> None:
-        may = [n for n in range(2) if both[n].may_act()]
+        may = [n for n in range(2) if may_act(both[n])]
         assert len(may) <= 1
         actors.extend(may)
 
@@ -276,7 +288,7 @@ def test_two_never_hold_at_once(
             candidate._must_look = True
         look()
         for n, one in enumerate(both):
-            if one.act_until() != election.NEVER and not one.may_act():
+            if one.act_until() != election.NEVER and not may_act(one):
                 # It has lost: its process ends, and another one begins.
                 identity = f"host_{n}_{chance.random()}"
                 both[n] = election.Election(fake, identity=identity, **makers)  # type: ignore[arg-type]
@@ -287,17 +299,17 @@ def test_two_never_hold_at_once(
 
 
 def test_only_the_leader_writes(
-    fake: api.FakeApi, stand: Stand, clock: "conftest.FakeClock"
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
     """A write is refused unsent before we lead and after our time; a read is not."""
     first = stand("host_1")
-    guarded = election.Guarded(fake, first)
+    there = guarded.Guarded(fake, first.acting)
     body = msgspec.json.encode({"metadata": {"name": "n"}})
     writes: list[Callable[[], object]] = [
-        lambda: guarded.create(resources.NODES, body, timeout_s=30),
-        lambda: guarded.patch(resources.NODES, "n", b'{"spec":{}}', timeout_s=30),
-        lambda: guarded.delete(resources.NODES, "n", timeout_s=30),
-        lambda: guarded.request("POST", "/api/v1/nodes", body=body, timeout_s=30),
+        lambda: there.create(resources.NODES, body, timeout_s=30),
+        lambda: there.patch(resources.NODES, "n", b'{"spec":{}}', timeout_s=30),
+        lambda: there.delete(resources.NODES, "n", timeout_s=30),
+        lambda: there.request("POST", "/api/v1/nodes", body=body, timeout_s=30),
     ]
 
     def refused() -> None:
@@ -306,7 +318,7 @@ def test_only_the_leader_writes(
             with pytest.raises(errors.NotLeader):
                 write()
         assert len(fake.calls) == before
-        guarded.list_page(resources.NODES, query={}, timeout_s=30)
+        there.list_page(resources.NODES, query={}, timeout_s=30)
 
     refused()
     first.attempt()
@@ -385,10 +397,10 @@ def test_a_leader_goes_on_and_releases_when_told(
     term = begin(quick("host_1"))
     assert term.started.wait(10)
     time.sleep(1.3)
-    assert term.candidate.may_act()
+    assert may_act(term.candidate)
     term.end()
     assert term.lost == []
-    assert not term.candidate.may_act()
+    assert not may_act(term.candidate)
     assert spec(server.fake)["holderIdentity"] == ""
     assert spec(server.fake)["leaseDurationSeconds"] == 1
 
@@ -397,7 +409,7 @@ def test_a_release_lets_the_next_one_in_at_once(
     server: "conftest.StandIn",
     quick: Stand,
     begin: Begin,
-    eventually: "conftest.Eventually",
+    eventually: "shared.Eventually",
 ) -> None:
     """A follower wakes up by its watch, long before it would look again."""
     times = {"lease_s": 60.0, "renew_s": 40.0, "retry_s": 0.1}
@@ -450,11 +462,11 @@ def test_a_leader_cut_off_is_told_in_time(
     term.thread.join(10)
     assert not term.thread.is_alive()
     assert len(term.lost) == 1
-    assert not term.candidate.may_act()
+    assert not may_act(term.candidate)
 
 
 def test_a_renewal_that_hangs_does_not_delay_the_news(
-    fake: api.FakeApi, begin: Begin, eventually: "conftest.Eventually"
+    fake: api.FakeApi, begin: Begin, eventually: "shared.Eventually"
 ) -> None:
     """on_lost comes at act_until even while the renewal overruns its time-out."""
     released = threading.Event()
@@ -472,10 +484,10 @@ def test_a_renewal_that_hangs_does_not_delay_the_news(
     eventually(lambda: bool(fake.calls) and bool(term.lost))
     late_s = time.monotonic() - term.lost[0]
     assert late_s < 1
-    assert not candidate.may_act()
+    assert not may_act(candidate)
     released.set()
     term.thread.join(5)
-    assert not candidate.may_act(), "its late success changes nothing"
+    assert not may_act(candidate), "its late success changes nothing"
     assert len(term.lost) == 1
 
 

@@ -7,7 +7,7 @@ from lib.kube import errors, events, resources
 from lib.kube.fake import api, calls
 
 if typing.TYPE_CHECKING:
-    from tests.lib.kube import conftest
+    from tests.lib import conftest as shared
 
 NODE = events.ObjectRef("Node", "n1", "", "n1", "v1")
 
@@ -19,7 +19,7 @@ def dropped() -> list[None]:
 
 @pytest.fixture()
 def recorder(
-    fake: api.FakeApi, clock: "conftest.FakeClock", dropped: list[None]
+    fake: api.FakeApi, clock: "shared.FakeClock", dropped: list[None]
 ) -> events.Recorder:
     return events.Recorder(
         fake,
@@ -31,7 +31,7 @@ def recorder(
 
 
 def test_an_event_is_as_client_go_writes_it(
-    fake: api.FakeApi, recorder: events.Recorder, running: "conftest.Running"
+    fake: api.FakeApi, recorder: events.Recorder, running: "shared.Running"
 ) -> None:
     """Names, times and both ways to name the reporter are the reference's."""
     running(recorder.run)
@@ -67,8 +67,8 @@ def test_an_event_is_as_client_go_writes_it(
 def test_the_same_again_is_counted_up(
     fake: api.FakeApi,
     recorder: events.Recorder,
-    clock: "conftest.FakeClock",
-    running: "conftest.Running",
+    clock: "shared.FakeClock",
+    running: "shared.Running",
 ) -> None:
     """Within ten minutes one Event is counted up; later, or another, is a new one."""
     running(recorder.run)
@@ -87,8 +87,8 @@ def test_the_same_again_is_counted_up(
 def test_a_cause_that_lasts_costs_a_write_a_minute(
     fake: api.FakeApi,
     recorder: events.Recorder,
-    clock: "conftest.FakeClock",
-    running: "conftest.Running",
+    clock: "shared.FakeClock",
+    running: "shared.Running",
 ) -> None:
     """Said every 5 s for two minutes: one create, two counts, nothing lost."""
     running(recorder.run)
@@ -107,8 +107,8 @@ def events_of(fake: api.FakeApi) -> tuple[dict[str, object], ...]:
 def test_an_event_that_is_gone_is_made_again(
     fake: api.FakeApi,
     recorder: events.Recorder,
-    clock: "conftest.FakeClock",
-    running: "conftest.Running",
+    clock: "shared.FakeClock",
+    running: "shared.Running",
 ) -> None:
     """The API server forgets Events after an hour, or sooner."""
     running(recorder.run)
@@ -122,7 +122,7 @@ def test_an_event_that_is_gone_is_made_again(
 
 
 def test_an_object_with_a_namespace_has_its_events_there(
-    fake: api.FakeApi, recorder: events.Recorder, running: "conftest.Running"
+    fake: api.FakeApi, recorder: events.Recorder, running: "shared.Running"
 ) -> None:
     """The Event and its object are in one namespace."""
     running(recorder.run)
@@ -135,9 +135,9 @@ def test_an_object_with_a_namespace_has_its_events_there(
 def test_a_burst_is_sent_slowly_and_the_rest_waits(
     fake: api.FakeApi,
     recorder: events.Recorder,
-    clock: "conftest.FakeClock",
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    clock: "shared.FakeClock",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
 ) -> None:
     """After the burst, ten a second by the clock."""
     running(recorder.run)
@@ -170,7 +170,7 @@ def test_a_failure_ends_one_event_only(
     fake: api.FakeApi,
     recorder: events.Recorder,
     dropped: list[None],
-    running: "conftest.Running",
+    running: "shared.Running",
     error: Exception,
 ) -> None:
     """It is counted as dropped, and the next one is sent."""

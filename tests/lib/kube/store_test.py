@@ -10,6 +10,7 @@ from lib.kube import client, errors, resources, store
 from lib.kube.fake import api, calls
 
 if typing.TYPE_CHECKING:
+    from tests.lib import conftest as shared
     from tests.lib.kube import conftest
 
 Told = list[tuple[str, str | None, str | None]]
@@ -193,8 +194,8 @@ def test_selectors_and_namespace_are_passed_on(
 def test_our_own_write_makes_an_object_stale_until_seen(
     fake: api.FakeApi,
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
 ) -> None:
     """is_current is False from our write on until the watch has brought it."""
     fake.put(resources.NODES, node("a"))
@@ -257,17 +258,32 @@ def test_our_own_deletion_is_current_once_seen(
 # The watch
 
 
-def test_a_watch_keeps_the_store_up_to_date(
+Watched = Callable[..., tuple[Nodes, Told]]
+
+
+@pytest.fixture()
+def watched(
     server: "conftest.StandIn",
     connect: Callable[..., client.Client],
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+) -> Watched:
+    """Give a function that makes a store of the server's Nodes and has it watch."""
+
+    def begin(**more: object) -> tuple[Nodes, Told]:
+        nodes, told = make(connect(server.url), **more)
+        running(nodes.run)
+        assert nodes.synced.wait(10)
+        return nodes, told
+
+    return begin
+
+
+def test_a_watch_keeps_the_store_up_to_date(
+    server: "conftest.StandIn", watched: Watched, eventually: "shared.Eventually"
 ) -> None:
     """Additions, changes and deletions arrive, each told once, in order."""
-    nodes, told = make(connect(server.url))
-    running(nodes.run)
-    assert nodes.synced.wait(10)
+    nodes, told = watched()
     a = fake_version(server, "a")
     b = version(server.fake.put(resources.NODES, node("a", x=1)))
     server.fake.remove(resources.NODES, "a")
@@ -281,17 +297,11 @@ def fake_version(server: "conftest.StandIn", name: str, **spec: object) -> str:
 
 
 def test_a_silent_connection_is_noticed(
-    server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
-    make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    server: "conftest.StandIn", watched: Watched, eventually: "shared.Eventually"
 ) -> None:
     """A server that stops sending is left after the read time-out; nothing is lost."""
     server.fake.put(resources.NODES, node("a"))
-    nodes, told = make(connect(server.url), read_timeout_s=0.3)
-    running(nodes.run)
-    assert nodes.synced.wait(10)
+    nodes, told = watched(read_timeout_s=0.3)
     server.is_silent = True
     server.fake.put(resources.NODES, node("b"))
     eventually(lambda: watches(server) >= 2)
@@ -310,16 +320,10 @@ def lists(server: "conftest.StandIn") -> int:
 
 
 def test_a_dropped_connection_is_resumed(
-    server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
-    make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    server: "conftest.StandIn", watched: Watched, eventually: "shared.Eventually"
 ) -> None:
     """What happened in between arrives, and only that."""
-    nodes, told = make(connect(server.url))
-    running(nodes.run)
-    assert nodes.synced.wait(10)
+    nodes, told = watched()
     server.fake.put(resources.NODES, node("a"))
     eventually(lambda: nodes.get("a") is not None)
     server.fake.break_watches()
@@ -363,8 +367,8 @@ def test_an_expired_version_is_listed_again_without_a_gap(
     server: "conftest.StandIn",
     connect: Callable[..., client.Client],
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
 ) -> None:
     """After 410 the store is never empty, and tells only what differs."""
     for name in ("a", "b"):
@@ -393,8 +397,8 @@ def test_an_expired_version_is_listed_again_without_a_gap(
 def test_a_watch_refused_with_410_is_not_tried_again(
     fake: api.FakeApi,
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
 ) -> None:
     """A forgotten version will not come back: the next call is a list."""
     nodes, _ = make(fake)
@@ -408,8 +412,8 @@ def test_a_watch_refused_with_410_is_not_tried_again(
 def test_an_error_line_of_410_is_listed_again(
     fake: api.FakeApi,
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
 ) -> None:
     """410 inside an open watch means the same as 410 at its start."""
     fake.put(resources.NODES, node("a"))
@@ -424,16 +428,10 @@ def test_an_error_line_of_410_is_listed_again(
 
 
 def test_bookmarks_advance_the_version(
-    server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
-    make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    server: "conftest.StandIn", watched: Watched, eventually: "shared.Eventually"
 ) -> None:
     """A watch resumes from the last bookmark, so that history may be forgotten."""
-    nodes, _ = make(connect(server.url))
-    running(nodes.run)
-    assert nodes.synced.wait(10)
+    nodes, _ = watched()
     eventually(lambda: watches(server) == 1)
     noted = version(server.fake.put(resources.LEASES, lease()))
     nodes.note_write("a", noted)  # of another kind: no event of ours will show it
@@ -460,8 +458,8 @@ def lease() -> dict[str, object]:
 def test_a_version_that_keeps_failing_is_given_up(
     fake: api.FakeApi,
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
 ) -> None:
     """After a restore the server may know none as high: then a list helps."""
     nodes, _ = make(fake)
@@ -475,8 +473,8 @@ def test_an_unreadable_line_does_not_end_the_loop(
     server: "conftest.StandIn",
     connect: Callable[..., client.Client],
     make: MakeStore,
-    running: "conftest.Running",
-    eventually: "conftest.Eventually",
+    running: "shared.Running",
+    eventually: "shared.Eventually",
     log: list[dict[str, object]],
 ) -> None:
     """A bug is logged once with its traceback, and the store lists again."""
@@ -498,7 +496,7 @@ def test_a_store_stops_at_once(
     server: "conftest.StandIn",
     connect: Callable[..., client.Client],
     make: MakeStore,
-    eventually: "conftest.Eventually",
+    eventually: "shared.Eventually",
 ) -> None:
     """Told to stop, it does not wait for a server that is silent."""
     nodes, _ = make(connect(server.url))

@@ -1,7 +1,6 @@
-"""A key pair, what is logged, and waiting for what other threads do."""
+"""A key pair, and what is logged."""
 
 import datetime
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -26,16 +25,3 @@ def log() -> Iterator[list[dict[str, object]]]:
     """Give the list of entries logged so far."""
     with structlog.testing.capture_logs() as entries:
         yield entries  # type: ignore[misc] # a MutableMapping of the same
-
-
-@pytest.fixture()
-def eventually() -> Callable[[Callable[[], bool]], None]:
-    """Give a function that waits until something holds, and fails after 10 s."""
-
-    def wait(holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + 10
-        while not holds():
-            assert time.monotonic() < end, "it never came to hold"
-            time.sleep(0.002)
-
-    return wait

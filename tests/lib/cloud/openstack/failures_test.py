@@ -6,33 +6,39 @@ import pytest
 from lib.cloud import errors
 from lib.cloud.openstack import failures
 
-EXPECTED = {
-    400: errors.InvalidRequest,
-    401: errors.Unauthenticated,
-    402: errors.Forbidden,
-    403: errors.Forbidden,
-    404: errors.NotFound,
-    405: errors.Unsupported,
-    406: errors.Unsupported,
-    407: errors.Unauthenticated,
-    408: errors.Unavailable,
-    409: errors.Busy,
-    410: errors.NotFound,
-    413: errors.QuotaExceeded,
-    421: errors.Unavailable,
-    423: errors.Busy,
-    425: errors.Unavailable,
-    429: errors.Unavailable,
-    498: errors.Unavailable,
-    501: errors.Unsupported,
-}
+ABSENT = {404, 410}
+"""Source: RFC 9110, 15.5.5 and 15.5.11: Not Found and Gone."""
+CREDENTIALS = {401, 407}
+"""Source: RFC 9110, 11: the two challenges for credentials."""
+LATER = {408, 421, 425, 429, 498}
+"""Source: RFC 9110, RFC 8470 (425) and RFC 6585 (429): the same request may be sent
+again; 498 is what gophercloud takes for throttling beside 429."""
+BUSY = {409, 423}
+"""Source: OpenStack API-SIG, HTTP response codes; RFC 4918 (423)."""
 
 
 @pytest.mark.parametrize("status", range(300, 600))
-def test_every_status_has_its_meaning(status: int) -> None:
-    """Statuses as listed; other 4xx are our fault, all the rest the cloud's."""
-    default = errors.InvalidRequest if 400 <= status < 500 else errors.Unavailable
-    assert failures.from_status(status, False) is EXPECTED.get(status, default)
+def test_only_404_and_410_say_that_a_thing_is_absent(status: int) -> None:
+    """A Node may be deleted for an absence: no other answer may look like one."""
+    is_absent = failures.from_status(status, False) is errors.NotFound
+    assert is_absent is (status in ABSENT)
+
+
+@pytest.mark.parametrize("status", range(300, 600))
+def test_who_may_be_asked_again_soon(status: int) -> None:
+    """Servers that fail or throttle heal; a request that is wrong does not."""
+    retry = failures.from_status(status, False).retry
+    heals = status in LATER or status < 400 or (status >= 500 and status != 501)
+    assert (retry is errors.Retry.BACKOFF) is heals
+    assert (retry is errors.Retry.SHORT) is (status in BUSY)
+
+
+@pytest.mark.parametrize("status", range(300, 600))
+def test_refused_credentials_are_told_from_missing_rights(status: int) -> None:
+    """The one is the operator's Secret, the other a role in Keystone."""
+    meaning = failures.from_status(status, False)
+    assert (meaning is errors.Unauthenticated) is (status in CREDENTIALS)
+    assert (meaning is errors.Forbidden) is (status in {402, 403})
 
 
 def test_413_with_a_time_is_throttling() -> None:

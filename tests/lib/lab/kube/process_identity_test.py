@@ -4,7 +4,7 @@ import sys
 
 import psutil
 
-from lib.lab import places, processes
+from lib.lab import offspring, places, processes
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -16,7 +16,7 @@ def test_started_program_is_found_and_ended(where: places.Places) -> None:
     assert found is not None
     processes.stop(where, ["etcd"])
     assert processes.find(where, "etcd") is None
-    assert not processes.alive(found)
+    assert not offspring.alive(found)
 
 
 def test_reused_pid_is_neither_found_nor_ended(where: places.Places) -> None:

@@ -17,6 +17,14 @@ def test_sizes_are_by_part_and_count_a_file_once(tmp_path: pathlib.Path) -> None
     assert 1 << 20 <= grown < (1 << 20) + 65536
 
 
+def test_a_lock_is_no_part_of_the_cache(tmp_path: pathlib.Path) -> None:
+    """What keeps two builds apart weighs nothing and is not listed."""
+    where = places.Places(tmp_path / "cache", tmp_path / "state")
+    (where.cache / "go").mkdir(parents=True)
+    (where.cache / "build.lock").touch()
+    assert list(caches.sizes(where)) == ["go"]
+
+
 def test_removed_caches_weigh_nothing(tmp_path: pathlib.Path) -> None:
     """Removing leaves no part behind, and may be repeated."""
     where = places.Places(tmp_path / "cache", tmp_path / "state")

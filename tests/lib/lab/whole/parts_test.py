@@ -81,12 +81,3 @@ def test_servers_that_do_not_come_end_the_wait() -> None:
     parts.boot(cloud, ["a"], KIND)
     with pytest.raises(errors.LabError, match="did not make a;"):
         parts.wait_for_servers(cloud, ["a"], timeout_s=0)
-
-
-def test_clearing_deletes_the_named_servers_only() -> None:
-    """What is not the lab's stays."""
-    cloud = Cloud(
-        servers.Server("1", "a", "ACTIVE"), servers.Server("2", "foreign", "ACTIVE")
-    )
-    parts.clear(cloud, ["a", "b"])
-    assert [one.name for one in cloud.there] == ["foreign"]
