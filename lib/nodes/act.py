@@ -143,5 +143,5 @@ def _delete_failed(node: Node, error: kube_errors.KubeError) -> model.RecordEven
         model.Source.LIFECYCLE,
         True,
         "DeletingNodeFailed",
-        f"Failed to delete node {node.name}: {error}",
+        f"Failed deleting node {node.name}: {error}",
     )

@@ -226,3 +226,47 @@ def test_the_result_is_of_the_models_own_type() -> None:
         native.Server(id="s"), Wiring((port("10.0.0.1"),)), Networking()
     )
     assert found == (Address(INT, "10.0.0.1"),)
+
+
+RULES = {
+    "1: fixed IPs of ACTIVE ports, in API order, internal": (
+        test_rule_1_active_ports_give_their_addresses_in_api_order,
+        test_rule_1_other_ports_give_nothing,
+    ),
+    "2: accessIPv4 and accessIPv6, external": (
+        test_rule_2_access_addresses_are_external,
+    ),
+    '3: metadata "hostname", host name': (test_rule_3_the_metadata_may_name_the_host,),
+    "4: Nova's networks, sorted by name": (
+        test_rule_4_without_names_all_of_novas_networks_are_internal_and_sorted,
+    ),
+    "4: floating, external": (test_rule_4_a_floating_address_counts_on_every_network,),
+    "4: public-network-name, external, and no longer internal": (
+        test_rule_4_a_public_network_takes_its_addresses_out_of_the_internal_ones,
+        test_rule_4_public_comes_before_internal_when_a_name_is_in_both,
+    ),
+    "4: internal-network-name, all others vanish": (
+        test_rule_4_addresses_of_networks_that_are_not_internal_vanish,
+    ),
+    "4: trunk sub-ports by their networks": (
+        test_rule_4_ports_on_trunks_count_by_their_networks,
+    ),
+    "5: ipv6-support-disabled": (
+        test_rule_5_without_ipv6_none_comes_from_anywhere,
+        test_rule_5_ipv4_in_ipv6_form_is_ipv4,
+    ),
+    "6: address-sort-order": (
+        test_rule_6_the_sort_order_puts_matching_networks_first,
+        test_rule_6_sorts_over_all_types_and_leaves_names_behind,
+    ),
+    "all: once per type and address": (test_an_address_is_given_once_per_type,),
+}
+
+
+def test_every_rule_of_the_reference_has_its_golden_table() -> None:
+    """Prints rule and tests; a test of a rule that no row names fails, too."""
+    for rule, tests in RULES.items():
+        print(f"{rule:58} {', '.join(test.__name__ for test in tests)}")
+    assert {rule[0] for rule in RULES} == set("123456a")
+    listed = {test.__name__ for tests in RULES.values() for test in tests}
+    assert listed >= {name for name in globals() if name.startswith("test_rule_")}
