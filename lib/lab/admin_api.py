@@ -5,7 +5,6 @@ API server that does not answer yet is an answer here, not an error.
 """
 
 import http.client
-import json
 import ssl
 
 from lib.lab import kube_files, places, ports
@@ -40,14 +39,6 @@ def serves(where: places.Places, port: str, path: str) -> bool:
         ports.LOOPBACK, where.port(port), timeout=_TIMEOUT_S
     )
     return _exchange(connection, "GET", path, b"")[0] == http.client.OK
-
-
-def reason(body: bytes) -> str:
-    """Read the message of a Status object; "" when it is none."""
-    try:
-        return str(json.loads(body)["message"])
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 def _exchange(

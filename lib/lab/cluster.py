@@ -96,12 +96,15 @@ def service_account_kubeconfig(
     account: tuple[str, str],
     target: pathlib.Path,
 ) -> None:
-    """Write a kubeconfig that speaks as a ServiceAccount.
+    """Write a kubeconfig that is exactly an existing ServiceAccount.
 
-    kubeconfig: says where the cluster is. account: namespace and name.
+    So a program meets the rights that its own manifests give it. kubeconfig: says where
+    the cluster is. account: namespace and name.
 
     Raises:
         LabError: the kubeconfig can't be read. KubeError: no token was given.
+
+    Source: Kubernetes authentication.k8s.io/v1 TokenRequest.
     """
     path = resources.SERVICE_ACCOUNTS.path(*account, "token")
     body = {

@@ -6,8 +6,6 @@ start; `down` ends the programs and keeps the data.
 
 import dataclasses
 import datetime
-import http.client
-import json
 import os
 import pathlib
 import subprocess
@@ -18,7 +16,6 @@ from lib.lab import (
     errors,
     kube_arguments,
     kube_files,
-    pki,
     places,
     ports,
     processes,
@@ -40,7 +37,6 @@ _PORTS = (
 )
 _READY_S = 90.0
 _KUBECTL_S = 60
-_TOKEN_S = 24 * 3600
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 
@@ -108,37 +104,6 @@ def status(where: places.Places) -> tuple[Status, ...]:
 def admin_kubeconfig(where: places.Places) -> pathlib.Path:
     """Give the kubeconfig of somebody who may do everything; made by `up`."""
     return kube_files.kubeconfig(where, "admin")
-
-
-def service_account_kubeconfig(
-    where: places.Places, namespace: str, name: str
-) -> pathlib.Path:
-    """Write a kubeconfig that is exactly an existing ServiceAccount, for a day.
-
-    So a program meets the rights that its own manifests give it.
-
-    Raises:
-        LabError: there is no such ServiceAccount, or the API server does not answer.
-
-    Source: Kubernetes authentication.k8s.io/v1 TokenRequest.
-    """
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": _TOKEN_S},
-    }
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
-    code, body = admin_api.ask(where, "POST", path, json.dumps(request).encode())
-    if code != http.client.CREATED:
-        raise errors.LabError(
-            f"cannot get a token for the ServiceAccount {namespace}/{name}:"
-            f" {admin_api.reason(body) or 'the API server does not answer'}"
-        )
-    token = str(json.loads(body)["status"]["token"])
-    user = f"service-account-{namespace}-{name}"
-    return kube_files.write_kubeconfig(
-        where, user, pki.Credentials(token=token), namespace
-    )
 
 
 def apply_manifests(where: places.Places, text: str) -> None:

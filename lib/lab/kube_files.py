@@ -112,11 +112,11 @@ def issued(
 
 
 def write_kubeconfig(
-    where: places.Places, user: str, who: pki.Credentials, namespace: str = ""
+    where: places.Places, user: str, who: pki.Credentials
 ) -> pathlib.Path:
     """Write a user's kubeconfig and say where it is."""
     authority = (certificates(where) / "ca.crt").read_bytes()
-    text = pki.kubeconfig(server(where), authority, who, namespace)
+    text = pki.kubeconfig(server(where), authority, who)
     file = kubeconfig(where, user)
     pki.write_secret(file, text.encode())
     return file

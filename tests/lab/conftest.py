@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lib.kube import client
-from lib.lab import cluster, control_plane, places, processes, programs, progress
+from lib.lab import ccm, cluster, control_plane, places, processes, programs, progress
 from lib.lab.openstack import accounts, cloud, tenant
 from lib.lab.openstack import lab as openstack_lab
 
@@ -74,6 +74,15 @@ def elsewhere(tmp_path: pathlib.Path) -> places.Places:
 def api(where: places.Places) -> client.Api:
     """Give the control plane with all rights."""
     return cluster.connect(control_plane.admin_kubeconfig(where))
+
+
+@pytest.fixture(scope="session")
+def ccm_kubeconfig(where: places.Places, api: client.Api) -> pathlib.Path:
+    """Give a kubeconfig that is openstack-ccm's own ServiceAccount, with its rights."""
+    control_plane.apply_manifests(where, ccm.manifest())
+    admin, target = control_plane.admin_kubeconfig(where), where.state / "ccm-account"
+    cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, target)
+    return target
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from lib.kube import errors as kube_errors
 from lib.lab import (
+    cluster,
     control_plane,
     errors,
     offspring,
@@ -100,12 +102,14 @@ def check_started(where: places.Places) -> None:
 def check_rights(where: places.Places) -> None:
     """A ServiceAccount's kubeconfig may do what its manifest says, and no more."""
     control_plane.apply_manifests(where, MANIFEST)
-    reader = control_plane.service_account_kubeconfig(where, "cloud", "reader")
+    admin = control_plane.admin_kubeconfig(where)
+    api, reader = cluster.connect(admin), where.state / "reader.kubeconfig"
+    cluster.service_account_kubeconfig(api, admin, ("cloud", "reader"), reader)
     assert reader.stat().st_mode & 0o077 == 0
     assert ask(reader, "GET", "/api/v1/nodes/boat")[0] == 200
     assert ask(reader, "GET", "/api/v1/secrets")[0] == 403
-    with pytest.raises(errors.LabError, match='"nobody" not found'):
-        control_plane.service_account_kubeconfig(where, "cloud", "nobody")
+    with pytest.raises(kube_errors.NotFound, match='"nobody" not found'):
+        cluster.service_account_kubeconfig(api, admin, ("cloud", "nobody"), reader)
 
 
 def check_taken_port(where: places.Places) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import ccm, cluster, control_plane, hollow, places, processes, servers
+from lib.lab import ccm, cluster, hollow, places, processes, servers
 from lib.lab.openstack import accounts, tenant
 
 NAMES = tuple(f"e2e-{n}" for n in range(1, 6))
@@ -123,15 +123,14 @@ def kubelets(
 def manager(
     where: places.Places,
     ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
     mine: tuple[accounts.Account, tenant.Tenant],
 ) -> Iterator[None]:
     """Run openstack-ccm as its own ServiceAccount."""
-    control_plane.apply_manifests(where, ccm.manifest())
-    kubeconfig = control_plane.service_account_kubeconfig(where, *ccm.ACCOUNT)
     conf = where.state / "e2e-cloud.conf"
     conf.write_text(accounts.cloud_conf(where, mine[0]))
     period = f"--node-status-update-frequency={REFRESH_S}s"
-    words = ccm.arguments(where, kubeconfig, conf, [period])
+    words = ccm.arguments(where, ccm_kubeconfig, conf, [period])
     ccm.start(where, ccm_pex, words)
     yield
     processes.stop(where, [ccm.NAME])

@@ -8,11 +8,12 @@ import signal
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
 from lib.kube import client, resources
-from lib.lab import ccm, cluster, control_plane, places, processes
+from lib.lab import ccm, cluster, places, processes
 from lib.lab.openstack import accounts, layout, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -74,20 +75,26 @@ def until(what: str, seen: Callable[[], bool], timeout_s: float = 30) -> None:
         time.sleep(0.2)
 
 
-@contextlib.contextmanager
+Running = Callable[[str], AbstractContextManager[places.Places]]
+
+
+@pytest.fixture()
 def running(
-    where: places.Places, pex: pathlib.Path, conf: str
-) -> Iterator[places.Places]:
-    """Run openstack-ccm as its own ServiceAccount, with a cloud.conf of that text."""
-    control_plane.apply_manifests(where, ccm.manifest())
-    kubeconfig = control_plane.service_account_kubeconfig(where, *ccm.ACCOUNT)
-    file = where.state / "serving-cloud.conf"
-    file.write_text(conf)
-    ccm.start(where, pex, ccm.arguments(where, kubeconfig, file, [PERIOD]))
-    try:
-        yield where
-    finally:
-        processes.stop(where, [ccm.NAME])
+    where: places.Places, ccm_pex: pathlib.Path, ccm_kubeconfig: pathlib.Path
+) -> Running:
+    """Give what runs openstack-ccm as its own account, with a cloud.conf of a text."""
+
+    @contextlib.contextmanager
+    def run(conf: str) -> Iterator[places.Places]:
+        file = where.state / "serving-cloud.conf"
+        file.write_text(conf)
+        ccm.start(where, ccm_pex, ccm.arguments(where, ccm_kubeconfig, file, [PERIOD]))
+        try:
+            yield where
+        finally:
+            processes.stop(where, [ccm.NAME])
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +103,8 @@ def conf(where: places.Places, project: MakeProject) -> str:
 
 
 @pytest.fixture()
-def serving(
-    where: places.Places, ccm_pex: pathlib.Path, conf: str
-) -> Iterator[places.Places]:
-    with running(where, ccm_pex, conf) as there:
+def serving(running: Running, conf: str) -> Iterator[places.Places]:
+    with running(conf) as there:
         yield there
 
 
@@ -192,12 +197,12 @@ def test_a_silent_cloud_costs_neither_life_nor_readiness(
 
 
 def test_a_cloud_never_reached_is_alive_and_not_ready(
-    where: places.Places, ccm_pex: pathlib.Path, conf: str
+    where: places.Places, running: Running, conf: str
 ) -> None:
     """Nobody listens at auth-url: said by /readyz and the log, not by a restart."""
     right = layout.of(where).url(layout.KEYSTONE, "/v3")
     assert right in conf
-    with running(where, ccm_pex, conf.replace(right, "http://127.0.0.1:1/v3")) as there:
+    with running(conf.replace(right, "http://127.0.0.1:1/v3")) as there:
         name = "cloud-node-controller"
         until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
         time.sleep(3)
@@ -206,7 +211,7 @@ def test_a_cloud_never_reached_is_alive_and_not_ready(
 
 
 def test_a_daemon_told_to_end_releases_its_lease(
-    where: places.Places, ccm_pex: pathlib.Path, conf: str, api: client.Api
+    running: Running, conf: str, api: client.Api
 ) -> None:
     """SIGTERM leaves a Lease without a holder: the successor need not wait."""
 
@@ -214,7 +219,7 @@ def test_a_daemon_told_to_end_releases_its_lease(
         body = api.read(resources.LEASES, *LEASE, timeout_s=10)
         return str(json.loads(body)["spec"].get("holderIdentity", ""))
 
-    with running(where, ccm_pex, conf) as there:
+    with running(conf) as there:
         name = "cloud-node-controller"
         until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
         assert holder() != ""
