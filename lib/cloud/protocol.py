@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from lib.cloud import model
+from lib.cloud.volumes import Volumes
 
 
 class Instances(Protocol):
@@ -57,3 +58,4 @@ class Cloud:
 
     name: str
     instances: Instances | None = None
+    volumes: Volumes | None = None

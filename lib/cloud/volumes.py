@@ -1,0 +1,336 @@
+"""Volumes in words that no single cloud owns, and what a flow may ask about them.
+
+Rules: frozen values only, no I/O, no native type of any cloud. A write only starts
+something and may be repeated without harm; whether it has ended is read from a
+volume's phase, attachments and size, never from the answer of the write.
+"""
+
+import dataclasses
+import datetime
+import enum
+from collections.abc import Collection, Mapping
+from typing import NewType, Protocol
+
+from lib.cloud.model import InstanceId, Unknown
+
+VolumeId = NewType("VolumeId", str)
+
+Pairs = tuple[tuple[str, str], ...]
+"""Keys and values, in the order in which they were made."""
+
+UNLIMITED_BYTES = 2**63 - 1
+"""A capacity without any limit; the largest number that CSI can say."""
+
+
+class VolumePhase(enum.Enum):
+    """Where a volume stands; each native status maps to exactly one."""
+
+    CREATING = "creating"
+    """Being made; not yet fit for anything."""
+    AVAILABLE = "available"
+    """Fit for use, attached to nothing."""
+    ATTACHING = "attaching"
+    """Set aside for, or on its way to, an instance."""
+    IN_USE = "in use"
+    """Fit for use, attached to at least one instance."""
+    DETACHING = "detaching"
+    RESIZING = "resizing"
+    BUSY = "busy"
+    """Another operation holds it: a change of type, a move, a backup, maintenance."""
+    DELETING = "deleting"
+    FAILED = "failed"
+    """Only a deletion, or an administrator of the cloud, can help."""
+    UNKNOWN = "unknown"
+
+
+class AttachmentPhase(enum.Enum):
+    """Where an attachment stands. Clouds that do not tell show ATTACHED only."""
+
+    ATTACHING = "attaching"
+    ATTACHED = "attached"
+    DETACHING = "detaching"
+    FAILED = "failed"
+    """Will never be attached; a detach takes it away."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attachment:
+    """A volume's link to one instance.
+
+    publish_context: what the node plugin is told about it; known once ATTACHED.
+    message: why it failed, fit to be shown.
+    """
+
+    instance_id: InstanceId
+    phase: AttachmentPhase = AttachmentPhase.ATTACHED
+    publish_context: Pairs = ()
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Volume:
+    """One block device of the cloud.
+
+    native_phase: the cloud's own word, for messages only. zones: the zones of Nodes
+    that reach it, as Nodes are labelled; empty: every zone; None: the volume does not
+    tell, what was asked for at its creation holds. type: the cloud's name for its kind
+    of storage. source: what it was cloned from, where the cloud still knows. cluster:
+    the cluster whose mark it carries, None without any mark. is_shareable: may be
+    attached to several instances at once. was_ready: False only when it FAILED and
+    certainly was never fit for use, so that nothing can be lost with it. created_at:
+    UTC. message: why it FAILED, fit to be shown. native: what its provider room wants
+    to find again when the volume is handed back to it; nobody else looks inside.
+    """
+
+    id: VolumeId
+    name: str
+    size_bytes: int
+    phase: VolumePhase
+    native_phase: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    zones: tuple[str, ...] | None = ()
+    type: str = ""
+    source: VolumeId | None = None
+    cluster: str | None = None
+    is_shareable: bool = False
+    was_ready: bool = True
+    created_at: datetime.datetime | None = None
+    message: str = ""
+    native: object = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a request. allowed: to be read after "want"."""
+
+    field: str
+    value: str
+    allowed: str
+
+    def __str__(self) -> str:
+        return f"{self.field} is {self.value!r}; want {self.allowed}"
+
+
+Problems = tuple[Problem, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizing:
+    """What sizes a cloud makes. A volume's size is a whole number of steps.
+
+    default_bytes: when the request names no size. most_bytes: None without a limit.
+    """
+
+    step_bytes: int
+    default_bytes: int
+    least_bytes: int
+    most_bytes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeRequest:
+    """What a provider room makes a VolumeSpec of.
+
+    size_bytes: a size that `Sizing` allows. parameters: of the StorageClass.
+    changes: of the VolumeAttributesClass; win over parameters. metadata: the keys that
+    the provisioner adds (csi.storage.k8s.io/pvc/name and the like). annotations: of
+    the PersistentVolumeClaim, where they are read. preferred, requisite: zones as
+    Nodes are labelled, in order. is_shared: wanted on several instances at once.
+    cluster: the mark.
+    """
+
+    name: str
+    size_bytes: int
+    cluster: str
+    parameters: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    changes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    preferred: tuple[str, ...] = ()
+    requisite: tuple[str, ...] = ()
+    source: VolumeId | None = None
+    is_shared: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeSpec:
+    """A volume as wanted, read from a request by the provider room.
+
+    zones: as of `Volume`: where it will be reached from, as far as can be told now.
+    near, apart: volumes to be placed with, or not with; names or ids in what `parse`
+    gives, ids only in what `create` takes. context: what CSI calls the volume context:
+    the node plugin is told it. provider: opaque, made and read by the room alone.
+    """
+
+    name: str
+    size_bytes: int
+    cluster: str
+    zones: tuple[str, ...] | None = ()
+    type: str = ""
+    source: VolumeId | None = None
+    is_shared: bool = False
+    near: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    metadata: Pairs = ()
+    context: Pairs = ()
+    provider: object = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What a volume is to become in place. type: as of `Volume`; empty: as it is."""
+
+    type: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Capacity:
+    """What can still be made. largest_bytes: of one volume, None without a limit."""
+
+    available_bytes: int
+    largest_bytes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ById:
+    """Asks for the volume with this id; any text may be asked for."""
+
+    id: VolumeId
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ByName:
+    """Asks for all volumes with exactly this name."""
+
+    name: str
+
+
+Ref = ById | ByName
+
+Found = tuple[Volume, ...] | Unknown
+"""By id: one or none. By name: all, the oldest first, then by id. Empty: absent."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """What one read showed.
+
+    found: one entry for each ref. listing: every volume of the project when the read
+    was one complete list, else None.
+    """
+
+    found: Mapping[Ref, Found]
+    listing: tuple[Volume, ...] | None = None
+
+
+class Volumes(Protocol):
+    """The volumes of one project of a cloud. Safe to use from several threads.
+
+    Every call is bounded by a time-out of its own. Reads begin when they are asked
+    for: sharing and keeping them is the caller's. Any id is taken: one that the cloud
+    could never have given out is simply absent, and costs no call.
+    """
+
+    @property
+    def sizing(self) -> Sizing:
+        """Say what sizes there are."""
+        ...
+
+    def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
+        """Read a request. Pure; every problem is named."""
+        ...
+
+    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+        """Read the parameters of a VolumeAttributesClass. Pure."""
+        ...
+
+    def observe(self, refs: Collection[Ref]) -> Reading:
+        """Read these now, the cheapest way: one call each, or one list for all.
+
+        Never raises for one ref: it is Unknown then. A volume that a list lacks is
+        looked for by its id before it counts as absent; a name's absence is that of a
+        complete read.
+        """
+        ...
+
+    def listing(self) -> tuple[Volume, ...]:
+        """Read every volume of the project; one call per 1,000.
+
+        Raises:
+            CloudError: not all of it could be read.
+        """
+        ...
+
+    def create(self, spec: VolumeSpec) -> Volume:
+        """Begin to make a volume; the caller has looked for its name before.
+
+        Raises:
+            InvalidRequest: the cloud refuses the spec: unknown type or zone, a type
+                that can't be shared.
+            NotFound: the source is absent.
+            QuotaExceeded: the project's quota is used up.
+            OutOfRange: the size is beyond what the cloud makes.
+            Unavailable: it may have been made nonetheless.
+        """
+        ...
+
+    def delete(self, volume_id: VolumeId) -> None:
+        """Begin to delete a volume. What is gone, or going, is fine.
+
+        Raises:
+            AttachedElsewhere: it is attached to an instance.
+            Busy: its phase does not allow it now; also when others depend on it.
+        """
+        ...
+
+    def resize(self, volume: Volume, size_bytes: int) -> None:
+        """Begin to grow a volume, attached or not.
+
+        Raises:
+            QuotaExceeded, OutOfRange: the cloud allows no such size.
+            Unsupported: this volume can't be grown as it is now (while attached).
+            Busy: its phase does not allow it now.
+            NotFound: it is gone.
+        """
+        ...
+
+    def attach(self, volume: Volume, instance_id: InstanceId) -> None:
+        """Begin to attach a volume. Attached or on its way there already is fine.
+
+        Raises:
+            NotFound: with the absent one, volume or instance, as its resource.
+            AttachedElsewhere: another instance holds it.
+            LimitReached: the instance takes no more volumes.
+            Busy: the volume or the instance allows it not now.
+        """
+        ...
+
+    def detach(self, volume: Volume, instance_id: InstanceId) -> None:
+        """Begin to detach a volume. No such attachment, or no such instance, is fine.
+
+        What an attach that came to nothing left behind for this instance, and what
+        an instance that is gone still holds, is let go of as well.
+
+        Raises:
+            Busy: the volume or the instance allows it not now.
+        """
+        ...
+
+    def retype(self, volume: Volume, change: Change) -> None:
+        """Begin to change a volume's type.
+
+        Raises:
+            InvalidRequest: no such type, or the cloud refuses the way there.
+            QuotaExceeded: of the new type.
+            Busy: its phase does not allow it now.
+            NotFound: it is gone.
+        """
+        ...
+
+    def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
+        """Say what can still be made of a type (empty: the default), in these zones.
+
+        Raises:
+            InvalidRequest: no such type.
+        """
+        ...
