@@ -74,7 +74,7 @@ class Volume:
     native_phase: the cloud's own word, for messages only. zones: the zones of Nodes
     that reach it, as Nodes are labelled; empty: every zone; None: the volume does not
     tell, what was asked for at its creation holds. type: the cloud's name for its kind
-    of storage. source: what it was cloned from, where the cloud still knows. cluster:
+    of storage. source: what it was cloned from. cluster:
     the cluster whose mark it carries, None without any mark. is_shareable: may be
     attached to several instances at once. was_ready: False only when it FAILED and
     certainly was never fit for use, so that nothing can be lost with it. created_at:

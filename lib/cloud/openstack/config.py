@@ -38,12 +38,13 @@ def read_file(path: pathlib.Path) -> str | None:
 
 
 def read(
-    text: str, env: Mapping[str, str], files: ReadFile = read_file
+    text: str, env: Mapping[str, str], files: ReadFile = read_file, cloud: str = ""
 ) -> settings.Config:
     """Read cloud.conf, and clouds.yaml where it refers to one.
 
-    env: OS_CCM_REGIONAL and OCCM_WAIT_LB_ACTIVE_STEPS count, and with use-clouds what
-    says where clouds.yaml is (OS_CLIENT_CONFIG_FILE, HOME); all else is ignored.
+    cloud: which [Global "cloud"] to use; empty: the plain [Global]. env:
+    OS_CCM_REGIONAL and OCCM_WAIT_LB_ACTIVE_STEPS count, and with use-clouds what says
+    where clouds.yaml is (OS_CLIENT_CONFIG_FILE, HOME); all else is ignored.
 
     Raises:
         ConfigError: with every problem at once.
@@ -57,13 +58,15 @@ def read(
         raise ConfigError((str(fault),)) from None
     findings = Findings()
     reader = _Sections(sections, findings)
+    if cloud:
+        reader.require("Global", cloud)
     classes = {
         section.subsection: _class(SectionReader(section, findings))
         for section in sections
         if section.name.lower() == "loadbalancerclass"
     }
     config = Config(
-        credentials=_credentials(reader.one("Global"), env, files),
+        credentials=_credentials(reader.one("Global", cloud), env, files),
         networking=_networking(reader.one("Networking")),
         router_id=_router_id(reader.one("Route")),
         metadata=_metadata(reader.one("Metadata")),
@@ -84,19 +87,27 @@ class _Sections:
 
     def __init__(self, sections: tuple[gcfg.Section, ...], findings: Findings) -> None:
         self._findings = findings
-        self._by_name: dict[str, gcfg.Section] = {}
+        self._by_name: dict[tuple[str, str], gcfg.Section] = {}
         for section in sections:
             name = section.name.lower()
-            if name in _SECTIONS and not section.subsection:
-                self._by_name[name] = section
+            if name == "global" or (name in _SECTIONS and not section.subsection):
+                self._by_name[name, section.subsection] = section
             elif name != "loadbalancerclass":
                 sub = f' "{section.subsection}"' if section.subsection else ""
                 findings.warnings.append(
                     f"section [{section.name}{sub}] is not known and is ignored"
                 )
 
-    def one(self, name: str) -> SectionReader:
-        section = self._by_name.get(name.lower(), gcfg.Section(name, "", {}))
+    def require(self, name: str, sub: str) -> None:
+        """Report a section that is missing."""
+        if (name.lower(), sub) not in self._by_name:
+            subs = [f'[{name} "{at[1]}"]' for at in self._by_name if at[1]]
+            there = ", ".join(subs) or "no other than the plain one"
+            missing = f'section [{name} "{sub}"] is missing; there is {there}'
+            self._findings.problems.append(missing)
+
+    def one(self, name: str, sub: str = "") -> SectionReader:
+        section = self._by_name.get((name.lower(), sub), gcfg.Section(name, sub, {}))
         return SectionReader(section, self._findings)
 
 
@@ -287,9 +298,25 @@ def _block_storage(section: SectionReader) -> BlockStorage:
         node_volume_attach_limit=section.whole(
             "node-volume-attach-limit", default.node_volume_attach_limit
         ),
+        availability_zone_map=_zone_map(section),
     )
     section.finish()
     return found
+
+
+def _zone_map(section: SectionReader) -> Mapping[str, str]:
+    """Read pairs "compute zone:volume zone", by comma or by repeating the key."""
+    key = "availability-zone-map"
+    zones: dict[str, str] = {}
+    for item in ",".join(section.texts(key)).split(","):
+        compute, colon, volume = (part.strip() for part in item.partition(":"))
+        if not colon and not compute:
+            continue
+        if not compute or not volume or zones.get(compute, volume) != volume:
+            right = "pairs such as az1:volumes-1,az2:volumes-2, each first part once"
+            section.problem(key, item.strip(), right)
+        zones[compute] = volume
+    return zones
 
 
 def _active_steps(env: Mapping[str, str], findings: Findings) -> int:

@@ -113,12 +113,17 @@ class LoadBalancer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BlockStorage:
-    """[BlockStorage], of which the cloud controller manager uses nothing."""
+    """[BlockStorage], of which the cloud controller manager uses nothing.
+
+    availability_zone_map: Nova's zone to the zone of Cinder that serves it; a zone
+    that is not in it has the same name in both. Ours; the reference has none.
+    """
 
     ignore_volume_microversion: bool = False
     rescan_on_resize: bool = False
     ignore_volume_az: bool = False
     node_volume_attach_limit: int = 256
+    availability_zone_map: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

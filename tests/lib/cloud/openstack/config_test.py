@@ -180,7 +180,6 @@ address-sort-order = 10.0.0.0/8, nonsense, 10.0.0.1
 """
     found = read(MINIMAL + text, {"OCCM_WAIT_LB_ACTIVE_STEPS": "many"})
     assert found.warnings == (
-        'section [Global "second"] is not known and is ignored',
         "section [Nonsense] is not known and is ignored",
         "[Global] tls-insecure is 'yes', taken as false; only true counts",
         "[Global] colour is not known and is ignored",
@@ -409,3 +408,48 @@ def test_files_are_read_from_disk_and_may_be_absent(tmp_path: pathlib.Path) -> N
     (tmp_path / "there").write_text("text")
     assert config.read_file(tmp_path / "there") == "text"
     assert config.read_file(tmp_path / "absent") is None
+
+
+SEVERAL = (
+    MINIMAL
+    + """
+[Global "second"]
+auth-url = https://second.example/v3
+username = other
+password = hunter3
+domain-name = Default
+[BlockStorage]
+availability-zone-map = az1:volumes-1, az2:volumes-1
+availability-zone-map = "az3:volumes-3"
+"""
+)
+
+
+def test_a_named_global_section_is_read_in_place_of_the_plain_one() -> None:
+    plain, second = (config.read(SEVERAL, {}, cloud=name) for name in ("", "second"))
+    assert plain.credentials.auth_url == "https://keystone.example/v3"
+    assert second.credentials.auth_url == "https://second.example/v3"
+    assert second.credentials.username == "other"
+    assert not plain.warnings
+    assert not second.warnings
+
+
+def test_a_named_global_section_that_is_missing_is_a_problem() -> None:
+    with pytest.raises(settings.ConfigError) as raised:
+        config.read(SEVERAL, {}, cloud="third")
+    told = 'section [Global "third"] is missing; there is [Global "second"]'
+    assert told in raised.value.problems
+
+
+def test_the_map_of_zones_is_read_from_commas_and_repeated_keys() -> None:
+    zones = config.read(SEVERAL, {}).block_storage.availability_zone_map
+    assert zones == {"az1": "volumes-1", "az2": "volumes-1", "az3": "volumes-3"}
+
+
+@pytest.mark.parametrize("pairs", ["az1", "az1:", ":v", "az1:v1,az1:v2"])
+def test_a_map_of_zones_that_is_no_map_is_a_problem(pairs: str) -> None:
+    text = MINIMAL + f"[BlockStorage]\navailability-zone-map = {pairs}\n"
+    with pytest.raises(settings.ConfigError) as raised:
+        config.read(text, {})
+    assert "availability-zone-map is" in str(raised.value)
+    assert "az1:volumes-1" in str(raised.value)
