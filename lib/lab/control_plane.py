@@ -1,5 +1,7 @@
 """A real control plane on loopback: etcd, kube-apiserver, kube-controller-manager.
 
+kube-scheduler is added by those who have pods to place.
+
 Rules: `up` leaves alone what runs already and keeps data and certificates of an earlier
 start; `down` ends the programs and keeps the data.
 """
@@ -28,6 +30,9 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 
 GROUP = "core"
 """Of the programs that must be built."""
+
+SCHEDULER = "kube-scheduler"
+SCHEDULER_GROUP = "scheduler"
 
 _PORTS = (
     ("etcd", "etcd"),
@@ -82,12 +87,26 @@ def up(
         _wait(where, "kube-controller-manager")
 
 
+def start_scheduler(where: places.Places, shown: progress.Progress) -> None:
+    """Start kube-scheduler beside a control plane that is up; `down` stops both.
+
+    Raises:
+        LabError: it is not built, its port is taken, or it did not start.
+    """
+    program = programs.path(where, SCHEDULER)
+    with shown.step("Start kube-scheduler"):
+        ports.require(where, [(SCHEDULER, SCHEDULER)])
+        processes.start(where, SCHEDULER, kube_arguments.scheduler(where, program))
+        port = where.port(SCHEDULER)
+        processes.wait_for(where, SCHEDULER, lambda: not ports.free(port), _READY_S)
+
+
 def down(where: places.Places) -> None:
     """Stop the control plane; fine when it does not run. Its data is kept.
 
     etcd goes last: without it an API server takes long to end.
     """
-    processes.stop(where, PROGRAMS[1:])
+    processes.stop(where, (*PROGRAMS[1:], SCHEDULER))
     processes.stop(where, PROGRAMS[:1])
 
 

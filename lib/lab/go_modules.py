@@ -70,6 +70,11 @@ def _containerd(name: str) -> Program:
     return Program(name, "node", "containerd", package)
 
 
+def _csi(name: str, module: str, source: str) -> Program:
+    package = f"github.com/kubernetes-csi/{source}/cmd/{name}"
+    return Program(name, "csi", module, package)
+
+
 PROGRAMS = (
     Program("etcd", "core", "etcd", "go.etcd.io/etcd/server/v3", "server"),
     _kube("kube-apiserver", "core"),
@@ -81,6 +86,11 @@ PROGRAMS = (
     _containerd("containerd-shim-runc-v2"),
     _containerd("ctr"),
     Program("pause", "node", "pause", "mooring/lab/pause"),
+    _csi("csi-sanity", "csi", "csi-test/v5"),
+    _csi("csi-attacher", "csi", "external-attacher/v4"),
+    _csi("csi-resizer", "csi", "external-resizer/v2"),
+    # Apart: it does not compile against the client-go of the others.
+    _csi("csi-provisioner", "csi-provisioner", "external-provisioner/v6"),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 

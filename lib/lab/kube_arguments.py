@@ -134,3 +134,18 @@ def controller_manager(where: places.Places, program: pathlib.Path) -> Sequence[
         "--kube-api-burst=600",
         "--profiling=false",
     )
+
+
+def scheduler(where: places.Places, program: pathlib.Path) -> Sequence[str]:
+    """Give the command of kube-scheduler."""
+    kubeconfig = kube_files.kubeconfig(where, "kube-scheduler")
+    return (
+        str(program),
+        f"--kubeconfig={kubeconfig}",
+        f"--authentication-kubeconfig={kubeconfig}",
+        f"--authorization-kubeconfig={kubeconfig}",
+        f"--bind-address={_LOOP}",
+        f"--secure-port={where.port('kube-scheduler')}",
+        "--leader-elect=false",
+        "--profiling=false",
+    )

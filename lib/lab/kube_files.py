@@ -33,8 +33,9 @@ _CERTIFICATES = {
     "front-proxy-client": ("front-proxy-ca", pki.Subject("front-proxy-client")),
     "admin": ("ca", pki.Subject("admin", "system:masters")),
     "kube-controller-manager": ("ca", pki.Subject("system:kube-controller-manager")),
+    "kube-scheduler": ("ca", pki.Subject("system:kube-scheduler")),
 }
-_KUBECONFIGS = ("admin", "kube-controller-manager")
+_KUBECONFIGS = ("admin", "kube-controller-manager", "kube-scheduler")
 
 
 def room(where: places.Places) -> pathlib.Path:

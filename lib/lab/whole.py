@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import pathlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -98,12 +98,13 @@ def _merged(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Start:
-    """The steps of one start."""
+    """The steps of one start. more: groups of Go programs that are built besides."""
 
     where: places.Places
     lab: record.Record
     sources: Sources
     shown: progress.Progress
+    more: tuple[str, ...] = ()
 
     def plan(self) -> tuple[steps.Step, ...]:
         """Give the steps; those of an existing cluster or cloud are left out."""
@@ -134,7 +135,7 @@ class _Start:
 
     def kube_build(self) -> None:
         """Build Kubernetes."""
-        programs.build(self.where, groups(self.lab), self.shown)
+        programs.build(self.where, (*groups(self.lab), *self.more), self.shown)
 
     def openstack_build(self) -> None:
         """Install OpenStack."""
@@ -225,12 +226,23 @@ def _remember(
     record.update(where, change)
 
 
+CSI = ("csi", control_plane.SCHEDULER_GROUP)
+"""Groups of what proves a CSI driver: sidecars, csi-sanity, and who places pods."""
+
+
 def build(
-    where: places.Places, lab: record.Record, sources: Sources, shown: progress.Progress
+    where: places.Places,
+    lab: record.Record,
+    sources: Sources,
+    shown: progress.Progress,
+    more: Collection[str] = (),
 ) -> None:
-    """Make all programs and start none."""
+    """Make all programs and start none.
+
+    more: groups of Go programs that no `up` starts.
+    """
     _require(where, lab, sources)
-    start = _Start(where, lab, sources, shown)
+    start = _Start(where, lab, sources, shown, tuple(more))
     wanted = ("pexes", "kube build", "openstack build")
     plan = [step for step in start.plan() if step.name in wanted]
     steps.run(plan, footing.take(where).halt)

@@ -73,13 +73,15 @@ def up(  # noqa: PLR0913 - one argument for each option
 @lab.command()
 @click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
 @click.option("--node", is_flag=True, help="Also what a real kubelet needs.")
-def build(components: pathlib.Path | None, node: bool) -> None:
+@click.option("--csi", is_flag=True, help="Also csi-sanity and the CSI sidecars.")
+def build(components: pathlib.Path | None, node: bool, csi: bool) -> None:
     """Make and keep all programs; start nothing."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
         from lib.lab import record, whole
 
-        whole.build(where, record.Record(node=node), _sources(components), shown)
+        lab, more = record.Record(node=node), whole.CSI if csi else ()
+        whole.build(where, lab, _sources(components), shown, more)
 
 
 @lab.command()

@@ -1,7 +1,7 @@
 import pathlib
 import re
 
-from lib.lab import kube_arguments, places
+from lib.lab import control_plane, kube_arguments, places
 
 WHERE = places.Places(pathlib.Path("/cache"), pathlib.Path("/lab"), 30000)
 PROGRAM = pathlib.Path("/bin/program")
@@ -9,6 +9,7 @@ COMMANDS = (
     kube_arguments.etcd(WHERE, PROGRAM),
     kube_arguments.apiserver(WHERE, PROGRAM),
     kube_arguments.controller_manager(WHERE, PROGRAM),
+    kube_arguments.scheduler(WHERE, PROGRAM),
 )
 
 
@@ -28,9 +29,9 @@ def test_ports_and_files_are_the_labs_own() -> None:
     """Two labs side by side share neither ports nor files."""
     text = " ".join(argument for command in COMMANDS for argument in command[1:])
     ports = {int(port) for port in re.findall(r"\b(30\d{3})\b", text)}
+    names = (*control_plane.PROGRAMS[2:], control_plane.SCHEDULER)
     assert ports == {
-        WHERE.port(name)
-        for name in ("apiserver", "etcd", "etcd-peer", "kube-controller-manager")
+        WHERE.port(name) for name in ("apiserver", "etcd", "etcd-peer", *names)
     }
     files = re.findall(r"=(/[^ ]*)", text)
     assert files
