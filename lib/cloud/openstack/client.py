@@ -1,7 +1,8 @@
 """One way to call OpenStack: bounded, measured, retried once where that is harmless.
 
-Rules: a GET is tried twice at most; the libraries below retry nothing; every failure
-leaves as a `CloudError`; a service that fails again and again is left alone.
+Rules: a GET is tried twice at most, a write once; the libraries below retry nothing;
+every failure leaves as a `CloudError`; a service that fails again and again is left
+alone. What a service says in words is compared here and nowhere else.
 """
 
 import contextlib
@@ -10,8 +11,8 @@ import enum
 import random
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, TypeVar
 
 import keystoneauth1.discover
 import keystoneauth1.exceptions
@@ -32,8 +33,11 @@ LONGEST_WAIT_S = 5.0
 """A Retry-After above it is left to the caller's queue."""
 WAIT_S = 1.0
 """Of the retry without Retry-After: half of it fixed, half of it jitter."""
+Version = tuple[int, ...]
 NEWEST_COMPUTE = (2, 60)
 """From 2.69 on servers may lack most of their parts."""
+NEWEST_VOLUME = (3, 50)
+"""Extends volumes in use (3.42), tells of multiattach types (3.50)."""
 _EMBEDS_FLAVOR = (2, 47)
 """Source, both: Nova API microversion history."""
 _REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
@@ -44,17 +48,64 @@ class Service(enum.Enum):
 
     COMPUTE = "compute"
     NETWORK = "network"
+    VOLUME = "block-storage"
+
+
+_MAJOR = {Service.COMPUTE: "2", Service.NETWORK: "2", Service.VOLUME: "3"}
+_NEWEST: Mapping[Service, Version] = {
+    Service.COMPUTE: NEWEST_COMPUTE,
+    Service.VOLUME: NEWEST_VOLUME,
+}
+_LEAST: Mapping[Service, Version] = {Service.COMPUTE: (2, 1), Service.VOLUME: (3, 0)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Get:
-    """One GET. path: below the version, quoted. resource: the id or name in errors."""
+    """One GET. path: below the version, quoted. resource: the id or name in errors.
+
+    newest: asks for at most this microversion, if that is older than ours.
+    """
 
     service: Service
     path: str
     operation: str
     query: Query = ()
     resource: str = ""
+    newest: Version | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a refusal means that its status alone does not tell.
+
+    text: a part of what the service says, letter case aside.
+    """
+
+    status: int
+    text: str
+    kind: type[errors.CloudError]
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Write:
+    """One call that changes something. path, resource, newest: as with `Get`.
+
+    body: JSON to send. refusals: the first that fits counts.
+    """
+
+    service: Service
+    method: Literal["POST", "PUT", "DELETE"]
+    path: str
+    operation: str
+    body: Mapping[str, object] | None = None
+    resource: str = ""
+    refusals: Sequence[Refusal] = ()
+    newest: Version | None = None
+    query: Query = ()
+
+
+Call = Get | Write
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,12 +157,42 @@ class Client:
         Raises:
             CloudError: the native failure by the tables of `failures`.
         """
+        return self._counted(call, deadline, lambda: self._get(call, deadline))
+
+    def write(self, call: Write, deadline: float) -> bytes:
+        """Change something; tried once. Give the body of a successful answer.
+
+        Raises:
+            CloudError: as `get`. Unavailable: it may have been done all the same.
+        """
+        return self._counted(call, deadline, lambda: self._write(call, deadline))
+
+    def write_and_read(self, call: Write, kind: type[T], deadline: float) -> T:
+        """Change something and give the answer decoded as `kind`.
+
+        Raises:
+            CloudError: as `write`; Unavailable also when the answer is no such thing.
+        """
+        return _decode(self.write(call, deadline), kind, call)
+
+    def microversion(
+        self, service: Service, newest: Version | None = None
+    ) -> Version | None:
+        """Give the microversion that calls use; None in a service without any.
+
+        Raises:
+            CloudError: the endpoint could not be found.
+        """
+        with self._translated(f"find the {service.value} service", ""):
+            return _microversion(self._data(service), service, newest)
+
+    def _counted(self, call: Call, deadline: float, send: Callable[[], bytes]) -> bytes:
         began = self.now()
         try:
             if began >= deadline:
                 raise _broken(call, "no time is left for the call")
             with self._circuits.call(call.service.value, call.operation):
-                body = self._get(call, deadline)
+                body = send()
         except errors.CloudError as error:
             self._on_call(call.operation, error.reason, self.now() - began)
             raise
@@ -162,8 +243,7 @@ class Client:
         Raises:
             CloudError: the endpoint could not be found.
         """
-        with self._translated("find the compute service", ""):
-            return _microversion(self._data(Service.COMPUTE)) >= _EMBEDS_FLAVOR
+        return (self.microversion(Service.COMPUTE) or ()) >= _EMBEDS_FLAVOR
 
     def project_id(self) -> str:
         """Give the id of the project that the token is of; empty without one.
@@ -206,12 +286,18 @@ class Client:
             return answer.body
         raise _error(call, answer)
 
+    def _write(self, call: Write, deadline: float) -> bytes:
+        answer = self._send(call, deadline)
+        if answer.is_success:
+            return answer.body
+        raise _refused(call, answer) or _error(call, answer)
+
     def _wait_s(self, answer: "_Answer") -> float:
         if answer.retry_after_s is not None:
             return answer.retry_after_s + self._effects.jitter() * WAIT_S / 2
         return WAIT_S / 2 + self._effects.jitter() * WAIT_S / 2
 
-    def _send(self, call: Get, deadline: float) -> "_Answer":
+    def _send(self, call: Call, deadline: float) -> "_Answer":
         left_s = deadline - self.now()
         if left_s <= 0:
             raise _broken(call, "no time is left for the call")
@@ -219,8 +305,9 @@ class Client:
             data = self._data(call.service)
             response = self._session.request(
                 _url(data, call),
-                "GET",
-                headers=_headers(data, call.service),
+                call.method if isinstance(call, Write) else "GET",
+                json=call.body if isinstance(call, Write) else None,
+                headers=_headers(data, call),
                 raise_exc=False,
                 log=False,
                 timeout=min(left_s, self._session.timeout or left_s),
@@ -241,8 +328,8 @@ class Client:
                 service_type=service.value,
                 interface=self._where.interface,
                 region_name=self._where.region or None,
-                min_version="2.0",
-                max_version="2.latest",
+                min_version=f"{_MAJOR[service]}.0",
+                max_version=f"{_MAJOR[service]}.latest",
             )
         if data is None or data.url is None:
             where = f"{self._where.interface} endpoint"
@@ -281,8 +368,24 @@ class _Answer:
         return 200 <= self.status < 300
 
 
-def _error(call: Get, answer: _Answer) -> errors.CloudError:
-    kind = failures.from_status(answer.status, answer.retry_after_s is not None)
+def _refused(call: Write, answer: _Answer) -> errors.CloudError | None:
+    """Say what the words of a refusal mean; None when they say nothing special."""
+    said = answer.body.decode(errors="replace").lower()
+    for refusal in call.refusals:
+        if refusal.status == answer.status and refusal.text.lower() in said:
+            return refusal.kind(
+                refusal.message,
+                operation=call.operation,
+                resource=call.resource,
+                request_id=answer.request_id,
+                retry_after_s=answer.retry_after_s,
+            )
+    return None
+
+
+def _error(call: Call, answer: _Answer) -> errors.CloudError:
+    # Over quota Cinder adds a time of 0 s, which is none.
+    kind = failures.from_status(answer.status, bool(answer.retry_after_s))
     message = failures.describe(answer.status)
     if kind is errors.NotFound and not _is_from_service(answer.body):
         # A proxy's 404, or that of a wrong URL, says nothing about the thing.
@@ -305,11 +408,11 @@ def _is_from_service(body: bytes) -> bool:
     return any(key in told for key in ("itemNotFound", "NeutronError"))
 
 
-def _broken(call: Get, message: str) -> errors.Unavailable:
+def _broken(call: Call, message: str) -> errors.Unavailable:
     return errors.Unavailable(message, operation=call.operation, resource=call.resource)
 
 
-def _decode(body: bytes, kind: type[T], call: Get) -> T:
+def _decode(body: bytes, kind: type[T], call: Call) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -324,7 +427,7 @@ def _next_marker(page: native.Page[object]) -> str:
     return ""
 
 
-def _url(data: keystoneauth1.discover.EndpointData, call: Get) -> str:
+def _url(data: keystoneauth1.discover.EndpointData, call: Call) -> str:
     if data.api_version is None:
         # Without a version document an unversioned URL leads nowhere.
         raise _broken(
@@ -335,21 +438,32 @@ def _url(data: keystoneauth1.discover.EndpointData, call: Get) -> str:
     return f"{url}?{query}" if query else url
 
 
-def _microversion(data: keystoneauth1.discover.EndpointData) -> tuple[int, ...]:
+def _microversion(
+    data: keystoneauth1.discover.EndpointData,
+    service: Service,
+    newest: Version | None,
+) -> Version | None:
     """Choose the newest that we know, at most what the service offers.
 
     Source: OpenStack API-SIG guideline "Microversion Specification".
     """
-    offered = data.max_microversion or (2, 1)
-    return min(tuple(int(part) for part in offered), NEWEST_COMPUTE)
+    if service not in _NEWEST:
+        return None
+    offered = data.max_microversion or _LEAST[service]
+    most = min(tuple(int(part) for part in offered), _NEWEST[service])
+    return most if newest is None else min(most, newest)
 
 
-def _headers(
-    data: keystoneauth1.discover.EndpointData, service: Service
-) -> dict[str, str]:
+_SAID_AS = {Service.COMPUTE: "compute", Service.VOLUME: "volume"}
+"""Source: os-service-types; the header has the old name of block-storage."""
+
+
+def _headers(data: keystoneauth1.discover.EndpointData, call: Call) -> dict[str, str]:
     headers = {"Accept": "application/json"}
-    if service is Service.COMPUTE:
-        version = ".".join(map(str, _microversion(data)))
-        headers["OpenStack-API-Version"] = f"compute {version}"
-        headers["X-OpenStack-Nova-API-Version"] = version
+    chosen = _microversion(data, call.service, call.newest)
+    if chosen is not None:
+        version = ".".join(map(str, chosen))
+        headers["OpenStack-API-Version"] = f"{_SAID_AS[call.service]} {version}"
+        if call.service is Service.COMPUTE:
+            headers["X-OpenStack-Nova-API-Version"] = version
     return headers
