@@ -1,0 +1,230 @@
+"""Judges documents by their published schemas, in words that name the field.
+
+Rules: values of fields that a schema calls `writeOnly`, and of fields whose name looks
+like a secret, are never shown; nor is a whole object or list.
+"""
+
+import dataclasses
+import enum
+import functools
+import importlib.resources
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeGuard
+
+import jsonschema
+
+from lib.process import config
+
+SHOWN_MAX = 80
+"""Characters of a value that a message shows."""
+
+
+class Schema(enum.StrEnum):
+    """The documents that can be judged, by the name of their schema's file."""
+
+    DISCOVERY_DATA = "openstack_discovery_data"
+    """discovery-data.json, kind OpenStackCloudProviderDiscoveryData."""
+
+
+def problems(schema: Schema, document: object) -> tuple[config.Problem, ...]:
+    """Say what is wrong with a document; nothing, when it is as its schema says.
+
+    document: as JSON or YAML decodes it. Fields read like `volumeTypes[0].name`; the
+    document itself is `document`. Sorted by field.
+    """
+    found: dict[str, config.Problem] = {}
+    for error in validator(schema).iter_errors(document):
+        for problem in _told(_finding(error)):
+            found.setdefault(str(problem), problem)
+    return tuple(sorted(found.values(), key=lambda problem: problem.field))
+
+
+@functools.cache
+def validator(schema: Schema) -> jsonschema.Draft202012Validator:
+    """Read a schema from the package."""
+    folder = importlib.resources.files("lib.discovery") / "schemas"
+    text = (folder / f"{schema.value}.json").read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
+
+
+def kind_of(value: object) -> str:
+    """Name the JSON type of a decoded value, with its article."""
+    names: Sequence[tuple[type | tuple[type, ...], str]] = (
+        (bool, "a boolean"),
+        (int, "an integer"),
+        (float, "a number"),
+        (str, "a string"),
+        ((list, tuple), "a list"),
+        (Mapping, "an object"),
+        (type(None), "null"),
+    )
+    return next((name for kind, name in names if isinstance(value, kind)), "a value")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Finding:
+    """One rule that does not hold.
+
+    keyword, rule: of the schema, such as minItems and 1. schema: what the rule stands
+    in. value: what was judged, at `field`.
+    """
+
+    field: str
+    keyword: str
+    rule: object
+    schema: Mapping[str, object]
+    value: object
+
+
+def _finding(error: jsonschema.ValidationError) -> _Finding:
+    field = ""
+    for part in error.absolute_path:
+        field = f"{field}[{part}]" if isinstance(part, int) else _join(field, str(part))
+    return _Finding(
+        field or _WHOLE,
+        str(error.validator),
+        error.validator_value,
+        error.schema if _is_object(error.schema) else {},
+        error.instance,
+    )
+
+
+def _told(finding: _Finding) -> Iterator[config.Problem]:
+    """Put one finding into words; the validator's own quote values."""
+    per_field = _PER_FIELD.get(finding.keyword)
+    if per_field is not None:
+        for name, wanted in per_field(finding):
+            yield config.Problem(_join(finding.field, name), None, wanted)
+        return
+    choice = _choice(finding) if finding.keyword in ("oneOf", "anyOf") else ""
+    if choice:
+        yield config.Problem(finding.field, None, choice)
+        return
+    # Said of what holds secrets, a plain value could be one of them.
+    is_secret = bool(finding.schema.get("writeOnly"))
+    shown = _shown(finding.value)
+    yield config.Problem(finding.field, shown, _wanted(finding), is_secret)
+
+
+def _wanted(finding: _Finding) -> str:
+    """Say what would be right: in the schema's own words, if it has any."""
+    own = finding.schema.get("description")
+    if finding.keyword == "uniqueItems":
+        return f"each item once (repeated: {_repeated(finding.value)})"
+    if finding.keyword == "type":
+        return f"{own or _types(finding.rule)} (this is {kind_of(finding.value)})"
+    if own:
+        return str(own)
+    tell = _WANTED.get(finding.keyword)
+    return tell(finding.rule) if tell else f"what satisfies {finding.keyword}"
+
+
+def _types(rule: object) -> str:
+    kinds = rule if isinstance(rule, list) else [rule]
+    return " or ".join(_TYPE_NAMES[str(kind)] for kind in kinds)
+
+
+def _repeated(value: object) -> str:
+    items = value if isinstance(value, list) else []
+    texts = {
+        json.dumps(one, ensure_ascii=False) for one in items if items.count(one) > 1
+    }
+    return ", ".join(_cut(text) for text in sorted(texts))
+
+
+_WHOLE = "document"
+_TYPE_NAMES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a string",
+}
+_WANTED: Mapping[str, Callable[[object], str]] = {
+    "enum": lambda rule: "one of " + ", ".join(_texts(rule)),
+    "const": str,
+    "minLength": lambda rule: f"at least {_counted(rule, 'character')}",
+    "maxLength": lambda rule: f"at most {_counted(rule, 'character')}",
+    "minItems": lambda rule: f"at least {_counted(rule, 'item')}",
+    "maxItems": lambda rule: f"at most {_counted(rule, 'item')}",
+    "minProperties": lambda rule: f"at least {_counted(rule, 'field')}",
+    "minimum": lambda rule: f"{rule} or more",
+    "maximum": lambda rule: f"{rule} or less",
+    "pattern": lambda rule: f"text that matches {rule}",
+}
+
+
+def _required(finding: _Finding) -> Iterator[tuple[str, str]]:
+    """Name the fields that are missing; the validator names one with each finding."""
+    for name in _texts(finding.rule):
+        if not (_is_object(finding.value) and name in finding.value):
+            yield name, str(_about(finding.schema, name) or "a value; it is required")
+
+
+def _unknown(finding: _Finding) -> Iterator[tuple[str, str]]:
+    known = finding.schema.get("properties")
+    allowed = sorted(known) if _is_object(known) else []
+    for name in finding.value if _is_object(finding.value) else ():
+        if name not in allowed:
+            wanted = f"no such field; known here are {', '.join(allowed) or 'none'}"
+            yield str(name), wanted
+
+
+def _forbidden(finding: _Finding) -> Iterator[tuple[str, str]]:
+    """Tell `not: {required: [...]}`, which forbids fields."""
+    rule = finding.rule if _is_object(finding.rule) else {}
+    for name in _texts(rule.get("required")):
+        yield name, str(rule.get("description") or "no such field here")
+
+
+_PER_FIELD: Mapping[str, Callable[[_Finding], Iterator[tuple[str, str]]]] = {
+    "required": _required,
+    "additionalProperties": _unknown,
+    "not": _forbidden,
+}
+
+
+def _choice(finding: _Finding) -> str:
+    """Tell a choice of fields: `oneOf: [{required: [a]}, {required: [b]}]`."""
+    options = finding.rule if isinstance(finding.rule, list) else []
+    fields = [" with ".join(_texts(one.get("required"))) for one in options]
+    count = "exactly one of " if finding.keyword == "oneOf" else "at least one of "
+    return count + ", ".join(fields) if all(fields) else ""
+
+
+def _about(schema: Mapping[str, object], name: str) -> object:
+    """Give the schema's own words about a field."""
+    known = schema.get("properties")
+    field = known.get(name) if _is_object(known) else None
+    return field.get("description") if _is_object(field) else None
+
+
+def _join(field: str, name: str) -> str:
+    return name if field in ("", _WHOLE) else f"{field}.{name}"
+
+
+def _shown(value: object) -> str:
+    """Show a plain value; of anything that may hold secrets only its kind."""
+    if isinstance(value, list | Mapping):
+        return kind_of(value)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return _cut(text)
+
+
+def _is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)
+
+
+def _texts(values: object) -> list[str]:
+    return [str(one) for one in values] if isinstance(values, list) else []
+
+
+def _counted(number: object, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "…"

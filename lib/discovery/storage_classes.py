@@ -1,0 +1,174 @@
+"""Which StorageClasses a cloud's volume types become. Pure.
+
+Rules: two types never share a class, and no type is dropped in silence: what gets no
+class is excluded by the user's own words, or stands in `problems`.
+"""
+
+import collections
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from lib.process import config
+
+NAME_MAX = 253
+"""Characters. Source: Kubernetes, "Object Names and IDs", DNS subdomain names."""
+
+_KEPT = re.compile(r"[^a-zA-Z0-9.-]")
+_SUBDOMAIN = re.compile(
+    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+)
+_POSIX_CLASS = "[[:"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StorageClass:
+    """One class to be: its name, and the raw name of the volume type it asks for."""
+
+    name: str
+    volume_type: str
+    is_default: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """What the user wishes.
+
+    exclude: none of these may match a whole class name. default: the name of the
+    default class, wished for or marked already; a name that no class has marks none,
+    an empty one the first class. has_other_default: the cluster's default is a class
+    of somebody else's, so that an empty `default` marks none.
+    """
+
+    exclude: tuple[re.Pattern[str], ...] = ()
+    default: str = ""
+    has_other_default: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """What the volume types become.
+
+    classes: sorted by name, at most one the default. excluded: raw names of the types
+    that the user wants no class for, in the order given. problems: why other types
+    get none; their classes, if there are any, must be left alone.
+    """
+
+    classes: tuple[StorageClass, ...]
+    excluded: tuple[str, ...] = ()
+    problems: tuple[config.Problem, ...] = ()
+
+
+def read_rules(
+    exclude: Sequence[str], default: str = "", has_other_default: bool = False
+) -> Rules:
+    """Judge and compile the user's wishes.
+
+    exclude: regular expressions, each anchored on both ends and matched against the
+    class name, not against the name of the type.
+
+    Raises:
+        ConfigError: with every expression that can't be compiled.
+    """
+    problems: list[config.Problem] = []
+    compiled = [_compile(one, index, problems) for index, one in enumerate(exclude)]
+    config.require(problems)
+    patterns = tuple(one for one in compiled if one is not None)
+    return Rules(patterns, default, has_other_default)
+
+
+def _compile(
+    text: str, index: int, problems: list[config.Problem]
+) -> re.Pattern[str] | None:
+    field = f"storageClass.exclude[{index}]"
+    if _POSIX_CLASS in text:
+        # Go's syntax; here it would be read as something else.
+        wanted = "a regular expression without [[:class:]], such as [a-z]"
+        problems.append(config.Problem(field, text, wanted))
+        return None
+    try:
+        return re.compile(text)
+    except re.error as error:
+        wanted = f"a regular expression ({error})"
+        problems.append(config.Problem(field, text, wanted))
+        return None
+
+
+def name_of(volume_type: str) -> str:
+    """Make a class name of a volume type's; may be empty or no name at all.
+
+    Source: Deckhouse, cloud-provider-openstack, names of StorageClasses.
+    """
+    return _KEPT.sub("", volume_type.replace(" ", "-")).lower().strip("-.")
+
+
+def is_name(text: str) -> bool:
+    """Say whether an API server takes this as the name of a StorageClass."""
+    return len(text) <= NAME_MAX and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def choose(
+    volume_types: Sequence[str], rules: Rules, held: Mapping[str, str] | None = None
+) -> Choice:
+    """Say which classes there shall be.
+
+    volume_types: raw names; a repeated one counts once. held: the classes that we have
+    made already, name to raw name of the type. Where several types make one name the
+    one that holds the class keeps it, else none of them gets it.
+    """
+    by_name: dict[str, list[str]] = collections.defaultdict(list)
+    problems: list[config.Problem] = []
+    excluded: list[str] = []
+    for volume_type in dict.fromkeys(volume_types):
+        name = name_of(volume_type)
+        if any(pattern.fullmatch(name) for pattern in rules.exclude):
+            excluded.append(volume_type)
+        elif not is_name(name):
+            problems.append(_unusable(volume_type, name))
+        else:
+            by_name[name].append(volume_type)
+    chosen: dict[str, str] = {}
+    for name, types in sorted(by_name.items()):
+        owner = _owner(types, (held or {}).get(name))
+        if owner is not None:
+            chosen[name] = owner
+        problems.extend(_taken(one, name, types) for one in types if one != owner)
+    default = _default(chosen, rules)
+    classes = (StorageClass(n, t, n == default) for n, t in chosen.items())
+    return Choice(tuple(classes), tuple(excluded), tuple(problems))
+
+
+def _owner(types: Sequence[str], holder: str | None) -> str | None:
+    if len(types) == 1:
+        return types[0]
+    return holder if holder in types else None
+
+
+def _default(names: Iterable[str], rules: Rules) -> str | None:
+    if rules.default or rules.has_other_default:
+        return rules.default
+    return next(iter(names), None)
+
+
+def _unusable(volume_type: str, name: str) -> config.Problem:
+    if not name:
+        wanted = "a name with a letter a-z or a digit in it, to name a StorageClass by"
+    else:
+        wanted = (
+            f"a name that makes a DNS subdomain of at most {NAME_MAX} characters"
+            f" (it makes {_short(name)!r})"
+        )
+    return config.Problem("volume type", volume_type, wanted)
+
+
+def _taken(volume_type: str, name: str, types: Sequence[str]) -> config.Problem:
+    others = ", ".join(repr(one) for one in types if one != volume_type)
+    wanted = (
+        f"a name of its own: {others} makes the same StorageClass {name!r};"
+        " rename one of them, or exclude the name"
+    )
+    return config.Problem("volume type", volume_type, wanted)
+
+
+def _short(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[:limit] + "…"
