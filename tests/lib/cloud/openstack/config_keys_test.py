@@ -1,4 +1,4 @@
-"""Golden table of cloud.conf: each key the reference reads, its field, its default.
+"""Golden table of cloud.conf: each key, its field, its default as the reference has it.
 
 Source: kubernetes/cloud-provider-openstack pkg/client/client.go (AuthOpts),
 pkg/openstack/openstack.go (NetworkingOpts, RouterOpts, LoadBalancerOpts, LBClass),
@@ -159,10 +159,18 @@ TABLE: dict[str, dict[str, Key]] = {
         "node-volume-attach-limit": Key(
             "25", "block_storage.node_volume_attach_limit", 25, 256
         ),
+        "availability-zone-map": Key(
+            "az1:volumes-1",
+            "block_storage.availability_zone_map",
+            {"az1": "volumes-1"},
+            {},
+        ),
     },
 }
 ELSEWHERE = {"use-clouds", "clouds-file", "cloud"}
 """Of [Global]: they name another file; tested in config_test.py."""
+OURS = {"availability-zone-map"}
+"""The reference has no such key."""
 UNREAD = {"regional", "warnings", "classes", "wait_active_steps"}
 """Fields that come from the environment, or of reading itself, or hold others."""
 
@@ -233,5 +241,5 @@ def test_every_key_of_the_reference_has_its_row() -> None:
         "Metadata": 2,
         "LoadBalancer": 28,
         'LoadBalancerClass "gold"': 7,
-        "BlockStorage": 4,
+        "BlockStorage": 4 + len(OURS),
     }
