@@ -39,6 +39,7 @@ from lib.process import (
     probes,
     serving,
     shutdown,
+    slis,
     tls,
 )
 from lib.process import metrics as process_metrics
@@ -135,7 +136,10 @@ class Manager:
         self._wanted = wanted
         self._registry = registry
         self._stop = stop
-        self._probes = probes.Probes()
+        self._slis = slis.Slis()
+        self._probes = probes.Probes(self._slis.observe)
+        self._leader = metrics.LeaderMetrics(wanted.lease_name, registry)
+        self._controllers = metrics.ControllerMetrics(registry)
         self._loops = loops.Loops(stop)
         self._drained = threading.Event()
         self._lease = loops.Loops(self._drained)
@@ -214,7 +218,7 @@ class Manager:
             ),
         )
         handlers = {
-            **endpoints.standard(self._probes, self._registry),
+            **endpoints.standard(self._probes, self._registry, self._slis.registry),
             configz.PATH: configz.handler(values),
         }
         routes = exchange.Routes(handlers, judge.authorize)
@@ -241,6 +245,7 @@ class Manager:
             lease_s=wanted.lease_s,
             renew_s=wanted.renew_s,
             retry_s=wanted.retry_s,
+            on_slow_path=self._leader.slow_path,
         )
         self._probes.add_live("leaderElection", lambda: _overdue(lease))
         return lease
@@ -270,17 +275,17 @@ class Manager:
         lease: election.Election | None,
         nodes: node_controllers.NodeControllers | None,
     ) -> None:
-        gauge = metrics.leader_gauge(self._wanted.lease_name, self._registry)
-
         def started() -> None:
             self._leading.set()
             if self._wanted.dry_run:
                 self._log.info("dry run: nothing is written, no lease is taken")
             else:
-                gauge.labels(self._wanted.lease_name).set(1)
+                self._leader.leading()
                 self._log.info("leading", lease=self._wanted.lease_name)
             if nodes is not None:
                 nodes.start(self._loops)
+                for name in nodes.names:
+                    self._controllers.started(flag_table.CONTROLLERS[name])
 
         def lost() -> None:
             """End at once: whatever is still under way must not go on."""

@@ -75,13 +75,21 @@ class CloudMetrics:
         """Count one call. outcome: "ok", or the class of error."""
         self._total.labels(self._provider, operation, outcome).inc()
         self._duration.labels(self._provider, operation).observe(seconds)
-        request = operation.replace(" ", "_")
+        request = _reference_request(operation)
         self._reference_total.labels(request).inc()
         self._reference_duration.labels(request).observe(seconds)
         if outcome == "ok":
             self.worked.set()
         else:
             self._reference_errors.labels(request).inc()
+
+
+def _reference_request(operation: str) -> str:
+    """Name a call as the reference does: "list servers" is server_list."""
+    verb, _, noun = operation.partition(" ")
+    if verb not in ("create", "delete", "get", "list", "update"):
+        return operation.replace(" ", "_")
+    return f"{noun.removesuffix('s').replace(' ', '_')}_{verb}"
 
 
 class KubeMetrics:
@@ -166,18 +174,56 @@ class NodeMetrics:
         self._initial_sync.observe(delay_s)
 
 
-def leader_gauge(
-    name: str, registry: prometheus_client.CollectorRegistry
-) -> prometheus_client.Gauge:
-    """Make the gauge of the reference: 1 while this process holds the Lease.
+class LeaderMetrics:
+    """Tells whether this process holds the Lease, and how it is renewed.
 
-    Source: client-go leader_election_master_status{name}.
+    Source: client-go leader_election_master_status{name} and
+    leader_election_slowpath_total{name}.
     """
-    gauge = prometheus_client.Gauge(
-        "leader_election_master_status",
-        "1 while this process holds the Lease.",
-        ("name",),
-        registry=registry,
-    )
-    gauge.labels(name).set(0)
-    return gauge
+
+    def __init__(
+        self, name: str, registry: prometheus_client.CollectorRegistry
+    ) -> None:
+        """name: of the Lease."""
+        gauge = prometheus_client.Gauge(
+            "leader_election_master_status",
+            "1 while this process holds the Lease.",
+            ("name",),
+            registry=registry,
+        )
+        counter = prometheus_client.Counter(
+            "leader_election_slowpath",
+            "Renewals of the Lease that had to read it first.",
+            ("name",),
+            registry=registry,
+        )
+        self._status = gauge.labels(name)
+        self._slow_paths = counter.labels(name)
+
+    def leading(self) -> None:
+        """Note that the Lease is ours."""
+        self._status.set(1)
+
+    def slow_path(self) -> None:
+        """Count a renewal that was not the usual single write."""
+        self._slow_paths.inc()
+
+
+class ControllerMetrics:
+    """Tells which controllers run in this process.
+
+    Source: k8s.io/component-base metrics/prometheus/controllers
+    running_managed_controllers{name,manager}.
+    """
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._running = prometheus_client.Gauge(
+            "running_managed_controllers",
+            "1 for each controller that runs in this process.",
+            ("name", "manager"),
+            registry=registry,
+        )
+
+    def started(self, name: str) -> None:
+        """Note that a controller runs; name: the short one, such as cloud-node."""
+        self._running.labels(name, "cloud-controller-manager").set(1)

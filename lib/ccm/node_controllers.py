@@ -72,6 +72,12 @@ class NodeControllers:
         self._instances = instances
         self._log = logs.get(__name__)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the reference's controllers for which this stands."""
+        both = (options.NODE, options.LIFECYCLE)
+        return tuple(name for name in both if name in self._wanted.controllers)
+
     def watch(self, loop: loops.Loops) -> None:
         """Begin to follow the Nodes; also before the Lease is ours."""
         synced = self.nodes.synced
@@ -89,9 +95,8 @@ class NodeControllers:
 
     def start(self, loop: loops.Loops) -> None:
         """Begin to act."""
-        for name in (options.NODE, options.LIFECYCLE):
-            if name in self._wanted.controllers:
-                self._probes.add_live(name, self._heartbeat.within(STALL_S))
+        for name in self.names:
+            self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)
         if self._settings.watches_lifecycle:
             monitor = flow.Monitor(self.nodes, self._queue.add, runner.utc_now)

@@ -35,6 +35,7 @@ class Election:
     identity: unlike that of any other process there ever was, hostname_uuid. lease_s,
     renew_s, retry_s: seconds after which others may take over, the holder gives up,
     and it tries again. clock: monotonic seconds. now: time of day, only written.
+    on_slow_path: told when a renewal has to read the lease first.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with the reference's defaults
@@ -50,6 +51,7 @@ class Election:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime.datetime] = utc_now,
         rng: Callable[[], float] = random.random,
+        on_slow_path: Callable[[], None] = lambda: None,
     ) -> None:
         if not lease_s > renew_s > retry_s > 0:
             raise ValueError("an election needs lease_s > renew_s > retry_s > 0")
@@ -61,6 +63,7 @@ class Election:
         self._clock = clock
         self._now = now
         self._rng = rng
+        self._on_slow_path = on_slow_path
         self._log = structlog.stdlib.get_logger().bind(lease=f"{namespace}/{name}")
         self._seen: lease.Lease | None = None
         self._seen_at = NEVER
@@ -162,6 +165,8 @@ class Election:
 
     def _attempt(self) -> bool:
         if self._must_look or not self._is_ours():
+            if self._act_until != NEVER:
+                self._on_slow_path()
             self._look()
         was_taken = self._act_until != NEVER and self._is_taken()
         if was_taken or not self._is_free():

@@ -8,20 +8,30 @@ from lib.process import exchange, metrics, probes
 
 
 def standard(
-    checks: probes.Probes, registry: prometheus_client.CollectorRegistry
+    checks: probes.Probes,
+    registry: prometheus_client.CollectorRegistry,
+    health: prometheus_client.CollectorRegistry,
 ) -> Mapping[str, exchange.Handler]:
-    """Give the handlers of /healthz, /livez, /readyz and /metrics."""
+    """Give the handlers of /healthz, /livez, /readyz, /metrics and /metrics/slis.
 
-    def show(request: exchange.Request) -> exchange.Reply:
-        rendered = metrics.render(registry, request.headers.get("accept", ""))
-        return exchange.Reply(rendered.body, content_type=rendered.content_type)
+    health: what the checks have answered; see lib/process/slis.py.
+    """
 
     return {
         "/healthz": lambda r: _reply(checks.live(r.query, "healthz")),
         "/livez": lambda r: _reply(checks.live(r.query)),
         "/readyz": lambda r: _reply(checks.ready(r.query)),
-        "/metrics": show,
+        "/metrics": _showing(registry),
+        "/metrics/slis": _showing(health),
     }
+
+
+def _showing(registry: prometheus_client.CollectorRegistry) -> exchange.Handler:
+    def show(request: exchange.Request) -> exchange.Reply:
+        rendered = metrics.render(registry, request.headers.get("accept", ""))
+        return exchange.Reply(rendered.body, content_type=rendered.content_type)
+
+    return show
 
 
 def _reply(report: probes.Report) -> exchange.Reply:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Mapping
 from lib.process import logs
 
 Check = Callable[[], str | None]
+Observer = Callable[[str, str, bool], None]
+"""Told of each answer of a check: which probe, which check, whether all is well."""
 
 
 class Heartbeat:
@@ -55,10 +57,15 @@ class Report:
     body: str
 
 
+def _nobody(probe: str, name: str, is_well: bool) -> None:
+    del probe, name, is_well
+
+
 class Probes:
     """The checks of one process, in the order in which they were added."""
 
-    def __init__(self) -> None:
+    def __init__(self, observer: Observer = _nobody) -> None:
+        self._observer = observer
         self._lock = threading.Lock()
         self._live: dict[str, Check] = {"ping": ping}
         self._ready: dict[str, Check] = {"ping": ping}
@@ -114,6 +121,7 @@ class Probes:
                 lines.append(f"[+]{name} excluded: ok")
                 continue
             why_not = check()
+            self._observer(path, name, why_not is None)
             self._note(path, name, why_not)
             failed = failed or why_not is not None
             lines.append(

@@ -29,7 +29,7 @@ metadata: {name: may-not, namespace: default}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: secure-port-reader}
-rules: [{nonResourceURLs: [/metrics, /configz], verbs: [get]}]
+rules: [{nonResourceURLs: [/metrics, /metrics/slis, /configz], verbs: [get]}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -39,7 +39,7 @@ roleRef:
 subjects: [{kind: ServiceAccount, name: may-read, namespace: default}]
 """
 OPEN = ("/healthz", "/livez", "/readyz")
-GUARDED = ("/metrics", "/configz")
+GUARDED = ("/metrics", "/metrics/slis", "/configz")
 SILENT = (layout.KEYSTONE, layout.NOVA, layout.NEUTRON)
 SILENT_S = 10.0
 PERIOD = "--node-status-update-frequency=1s"
@@ -47,6 +47,8 @@ NODE = "serving-1"
 LEASE = ("cloud-controller-manager", "kube-system")
 METRICS = (
     "leader_election_master_status",
+    "leader_election_slowpath_total",
+    'running_managed_controllers{manager="cloud-controller-manager",name="cloud-node"}',
     "node_controller_cloud_provider_taint_removal_delay_seconds_bucket",
     "node_controller_initial_node_sync_delay_seconds_bucket",
     "openstack_api_requests_total",
@@ -146,7 +148,9 @@ def test_the_api_server_says_who_may_read(
         (token("may-not"), 403),
         (token("may-read"), 200),
     ):
-        assert [ask(serving, path, who)[0] for path in GUARDED] == [wanted] * 2
+        assert [ask(serving, path, who)[0] for path in GUARDED] == [wanted] * len(
+            GUARDED
+        )
 
 
 def test_what_the_reference_serves_is_served(
@@ -165,6 +169,8 @@ def test_what_the_reference_serves_is_served(
     mine = token("may-read")
     metrics = ask(serving, "/metrics", mine)[1]
     assert [name for name in METRICS if f"\n{name}" not in metrics] == []
+    health = ask(serving, "/metrics/slis", mine)[1]
+    assert 'kubernetes_healthcheck{name="leaderElection",type="healthz"} 1.0' in health
     text = ask(serving, "/configz", mine)[1]
     (shown,) = json.loads(text).values()
     assert shown["Generic"]["LeaderElection"]["resourceLock"] == "leases"

@@ -1,10 +1,13 @@
-"""The reference's metrics of new Nodes."""
+"""The reference's metrics, by their names and labels."""
 
 import datetime
 
 import prometheus_client
+import pytest
 
 from lib.ccm import metrics
+from lib.process import metrics as process_metrics
+from lib.process import slis
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 NAMES = (
@@ -33,3 +36,83 @@ def test_a_clock_that_is_behind_counts_as_no_delay() -> None:
         NOON, NOON - datetime.timedelta(seconds=3)
     )
     assert registry.get_sample_value(f"{NAMES[0]}_sum") == 0
+
+
+REFERENCE: dict[str, tuple[tuple[str, ...], str]] = {
+    # Name: its labels, and why we have none of that name.
+    "openstack_api_requests_total": (("request",), ""),
+    "openstack_api_request_duration_seconds": (("request",), ""),
+    "openstack_api_request_errors_total": (("request",), ""),
+    NAMES[0]: ((), ""),
+    NAMES[1]: ((), ""),
+    "leader_election_master_status": (("name",), ""),
+    "leader_election_slowpath_total": (("name",), ""),
+    "running_managed_controllers": (("name", "manager"), ""),
+    "rest_client_requests_total": (("code", "method"), ""),
+    "rest_client_request_duration_seconds": ((), ""),
+    "kubernetes_healthcheck": (("name", "type"), ""),
+    "kubernetes_healthchecks_total": (("name", "type", "status"), ""),
+    "process_resident_memory_bytes": ((), ""),
+    "process_cpu_seconds_total": ((), ""),
+    "process_open_fds": ((), ""),
+    "service_controller_loadbalancer_sync_total": ((), "no load balancers yet"),
+    "service_controller_nodesync_error_total": ((), "no load balancers yet"),
+    "service_controller_nodesync_latency_seconds": ((), "no load balancers yet"),
+    "service_controller_update_loadbalancer_host_latency_seconds": (
+        (),
+        "no load balancers yet",
+    ),
+    "cloudprovider_openstack_reconcile_total": ((), "no load balancers yet"),
+    "cloudprovider_openstack_reconcile_duration_seconds": ((), "no load balancers yet"),
+    "cloudprovider_openstack_reconcile_errors_total": ((), "no load balancers yet"),
+    "route_controller_route_sync_total": ((), "no routes yet"),
+    "workqueue_depth": ((), "queue_depth, by controller"),
+    "workqueue_retries_total": ((), "retries_total, by controller"),
+    "workqueue_work_duration_seconds": ((), "reconcile_duration_seconds"),
+    "kubernetes_build_info": ((), "build_info; this is no build of Kubernetes"),
+    "go_goroutines": ((), "Go's own"),
+    "apiserver_audit_event_total": ((), "never counts anything there"),
+}
+"""Source: cloud-provider-openstack docs/metrics.md; k8s.io/cloud-provider
+controllers/*/metrics.go; k8s.io/component-base metrics/prometheus."""
+
+
+def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
+    """Prints name and state; one that is neither kept nor explained fails."""
+    health = slis.Slis()
+    registry = process_metrics.new_registry(process_metrics.Build("ccm", "1"))
+    calls = metrics.CloudMetrics("openstack", registry)
+    calls.observe("list servers", "Unavailable", 0.1)
+    metrics.KubeMetrics(registry).observe("GET", "nodes", 200, 0.1)
+    metrics.NodeMetrics(registry).initialised(NOON, NOON)
+    metrics.LeaderMetrics("lease", registry).slow_path()
+    metrics.ControllerMetrics(registry).started("cloud-node")
+    health.observe("healthz", "ping", True)
+    found: dict[str, set[str]] = {}
+    for family in (*registry.collect(), *health.registry.collect()):
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+            found.setdefault(family.name, set()).update(sample.labels)
+    for name, (labels, reason) in REFERENCE.items():
+        print(f"{name:62} {reason or 'kept'}")
+        assert (name in found) is not bool(reason)
+        assert reason or set(labels) <= found[name]
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_label"),
+    [
+        ("list servers", "server_list"),
+        ("get server", "server_get"),
+        ("list ports", "port_list"),
+        ("find the service", "find_the_service"),
+    ],
+)
+def test_calls_are_named_as_the_reference_names_them(
+    operation: str, request_label: str
+) -> None:
+    """So that its dashboards show them."""
+    registry = prometheus_client.CollectorRegistry()
+    metrics.CloudMetrics("openstack", registry).observe(operation, "ok", 0.1)
+    labels = {"request": request_label}
+    assert registry.get_sample_value("openstack_api_requests_total", labels) == 1

@@ -246,6 +246,23 @@ def test_a_lease_that_was_another_s_is_not_won_back(
         assert spec(fake)["holderIdentity"] == holder
 
 
+def test_a_renewal_that_must_read_first_is_told(
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
+) -> None:
+    """The usual renewal is one write; after a conflict it takes the slow path."""
+    slow: list[float] = []
+    first = stand("host_1", on_slow_path=lambda: slow.append(clock()))
+    for _ in range(3):
+        assert first.attempt()
+        clock.pass_by(2)
+    assert slow == [], "neither the first one, nor the usual ones"
+    fake.faults.append(
+        calls.Fault(errors.Conflict("changed", operation="PUT"), "update")
+    )
+    assert first.attempt()
+    assert slow == [clock()]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_two_never_hold_at_once(
     fake: api.FakeApi, clock: "shared.FakeClock", seed: int

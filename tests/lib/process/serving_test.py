@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import prometheus_client
 import pytest
 
 from lib.process import (
@@ -418,7 +419,8 @@ def test_the_standard_paths_answer(serve: Serve) -> None:
     checks = probes.Probes()
     checks.add_live("loop", lambda: "hangs")
     registry = metrics.new_registry(metrics.Build("a-daemon", "1"))
-    place = serve(endpoints.standard(checks, registry))
+    health = prometheus_client.CollectorRegistry()
+    place = serve(endpoints.standard(checks, registry, health))
     assert place.ask("/readyz") == (200, "ok")
     status, body = place.ask("/healthz?verbose")
     assert status == 500
