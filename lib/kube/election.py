@@ -21,6 +21,9 @@ CONNECT_TIMEOUT_S = 5.0
 LAST_WRITES_S = 5.0
 """Writes in flight may take this long before a release is given up."""
 SHORTEST_WAIT_S = 0.05
+SETTLE_S = 10.0
+"""After a takeover from one that did not release: for so long something that he began
+to make may still appear."""
 NEVER = float("-inf")
 
 
@@ -72,12 +75,21 @@ class Election:
         self._changed = threading.Condition()
         self._act_until = NEVER
         self._held_until = NEVER
+        self._create_from = NEVER
         self._is_over = False
         self._in_flight = 0
 
     def act_until(self) -> float:
         """Give the time of `clock` until which we may act; -inf when we may not."""
         return self._act_until
+
+    def create_in_s(self) -> float:
+        """Give the seconds until what can't be made twice may be made; 0: now.
+
+        More than 0 only after a takeover from a holder who did not release: look
+        again then for what he may have made, before it is made anew.
+        """
+        return max(0.0, self._create_from - self._clock())
 
     def overdue_s(self) -> float:
         """Give the seconds for which a lease of ours has been over; 0 while it is not.
@@ -173,6 +185,9 @@ class Election:
             return False
         began = self._clock()
         record = self._seen.record if self._seen else None
+        if record and record.holder_identity not in ("", self._identity):
+            # Before the write: its answer may be lost.
+            self._create_from = began + SETTLE_S
         self._write(lease.renewed(record, self._identity, self._lease_s, self._now()))
         return self._extend(began)
 

@@ -263,6 +263,55 @@ def test_a_renewal_that_must_read_first_is_told(
     assert slow == [clock()]
 
 
+@pytest.mark.parametrize(
+    ("holder", "wait_s"),
+    [
+        pytest.param(None, 0.0, id="there was no lease"),
+        pytest.param("", 0.0, id="it was released"),
+        pytest.param("host_1", 10.0, id="its holder vanished"),
+        pytest.param("host_2", 0.0, id="it was ours, the answer was lost"),
+    ],
+)
+def test_only_after_an_unclean_takeover_a_create_has_to_wait(
+    fake: api.FakeApi,
+    stand: Stand,
+    clock: "shared.FakeClock",
+    holder: str | None,
+    wait_s: float,
+) -> None:
+    """What a holder without a release began to make may still appear for a while."""
+    if holder is not None:
+        body = {"holderIdentity": holder, "leaseDurationSeconds": 15}
+        metadata = {"name": "ccm", "namespace": "kube-system"}
+        fake.put(resources.LEASES, {"metadata": metadata, "spec": body})
+    second = stand("host_2")
+    if not second.attempt():
+        clock.pass_by(16)
+        assert second.attempt()
+    assert second.create_in_s() == wait_s
+    for _ in range(2):
+        clock.pass_by(5)
+        assert second.attempt(), "renewals change nothing about it"
+    assert second.create_in_s() == 0
+
+
+def test_a_takeover_whose_answer_was_lost_still_waits(
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
+) -> None:
+    """The next try finds the lease ours, and must not take that for peace."""
+    stand("host_1").attempt()
+    second = stand("host_2")
+    second.attempt()
+    clock.pass_by(16)
+    lost = errors.Unavailable("no answer", operation="PUT")
+    fake.faults.append(calls.Fault(lost, verb="update", after=True))
+    with pytest.raises(errors.Unavailable):
+        second.attempt()
+    clock.pass_by(1)
+    assert second.attempt()
+    assert second.create_in_s() == 9
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_two_never_hold_at_once(
     fake: api.FakeApi, clock: "shared.FakeClock", seed: int
