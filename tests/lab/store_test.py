@@ -24,6 +24,7 @@ SILENCE_S = 6.0
 """The store's patience with a silent watch; bookmarks come more often, see Watched."""
 WATCH_S = 5
 RELISTS = 60
+CHANGES = 600
 GROWTH_BYTES_MAX = 512 * 1024
 FAULTS = (
     "paged list",
@@ -34,6 +35,7 @@ FAULTS = (
     "server restart",
     "expired version",
     "relists",
+    "many changes",
 )
 TIMEOUT_S = 10.0
 
@@ -412,6 +414,27 @@ def relisted(harbour: Harbour) -> str:
     return f"{RELISTS} lists, {growth / 1024:+.0f} KiB"
 
 
+def changed(harbour: Harbour) -> str:
+    """Events leave nothing behind: memory does not grow with their number."""
+
+    def take_in(changes: int) -> None:
+        for _ in range(changes):
+            harbour.touch()
+        until("the changes", harbour.agrees)
+
+    take_in(50)
+    tracemalloc.start()
+    try:
+        take_in(50)
+        before = tracemalloc.get_traced_memory()[0]
+        take_in(CHANGES)
+        growth = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert growth < GROWTH_BYTES_MAX
+    return f"{CHANGES} changes, {growth / 1024:+.0f} KiB"
+
+
 @pytest.fixture()
 def harbour(elsewhere: places.Places) -> Iterator[Harbour]:
     control_plane.up(elsewhere, progress.Silent())
@@ -445,6 +468,7 @@ def test_nothing_is_missed_nor_announced_twice(harbour: Harbour) -> None:
                 restarted,
                 expired,
                 relisted,
+                changed,
             ),
             strict=True,
         )

@@ -179,13 +179,14 @@ def test_no_call_is_made_when_the_time_is_over(
 def test_silence_ends_with_the_time_out(
     stand_in: StandIn, make_client: MakeClient, path: str
 ) -> None:
-    """Neither a call nor a log-in hangs."""
+    """Neither a call nor a log-in hangs, and neither is sent a second time."""
     stand_in.silent = {path}
     began = time.monotonic()
     error = failure(make_client(timeout_s=0.2))
     assert isinstance(error, errors.Unavailable)
     assert "did not answer in time" in error.message
     assert time.monotonic() - began < 3
+    assert stand_in.paths().count(path) == 1
 
 
 def test_a_silent_version_document_leaves_the_oldest_microversion(
@@ -199,6 +200,20 @@ def test_a_silent_version_document_leaves_the_oldest_microversion(
     stand_in.silent.clear()
     list_servers(api)
     assert stand_in.calls[-1].headers["openstack-api-version"] == "compute 2.60"
+
+
+def test_a_silent_version_document_without_which_nothing_goes_ends_in_time(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """A URL without a version leads nowhere; that is told, not waited for."""
+    stand_in.silent = {"/network"}
+    api = make_client(timeout_s=0.2)
+    began = time.monotonic()
+    with pytest.raises(errors.Unavailable, match="does not say its version"):
+        lists.wirings(api, api.now() + 60)
+    assert time.monotonic() - began < 3
+    stand_in.silent.clear()
+    assert lists.wirings(api, api.now() + 60) == {}
 
 
 def test_a_token_is_replaced_once_when_it_is_refused(
