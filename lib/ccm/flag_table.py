@@ -65,6 +65,13 @@ TLS_CERT = Flag(
     "Certificate of --secure-port; self-signed, in memory, if empty.",
 )
 TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
+CLIENT_CA = Flag(
+    "client-ca-file",
+    kinds.TEXT,
+    "",
+    "Who signs clients' certificates for --secure-port: common name is the user,"
+    " organizations are groups.",
+)
 ALWAYS_ALLOW = Flag(
     "authorization-always-allow-paths",
     kinds.LIST,
@@ -185,6 +192,7 @@ WORKING: tuple[Flag[object], ...] = (
     SECURE_PORT,
     TLS_CERT,
     TLS_KEY,
+    CLIENT_CA,
     ALWAYS_ALLOW,
     AUTHENTICATION_TTL,
     AUTHORIZED_TTL,

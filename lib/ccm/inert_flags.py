@@ -10,7 +10,8 @@ _LISTS = "lists are shared and watches resumed, so nothing is listed again by ti
 _NO_BALANCERS = "load balancers are not managed yet"
 _NO_ROUTES = "pod routes are not managed yet"
 _ONE_SERVER = "HTTPS is served by Python's standard library"
-_NO_CERTIFICATES = "requests are authenticated by bearer token only"
+_NO_LOOKUP = "only --client-ca-file says whose certificates count; nothing is looked up"
+_NO_PROXIES = "nobody stands in front of --secure-port and speaks for others"
 _NO_WEBHOOKS = "no cloud provider has webhooks to serve"
 _ONE_STREAM = "logs are one stream of lines"
 _OWN_GATES = "they switch parts of the Go program"
@@ -49,12 +50,11 @@ INERT: tuple[Flag[object], ...] = (
     _boolean("allocate-node-cidrs", "kube-controller-manager allocates them"),
     _boolean("allow-untagged-cloud", "deprecated, and without effect there as well"),
     _text("authentication-kubeconfig", _ONE_ACCOUNT),
-    _boolean("authentication-skip-lookup", _NO_CERTIFICATES),
-    _boolean("authentication-tolerate-lookup-failure", _NO_CERTIFICATES),
+    _boolean("authentication-skip-lookup", _NO_LOOKUP),
+    _boolean("authentication-tolerate-lookup-failure", _NO_LOOKUP),
     _text("authorization-kubeconfig", _ONE_ACCOUNT),
     _text("cert-dir", "a certificate of our own is kept in memory"),
     _text("cidr-allocator-type", "kube-controller-manager allocates", "RangeAllocator"),
-    _text("client-ca-file", _NO_CERTIFICATES),
     _text("cluster-cidr", _NO_ROUTES),
     _text("cluster-name", _NO_BALANCERS, "kubernetes"),
     _integer("concurrent-node-status-updates", "--concurrent-node-syncs covers them"),
@@ -91,8 +91,8 @@ INERT: tuple[Flag[object], ...] = (
     _boolean("permit-address-sharing", _ONE_SERVER),
     _boolean("permit-port-sharing", _ONE_SERVER),
     _boolean("profiling", "it profiles the Go program", default=True),
-    *(_list(name, _NO_CERTIFICATES, default) for name, default in _REQUEST_HEADERS),
-    _text("requestheader-client-ca-file", _NO_CERTIFICATES),
+    *(_list(name, _NO_PROXIES, default) for name, default in _REQUEST_HEADERS),
+    _text("requestheader-client-ca-file", _NO_PROXIES),
     _duration("route-reconciliation-period", _NO_ROUTES, 10.0),
     _list("tls-cipher-suites", _ONE_SERVER),
     _list("tls-curve-preferences", _ONE_SERVER),

@@ -226,12 +226,14 @@ class Manager:
 
     def _certificate(self) -> tls.Certificate:
         values = self._values
+        authorities = values[flag_table.CLIENT_CA]
+        clients = tls.Clients(authorities) if authorities else None
         files = (values[flag_table.TLS_CERT], values[flag_table.TLS_KEY])
         if any(files):
-            return tls.FromFiles(*files)
+            return tls.FromFiles(*files, clients=clients)
         names = (platform.node(), "localhost", "127.0.0.1")
         now = datetime.datetime.now(datetime.UTC)
-        return tls.InMemory(certificates.self_signed(names, now))
+        return tls.InMemory(certificates.self_signed(names, now), clients=clients)
 
     def _election(self, api: client.Api) -> election.Election | None:
         wanted = self._wanted

@@ -10,9 +10,11 @@ import http
 import http.server
 import io
 import socket
+import ssl
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import structlog
 
@@ -40,13 +42,29 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Peer:
+    """Whom the client's certificate names, signed by an authority of ours.
+
+    Source: k8s.io/apiserver authentication/request/x509, CommonNameUserConversion: the
+    common name is the user, each organization a group.
+    """
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked. query: values by name. headers: by lower-case name."""
+    """What was asked. query: values by name. headers: by lower-case name.
+
+    peer: None when the client has shown no certificate.
+    """
 
     method: str
     path: str
     query: Mapping[str, tuple[str, ...]]
     headers: Mapping[str, str] = dataclasses.field(repr=False)
+    peer: Peer | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,8 +85,8 @@ class Decision(enum.Enum):
 
 
 Handler = Callable[[Request], Reply]
-Authorize = Callable[[Mapping[str, str], str, str], Decision]
-"""Judges (headers by lower-case name, verb such as "get", path)."""
+Authorize = Callable[[Request], Decision]
+"""Judges a request before it is answered."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,8 +111,7 @@ class Routes:
     def _judge(self, request: Request) -> Reply | None:
         if request.path in ALWAYS_ALLOWED:
             return None
-        verb = request.method.lower()
-        decision = self.authorize(request.headers, verb, request.path)
+        decision = self.authorize(request)
         if decision is Decision.UNAUTHENTICATED:
             return _plain(http.HTTPStatus.UNAUTHORIZED)
         if decision is Decision.FORBIDDEN:
@@ -112,6 +129,18 @@ class Routes:
 
 def _plain(status: http.HTTPStatus) -> Reply:
     return Reply(f"{status.phrase}\n".encode(), status)
+
+
+def _peer(sock: socket.socket) -> Peer | None:
+    """Read the certificate that the handshake has verified, if there was one."""
+    shown = sock.getpeercert() if isinstance(sock, ssl.SSLSocket) else None
+    subject = cast(
+        tuple[tuple[tuple[str, str], ...], ...], (shown or {}).get("subject", ())
+    )
+    fields = [field for part in subject for field in part]
+    names = [value for key, value in fields if key == "commonName"]
+    groups = tuple(value for key, value in fields if key == "organizationName")
+    return Peer(names[-1], groups) if names and names[-1] else None
 
 
 class _TooLong(OSError):
@@ -177,6 +206,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
     ) -> None:
         # The parent's __init__ wants a socketserver; it only calls these three.
         self.connection = sock
+        self._peer = _peer(sock)
         self._routes = routes
         self._limits = limits
         self._set_busy = set_busy
@@ -219,6 +249,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
             path,
             {name: tuple(values) for name, values in query.items()},
             {name.lower(): value for name, value in self.headers.items()},
+            self._peer,
         )
         self._set_busy(True)
         reply = self._routes.answer(request)

@@ -17,10 +17,60 @@ class Certificate(Protocol):
         ...
 
 
-def _new_context(minimum: ssl.TLSVersion) -> ssl.SSLContext:
+class Clients:
+    """Whose signature on a client's certificate counts: a PEM file, read again when it
+    changes.
+
+    A file that can't be used leaves the former in place. A client that brings a
+    certificate of somebody else is refused in the handshake; one without is not.
+
+    Raises:
+        ConfigError: the file can't be used at the start.
+    """
+
+    def __init__(self, authorities: str | os.PathLike[str]) -> None:
+        self._path = pathlib.Path(authorities)
+        self._watch = files.FileWatch([self._path])
+        self._log = logs.get(__name__)
+        try:
+            self._pem = self._read()
+        except (OSError, ValueError) as error:
+            problem = config.Problem(
+                "--client-ca-file", str(authorities), f"PEM certificates ({error})"
+            )
+            raise config.ConfigError([problem]) from error
+
+    def renewed(self) -> bool:
+        """Say whether there are others now than when this was last asked."""
+        if not self._watch.changed():
+            return False
+        try:
+            self._pem = self._read()
+        except (OSError, ValueError) as error:
+            self._log.error("new client authorities not usable", error=str(error))
+            return False
+        self._log.info("client authorities read again")
+        return True
+
+    def ask(self, context: ssl.SSLContext) -> None:
+        """Let a new context ask clients for a certificate."""
+        context.load_verify_locations(cadata=self._pem)
+        context.verify_mode = ssl.CERT_OPTIONAL
+
+    def _read(self) -> str:
+        pem = self._path.read_text()
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=pem)
+        return pem
+
+
+def _new_context(
+    minimum: ssl.TLSVersion, clients: Clients | None = None
+) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = minimum
     context.set_alpn_protocols(["http/1.1"])
+    if clients is not None:
+        clients.ask(context)
     return context
 
 
@@ -31,18 +81,30 @@ class InMemory:
         self,
         pair: certificates.Pair,
         minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
+        clients: Clients | None = None,
     ) -> None:
-        self._context = _new_context(minimum)
-        # The standard library reads key pairs from files only; this one has no disk.
-        descriptor = os.memfd_create("serving-certificate", os.MFD_CLOEXEC)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pair.key + pair.certificate)
-            file.flush()
-            self._context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        self._pair = pair
+        self._minimum = minimum
+        self._clients = clients
+        self._lock = threading.Lock()
+        self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
         """See `Certificate.context`."""
-        return self._context
+        with self._lock:
+            if self._clients is not None and self._clients.renewed():
+                self._context = self._load()
+            return self._context
+
+    def _load(self) -> ssl.SSLContext:
+        context = _new_context(self._minimum, self._clients)
+        # The standard library reads key pairs from files only; this one has no disk.
+        descriptor = os.memfd_create("serving-certificate", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(self._pair.key + self._pair.certificate)
+            file.flush()
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        return context
 
 
 class FromFiles:
@@ -59,9 +121,11 @@ class FromFiles:
         certificate: str | os.PathLike[str],
         key: str | os.PathLike[str],
         minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
+        clients: Clients | None = None,
     ) -> None:
         self._paths = (pathlib.Path(certificate), pathlib.Path(key))
         self._minimum = minimum
+        self._clients = clients
         self._lock = threading.Lock()
         self._watch = files.FileWatch(self._paths)
         self._log = logs.get(__name__)
@@ -75,7 +139,8 @@ class FromFiles:
     def context(self) -> ssl.SSLContext:
         """See `Certificate.context`."""
         with self._lock:
-            if self._watch.changed():
+            is_asked_anew = self._clients is not None and self._clients.renewed()
+            if self._watch.changed() or is_asked_anew:
                 try:
                     self._context = self._load()
                 except OSError as error:  # ssl.SSLError is one
@@ -85,7 +150,7 @@ class FromFiles:
             return self._context
 
     def _load(self) -> ssl.SSLContext:
-        context = _new_context(self._minimum)
+        context = _new_context(self._minimum, self._clients)
         certificate, key = self._paths
         # An empty passphrase: without one OpenSSL would ask the terminal for it.
         context.load_cert_chain(certificate, key, password=b"")

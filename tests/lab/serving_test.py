@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from lib.kube import client, resources
-from lib.lab import ccm, cluster, places, processes
+from lib.lab import ccm, cluster, kube_files, places, processes
 from lib.lab.openstack import accounts, layout, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -56,10 +56,16 @@ METRICS = (
 )
 
 
-def ask(where: places.Places, path: str, token: str = "") -> tuple[int, str]:
+def ask(
+    where: places.Places, path: str, token: str = "", user: str = ""
+) -> tuple[int, str]:
+    """Ask with somebody's token, or the certificate of a user of the lab."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    if user:
+        folder = kube_files.certificates(where)
+        context.load_cert_chain(folder / f"{user}.crt", folder / f"{user}.key")
     connection = http.client.HTTPSConnection(
         "127.0.0.1", where.port(ccm.NAME), timeout=5, context=context
     )
@@ -90,7 +96,9 @@ def running(
     def run(conf: str) -> Iterator[places.Places]:
         file = where.state / "serving-cloud.conf"
         file.write_text(conf)
-        ccm.start(where, ccm_pex, ccm.arguments(where, ccm_kubeconfig, file, [PERIOD]))
+        authorities = kube_files.certificates(where) / "ca.crt"
+        more = [PERIOD, f"--client-ca-file={authorities}"]
+        ccm.start(where, ccm_pex, ccm.arguments(where, ccm_kubeconfig, file, more))
         try:
             yield where
         finally:
@@ -139,7 +147,7 @@ def token(api: client.Api) -> Callable[[str], str]:
 def test_the_api_server_says_who_may_read(
     serving: places.Places, token: Callable[[str], str]
 ) -> None:
-    """Probes are open; the rest takes a token, and its owner needs the right."""
+    """Probes are open; the rest takes a token or a certificate, and the right."""
     until("ready", lambda: ask(serving, "/readyz")[0] == 200)
     assert [ask(serving, path)[0] for path in OPEN] == [200] * len(OPEN)
     for who, wanted in (
@@ -148,9 +156,11 @@ def test_the_api_server_says_who_may_read(
         (token("may-not"), 403),
         (token("may-read"), 200),
     ):
-        assert [ask(serving, path, who)[0] for path in GUARDED] == [wanted] * len(
-            GUARDED
-        )
+        answers = [ask(serving, path, who)[0] for path in GUARDED]
+        assert answers == [wanted] * len(GUARDED)
+    for user, wanted in (("admin", 200), ("kube-controller-manager", 403)):
+        answers = [ask(serving, path, user=user)[0] for path in GUARDED]
+        assert answers == [wanted] * len(GUARDED)
 
 
 def test_what_the_reference_serves_is_served(

@@ -8,9 +8,15 @@ import pytest
 
 from lib.ccm import access
 from lib.kube import client, errors
-from lib.process.exchange import Decision
+from lib.process.exchange import Decision, Peer, Request
 
 USERS = {"good": "prometheus", "poor": "nobody"}
+
+
+def asked(
+    headers: Mapping[str, str], peer: Peer | None = None, path: str = "/metrics"
+) -> Request:
+    return Request("GET", path, {}, headers, peer)
 
 
 class Clock:
@@ -47,9 +53,8 @@ class Reviews(client.Api):
             status = {"authenticated": name is not None, "user": {"username": name}}
             return json.dumps({"status": status if name else {}}).encode()
         assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
-        return json.dumps(
-            {"status": {"allowed": spec["user"] == "prometheus"}}
-        ).encode()
+        allowed = spec["user"] == "prometheus" or "readers" in (spec["groups"] or ())
+        return json.dumps({"status": {"allowed": allowed}}).encode()
 
     def stream(
         self,
@@ -91,11 +96,37 @@ def judge(api: Reviews, clock: Clock) -> access.Access:
 def test_decisions(
     judge: access.Access, headers: dict[str, str], decision: Decision
 ) -> None:
-    assert judge.authorize(headers, "get", "/metrics") is decision
+    assert judge.authorize(asked(headers)) is decision
+
+
+@pytest.mark.parametrize(
+    ("peer", "decision"),
+    [
+        (Peer("prometheus"), Decision.ALLOW),
+        (Peer("someone", ("readers", "others")), Decision.ALLOW),
+        (Peer("someone"), Decision.FORBIDDEN),
+    ],
+)
+def test_a_certificate_names_the_user_and_his_groups(
+    judge: access.Access, api: Reviews, peer: Peer, decision: Decision
+) -> None:
+    """No token is reviewed, not even a good one beside it; rights are asked for."""
+    request = asked({"authorization": "Bearer good"}, peer)
+    assert judge.authorize(request) is decision
+    assert [path.rsplit("/", 1)[-1] for path in api.asked] == ["subjectaccessreviews"]
+
+
+def test_two_users_of_one_name_are_told_apart_by_their_groups(
+    judge: access.Access,
+) -> None:
+    """The answer about the one is not believed of the other."""
+    reader, other = Peer("someone", ("readers",)), Peer("someone")
+    assert judge.authorize(asked({}, reader)) is Decision.ALLOW
+    assert judge.authorize(asked({}, other)) is Decision.FORBIDDEN
 
 
 def test_probes_are_open(judge: access.Access, api: Reviews) -> None:
-    assert judge.authorize({}, "get", "/healthz") is Decision.ALLOW
+    assert judge.authorize(asked({}, path="/healthz")) is Decision.ALLOW
     assert api.asked == []
 
 
@@ -104,10 +135,10 @@ def test_an_answer_is_believed_for_ten_seconds(
 ) -> None:
     headers = {"authorization": "Bearer good"}
     for clock.now in (0.0, 9.9):
-        assert judge.authorize(headers, "get", "/metrics") is Decision.ALLOW
+        assert judge.authorize(asked(headers)) is Decision.ALLOW
     assert len(api.asked) == 2
     clock.now = 10.1
-    assert judge.authorize(headers, "get", "/metrics") is Decision.ALLOW
+    assert judge.authorize(asked(headers)) is Decision.ALLOW
     assert len(api.asked) == 4
 
 
@@ -116,4 +147,4 @@ def test_an_api_server_that_is_down_lets_nobody_in(
 ) -> None:
     api.down = True
     headers = {"authorization": "Bearer good"}
-    assert judge.authorize(headers, "get", "/metrics") is Decision.FORBIDDEN
+    assert judge.authorize(asked(headers)) is Decision.FORBIDDEN

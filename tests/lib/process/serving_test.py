@@ -65,10 +65,10 @@ class Place:
 Serve = Callable[..., Place]
 
 
-def judge(headers: Mapping[str, str], verb: str, path: str) -> exchange.Decision:
-    if "authorization" not in headers:
+def judge(request: exchange.Request) -> exchange.Decision:
+    if "authorization" not in request.headers:
         return exchange.Decision.UNAUTHENTICATED
-    if (headers["authorization"], verb) != ("Bearer good", "get"):
+    if (request.headers["authorization"], request.method) != ("Bearer good", "GET"):
         return exchange.Decision.FORBIDDEN
     return exchange.Decision.ALLOW
 
