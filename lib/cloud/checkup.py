@@ -1,0 +1,96 @@
+"""What a cloud can say of itself to who looks for faults: facts, not judgements.
+
+Rules: every call is bounded by a time-out of its own; secrets are in no answer.
+"""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from typing import Protocol
+
+from lib.cloud import errors
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Login:
+    """Who the credentials make us. expires_at: of this token; None: unsaid."""
+
+    user: str
+    project: str
+    expires_at: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Service:
+    """One service of the cloud.
+
+    kind: its type, as users know it. needed: nothing works without it. url: empty when
+    the cloud does not offer it. version: what it says to speak. odd: what is odd about
+    that; empty if nothing is. error: why it could not be reached.
+    """
+
+    kind: str
+    needed: bool
+    url: str = ""
+    version: str = ""
+    odd: str = ""
+    error: errors.CloudError | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quota:
+    """How much of one thing the project may have, and has. limit: None: no limit."""
+
+    resource: str
+    used: int
+    limit: int | None
+
+
+Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
+"""By kind of service; the error of one that did not tell."""
+
+
+class Checkup(Protocol):
+    """One cloud, as its configuration describes it."""
+
+    @property
+    def region(self) -> str:
+        """The region that the configuration names; may be empty."""
+        ...
+
+    @property
+    def odd(self) -> tuple[str, ...]:
+        """What is odd in the configuration."""
+        ...
+
+    def time(self) -> datetime.datetime | None:
+        """Ask what time it is there, without credentials; None: it does not say.
+
+        Raises:
+            CloudError: it can't be reached.
+        """
+        ...
+
+    def login(self) -> Login:
+        """Log in anew.
+
+        Raises:
+            CloudError: we are not let in.
+        """
+        ...
+
+    def services(self) -> tuple[Service, ...]:
+        """Reach every service that some daemon uses; one that fails is told as such.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        ...
+
+    def quotas(self) -> Quotas:
+        """Ask every service that is offered for the project's quotas.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        ...

@@ -1,0 +1,220 @@
+"""What OpenStack says of itself: log-in, services with their versions, quotas.
+
+Implements `lib.cloud.checkup.Checkup`. One call each, nothing is tried twice.
+"""
+
+import contextlib
+import datetime
+import email.utils
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import keystoneauth1.access
+import keystoneauth1.discover
+import keystoneauth1.exceptions
+import keystoneauth1.session
+import msgspec
+from keystoneauth1 import identity
+
+from lib.cloud import checkup, errors
+from lib.cloud.openstack import client, failures, quotas, session
+from lib.cloud.openstack.settings import Config
+
+_MAJOR = {"compute": 2, "network": 2, "load-balancer": 2, "block-storage": 3}
+"""Every service that some daemon uses, and the version of its API."""
+_NEEDED = ("compute", "network")
+_NAMES_FLAVORS = (2, 47)
+"""Source: Nova API microversion history."""
+
+Endpoint = keystoneauth1.discover.EndpointData
+
+
+class OpenStackCheckup:
+    """Asks the services of one cloud.conf."""
+
+    def __init__(self, config: Config, timeout_s: float) -> None:
+        """timeout_s: of every single call.
+
+        Raises:
+            ConfigError: a certificate file can't be read.
+        """
+        self._config = config
+        given = config.credentials
+        self._where = client.Where(given.region, given.endpoint_type)
+        self._session = session.open_session(given, timeout_s, ("mooring-doctor",))
+
+    @property
+    def region(self) -> str:
+        """See the protocol."""
+        return self._where.region
+
+    @property
+    def odd(self) -> tuple[str, ...]:
+        """See the protocol."""
+        insecure = "tls-insecure is on: anybody in between can read the password"
+        return self._config.warnings + (
+            (insecure,) if self._config.credentials.tls_insecure else ()
+        )
+
+    def time(self) -> datetime.datetime | None:
+        """See the protocol: the Date of Keystone's answer."""
+        with _translated("reach Keystone"):
+            answer = self._session.get(
+                self._config.credentials.auth_url,
+                authenticated=False,
+                raise_exc=False,
+                log=False,
+            )
+        try:
+            return email.utils.parsedate_to_datetime(answer.headers.get("Date", ""))
+        except ValueError:
+            return None
+
+    def login(self) -> checkup.Login:
+        """See the protocol."""
+        access = self._access()
+        return checkup.Login(
+            access.username or access.user_id or "",
+            access.project_name or access.project_id or "",
+            access.expires,
+        )
+
+    def services(self) -> tuple[checkup.Service, ...]:
+        """See the protocol."""
+        access = self._access()
+        return tuple(self._service(kind, access) for kind in _MAJOR)
+
+    def quotas(self) -> checkup.Quotas:
+        """See the protocol."""
+        access = self._access()
+        project = access.project_id or ""
+        asked: Mapping[str, Callable[[str], tuple[checkup.Quota, ...]]] = {
+            "compute": lambda url: quotas.of_nova(self._get(f"{url}/limits")),
+            "network": lambda url: quotas.of_neutron(
+                self._get(f"{url}/quotas/{project}/details")
+            ),
+            "load-balancer": lambda url: quotas.of_octavia(
+                self._get(f"{url}/lbaas/quotas/{project}"),
+                self._get(f"{url}/lbaas/loadbalancers?fields=id&project_id={project}"),
+            ),
+            "block-storage": lambda url: quotas.of_cinder(self._get(f"{url}/limits")),
+        }
+        return {
+            kind: self._quota(kind, read)
+            for kind, read in asked.items()
+            if self._offered(kind, access)
+        }
+
+    def _access(self) -> keystoneauth1.access.AccessInfo:
+        auth = self._session.auth
+        if not isinstance(auth, identity.BaseIdentityPlugin):
+            raise TypeError("this room logs in to Keystone only")
+        with _translated("log in"):
+            return auth.get_access(self._session)
+
+    def _offered(self, kind: str, access: keystoneauth1.access.AccessInfo) -> str:
+        """Give a service's URL in the catalogue; empty when it has none."""
+        try:
+            url = access.service_catalog.url_for(
+                service_type=kind,
+                interface=self._where.interface,
+                region_name=self._where.region or None,
+            )
+        except keystoneauth1.exceptions.CatalogException:
+            return ""
+        return str(url or "")
+
+    def _service(
+        self, kind: str, access: keystoneauth1.access.AccessInfo
+    ) -> checkup.Service:
+        needed = kind in _NEEDED
+        url = self._offered(kind, access)
+        if not url:
+            return checkup.Service(kind, needed)
+        try:
+            data = self._endpoint(kind, url)
+        except errors.CloudError as error:
+            return checkup.Service(kind, needed, url, error=error)
+        return checkup.Service(kind, needed, url, _versions(data), _odd(kind, data))
+
+    def _endpoint(self, kind: str, url: str) -> Endpoint:
+        """Reach a service, then ask it for its versions."""
+        operation = f"reach the {kind} service"
+        with _translated(operation):
+            answer = self._session.get(url, raise_exc=False, log=False)
+            if answer.status_code >= 500:
+                told = failures.describe(answer.status_code)
+                raise errors.Unavailable(told, operation=operation, resource=url)
+            data = self._session.get_endpoint_data(
+                service_type=kind,
+                interface=self._where.interface,
+                region_name=self._where.region or None,
+                min_version=f"{_MAJOR[kind]}.0",
+                max_version=f"{_MAJOR[kind]}.latest",
+            )
+        if data is None or data.url is None or data.api_version is None:
+            told = f"it does not offer version {_MAJOR[kind]} of its API"
+            raise errors.Unavailable(told, operation=operation, resource=url)
+        return data
+
+    def _quota(
+        self, kind: str, read: Callable[[str], tuple[checkup.Quota, ...]]
+    ) -> tuple[checkup.Quota, ...] | errors.CloudError:
+        operation = f"read the quotas of the {kind} service"
+        try:
+            with _translated(operation):
+                data = self._session.get_endpoint_data(
+                    service_type=kind,
+                    interface=self._where.interface,
+                    region_name=self._where.region or None,
+                    min_version=f"{_MAJOR[kind]}.0",
+                    max_version=f"{_MAJOR[kind]}.latest",
+                )
+                return read(str(data.url).rstrip("/") if data else "")
+        except errors.CloudError as error:
+            return error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            told = "the answer is not what the service promises"
+            return errors.Unavailable(told, operation=operation)
+
+    def _get(self, url: str) -> bytes:
+        answer = self._session.get(url, raise_exc=False, log=False)
+        if answer.status_code == 200:
+            return answer.content
+        kind = failures.from_status(answer.status_code, False)
+        told = failures.describe(answer.status_code)
+        raise kind(told, operation="GET", resource=url)
+
+
+@contextlib.contextmanager
+def _translated(operation: str) -> Iterator[None]:
+    try:
+        yield
+    except (keystoneauth1.exceptions.ClientException, OSError) as error:
+        kind, told = failures.from_native(error)
+        raise kind(told, operation=operation) from error
+
+
+def _versions(data: Endpoint) -> str:
+    """Write "2.1, microversions 2.1 to 2.96", or only the former."""
+    version = _dotted(data.api_version)
+    if not data.max_microversion:
+        return version
+    least, most = _dotted(data.min_microversion), _dotted(data.max_microversion)
+    return f"{version}, microversions {least} to {most}"
+
+
+def _dotted(version: Sequence[float] | None) -> str:
+    return ".".join(map(str, version or ()))
+
+
+def _odd(kind: str, data: Endpoint) -> str:
+    if kind != "compute":
+        return ""
+    most = tuple(data.max_microversion or (2, 1))
+    least = tuple(data.min_microversion or (2, 1))
+    if least > client.NEWEST_COMPUTE:
+        newest = _dotted(client.NEWEST_COMPUTE)
+        return f"microversions up to {newest} are gone, newer ones are not known here"
+    if most < _NAMES_FLAVORS:
+        return "below 2.47 the names of flavors cost one more list"
+    return ""

@@ -1,0 +1,117 @@
+"""The checkup of a cloud: each service fails by itself, and only reads are sent."""
+
+import datetime
+import typing
+from collections.abc import Callable
+
+import pytest
+
+from lib.cloud import checkup, errors
+from lib.cloud.openstack import checkup as openstack_checkup
+from lib.cloud.openstack import settings
+
+if typing.TYPE_CHECKING:
+    from tests.lib.cloud.openstack import conftest
+
+MakeConfig = Callable[..., settings.Config]
+
+
+@pytest.fixture()
+def look(make_config: MakeConfig) -> Callable[..., openstack_checkup.OpenStackCheckup]:
+    def make(
+        timeout_s: float = 5.0, **parts: object
+    ) -> openstack_checkup.OpenStackCheckup:
+        return openstack_checkup.OpenStackCheckup(make_config(**parts), timeout_s)
+
+    return make
+
+
+Look = Callable[..., openstack_checkup.OpenStackCheckup]
+
+
+def by_kind(found: tuple[checkup.Service, ...]) -> dict[str, checkup.Service]:
+    return {service.kind: service for service in found}
+
+
+def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
+    """Who we are, what is offered, and what time it is; the rest is not there."""
+    asked = look()
+    assert asked.login().user == "u"
+    assert asked.login().project == "p"
+    found = by_kind(asked.services())
+    assert found["compute"].version == "2.1, microversions 2.1 to 2.96"
+    assert found["network"].version == "2.0"
+    assert not any(one.odd or one.error for one in found.values())
+    absent = {kind for kind, one in found.items() if not one.url}
+    assert absent == {"load-balancer", "block-storage"}
+    assert {kind for kind, one in found.items() if one.needed} == {"compute", "network"}
+    told = asked.time()
+    assert told is not None
+    assert abs(told - datetime.datetime.now(datetime.UTC)).total_seconds() < 5
+    assert asked.region == "RegionOne"
+    asked.quotas()
+    sent = {(c.method, c.path) for c in stand_in.calls if c.method != "GET"}
+    assert sent == {("POST", "/identity/v3/auth/tokens")}
+
+
+def test_an_old_nova_is_told_as_odd(stand_in: "conftest.StandIn", look: Look) -> None:
+    stand_in.newest = "2.1"
+    assert "below 2.47" in by_kind(look().services())["compute"].odd
+
+
+def test_a_broken_service_leaves_the_others(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    """503 is told of the one that said it."""
+    stand_in.fail("/compute/v2.1", 503)
+    found = by_kind(look().services())
+    assert isinstance(found["compute"].error, errors.Unavailable)
+    assert "503" in found["compute"].error.message
+    assert found["network"].error is None
+
+
+def test_a_silent_service_is_left_after_the_time_out(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    stand_in.silent.add("/compute/v2.1")
+    error = by_kind(look(timeout_s=0.3).services())["compute"].error
+    assert error is not None
+    assert error.message == "the cloud did not answer in time"
+
+
+def test_refused_credentials_are_one_error_without_the_password(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    for _ in range(3):
+        stand_in.fail("auth/tokens", 401)
+    asked = look()
+    calls: list[Callable[[], object]] = [asked.login, asked.services, asked.quotas]
+    for call in calls:
+        with pytest.raises(errors.Unauthenticated) as caught:
+            call()
+        assert "hunter2" not in str(caught.value)
+
+
+def test_quotas_that_are_refused_or_nonsense_are_told_by_service(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    stand_in.fail("limits", 403)
+    stand_in.fail("quotas/project-1/details", 200, b"<html>")
+    found = look().quotas()
+    assert set(found) == {"compute", "network"}
+    assert isinstance(found["compute"], errors.Forbidden)
+    assert isinstance(found["network"], errors.Unavailable)
+
+
+def test_another_region_offers_nothing(look: Look) -> None:
+    asked = look(credentials={"region": "Elsewhere"})
+    assert [one.url for one in asked.services()] == [""] * 4
+
+
+def test_tls_without_proof_is_told_as_odd(look: Look, make_config: MakeConfig) -> None:
+    given = make_config().credentials
+    insecure = settings.Config(
+        settings.Credentials(auth_url=given.auth_url, token="t", tls_insecure=True)
+    )
+    (odd,) = openstack_checkup.OpenStackCheckup(insecure, 1.0).odd
+    assert "tls-insecure" in odd
