@@ -1,0 +1,96 @@
+"""What a doctor reads of a cluster."""
+
+import datetime
+
+import msgspec
+
+from lib.doctor import rights
+from lib.doctor.model import Account, Lease, Node, Right
+from lib.kube import client, errors, objects, resources
+from lib.kube import lease as kube_lease
+
+UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+_PAGE = "500"
+
+
+class _Taint(msgspec.Struct, frozen=True):
+    key: str = ""
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    provider_id: str = msgspec.field(default="", name="providerID")
+    taints: tuple[_Taint, ...] = ()
+
+
+class _Node(msgspec.Struct, frozen=True):
+    metadata: objects.ObjectMeta
+    spec: _Spec = _Spec()
+
+
+class Cluster:
+    """One API server, asked as one user; timeout_s bounds every call."""
+
+    def __init__(self, api: client.Api, timeout_s: float) -> None:
+        self._api = api
+        self._timeout_s = timeout_s
+
+    def gaps(
+        self, wanted: tuple[Right, ...], account: Account | None
+    ) -> tuple[Right, ...]:
+        """Give the rights that we, or an account, do not have.
+
+        Raises:
+            KubeError: it could not be told of one of them.
+        """
+        return tuple(right for right in wanted if not self._has(right, account))
+
+    def _has(self, right: Right, account: Account | None) -> bool:
+        kind = rights.kind_of_review(account)
+        body = rights.review(right, account)
+        answer = self._api.create(kind, body, timeout_s=self._timeout_s)
+        return rights.is_allowed(answer)
+
+    def lease(self, namespace: str, name: str) -> Lease | None:
+        """Read a Lease; None when there is none.
+
+        Raises:
+            KubeError: it can't be read.
+        """
+        kind = resources.LEASES
+        try:
+            body = self._api.read(kind, name, namespace, timeout_s=self._timeout_s)
+        except errors.NotFound:
+            return None
+        record = kube_lease.parse(body).record
+        renewed_at = _time(record.renew_time)
+        return Lease(record.holder_identity, renewed_at, record.lease_duration_seconds)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """List all Nodes.
+
+        Raises:
+            KubeError: they can't be listed.
+        """
+        found: list[Node] = []
+        query = {"limit": _PAGE}
+        while True:
+            body = self._api.list_page(
+                resources.NODES, query=query, timeout_s=self._timeout_s
+            )
+            page = objects.decode_list(body, _Node)
+            found += map(_node, page.items)
+            if not page.metadata.continue_:
+                return tuple(found)
+            query["continue"] = page.metadata.continue_
+
+
+def _node(found: _Node) -> Node:
+    is_new = any(taint.key == UNINITIALIZED_TAINT for taint in found.spec.taints)
+    return Node(found.metadata.name, found.spec.provider_id, is_new)
+
+
+def _time(text: str) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None

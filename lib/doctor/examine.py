@@ -1,0 +1,159 @@
+"""The whole examination: each part is read and judged, whatever became of others."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from lib.cloud import checkup, errors
+from lib.doctor import cluster, ids, judge
+from lib.doctor.model import (
+    Account,
+    Clocks,
+    Failed,
+    Finding,
+    Read,
+    Right,
+    State,
+)
+from lib.kube import errors as kube_errors
+from lib.kube import greeting
+from lib.process import config
+
+T = TypeVar("T")
+Now = Callable[[], datetime.datetime]
+
+_NO_TOKEN = "not asked for without a log-in"  # noqa: S105 # no password at all
+_NO_CONF = "not asked for without a configuration"
+_NO_SERVER = "not asked for: the API server does not answer"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be found in the cluster.
+
+    cloud: whose provider ids are the daemon's. account: whose rights count; None: those
+    of who asks.
+    """
+
+    cloud: str
+    rights: tuple[Right, ...]
+    lease_namespace: str
+    lease_name: str
+    account: Account | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Doors:
+    """How to reach both sides; each may raise what its side raises.
+
+    cloud: ConfigError. greet, cluster: KubeError.
+    """
+
+    cloud: Callable[[], checkup.Checkup]
+    greet: Callable[[], greeting.Greeting]
+    cluster: Callable[[], cluster.Cluster]
+
+
+def examine(doors: Doors, wanted: Wanted, now: Now) -> tuple[Finding, ...]:
+    """Look at everything; give a line or more for each of `judge.CHECKS`."""
+    cloud = _attempt(doors.cloud)
+    odd = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
+    found = [*judge.configuration(odd), *_of_cloud(cloud, now)]
+    region = cloud.value.region if isinstance(cloud, Read) else None
+    return (*found, *_of_cluster(doors, wanted, region, now))
+
+
+def is_well(findings: tuple[Finding, ...]) -> bool:
+    """Say whether nothing has failed."""
+    return all(finding.state is not State.BAD for finding in findings)
+
+
+def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
+    """Read something; expected errors become facts."""
+    try:
+        return Read(read())
+    except errors.CloudError as error:
+        return Failed(error.summary, error.reason)
+    except kube_errors.KubeError as error:
+        return Failed(str(error))
+    except config.ConfigError as error:
+        return Failed("; ".join(str(error).splitlines()))
+    except msgspec.DecodeError:
+        return Failed("the answer is not what the API promises")
+
+
+def _of_cloud(cloud: Read[checkup.Checkup] | Failed, now: Now) -> tuple[Finding, ...]:
+    if isinstance(cloud, Failed):
+        unasked = (judge.CREDENTIALS, judge.ENDPOINTS, judge.QUOTAS, judge.CLOUD_CLOCK)
+        return tuple(Finding(name, State.UNCHECKED, _NO_CONF) for name in unasked)
+    asked = cloud.value
+    logged_in = _attempt(asked.login)
+    time = judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
+    if isinstance(logged_in, Failed):
+        without = (judge.ENDPOINTS, judge.QUOTAS)
+        skipped = [Finding(name, State.UNCHECKED, _NO_TOKEN) for name in without]
+        return (judge.login(logged_in), *skipped, time)
+    return (judge.login(logged_in), *_services(asked), *_quotas(asked), time)
+
+
+def _services(asked: checkup.Checkup) -> tuple[Finding, ...]:
+    services = _attempt(asked.services)
+    if isinstance(services, Failed):
+        return (Finding(judge.ENDPOINTS, State.UNCHECKED, services.text),)
+    return tuple(judge.service(one, asked.region) for one in services.value)
+
+
+def _quotas(asked: checkup.Checkup) -> tuple[Finding, ...]:
+    quotas = _attempt(asked.quotas)
+    if isinstance(quotas, Failed):
+        return (Finding(judge.QUOTAS, State.UNCHECKED, quotas.text),)
+    return tuple(
+        line for kind, told in quotas.value.items() for line in judge.quotas(kind, told)
+    )
+
+
+def _clocks(theirs: Callable[[], datetime.datetime | None], now: Now) -> Clocks:
+    """Ask the other clock; ours is of the middle of the exchange."""
+    before = now()
+    told = theirs()
+    return Clocks(before + (now() - before) / 2, told)
+
+
+def _of_cluster(
+    doors: Doors, wanted: Wanted, region: str | None, now: Now
+) -> tuple[Finding, ...]:
+    versions: list[str] = []
+
+    def greet() -> datetime.datetime | None:
+        greeted = doors.greet()
+        versions.append(greeted.version)
+        return greeted.at
+
+    clocks = _attempt(lambda: _clocks(greet, now))
+    opened = _attempt(doors.cluster) if isinstance(clocks, Read) else clocks
+    if isinstance(opened, Failed):
+        unasked = (judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS)
+        skipped = [Finding(name, State.UNCHECKED, _NO_SERVER) for name in unasked]
+        return (judge.api_server(opened), *skipped)
+    return (
+        judge.api_server(Read("".join(versions))),
+        judge.clock(judge.KUBE_CLOCK, clocks),
+        *_rights(opened.value, wanted),
+        _lease(opened.value, wanted, now),
+        *ids.findings(_attempt(opened.value.nodes), wanted.cloud, region),
+    )
+
+
+def _rights(asked: cluster.Cluster, wanted: Wanted) -> tuple[Finding, ...]:
+    gaps = _attempt(lambda: asked.gaps(wanted.rights, wanted.account))
+    who = str(wanted.account or "who asks")
+    return judge.rights(len(wanted.rights), who, gaps)
+
+
+def _lease(asked: cluster.Cluster, wanted: Wanted, now: Now) -> Finding:
+    namespace, name = wanted.lease_namespace, wanted.lease_name
+    read = _attempt(lambda: asked.lease(namespace, name))
+    return judge.lease(f"{namespace}/{name}", read, now())

@@ -1,0 +1,129 @@
+"""What the provider ids of all Nodes tell: pure."""
+
+from collections.abc import Callable, Sequence
+
+from lib.cloud import provider_id
+from lib.doctor import judge
+from lib.doctor.model import Failed, Finding, Node, Read, State
+
+SHOWN = 20
+"""So many of one kind are named each on a line of its own; the others are counted."""
+
+_MALFORMED = (
+    "an id can't be changed: delete the Node and have its kubelet register again with"
+    " a right --provider-id, or with none"
+)
+_ELSEWHERE = "it is left alone here; see that a daemon of that region runs"
+_FOREIGN = "it is left alone here; see that a daemon of that cloud runs"
+_NEVER = "start its kubelet with --cloud-provider=external, and register the Node again"
+
+Parsed = provider_id.ProviderId
+
+
+def findings(
+    read: Read[tuple[Node, ...]] | Failed, cloud: str, region: str | None
+) -> tuple[Finding, ...]:
+    """Judge the provider ids of all Nodes.
+
+    cloud: whose ids are ours. region: the configuration's; None: it can't be read, and
+    ids are judged by their form alone.
+    """
+    if isinstance(read, Failed):
+        failed = Finding(
+            judge.PROVIDER_IDS, State.BAD, read.text, "see the rights above"
+        )
+        return (failed,)
+    parsed = {node.name: _parsed(node) for node in read.value if node.provider_id}
+    ours = {
+        name: one
+        for name, one in parsed.items()
+        if isinstance(one, Parsed) and one.cloud == cloud
+    }
+    return (
+        *_each(
+            [(n, str(e)) for n, e in parsed.items() if not isinstance(e, Parsed)],
+            lambda name, why: f"Node {name}: {why}",
+            State.BAD,
+            _MALFORMED,
+        ),
+        *_each(
+            [
+                (name, f"{one.cloud}://{one.id}")
+                for name, one in parsed.items()
+                if isinstance(one, Parsed) and one.cloud != cloud
+            ],
+            lambda name, id: f"Node {name}: {id!r} is of another cloud",
+            State.ODD,
+            _FOREIGN,
+        ),
+        *_each(
+            [(n, one.region) for n, one in ours.items() if _elsewhere(one, region)],
+            lambda name, there: f"Node {name}: its id is of region {there!r}, not of"
+            f" {region!r}",
+            State.ODD,
+            _ELSEWHERE,
+        ),
+        *_each(
+            [(n.name, "") for n in read.value if not n.provider_id and not n.is_new],
+            lambda name, _: f"Node {name} has no provider id, and nothing will set it:"
+            " it lacks the uninitialized taint",
+            State.ODD,
+            _NEVER,
+        ),
+        _whole(len(read.value), tuple(ours.values()), region),
+    )
+
+
+def _parsed(node: Node) -> Parsed | provider_id.ProviderIdError:
+    try:
+        return provider_id.parse(node.provider_id)
+    except provider_id.ProviderIdError as error:
+        return error
+
+
+def _elsewhere(one: Parsed, region: str | None) -> bool:
+    return region is not None and bool(one.region) and one.region != region
+
+
+def _each(
+    found: Sequence[tuple[str, str]],
+    text: Callable[[str, str], str],
+    state: State,
+    remedy: str,
+) -> list[Finding]:
+    """Name each Node; of very many, the first ones and how many there are."""
+    lines = [
+        Finding(judge.PROVIDER_IDS, state, text(name, what), remedy)
+        for name, what in sorted(found)[:SHOWN]
+    ]
+    if len(found) > SHOWN:
+        more = f"and {len(found) - SHOWN} more Nodes like the last one"
+        lines.append(Finding(judge.PROVIDER_IDS, state, more, remedy))
+    return lines
+
+
+def _whole(nodes: int, ours: tuple[Parsed, ...], region: str | None) -> Finding:
+    """Judge all ids of our cloud together: is one form in use, and one region?"""
+    bare = sum(not one.region for one in ours)
+    elsewhere = sum(_elsewhere(one, region) for one in ours)
+    if elsewhere and elsewhere == len(ours):
+        text = f"none of {len(ours)} ids is of region {region!r}"
+        remedy = "see that region in cloud.conf is right"
+        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedy)
+    if elsewhere and bare:
+        text = (
+            f"{bare} ids name no region while {elsewhere} are of another one: a daemon"
+            " there takes the former for its own, and for gone"
+        )
+        remedy = "run the daemon of the other region with SKIP_NODE_DELETION"
+        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedy)
+    if bare and bare < len(ours):
+        text = f"{bare} of {len(ours)} ids name no region, the others do"
+        remedy = (
+            "harmless in one region; keep OS_CCM_REGIONAL the same for all daemons from"
+            " now on"
+        )
+        return Finding(judge.PROVIDER_IDS, State.ODD, text, remedy)
+    form = "without" if bare else "with"
+    said = f"; {len(ours)} ids of this cloud, all {form} their region" if ours else ""
+    return Finding(judge.PROVIDER_IDS, State.GOOD, f"{nodes} Nodes looked at{said}")

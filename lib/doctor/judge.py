@@ -1,0 +1,198 @@
+"""What the facts mean: pure, what was read in, lines out.
+
+One function for each kind of check; each gives at least one line.
+"""
+
+import datetime
+
+from lib.cloud import checkup, errors
+from lib.doctor.model import Clocks, Failed, Finding, Lease, Read, Right, State
+
+CLOUD_CONF = "cloud configuration"
+CREDENTIALS = "credentials"
+ENDPOINTS = "endpoints"
+QUOTAS = "quotas"
+CLOUD_CLOCK = "cloud's clock"
+API_SERVER = "API server"
+KUBE_CLOCK = "API server's clock"
+RIGHTS = "rights"
+LEASE = "lease"
+PROVIDER_IDS = "provider ids"
+CHECKS = (
+    CLOUD_CONF,
+    CREDENTIALS,
+    ENDPOINTS,
+    QUOTAS,
+    CLOUD_CLOCK,
+    API_SERVER,
+    KUBE_CLOCK,
+    RIGHTS,
+    LEASE,
+    PROVIDER_IDS,
+)
+"""Every check, in the order in which they are made."""
+
+SKEW_ODD_S = 5.0
+SKEW_BAD_S = 60.0
+"""Why these: docs/decisions/0010-doctor.md."""
+QUOTA_NEAR = 0.9
+
+Logins = Read[checkup.Login] | Failed
+_REMEDIES = {
+    errors.Unauthenticated.reason: (
+        "put right credentials into cloud.conf; a password may have expired, an"
+        " application credential may have been deleted"
+    ),
+    errors.Unavailable.reason: (
+        "see that auth-url is right and can be reached from here: name, port, proxy,"
+        " certificate"
+    ),
+}
+_NO_RIGHT = "give the user a role in the project that allows it"
+
+
+def configuration(read: Read[tuple[str, ...]] | Failed) -> tuple[Finding, ...]:
+    """Judge cloud.conf by what is odd in it."""
+    if isinstance(read, Failed):
+        remedy = "correct the file; each problem names section, key and what is right"
+        return (Finding(CLOUD_CONF, State.BAD, read.text, remedy),)
+    if not read.value:
+        return (Finding(CLOUD_CONF, State.GOOD, "it can be read and used"),)
+    return tuple(
+        Finding(CLOUD_CONF, State.ODD, odd, "correct the file") for odd in read.value
+    )
+
+
+def login(read: Logins) -> Finding:
+    """Judge the log-in."""
+    if isinstance(read, Failed):
+        remedy = _REMEDIES.get(read.reason, "see the cloud's own log")
+        return Finding(CREDENTIALS, State.BAD, read.text, remedy)
+    found = read.value
+    if not found.project:
+        text = f"logged in as {found.user}, but to no project"
+        remedy = "name the project in cloud.conf: tenant-id, or tenant-name"
+        return Finding(CREDENTIALS, State.BAD, text, remedy)
+    text = f"logged in as {found.user} to project {found.project}"
+    if found.expires_at is not None:
+        text += f"; this token ends at {found.expires_at:%Y-%m-%d %H:%M} UTC"
+    return Finding(CREDENTIALS, State.GOOD, text)
+
+
+def service(found: checkup.Service, region: str) -> Finding:
+    """Judge one service of the cloud."""
+    where = f" in region {region}" if region else ""
+    if not found.url and found.needed:
+        text = f"{found.kind}: the catalogue has none{where}"
+        remedy = "see that region and os-endpoint-type in cloud.conf are right"
+        return Finding(ENDPOINTS, State.BAD, text, remedy)
+    if not found.url:
+        text = f"{found.kind}: the catalogue has none{where}; what needs it can't run"
+        return Finding(ENDPOINTS, State.UNCHECKED, text)
+    if found.error is not None:
+        state = State.BAD if found.needed else State.ODD
+        text = f"{found.kind} at {found.url}: {found.error.message}"
+        remedy = "see that this URL can be reached from here, and that the service runs"
+        return Finding(ENDPOINTS, state, text, remedy)
+    text = f"{found.kind} at {found.url}: version {found.version}"
+    if found.odd:
+        remedy = "ask who runs the cloud for a newer release"
+        return Finding(ENDPOINTS, State.ODD, f"{text}; {found.odd}", remedy)
+    return Finding(ENDPOINTS, State.GOOD, text)
+
+
+def quotas(
+    kind: str, told: tuple[checkup.Quota, ...] | errors.CloudError
+) -> tuple[Finding, ...]:
+    """Judge the quotas of one service; those far from their limit are one line."""
+    if isinstance(told, errors.CloudError):
+        text = f"{kind}: {told.message}"
+        remedy = _NO_RIGHT if isinstance(told, errors.Forbidden) else ""
+        remedy = remedy or "see that the service runs"
+        return (Finding(QUOTAS, State.ODD, text, remedy),)
+    near = tuple(quota for quota in told if _is_near(quota))
+    if not near:
+        text = f"{kind}: none of {len(told)} is nearly used up"
+        return (Finding(QUOTAS, State.GOOD, text),)
+    remedy = "free some, or ask who runs the cloud for more"
+    return tuple(
+        Finding(
+            QUOTAS,
+            State.ODD,
+            f"{kind}: {quota.used} of {quota.limit} {quota.resource} are used",
+            remedy,
+        )
+        for quota in near
+    )
+
+
+def _is_near(quota: checkup.Quota) -> bool:
+    return quota.limit is not None and quota.used >= quota.limit * QUOTA_NEAR
+
+
+def clock(check: str, read: Read[Clocks] | Failed) -> Finding:
+    """Judge another clock beside ours.
+
+    Its time is told in whole seconds, and is half a second late in the mean.
+    """
+    if isinstance(read, Failed):
+        return Finding(check, State.UNCHECKED, read.text)
+    if read.value.theirs is None:
+        return Finding(check, State.UNCHECKED, "its answer has no Date")
+    off_s = (read.value.theirs - read.value.ours).total_seconds() + 0.5
+    way = "ahead of" if off_s > 0 else "behind"
+    if abs(off_s) <= SKEW_ODD_S:
+        text = f"within {SKEW_ODD_S:g} s of the one here"
+        return Finding(check, State.GOOD, text)
+    state = State.BAD if abs(off_s) > SKEW_BAD_S else State.ODD
+    text = f"{abs(off_s):.0f} s {way} the one here"
+    return Finding(check, state, text, "let NTP set the clock on both machines")
+
+
+def api_server(read: Read[str] | Failed) -> Finding:
+    """Judge whether the API server answers; read: its version."""
+    if isinstance(read, Failed):
+        remedy = (
+            "see that the kubeconfig's server is right and can be reached from here"
+        )
+        return Finding(API_SERVER, State.BAD, read.text, remedy)
+    return Finding(API_SERVER, State.GOOD, f"it answers: {read.value or 'no version'}")
+
+
+def rights(
+    wanted: int, who: str, gaps: Read[tuple[Right, ...]] | Failed
+) -> tuple[Finding, ...]:
+    """Judge the rights; each that lacks is one line. wanted: how many there are."""
+    if isinstance(gaps, Failed):
+        remedy = "use credentials that the API server accepts"
+        return (Finding(RIGHTS, State.BAD, gaps.text, remedy),)
+    if not gaps.value:
+        text = f"{who} has all {wanted} rights of the chart"
+        return (Finding(RIGHTS, State.GOOD, text),)
+    remedy = "apply the RBAC manifest of the chart, and bind it to the account in use"
+    return tuple(
+        Finding(RIGHTS, State.BAD, f"{who} may not {gap}", remedy) for gap in gaps.value
+    )
+
+
+def lease(
+    name: str, read: Read[Lease | None] | Failed, now: datetime.datetime
+) -> Finding:
+    """Judge who leads. Nobody is no fault before the daemon was deployed."""
+    if isinstance(read, Failed):
+        return Finding(LEASE, State.BAD, read.text, "see the rights above")
+    found = read.value
+    remedy = "see that a cloud controller manager runs, and what it logs"
+    if found is None or not found.holder:
+        why = "there is none" if found is None else "it was released"
+        text = f"nobody holds {name}: {why}"
+        return Finding(LEASE, State.ODD, text, remedy)
+    if found.renewed_at is None:
+        text = f"{found.holder} holds {name}, and never renewed it"
+        return Finding(LEASE, State.ODD, text, remedy)
+    age_s = (now - found.renewed_at).total_seconds()
+    text = f"{found.holder} holds {name}, renewed {max(age_s, 0.0):.0f} s ago"
+    if age_s > found.duration_s:
+        text += f", though it holds for {found.duration_s} s only: its holder is gone"
+        return Finding(LEASE, State.ODD, text, remedy)
+    return Finding(LEASE, State.GOOD, text)

@@ -1,0 +1,106 @@
+"""What a doctor reads, and what he says."""
+
+import dataclasses
+import datetime
+import enum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class State(enum.Enum):
+    """How one thing is."""
+
+    GOOD = "ok"
+    ODD = "warn"
+    """It works, or nobody needs it now; somebody should know."""
+    BAD = "FAIL"
+    UNCHECKED = "skip"
+    """What it depends on has failed, or is not there."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """One line. check: what was looked at. remedy: empty where none is needed."""
+
+    check: str
+    state: State
+    text: str
+    remedy: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Read(Generic[T]):
+    """Something that was read."""
+
+    value: T
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Failed:
+    """Something that could not be read. reason: one word of a closed set, or empty."""
+
+    text: str
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clocks:
+    """Two clocks at one moment; theirs: None when it was not told."""
+
+    ours: datetime.datetime
+    theirs: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Right:
+    """One verb on one resource.
+
+    group: empty for the core group. subresource, name: empty for none and for any.
+    namespace: empty for all of them, and for kinds that have none.
+    """
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        if self.subresource:
+            what += f"/{self.subresource}"
+        if self.name:
+            what += f" {self.name}"
+        where = f"namespace {self.namespace}" if self.namespace else "the whole cluster"
+        return f"{self.verb} {what} in {where}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Account:
+    """A ServiceAccount."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """Who leads. holder: empty when it was released. duration_s: how long it holds."""
+
+    holder: str
+    renewed_at: datetime.datetime | None
+    duration_s: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Node:
+    """A Node and the id it names its instance by. is_new: not initialised yet."""
+
+    name: str
+    provider_id: str
+    is_new: bool = False

@@ -1,0 +1,216 @@
+"""Whatever part fails, the others are looked at, and every check has its line."""
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from lib.cloud import checkup, errors
+from lib.doctor import cluster, examine, judge
+from lib.doctor.model import Account, Finding, Right, State
+from lib.kube import client, greeting, resources
+from lib.kube import errors as kube_errors
+from lib.kube.fake import api as fake_api
+from lib.process import config
+
+NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
+SILENT = errors.Unavailable("silent", operation="call")
+KUBE_SILENT = kube_errors.Unavailable("silent", operation="GET /")
+RIGHT = Right("list", "", "nodes")
+WANTED = examine.Wanted("openstack", (RIGHT,), "kube-system", "the-lease")
+
+
+@dataclasses.dataclass
+class FakeCloud:
+    """A cloud that is well, but for the call named in `silent`."""
+
+    silent: str = ""
+    region: str = "here"
+    odd: tuple[str, ...] = ()
+
+    def _call(self, name: str) -> None:
+        if name == self.silent:
+            raise SILENT
+
+    def time(self) -> datetime.datetime:
+        self._call("time")
+        return NOW
+
+    def login(self) -> checkup.Login:
+        self._call("login")
+        return checkup.Login("u", "p")
+
+    def services(self) -> tuple[checkup.Service, ...]:
+        self._call("services")
+        return (checkup.Service("compute", True, "http://nova", "2.1"),)
+
+    def quotas(self) -> checkup.Quotas:
+        self._call("quotas")
+        return {"compute": (checkup.Quota("servers", 1, 10),)}
+
+
+class Answering(fake_api.FakeApi):
+    """A fake API server that also answers questions for rights.
+
+    broken: a word in the paths that are not answered.
+    """
+
+    def __init__(self, *, allowed: bool) -> None:
+        super().__init__()
+        self.allowed = allowed
+        self.broken = ""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = client.JSON,
+        timeout_s: float,
+    ) -> bytes:
+        if self.broken and self.broken in path:
+            raise KUBE_SILENT
+        if path.endswith("accessreviews"):
+            return json.dumps({"status": {"allowed": self.allowed}}).encode()
+        return super().request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            timeout_s=timeout_s,
+        )
+
+
+def ground(*, allowed: bool = True) -> Answering:
+    api = Answering(allowed=allowed)
+    spec = {
+        "holderIdentity": "a_1",
+        "leaseDurationSeconds": 15,
+        "renewTime": "2026-01-01T11:59:58.000000Z",
+    }
+    name = {"name": "the-lease", "namespace": "kube-system"}
+    api.put(resources.LEASES, {"metadata": name, "spec": spec})
+    node = {"providerID": "openstack:///a"}
+    api.put(resources.NODES, {"metadata": {"name": "n"}, "spec": node})
+    return api
+
+
+def doors(
+    cloud: Callable[[], checkup.Checkup] | None = None,
+    api: Answering | None = None,
+    greet: Callable[[], greeting.Greeting] | None = None,
+) -> examine.Doors:
+    asked = api or ground()
+    return examine.Doors(
+        cloud or (lambda: FakeCloud()),
+        greet or (lambda: greeting.Greeting("v1.36.3", NOW)),
+        lambda: cluster.Cluster(asked, 1.0),
+    )
+
+
+def look(found: examine.Doors) -> dict[str, list[Finding]]:
+    lines: dict[str, list[Finding]] = {}
+    for finding in examine.examine(found, WANTED, lambda: NOW):
+        lines.setdefault(finding.check, []).append(finding)
+    assert list(lines) == list(judge.CHECKS), "in their order, none missing"
+    return lines
+
+
+def states(lines: dict[str, list[Finding]], state: State) -> set[str]:
+    return {name for name, found in lines.items() if found[0].state is state}
+
+
+def test_all_is_well() -> None:
+    lines = look(doors())
+    assert states(lines, State.GOOD) == set(judge.CHECKS)
+    assert examine.is_well(tuple(f for found in lines.values() for f in found))
+
+
+def no_file() -> checkup.Checkup:
+    raise config.ConfigError(["cloud.conf: a", "cloud.conf: b"])
+
+
+def no_server() -> greeting.Greeting:
+    raise KUBE_SILENT
+
+
+CLOUD_SIDE = {judge.CREDENTIALS, judge.ENDPOINTS, judge.QUOTAS, judge.CLOUD_CLOCK}
+CLUSTER_SIDE = {judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS}
+
+
+def test_a_bad_file_leaves_the_cluster_to_be_looked_at() -> None:
+    lines = look(doors(no_file))
+    assert states(lines, State.BAD) == {judge.CLOUD_CONF}
+    assert lines[judge.CLOUD_CONF][0].text == "cloud.conf: a; cloud.conf: b"
+    assert states(lines, State.UNCHECKED) == CLOUD_SIDE
+
+
+def test_a_silent_api_server_leaves_the_cloud_to_be_looked_at() -> None:
+    lines = look(doors(greet=no_server))
+    assert states(lines, State.BAD) == {judge.API_SERVER}
+    assert states(lines, State.UNCHECKED) == CLUSTER_SIDE
+
+
+@pytest.mark.parametrize(
+    ("silent", "bad", "skipped"),
+    [
+        ("login", {judge.CREDENTIALS}, {judge.ENDPOINTS, judge.QUOTAS}),
+        ("services", set(), {judge.ENDPOINTS}),
+        ("quotas", set(), {judge.QUOTAS}),
+        ("time", set(), {judge.CLOUD_CLOCK}),
+    ],
+)
+def test_one_silent_call_to_the_cloud_costs_its_own_lines(
+    silent: str, bad: set[str], skipped: set[str]
+) -> None:
+    lines = look(doors(lambda: FakeCloud(silent)))
+    assert states(lines, State.BAD) == bad
+    assert states(lines, State.UNCHECKED) == skipped
+
+
+@pytest.mark.parametrize(
+    ("broken", "bad"),
+    [
+        ("accessreviews", judge.RIGHTS),
+        ("leases", judge.LEASE),
+        ("nodes", judge.PROVIDER_IDS),
+    ],
+)
+def test_one_silent_call_to_the_cluster_costs_its_own_lines(
+    broken: str, bad: str
+) -> None:
+    api = ground()
+    api.broken = broken
+    lines = look(doors(api=api))
+    assert states(lines, State.BAD) == {bad}
+    assert not states(lines, State.UNCHECKED)
+
+
+def test_a_missing_right_is_named() -> None:
+    lines = look(doors(api=ground(allowed=False)))
+    assert lines[judge.RIGHTS][0].text == "who asks may not list nodes in the whole" + (
+        " cluster"
+    )
+
+
+def test_rights_of_an_account_are_asked_for_by_its_name() -> None:
+    wanted = dataclasses.replace(WANTED, account=Account("ns", "sa"))
+    found = examine.examine(doors(), wanted, lambda: NOW)
+    (line,) = (one for one in found if one.check == judge.RIGHTS)
+    assert line.text == "system:serviceaccount:ns:sa has all 1 rights of the chart"
+
+
+def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:
+    """A slow answer is no skew: 8 s under way, half of them each way."""
+    times = iter(NOW + datetime.timedelta(seconds=s) for s in range(-8, 999, 8))
+    cloud = FakeCloud()
+    found = examine.examine(
+        doors(lambda: cloud, greet=no_server), WANTED, lambda: next(times)
+    )
+    (line,) = (one for one in found if one.check == judge.CLOUD_CLOCK)
+    assert line.state is State.GOOD

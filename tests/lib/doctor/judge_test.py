@@ -1,0 +1,327 @@
+"""Every check has lines for what is well and for what is not: one table."""
+
+import datetime
+
+from lib.cloud import checkup, errors
+from lib.doctor import ids, judge
+from lib.doctor.model import (
+    Account,
+    Clocks,
+    Failed,
+    Finding,
+    Lease,
+    Node,
+    Read,
+    Right,
+    State,
+)
+
+NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
+SILENT = errors.Unavailable("the cloud can't be reached", operation="reach")
+REFUSED = errors.Forbidden("the cloud answered 403 Forbidden", operation="GET")
+DAY = datetime.timedelta(days=1)
+PATCH = Right("patch", "", "nodes", "status")
+UPDATE = Right("update", "coordination.k8s.io", "leases", "", "kube-system", "l")
+
+
+def late(seconds: float) -> Read[Clocks]:
+    return Read(Clocks(NOW, NOW - datetime.timedelta(seconds=seconds)))
+
+
+def held(seconds: float, holder: str = "a_1") -> Read[Lease | None]:
+    return Read(Lease(holder, NOW - datetime.timedelta(seconds=seconds), 15))
+
+
+def service(**more: object) -> checkup.Service:
+    fields = {"kind": "compute", "needed": True, "url": "http://nova", **more}
+    return checkup.Service(**fields)  # type: ignore[arg-type]
+
+
+def nodes(*provider_ids: str, region: str | None = "here") -> tuple[Finding, ...]:
+    listed = tuple(Node(f"n{i}", one) for i, one in enumerate(provider_ids))
+    return ids.findings(Read(listed), "openstack", region)
+
+
+def one(finding: Finding) -> tuple[Finding, ...]:
+    return (finding,)
+
+
+COMPUTE, VOLUME = "compute", "block-storage"
+TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
+    ("a good file", judge.configuration(Read(())), "ok", "it can be read"),
+    ("an odd file", judge.configuration(Read(("x is odd",))), "warn", "x is odd"),
+    (
+        "a bad file",
+        judge.configuration(Failed("cloud.conf: no auth-url")),
+        "FAIL",
+        "no auth-url; remedy: correct the file",
+    ),
+    (
+        "logged in",
+        one(judge.login(Read(checkup.Login("u", "p", NOW)))),
+        "ok",
+        "as u to project p; this token ends at 2026-01-01 12:00 UTC",
+    ),
+    (
+        "no project",
+        one(judge.login(Read(checkup.Login("u", "")))),
+        "FAIL",
+        "to no project; remedy: name the project",
+    ),
+    (
+        "wrong password",
+        one(judge.login(Failed("log in: refused", "CredentialsRejected"))),
+        "FAIL",
+        "log in: refused; remedy: put right credentials",
+    ),
+    (
+        "Keystone away",
+        one(judge.login(Failed("log in: away", "CloudUnavailable"))),
+        "FAIL",
+        "log in: away; remedy: see that auth-url is right",
+    ),
+    (
+        "a service",
+        one(judge.service(service(version="2.1"), "here")),
+        "ok",
+        "compute at http://nova: version 2.1",
+    ),
+    (
+        "an old service",
+        one(judge.service(service(version="2.1", odd="old"), "here")),
+        "warn",
+        "version 2.1; old; remedy: ask",
+    ),
+    (
+        "no such service",
+        one(judge.service(service(url=""), "here")),
+        "FAIL",
+        "the catalogue has none in region here; remedy: see that region",
+    ),
+    (
+        "no such service, not needed",
+        one(judge.service(service(url="", needed=False), "")),
+        "skip",
+        "the catalogue has none; what needs it can't run",
+    ),
+    (
+        "a silent service",
+        one(judge.service(service(error=SILENT), "")),
+        "FAIL",
+        "http://nova: the cloud can't be reached; remedy: see that this URL",
+    ),
+    (
+        "a silent service, not needed",
+        one(judge.service(service(error=SILENT, needed=False), "")),
+        "warn",
+        "can't be reached",
+    ),
+    (
+        "room in the quota",
+        judge.quotas(COMPUTE, (checkup.Quota("servers", 8, 10),)),
+        "ok",
+        "none of 1 is nearly used up",
+    ),
+    (
+        "no limit",
+        judge.quotas(COMPUTE, (checkup.Quota("servers", 8, None),)),
+        "ok",
+        "none of 1",
+    ),
+    (
+        "a full quota",
+        judge.quotas(COMPUTE, (checkup.Quota("servers", 9, 10),)),
+        "warn",
+        "compute: 9 of 10 servers are used; remedy: free some",
+    ),
+    (
+        "quotas refused",
+        judge.quotas(VOLUME, REFUSED),
+        "warn",
+        "403 Forbidden; remedy: give the user a role",
+    ),
+    ("quotas away", judge.quotas(VOLUME, SILENT), "warn", "remedy: see that the"),
+    (
+        "cloud's clock right",
+        one(judge.clock(judge.CLOUD_CLOCK, late(5))),
+        "ok",
+        "within 5 s",
+    ),
+    (
+        "cloud's clock late",
+        one(judge.clock(judge.CLOUD_CLOCK, late(7))),
+        "warn",
+        "6 s behind the one here; remedy: let NTP",
+    ),
+    (
+        "cloud's clock far ahead",
+        one(judge.clock(judge.CLOUD_CLOCK, late(-61))),
+        "FAIL",
+        "62 s ahead of the one here",
+    ),
+    (
+        "cloud's clock not told",
+        one(judge.clock(judge.CLOUD_CLOCK, Read(Clocks(NOW, None)))),
+        "skip",
+        "no Date",
+    ),
+    (
+        "API server's clock right",
+        one(judge.clock(judge.KUBE_CLOCK, late(0))),
+        "ok",
+        "within 5 s",
+    ),
+    (
+        "API server's clock late",
+        one(judge.clock(judge.KUBE_CLOCK, late(90))),
+        "FAIL",
+        "90 s behind",
+    ),
+    (
+        "API server's clock not read",
+        one(judge.clock(judge.KUBE_CLOCK, Failed("gone"))),
+        "skip",
+        "gone",
+    ),
+    ("API server", one(judge.api_server(Read("v1.36.3"))), "ok", "answers: v1.36.3"),
+    ("API server shy", one(judge.api_server(Read(""))), "ok", "answers: no version"),
+    (
+        "API server away",
+        one(judge.api_server(Failed("refused"))),
+        "FAIL",
+        "refused; remedy: see that the kubeconfig's server",
+    ),
+    ("all rights", judge.rights(21, "I", Read(())), "ok", "I has all 21 rights"),
+    (
+        "a right lacks",
+        judge.rights(21, str(Account("ns", "sa")), Read((PATCH,))),
+        "FAIL",
+        "system:serviceaccount:ns:sa may not patch nodes/status in the whole cluster",
+    ),
+    (
+        "a right in one namespace lacks",
+        judge.rights(21, "I", Read((UPDATE,))),
+        "FAIL",
+        "I may not update leases.coordination.k8s.io l in namespace kube-system",
+    ),
+    ("rights unknown", judge.rights(21, "I", Failed("no")), "FAIL", "no; remedy: use"),
+    ("lease held", one(judge.lease("l", held(2), NOW)), "ok", "a_1 holds l, renewed 2"),
+    ("no lease", one(judge.lease("l", Read(None), NOW)), "warn", "nobody holds l"),
+    (
+        "lease released",
+        one(judge.lease("l", held(2, ""), NOW)),
+        "warn",
+        "nobody holds l: it was released; remedy: see that",
+    ),
+    (
+        "lease of a dead holder",
+        one(judge.lease("l", held(16), NOW)),
+        "warn",
+        "renewed 16 s ago, though it holds for 15 s only: its holder is gone",
+    ),
+    (
+        "lease never renewed",
+        one(judge.lease("l", Read(Lease("a_1", None, 15)), NOW)),
+        "warn",
+        "never renewed it",
+    ),
+    ("lease unread", one(judge.lease("l", Failed("no"), NOW)), "FAIL", "no; remedy:"),
+    ("ids without region", nodes("openstack:///a"), "ok", "1 ids of this cloud, all"),
+    ("ids with region", nodes("openstack://here/a"), "ok", "all with their region"),
+    ("no Nodes", nodes(), "ok", "0 Nodes looked at"),
+    (
+        "a malformed id",
+        nodes("openstack://a/b/c"),
+        "FAIL",
+        "Node n0: provider id 'openstack://a/b/c' is not of the form openstack:///<id>"
+        " or openstack://<region>/<id>; remedy: an id can't be changed",
+    ),
+    (
+        "an id of another cloud",
+        nodes("static://x"),
+        "warn",
+        "Node n0: 'static://x' is of another cloud; remedy: it is left alone",
+    ),
+    (
+        "an id of another region",
+        nodes("openstack://there/a", "openstack://here/b"),
+        "warn",
+        "Node n0: its id is of region 'there', not of 'here'; remedy: it is left",
+    ),
+    (
+        "every id of another region",
+        nodes("openstack://there/a"),
+        "FAIL",
+        "none of 1 ids is of region 'here'; remedy: see that region in cloud.conf",
+    ),
+    (
+        "ids of another region beside those of none",
+        nodes("openstack://there/a", "openstack:///b"),
+        "FAIL",
+        "1 ids name no region while 1 are of another one",
+    ),
+    (
+        "both forms of ids",
+        nodes("openstack://here/a", "openstack:///b", "openstack:///c"),
+        "warn",
+        "2 of 3 ids name no region, the others do; remedy: harmless in one region",
+    ),
+    (
+        "region unknown, ids by form alone",
+        nodes("openstack://there/a", region=None),
+        "ok",
+        "all with their region",
+    ),
+    (
+        "a Node that will never get an id",
+        nodes(""),
+        "warn",
+        "lacks the uninitialized taint; remedy: start its kubelet",
+    ),
+    (
+        "Nodes unread",
+        ids.findings(Failed("no"), "openstack", ""),
+        "FAIL",
+        "no; remedy: see the rights",
+    ),
+]
+
+
+def said(finding: Finding) -> str:
+    remedy = f"; remedy: {finding.remedy}" if finding.remedy else ""
+    return finding.text + remedy
+
+
+def test_each_fact_gives_its_line() -> None:
+    """State and words, with a remedy for each line that is not well."""
+    for name, findings, state, words in TABLE:
+        lines = [f"{one.state.value:4} {one.check}: {said(one)}" for one in findings]
+        print(f"{name:45} {lines[0]}")
+        found = [f for f in findings if f.state.value == state and words in said(f)]
+        assert found, f"{name}: {lines}"
+        for finding in findings:
+            needs = finding.state in (State.BAD, State.ODD)
+            assert bool(finding.remedy) == needs, name
+
+
+def test_each_check_has_a_good_and_a_bad_line() -> None:
+    """A check without both is not tested."""
+    told = {(f.check, f.state) for _, findings, _, _ in TABLE for f in findings}
+    for check in judge.CHECKS:
+        states = {state for name, state in told if name == check}
+        print(f"{check:22} {sorted(state.value for state in states)}")
+        assert State.GOOD in states, check
+        assert states & {State.BAD, State.ODD}, check
+    assert {check for check, _ in told} == set(judge.CHECKS)
+
+
+def test_very_many_nodes_are_counted_not_listed() -> None:
+    found = nodes(*[f"static://{n}" for n in range(100)])
+    assert len(found) == ids.SHOWN + 2
+    assert "and 80 more" in found[ids.SHOWN].text
+
+
+def test_a_new_node_may_lack_its_id() -> None:
+    listed = (Node("new", "", is_new=True),)
+    (only,) = ids.findings(Read(listed), "openstack", "")
+    assert only.state is State.GOOD
