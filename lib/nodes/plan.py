@@ -1,0 +1,125 @@
+"""What a pass would do to a Node, in words: for who wants to know before it is done."""
+
+import dataclasses
+
+from lib.cloud import errors
+from lib.cloud.model import Absent, Address, Foreign, Seen, Unknown
+from lib.nodes import decide, guard, model
+from lib.nodes.model import Action, Snapshot, Topic
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One action that would be carried out. node: its name. why: a sentence."""
+
+    node: str
+    action: str
+    why: str
+
+
+def rows(seen: Snapshot, settings: model.Settings) -> tuple[Row, ...]:
+    """Say what would be done to one Node, in the order in which it would be.
+
+    Pure. settings: with confirm_after_s 0, as only one direct look was made. An Event
+    that only reports another action of the same Node is left out.
+    """
+    if seen.node is None:
+        return ()
+    actions = _decided(seen, settings)
+    node = seen.node
+    told = [row for action in actions if (row := _row(node, action)) is not None]
+    if not told and _is_in_doubt(seen, node, settings):
+        told.append(Row(node.name, "wait", _IN_DOUBT))
+    return tuple(told)
+
+
+def unread(seen: Snapshot) -> str:
+    """Say why a Node could not be judged; empty if it was."""
+    match seen.instance:
+        case Unknown(error=errors.Ambiguous()):
+            return ""
+        case Unknown(error=error):
+            return error.summary
+        case Seen(value=instance) if not instance.addresses_known:
+            return "its addresses can't be read"
+    return ""
+
+
+def is_foreign(seen: Snapshot) -> bool:
+    """Say whether the Node is of another cloud or region, and left alone."""
+    return isinstance(seen.instance, Foreign)
+
+
+_IN_DOUBT = (
+    "the cloud's list lacks its instance, but a direct look did not say that it is gone"
+)
+
+
+def _decided(seen: Snapshot, settings: model.Settings) -> list[Action]:
+    """Decide as the passes would that follow each other at once."""
+    first = decide.decide(seen, settings)
+    actions = [*first.actions]
+    is_deleted = any(isinstance(action, model.DeleteNode) for action in actions)
+    if first.requeue_after_s == 0 and not is_deleted:
+        rest = dataclasses.replace(seen, topics=seen.topics - {Topic.LIVENESS})
+        actions += decide.decide(rest, settings).actions
+    return actions
+
+
+def _is_in_doubt(seen: Snapshot, node: model.Node, settings: model.Settings) -> bool:
+    if not (settings.watches_lifecycle and settings.deletes and node.may_be_gone):
+        return False
+    if not node.spec.provider_id and seen.age_s < settings.unnamed_age_s:
+        return False
+    return isinstance(seen.instance, Absent) and seen.gone_for_s is None
+
+
+def _row(node: model.Node, action: Action) -> Row | None:
+    match action:
+        case model.RecordEvent(is_warning=False):
+            return None
+        case model.RecordEvent(reason=reason, message=message):
+            said = (f"Event {reason}", message)
+        case model.HoldNodeBack(message):
+            said = ("keep", message)
+        case model.DeleteNode():
+            said = ("delete", _gone(node))
+        case model.SetAddresses(addresses):
+            said = ("set addresses", _changed(node, addresses))
+        case model.InitialiseNode(provider_id, labels):
+            said = ("initialise", _found(provider_id, labels))
+        case model.SetLabels(labels):
+            said = ("set labels", f"{_listed(labels)}, as the older keys say")
+        case model.AddShutdownTaint():
+            why = "it is not Ready, and its instance is stopped"
+            said = ("taint as shut down", why)
+        case model.RemoveShutdownTaint():
+            said = ("remove the shutdown taint", "it is Ready again")
+    return Row(node.name, *said)
+
+
+def _gone(node: model.Node) -> str:
+    named = node.spec.provider_id or f"the name {node.name}"
+    told = (
+        f"it is not Ready, and the cloud has no instance with {named};"
+        f" a second look {model.Settings().confirm_after_s:g} s later must agree"
+    )
+    if node.is_confirmed:
+        return f"{told}; {guard.CONFIRM_ANNOTATION} is set"
+    return told
+
+
+def _changed(node: model.Node, addresses: tuple[Address, ...]) -> str:
+    shown = ", ".join(f"{a.type} {a.address}" for a in node.status.addresses)
+    wanted = ", ".join(f"{a.type} {a.address}" for a in addresses)
+    return f"it shows {shown or 'none'}; the cloud says {wanted}"
+
+
+def _found(provider_id: str | None, labels: tuple[tuple[str, str], ...]) -> str:
+    said = [f"provider id {provider_id}"] if provider_id else []
+    said += [f"labels {_listed(labels)}"] if labels else []
+    return "; ".join(["its instance is there", *said])
+
+
+def _listed(labels: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels)

@@ -1,0 +1,131 @@
+"""Each action that decide knows has its words in a plan."""
+
+import dataclasses
+import typing
+from collections.abc import Callable
+
+from lib.cloud import errors
+from lib.cloud.model import (
+    Absent,
+    Address,
+    AddressType,
+    Foreign,
+    Instance,
+    Observation,
+    Phase,
+    Seen,
+    Unknown,
+)
+from lib.nodes import guard, model, plan
+
+MakeNode = Callable[..., model.Node]
+MakeInstance = Callable[..., Instance]
+NEW = (model.UNINITIALIZED_TAINT,)
+SHUT = (model.SHUTDOWN_TAINT,)
+ONCE = model.Settings(confirm_after_s=0.0)
+MANY = guard.Crowd(nodes=20, going=20)
+SILENT = errors.Unavailable("silent", operation="list servers")
+TWINS = errors.Ambiguous("2 servers have this name", operation="find server")
+OTHER = (Address(AddressType.INTERNAL_IP, "10.0.0.2"),)
+
+
+def snapshot(
+    node: model.Node, instance: Observation[Instance] | None, **more: typing.Any
+) -> model.Snapshot:
+    return model.Snapshot(
+        node, frozenset(model.Topic), age_s=3600, instance=instance, **more
+    )
+
+
+def told(seen: model.Snapshot) -> list[tuple[str, str]]:
+    return [(row.action, row.why) for row in plan.rows(seen, ONCE)]
+
+
+def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) -> None:
+    """A table, situation x rows; an action of the flow without a row fails."""
+    there = Seen(make_instance())
+    stopped = Seen(make_instance(phase=Phase.STOPPED))
+    moved = Seen(make_instance(addresses=OTHER))
+    off = make_node(ready="False")
+    old = {"beta.kubernetes.io/instance-type": "m1.small"}
+    table = {
+        "all is well": (snapshot(make_node(), there), []),
+        "new": (
+            snapshot(make_node(taints=NEW, provider_id="", addresses=()), there),
+            ["set addresses", "initialise"],
+        ),
+        "moved": (snapshot(make_node(), moved), ["set addresses"]),
+        "old label only": (snapshot(make_node(labels=old), there), ["set labels"]),
+        "stopped": (snapshot(off, stopped), ["taint as shut down"]),
+        "stopped and moved": (
+            snapshot(off, Seen(dataclasses.replace(stopped.value, addresses=OTHER))),
+            ["taint as shut down", "set addresses"],
+        ),
+        "back": (
+            snapshot(make_node(taints=SHUT), there),
+            ["remove the shutdown taint"],
+        ),
+        "gone": (snapshot(off, Absent(True), gone_for_s=0.0), ["delete"]),
+        "gone with many": (snapshot(off, Absent(True), crowd=MANY), ["keep"]),
+        "gone by the list only": (snapshot(off, Absent(True)), ["wait"]),
+        "new and not there": (
+            snapshot(make_node(taints=NEW), Absent(True)),
+            ["Event InstanceNotFound"],
+        ),
+        "new and of another cloud": (
+            snapshot(make_node(taints=NEW), Foreign("of another cloud")),
+            ["Event InstanceForeign"],
+        ),
+    }
+    for name, (seen, wanted) in table.items():
+        rows = told(seen)
+        print(f"{name:25} {rows}")
+        assert [action for action, _ in rows] == wanted, name
+        assert all(why for _, why in rows)
+    kinds = {kind.__name__ for kind in typing.get_args(model.Action)}
+    assert kinds == {
+        "SetAddresses",
+        "InitialiseNode",
+        "SetLabels",
+        "AddShutdownTaint",
+        "RemoveShutdownTaint",
+        "DeleteNode",
+        "HoldNodeBack",
+        "RecordEvent",
+    }, "each of them has to be in the table above"
+
+
+def test_the_reasons_name_what_changes(
+    make_node: MakeNode, make_instance: MakeInstance
+) -> None:
+    moved = snapshot(make_node(), Seen(make_instance(addresses=OTHER)))
+    assert told(moved)[0][1] == (
+        "it shows InternalIP 10.0.0.1; the cloud says InternalIP 10.0.0.2"
+    )
+    new = make_node(taints=NEW, provider_id="")
+    why = told(snapshot(new, Seen(make_instance(zone="z"))))[0][1]
+    assert "provider id openstack:///id-1" in why
+    assert "topology.kubernetes.io/zone=z" in why
+    gone = snapshot(make_node(ready="False"), Absent(True), gone_for_s=0.0)
+    assert "a second look 15 s later must agree" in told(gone)[0][1]
+
+
+def test_what_could_not_be_read_is_said(
+    make_node: MakeNode, make_instance: MakeInstance
+) -> None:
+    """An outage is no plan; a doubtful name is a fact."""
+    blind = dataclasses.replace(make_instance(addresses=()), addresses_known=False)
+    table: list[tuple[Observation[Instance], str]] = [
+        (Unknown(SILENT), "list servers: silent"),
+        (Seen(blind), "its addresses can't be read"),
+        (Unknown(TWINS), ""),
+        (Seen(make_instance()), ""),
+        (Foreign("of another cloud"), ""),
+    ]
+    for instance, why in table:
+        assert plan.unread(snapshot(make_node(), instance)) == why
+
+
+def test_a_node_of_another_cloud_is_counted(make_node: MakeNode) -> None:
+    assert plan.is_foreign(snapshot(make_node(), Foreign("of another cloud")))
+    assert not plan.is_foreign(snapshot(make_node(), Absent(True)))
