@@ -56,6 +56,14 @@ TABLE = [
         "mooring", ["--no-such-flag"], 2, "--no-such-flag", id="mooring, unknown flag"
     ),
     pytest.param("mooring", ["lab", "upp"], 2, "upp", id="mooring, unknown command"),
+    # It gets as far as this only with the chart's rbac.yaml inside.
+    pytest.param(
+        "mooring",
+        ["doctor", "--cloud-config=/nonexistent", "--kubeconfig=/nonexistent"],
+        1,
+        "FAIL API server load configuration: kubeconfig /nonexistent does not exist",
+        id="mooring doctor, nothing to look at",
+    ),
 ]
 
 

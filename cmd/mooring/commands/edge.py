@@ -24,6 +24,7 @@ def plainly() -> Iterator[None]:
     """
     # Imported here: `--help` shall not wait for the Kubernetes client.
     from lib.kube import errors as kube_errors
+    from lib.process import config
 
     old = {number: signal.getsignal(number) for number in _SIGNALS}
     for number in _SIGNALS:
@@ -34,7 +35,7 @@ def plainly() -> Iterator[None]:
         # Signals stay ignored: the exit code shall be ours, not theirs.
         click.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED)
-    except (errors.LabError, kube_errors.KubeError) as error:
+    except (errors.LabError, kube_errors.KubeError, config.ConfigError) as error:
         raise click.ClickException(str(error)) from error
     for number, handler in old.items():
         signal.signal(number, handler)

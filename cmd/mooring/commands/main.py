@@ -2,7 +2,7 @@
 
 import click
 
-from mooring.commands import lab
+from mooring.commands import doctor, lab, plan
 
 VERSION = "0.1.0"
 
@@ -14,6 +14,8 @@ def commands() -> None:
 
 
 commands.add_command(lab.lab)
+commands.add_command(plan.plan)
+commands.add_command(doctor.doctor)
 
 
 def main() -> None:

@@ -1,0 +1,62 @@
+"""OpenStack, as `plan` and `doctor` reach it: the only one here that knows its room."""
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping
+
+from lib.cloud import checkup, protocol
+from lib.cloud.openstack import checkup as openstack_checkup
+from lib.cloud.openstack import cloud, config, settings
+from lib.process import config as process_config
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OnOpenStack:
+    """What one cloud.conf describes; nothing has been asked of the cloud yet."""
+
+    config: settings.Config
+
+    @classmethod
+    def read(cls, path: str, env: Mapping[str, str]) -> "OnOpenStack":
+        """Read a cloud.conf and what it refers to.
+
+        Raises:
+            ConfigError: it can't be used; every problem is named, and no secret.
+        """
+        try:
+            return cls(config.read(pathlib.Path(path).read_text(), env))
+        except settings.ConfigError as error:
+            told = [f"{path}: {problem}" for problem in error.problems]
+            raise process_config.ConfigError(told) from error
+        except UnicodeDecodeError as error:
+            # Its own words quote the file, which holds passwords.
+            told = [f"{path}: it, or its clouds.yaml, is no text"]
+            raise process_config.ConfigError(told) from error
+        except OSError as error:
+            told = [f"{error.filename or path} can't be read ({error.strerror})"]
+            raise process_config.ConfigError(told) from error
+
+    def instances(self) -> protocol.Instances:
+        """Give the instances of the cloud.
+
+        Raises:
+            ConfigError: a certificate file can't be read.
+        """
+        try:
+            opened = cloud.connect(self.config, user_agent=("mooring",)).instances
+        except settings.ConfigError as error:
+            raise process_config.ConfigError(list(error.problems)) from error
+        if opened is None:
+            raise TypeError("OpenStack has instances")
+        return opened
+
+    def checkup(self, timeout_s: float) -> checkup.Checkup:
+        """Give the cloud as a doctor sees it.
+
+        Raises:
+            ConfigError: a certificate file can't be read.
+        """
+        try:
+            return openstack_checkup.OpenStackCheckup(self.config, timeout_s)
+        except settings.ConfigError as error:
+            raise process_config.ConfigError(list(error.problems)) from error

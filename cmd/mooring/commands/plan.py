@@ -1,0 +1,100 @@
+"""`mooring plan`: what a daemon would do now, without doing it."""
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import rich.console
+import rich.table
+
+from mooring.commands import edge, reach
+
+if TYPE_CHECKING:
+    from lib.ccm import planning
+
+
+@click.group()
+def plan() -> None:
+    """Show what a daemon would do now; nothing is written."""
+
+
+@plan.command()
+@reach.options
+@click.option("--node-delete-max-count", type=click.IntRange(0), default=3)
+@click.option("--node-delete-max-percent", type=click.IntRange(0, 100), default=30)
+def nodes(  # noqa: PLR0913 - one argument for each option
+    kubeconfig: str,
+    context: str,
+    cloud: str,
+    cloud_config: str,
+    output: str,
+    node_delete_max_count: int,
+    node_delete_max_percent: int,
+) -> None:
+    """Show what the cloud controller manager would do to Nodes.
+
+    Only reads: no Lease is taken, no Event is written. SKIP_NODE_DELETION and
+    OS_CCM_REGIONAL count as they do for the daemon. Exit code 1 if some Nodes could not
+    be judged.
+    """
+    with edge.plainly():
+        from lib.ccm import planning
+        from lib.kube import client
+        from lib.nodes import guard, model
+
+        reach.quiet()
+        limit = guard.Limit(
+            count=node_delete_max_count, percent=node_delete_max_percent
+        )
+        settings = model.Settings(
+            deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
+        )
+        instances = reach.provider(cloud).read(cloud_config, os.environ).instances()
+        found = reach.cluster(kubeconfig, context)
+        api = client.Client(found, user_agent="mooring-plan")
+        made = planning.nodes(api, instances, settings)
+        _show(made, output)
+    sys.exit(1 if made.unread else 0)
+
+
+def _show(made: "planning.Plan", output: str) -> None:
+    if output == reach.JSON:
+        actions = [
+            {"node": row.node, "action": row.action, "why": row.why}
+            for row in made.rows
+        ]
+        unread = [{"node": node, "why": why} for node, why in made.unread]
+        told = {"nodes": made.nodes, "foreign": made.foreign}
+        click.echo(json.dumps({**told, "actions": actions, "unread": unread}, indent=2))
+        return
+    if made.rows:
+        rich.console.Console().print(_table(made))
+    click.echo(_summary(made))
+    for node, why in made.unread:
+        click.echo(f"{node} could not be judged: {why}", err=True)
+
+
+def _table(made: "planning.Plan") -> rich.table.Table:
+    table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Node", no_wrap=True)
+    table.add_column("Action")
+    table.add_column("Why", overflow="fold")
+    for row in made.rows:
+        # Texts of others may hold brackets, which rich would take for its own.
+        table.add_row(*map(rich.text.Text, (row.node, row.action, row.why)))
+    return table
+
+
+def _summary(made: "planning.Plan") -> str:
+    touched = len({row.node for row in made.rows})
+    if not touched:
+        said = f"Nothing would change: {made.nodes} Nodes looked at"
+    else:
+        said = f"{len(made.rows)} actions on {touched} of {made.nodes} Nodes"
+    if made.foreign:
+        said += f", {made.foreign} of another cloud or region"
+    if made.unread:
+        said += f", {len(made.unread)} could not be judged"
+    return f"{said}."

@@ -1,0 +1,133 @@
+"""`mooring plan` and `mooring doctor` at the command line, with nothing to reach."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+RUN = "import sys; from mooring.commands import main; main.main()"
+SECRET = "hunter2-and-more"
+CONF = f"""
+[Global]
+auth-url = http://127.0.0.1:1/v3
+username = u
+password = {SECRET}
+tenant-id = p
+domain-id = default
+"""
+KUBECONFIG = f"""
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:1"}}}}]
+users: [{{name: c, user: {{token: {SECRET}}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: c}}}}]
+"""
+
+
+def mooring(*words: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(one for one in sys.path if one)
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
+        | {"COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture()
+def nowhere(tmp_path: pathlib.Path) -> tuple[str, ...]:
+    """Files that are right, of a cloud and a cluster that are not there."""
+    conf, kubeconfig = tmp_path / "cloud.conf", tmp_path / "kubeconfig"
+    conf.write_text(CONF)
+    kubeconfig.write_text(KUBECONFIG)
+    return (f"--cloud-config={conf}", f"--kubeconfig={kubeconfig}")
+
+
+@pytest.mark.parametrize("words", [("plan", "nodes"), ("doctor",)])
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ((), "Missing option '--cloud-config'"),
+        (("--cloud-config=x", "--cloud=nimbus"), "'nimbus' is not"),
+        (("--cloud-config=x", "--no-such"), "No such option"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    words: tuple[str, ...], more: tuple[str, ...], sentence: str
+) -> None:
+    said = mooring(*words, *more)
+    assert said.returncode == 2
+    assert sentence in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("--service-account=just-a-name", "'just-a-name' is not of the form NAMESPACE"),
+        ("--rbac=/etc/hostname", "--rbac: it "),
+        ("--timeout=0", "0.0 is not in the range"),
+    ],
+)
+def test_doctor_names_what_is_wrong_with_an_option(option: str, sentence: str) -> None:
+    said = mooring("doctor", "--cloud-config=x", option)
+    assert said.returncode == 2
+    assert sentence in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_a_plan_needs_a_cloud_conf_that_can_be_read(
+    tmp_path: pathlib.Path, nowhere: tuple[str, ...]
+) -> None:
+    """Every problem is one sentence; a secret is in none of them."""
+    wrong = tmp_path / "wrong.conf"
+    wrong.write_text(CONF.replace("http://127.0.0.1:1/v3", "nowhere"))
+    binary = tmp_path / "binary.conf"
+    binary.write_bytes(b"\xff\xfe" + SECRET.encode())
+    for file, sentence in (
+        ("/nonexistent/cloud.conf", "/nonexistent/cloud.conf can't be read (No such"),
+        (str(tmp_path), "can't be read (Is a directory)"),
+        (str(wrong), "[Global] auth-url is 'nowhere'"),
+        (str(binary), "is no text"),
+    ):
+        said = mooring("plan", "nodes", nowhere[1], f"--cloud-config={file}")
+        print(said.stderr)
+        assert said.returncode == 1
+        assert sentence in said.stderr
+        assert "Traceback" not in said.stderr
+        assert SECRET not in said.stderr
+
+
+def test_a_plan_without_an_api_server_is_one_sentence(nowhere: tuple[str, ...]) -> None:
+    said = mooring("plan", "nodes", *nowhere)
+    assert said.returncode == 1
+    assert "GET /api/v1/nodes: connection failed" in said.stderr
+    assert "Traceback" not in said.stderr
+    assert SECRET not in said.stderr + said.stdout
+
+
+def test_a_doctor_who_reaches_nothing_says_so_line_by_line(
+    nowhere: tuple[str, ...],
+) -> None:
+    """Each side by itself, with a remedy; as JSON, the same lines."""
+    said = mooring("doctor", *nowhere)
+    print(said.stdout)
+    assert (said.returncode, said.stderr) == (1, "")
+    lines = said.stdout.splitlines()
+    failed = [line for line in lines if line.startswith("FAIL  ")]
+    assert [line.split("  ")[1] for line in failed] == ["credentials", "API server"]
+    assert all("; remedy: " in line for line in failed)
+    assert "the cloud can't be reached" in failed[0]
+    told = mooring("doctor", *nowhere, "--output=json")
+    assert told.returncode == 1
+    document = json.loads(told.stdout)
+    assert len(document) == len(lines)
+    assert {row["state"] for row in document} == {"ok", "FAIL", "skip"}
+    assert SECRET not in said.stdout + told.stdout

@@ -1,0 +1,320 @@
+"""`mooring plan` and `mooring doctor` on a real control plane and a real OpenStack."""
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+import yaml
+
+from lib.kube import client, lease, resources
+from lib.kube import errors as kube_errors
+from lib.lab import cluster, control_plane, places
+from lib.lab.openstack import accounts, layout, tenant
+
+RUN = "import sys; from mooring.commands import main; main.main()"
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+SERVER = "operator-1"
+LEASE = "operator-lease"
+NOBODY = "00000000-0000-4000-8000-000000000000"
+TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+REDUCED = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: reduced, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: operator-reduced}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get, list, watch, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: operator-reduced}
+roleRef:
+  {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator-reduced}
+subjects: [{kind: ServiceAccount, name: reduced, namespace: default}]
+"""
+
+
+def mooring(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the tool as its user does, at the terminal's side."""
+    path = os.pathsep.join(one for one in sys.path if one)
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
+        | {"COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """A project with one server, and the daemon's own kubeconfig."""
+
+    server: str
+    conf: pathlib.Path
+    kubeconfig: pathlib.Path
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (f"--kubeconfig={self.kubeconfig}", f"--cloud-config={self.conf}")
+
+
+@pytest.fixture(scope="module")
+def ground(
+    where: places.Places, project: MakeProject, ccm_kubeconfig: pathlib.Path
+) -> Ground:
+    account, mine = project("operator")
+    server = mine.boot_another(SERVER)
+    mine.wait({server.id}, "ACTIVE")
+    conf = where.state / "operator-cloud.conf"
+    conf.write_text(accounts.cloud_conf(where, account))
+    return Ground(server.id, conf, ccm_kubeconfig)
+
+
+def node(name: str, provider_id: str, *, is_new: bool = False) -> Mapping[str, object]:
+    taints = [{"key": TAINT, "value": "true", "effect": "NoSchedule"}]
+    spec: dict[str, object] = {"providerID": provider_id} if provider_id else {}
+    if is_new:
+        spec["taints"] = taints
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"conditions": [{"type": "Ready", "status": "False"}]},
+    }
+
+
+@contextlib.contextmanager
+def nodes(api: client.Api, *documents: Mapping[str, object]) -> Iterator[None]:
+    """Have these Nodes, and no others of this module."""
+    names = [str(d["metadata"]["name"]) for d in documents]  # type: ignore[index]
+    try:
+        for document in documents:
+            api.create(resources.NODES, json.dumps(document).encode(), timeout_s=10)
+        yield
+    finally:
+        for name in names:
+            cluster.delete_node(api, name)
+
+
+def asked(where: places.Places, agent: str) -> set[tuple[str, str]]:
+    """Give what the API server's audit log says of a user agent: verb, resource."""
+    events = map(json.loads, (where.log / "audit.log").read_text().splitlines())
+    return {
+        (event["verb"], event.get("objectRef", {}).get("resource", ""))
+        for event in events
+        if event.get("userAgent", "") == agent
+    }
+
+
+def test_plan_shows_what_the_daemon_would_do_and_only_reads(
+    where: places.Places, api: client.Api, ground: Ground
+) -> None:
+    """A new Node, one whose server is gone, and one that is well."""
+    gone = f"openstack:///{NOBODY}"
+    wanted = (node(SERVER, "", is_new=True), node("operator-gone", gone))
+    with nodes(api, *wanted):
+        said = mooring("plan", "nodes", *ground.words)
+        print(said.stdout)
+        told = mooring("plan", "nodes", *ground.words, "--output=json")
+    assert (said.returncode, said.stderr) == (0, "")
+    document = json.loads(told.stdout)
+    actions = [(row["node"], row["action"]) for row in document["actions"]]
+    mine = [row for row in actions if row[0].startswith("operator-")]
+    assert mine == [
+        (SERVER, "set addresses"),
+        (SERVER, "initialise"),
+        ("operator-gone", "delete"),
+    ]
+    rows = [row["why"] for row in document["actions"] if row["node"] == SERVER]
+    assert ground.server in rows[1]
+    for action in ("set addresses", "initialise", "delete"):
+        assert action in said.stdout
+    used = asked(where, "mooring-plan")
+    print(sorted(used))
+    assert used == {("list", "nodes")}
+
+
+def test_plan_says_when_nothing_would_change(api: client.Api, ground: Ground) -> None:
+    others = json.loads(api.list_page(resources.NODES, query={}, timeout_s=10))["items"]
+    assert not others, "this test wants a cluster without Nodes"
+    said = mooring("plan", "nodes", *ground.words)
+    assert said.returncode == 0
+    assert said.stdout == "Nothing would change: 0 Nodes looked at.\n"
+
+
+CASES = (
+    "healthy",
+    "wrong password",
+    "Keystone unreachable",
+    "cloud.conf missing",
+    "API server unreachable",
+    "a right is missing",
+    "Node of another region",
+    "malformed provider id",
+    "no Lease",
+)
+
+
+class Cases:
+    """One row per case: what was said, and the exit code."""
+
+    def __init__(self, ground: Ground, folder: pathlib.Path) -> None:
+        self.ground = ground
+        self.folder = folder
+        self.rows: dict[str, tuple[int, str]] = {}
+
+    def conf(self, name: str, old: str, new: str) -> str:
+        text = self.ground.conf.read_text()
+        assert old in text
+        file = self.folder / f"{name}.conf"
+        file.write_text(text.replace(old, new))
+        return f"--cloud-config={file}"
+
+    def run(self, case: str, *words: str) -> Sequence[str]:
+        lease_words = f"--leader-elect-resource-name={LEASE}"
+        whole = ("doctor", *self.ground.words, lease_words, "--timeout=5", *words)
+        said = mooring(*whole)
+        assert "Traceback" not in said.stderr, said.stderr
+        self.rows[case] = (said.returncode, said.stdout)
+        print(f"== {case}: exit {said.returncode}\n{said.stdout}{said.stderr}")
+        return said.stdout.splitlines()
+
+    def lines(self, case: str, state: str, check: str) -> list[str]:
+        """Give the lines of one state and check."""
+        said = self.rows[case][1].splitlines()
+        return [line for line in said if line.startswith(f"{state:4}  {check} ")]
+
+
+@contextlib.contextmanager
+def held_lease(api: client.Api) -> Iterator[None]:
+    now = datetime.datetime.now(datetime.UTC)
+    record = lease.renewed(None, "operator_1", 3600, now)
+    body = lease.body(None, record, "kube-system", LEASE)
+    api.create(resources.LEASES, body, "kube-system", timeout_s=10)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(kube_errors.NotFound):
+            api.delete(resources.LEASES, LEASE, "kube-system", timeout_s=10)
+
+
+def test_doctor_names_what_is_wrong(
+    where: places.Places, api: client.Api, ground: Ground, tmp_path: pathlib.Path
+) -> None:
+    """Each case has a row; the right line has failed, and the others are still told."""
+    cases = Cases(ground, tmp_path)
+    good = node(SERVER, f"openstack:///{ground.server}")
+    with nodes(api, good), held_lease(api):
+        cases.run("healthy")
+        clouds(cases, where)
+        clusters(cases, where, api, tmp_path)
+        with nodes(api, node("operator-far", f"openstack://Elsewhere/{NOBODY}")):
+            cases.run("Node of another region")
+        with nodes(api, node("operator-odd", "openstack://no/such/form")):
+            cases.run("malformed provider id")
+    with nodes(api, good):
+        cases.run("no Lease")
+    assert set(cases.rows) == set(CASES)
+    judge_clouds(cases)
+    judge_clusters(cases)
+    everything = "".join(text for _, text in cases.rows.values())
+    assert "not-this-one" not in everything
+    # Nothing was written: every request but the questions for rights was a read.
+    used = asked(where, "mooring-doctor")
+    print(sorted(used))
+    review = ("create", "selfsubjectaccessreviews")
+    assert used - {review} == {("list", "nodes"), ("get", "leases")}
+
+
+def clouds(cases: Cases, where: places.Places) -> None:
+    password = f'password = "{layout.PASSWORD}"'
+    wrong = cases.conf("wrong", password, 'password = "not-this-one"')
+    cases.run("wrong password", wrong)
+    url = layout.of(where).url(layout.KEYSTONE, "/v3")
+    silent = cases.conf("silent", url, "http://127.0.0.1:1/v3")
+    cases.run("Keystone unreachable", silent)
+    cases.run("cloud.conf missing", "--cloud-config=/nonexistent/cloud.conf")
+
+
+def clusters(
+    cases: Cases, where: places.Places, api: client.Api, folder: pathlib.Path
+) -> None:
+    read = yaml.safe_load(cases.ground.kubeconfig.read_text())
+    read["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    nowhere = folder / "nowhere.kubeconfig"
+    nowhere.write_text(yaml.safe_dump(read))
+    cases.run("API server unreachable", f"--kubeconfig={nowhere}")
+    cluster.create_all(api, REDUCED)
+    reduced = folder / "reduced.kubeconfig"
+    admin = control_plane.admin_kubeconfig(where)
+    account = ("default", "reduced")
+    cluster.service_account_kubeconfig(api, admin, account, reduced)
+    cases.run("a right is missing", f"--kubeconfig={reduced}")
+
+
+def judge_clouds(cases: Cases) -> None:
+    code, said = cases.rows["healthy"]
+    assert code == 0
+    assert "FAIL" not in said
+    for check in ("credentials", "quotas", "cloud's clock", "rights", "lease"):
+        assert cases.lines("healthy", "ok", check), check
+    reached = cases.lines("healthy", "ok", "endpoints")
+    for kind in ("compute", "network", "load-balancer", "block-storage"):
+        assert any(f" {kind} at http" in line for line in reached), kind
+    assert any("microversions 2.1 to 2." in line for line in reached)
+    told = cases.lines("healthy", "ok", "quotas")
+    assert len(told) == 4
+    for case, words in (
+        ("wrong password", "Keystone refuses the credentials"),
+        ("Keystone unreachable", "the cloud can't be reached"),
+    ):
+        assert cases.rows[case][0] == 1
+        (line,) = cases.lines(case, "FAIL", "credentials")
+        assert words in line
+        assert "remedy: " in line
+        assert cases.lines(case, "skip", "endpoints")
+        assert cases.lines(case, "ok", "rights")
+    assert cases.rows["cloud.conf missing"][0] == 1
+    (line,) = cases.lines("cloud.conf missing", "FAIL", "cloud configuration")
+    assert "/nonexistent/cloud.conf" in line
+    assert cases.lines("cloud.conf missing", "ok", "rights")
+
+
+def judge_clusters(cases: Cases) -> None:
+    case = "API server unreachable"
+    assert cases.rows[case][0] == 1
+    assert cases.lines(case, "FAIL", "API server")
+    assert cases.lines(case, "ok", "credentials")
+    assert cases.lines(case, "skip", "rights")
+    case = "a right is missing"
+    assert cases.rows[case][0] == 1
+    gaps = cases.lines(case, "FAIL", "rights")
+    named = "may not patch nodes/status in the whole cluster; remedy: "
+    assert any(named in line for line in gaps)
+    assert any("may not update leases.coordination.k8s.io" in line for line in gaps)
+    assert not any("may not list nodes" in line for line in gaps)
+    case = "Node of another region"
+    assert cases.rows[case][0] == 1
+    (line,) = cases.lines(case, "warn", "provider ids")
+    assert "Node operator-far: its id is of region 'Elsewhere'" in line
+    assert cases.lines(case, "FAIL", "provider ids")
+    case = "malformed provider id"
+    assert cases.rows[case][0] == 1
+    (line,) = cases.lines(case, "FAIL", "provider ids")
+    assert "Node operator-odd: provider id 'openstack://no/such/form'" in line
+    assert cases.rows["no Lease"][0] == 0
+    (line,) = cases.lines("no Lease", "warn", "lease")
+    assert f"nobody holds kube-system/{LEASE}" in line
