@@ -3,7 +3,7 @@
 import os
 
 from lib.ccm import flag_table, options
-from lib.process import command_line, flags, shutdown
+from lib.process import command_line, config, flags, shutdown
 from openstack_ccm import version
 
 NAME = "openstack-ccm"
@@ -16,8 +16,17 @@ A drop-in replacement for openstack-cloud-controller-manager: its flags, its clo
 
 def main() -> None:
     """Run the program."""
-    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS)
+    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS, judge)
     command_line.command(program, run).main(prog_name=NAME)
+
+
+def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+    """Say what is wrong with the flags; what cloud.conf holds is judged later."""
+    problems = options.judge(values, PROVIDER)
+    if values[flag_table.CLOUD_CONFIG]:
+        return problems
+    missing = config.Problem("--cloud-config", None, "the path of a cloud.conf")
+    return (*problems, missing)
 
 
 def run(values: flags.Values) -> int:

@@ -44,20 +44,12 @@ def read(values: flags.Values, provider: str) -> Options:
     Raises:
         ConfigError: with every problem.
     """
-    problems: list[config.Problem] = []
-    named = values[table.CLOUD_PROVIDER]
-    if named != provider:
-        problems.append(config.Problem("--cloud-provider", named or None, provider))
-    wanted = _controllers(values[table.CONTROLLERS_FLAG], problems)
-    for flag in (table.CLOUD_CONFIG, table.KUBECONFIG):
-        _require_file(flag.name, values[flag], problems)
-    _require_order(values, problems)
-    config.require(problems)
+    config.require(judge(values, provider))
     return Options(
         cloud_config=values[table.CLOUD_CONFIG],
         kubeconfig=values[table.KUBECONFIG],
         master=values[table.MASTER],
-        controllers=wanted,
+        controllers=_controllers(values[table.CONTROLLERS_FLAG], []),
         node_monitor_s=values[table.NODE_MONITOR_PERIOD],
         node_status_s=values[table.NODE_STATUS_PERIOD],
         workers=max(LEAST_WORKERS, values[table.NODE_SYNCS]),
@@ -74,6 +66,24 @@ def read(values: flags.Values, provider: str) -> Options:
         ),
         dry_run=values[table.DRY_RUN],
     )
+
+
+def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
+    """Say what is wrong with the command line, as a whole."""
+    problems: list[config.Problem] = []
+    named = values[table.CLOUD_PROVIDER]
+    if named != provider:
+        problems.append(config.Problem("--cloud-provider", named or None, provider))
+    _controllers(values[table.CONTROLLERS_FLAG], problems)
+    pair = (table.TLS_CERT, table.TLS_KEY)
+    for flag in (table.CLOUD_CONFIG, table.KUBECONFIG, *pair):
+        _require_file(flag.name, values[flag], problems)
+    for one, other in (pair, reversed(pair)):
+        if values[one] and not values[other]:
+            want = f"the path of a file, since --{one.name} is given"
+            problems.append(config.Problem(f"--{other.name}", None, want))
+    _require_order(values, problems)
+    return tuple(problems)
 
 
 def _controllers(

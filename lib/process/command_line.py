@@ -32,17 +32,24 @@ VMODULE = flags.Flag[object](
 )
 
 
+def _nothing_wrong(values: flags.Values) -> Sequence[config.Problem]:
+    del values
+    return ()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
     """What a component is called, does and accepts.
 
-    table: its flags; --help and --version are added.
+    table: its flags; --help and --version are added. judge: says what is wrong with
+    values that can be read, so that it is told together with what can't.
     """
 
     name: str
     help: str
     version: str
     table: tuple[flags.Flag[object], ...]
+    judge: Callable[[flags.Values], Sequence[config.Problem]] = _nothing_wrong
 
 
 class _Refused(click.ClickException):
@@ -69,16 +76,16 @@ class _Command(click.Command):
         self._run = run
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            ctx.obj = flags.parse(self._flags, args)
-        except config.ConfigError as error:
-            if _asks_for_help(args):
-                self._show(ctx, self.get_help(ctx))
-            raise _Refused(self._program.name, error) from None
-        if ctx.obj[HELP]:
+        ctx.obj, unread = flags.sift(self._flags, args)
+        if ctx.obj[HELP] or (unread and _asks_for_help(args)):
             self._show(ctx, self.get_help(ctx))
-        if ctx.obj[VERSION] != "false":
+        if ctx.obj[VERSION] != "false" and not unread:
             self._show(ctx, f"{self._program.name} {self._program.version}")
+        told = {problem.field for problem in unread}
+        judged = self._program.judge(ctx.obj)
+        problems = (*unread, *(one for one in judged if one.field not in told))
+        if problems:
+            raise _Refused(self._program.name, config.ConfigError(problems))
         return []
 
     def invoke(self, ctx: click.Context) -> None:

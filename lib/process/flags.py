@@ -95,14 +95,25 @@ def parse(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Values:
     Raises:
         ConfigError: with every problem, in the order of the command line.
     """
+    values, problems = sift(flags, arguments)
+    config.require(problems)
+    return values
+
+
+def sift(
+    flags: Sequence[Flag[object]], arguments: Sequence[str]
+) -> tuple[Values, tuple[config.Problem, ...]]:
+    """Read what can be read of the command line, and give every problem with the rest.
+
+    A flag with a problem has its default among the values.
+    """
     given: dict[str, object] = {}
     problems: list[config.Problem] = []
     for met in _read(flags, arguments):
         problem = met if isinstance(met, config.Problem) else _set(met, given)
         if problem is not None:
             problems.append(problem)
-    config.require(problems)
-    return Values(flags, given)
+    return Values(flags, given), tuple(problems)
 
 
 def _set(met: _Given, given: dict[str, object]) -> config.Problem | None:

@@ -205,6 +205,15 @@ def test_controllers(words: str, on: set[str]) -> None:
             "--node-delete-max-count: '-1': want a whole number",
         ),
         (["--node-delete-window=0"], "--node-delete-window: '0': want a duration"),
+        (["--tls-cert-file=/no/file"], "'/no/file': want a file that exists"),
+        (
+            ["--tls-cert-file=/etc/hostname"],
+            "--tls-private-key-file: want the path of a file, since --tls-cert-file",
+        ),
+        (
+            ["--tls-private-key-file=/etc/hostname"],
+            "--tls-cert-file: want the path of a file, since --tls-private-key-file",
+        ),
         (["--nodes"], "--nodes: want a known flag"),
         (["openstack"], "argument: 'openstack': want flags only"),
     ],

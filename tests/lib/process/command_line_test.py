@@ -1,5 +1,6 @@
 """The command made of a table of flags."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -44,6 +45,26 @@ def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem() -> Non
         "a-daemon: --period: '0': want a duration such as 5m0s, of 1s at least\n"
         "a-daemon: --what: want a known flag (see --help)\n"
     )
+
+
+def test_what_can_be_read_is_judged_beside_what_can_not() -> None:
+    """One look at the output is enough; no flag is told twice."""
+
+    def judge(values: flags.Values) -> list[config.Problem]:
+        assert values[PERIOD] == 300.0, "the default of what can't be read"
+        fields = ("--period", "--both")
+        return [config.Problem(field, None, "another") for field in fields]
+
+    judged = dataclasses.replace(PROGRAM, judge=judge)
+    command = command_line.command(judged, lambda values: 0)
+    for words, told in ((["--period=0"], 1), ([], 0)):
+        result = testing.CliRunner().invoke(command, words)
+        assert result.exit_code == 2
+        lines = result.stderr.splitlines()
+        assert lines[1] == "a-daemon: --both: want another"
+        assert lines[0].startswith("a-daemon: --period: " + ("'0'" if told else "want"))
+        assert len(lines) == 2
+    assert testing.CliRunner().invoke(command, ["--version"]).exit_code == 0
 
 
 def test_a_config_error_of_run_is_told_the_same_way() -> None:
