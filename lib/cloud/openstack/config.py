@@ -156,6 +156,7 @@ def _judge(found: Mapping[str, str], section: SectionReader) -> None:
     any_domain = found["domain-id"] or found["domain-name"]
     user_domain = found["user-domain-id"] or found["user-domain-name"] or any_domain
     by_secret = bool(found["application-credential-secret"])
+    _judge_ways(found, section)
     if not found["token"]:
         _judge_user(found, section, bool(user_domain), by_secret)
     by_name = found["tenant-name"] and not found["tenant-id"]
@@ -163,6 +164,15 @@ def _judge(found: Mapping[str, str], section: SectionReader) -> None:
     if by_name and not by_secret and not found["trust-id"] and not domain:
         right = "set, or tenant-domain-id, domain-id or domain-name, with tenant-name"
         section.problem("tenant-domain-name", "", right)
+
+
+def _judge_ways(found: Mapping[str, str], section: SectionReader) -> None:
+    """Report two ways to log in: the reference takes one of them without a word."""
+    ways = ("password", "token", "application-credential-secret")
+    first, *others = [key for key in ways if found[key]] or ("",)
+    for key in others:
+        right = f"left out, since {first} is set: there is one way to log in"
+        section.problem(key, found[key], right)
 
 
 def _judge_user(

@@ -188,10 +188,21 @@ def read(written: str) -> settings.Config:
     return config.read(written, {}, lambda path: None)
 
 
+WAYS = {
+    "password": "user-id = u",
+    "application-credential-secret": "application-credential-id = a",
+}
+"""Ways to log in beside the token, and what each needs."""
+
+
 def with_key(section: str, name: str, key: Key) -> str:
     """Write a file in which that key stands, beside what any file needs."""
     line = f'{name} = "{key.written}"\n'
-    login_lines = [row for row in LOGIN.splitlines() if not row.startswith(f"{name} ")]
+    # There is one way to log in.
+    instead = (name, "token") if name in WAYS else (name,)
+    login_lines = [
+        row for row in LOGIN.splitlines() if row.split(" ")[0] not in instead
+    ]
     login = "\n".join(login_lines) + "\n"
     return login + line if section == "Global" else f"{login}[{section}]\n{line}"
 
@@ -203,8 +214,8 @@ ROWS = [(section, name) for section, keys in TABLE.items() for name in keys]
 def test_each_key_goes_into_its_field(section: str, name: str) -> None:
     """It is known, has its meaning, and without it there is the reference's default."""
     key = TABLE[section][name]
-    partners = {"tenant-name": "domain-id = d\n"}
-    found = read(with_key(section, name, key) + partners.get(name, ""))
+    partners = {"tenant-name": "domain-id = d", **WAYS}
+    found = read(f"{with_key(section, name, key)}{partners.get(name, '')}\n")
     assert at(found, key.field) == key.value
     assert not [w for w in found.warnings if "not known" in w]
     if key.default is not None:

@@ -230,6 +230,9 @@ monitor-max-retries = many
     )
 
 
+SECRET = "application-credential-secret"
+
+
 def global_section(**keys: str) -> str:
     lines = [f"{key.replace('_', '-')} = {value}" for key, value in keys.items()]
     return "\n".join(["[Global]", "auth-url = http://k.example/v3", *lines]) + "\n"
@@ -280,6 +283,29 @@ def test_incomplete_credentials_say_what_is_missing(
     assert problems(global_section(**keys))[0].startswith(f"[Global] {named} is ")
 
 
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"password": "p", "token": "t"}, ["token"]),
+        ({"password": "p", "application_credential_secret": "s"}, [SECRET]),
+        ({"token": "t", "application_credential_secret": "s"}, [SECRET]),
+        (
+            {"password": "p", "token": "t", "application_credential_secret": "s"},
+            ["token", SECRET],
+        ),
+    ],
+)
+def test_two_ways_to_log_in_are_refused(keys: dict[str, str], named: list[str]) -> None:
+    """Nobody knows which one is meant; all but the first are told to be left out."""
+    first = next(iter(keys))
+    told = problems(global_section(user_id="u", application_credential_id="a", **keys))
+    assert told == tuple(
+        f"[Global] {name} is (hidden); it must be left out, since {first} is set:"
+        " there is one way to log in"
+        for name in named
+    )
+
+
 def test_a_secret_is_in_no_problem_nor_in_any_repr() -> None:
     """Neither an error nor a printed configuration shows a secret."""
     secrets = {
@@ -290,8 +316,13 @@ def test_a_secret_is_in_no_problem_nor_in_any_repr() -> None:
     }
     text = global_section(**secrets, os_endpoint_type="nowhere")
     assert "hunter" not in str(problems(text))
-    fine = read(global_section(**secrets, tenant_id="t"))
-    assert "hunter" not in repr(fine)
+    fine = Credentials(
+        password="hunter2",
+        token="hunter3",
+        trustee_password="hunter4",
+        application_credential_secret="hunter5",
+    )
+    assert "hunter" not in repr(settings.Config(fine))
 
 
 def test_a_broken_line_is_told_by_its_number() -> None:
@@ -372,14 +403,14 @@ def test_the_first_clouds_yaml_that_exists_counts() -> None:
 
 def test_secure_yaml_adds_the_secrets() -> None:
     """A password that is kept apart is found."""
-    secure = "clouds: {one: {auth: {password: from-secure, token: t}}}"
+    secure = "clouds: {one: {auth: {password: from-secure, user_id: u}}}"
     files = {
         pathlib.Path("/etc/openstack/clouds.yaml"): CLOUDS,
         pathlib.Path("/etc/openstack/secure.yaml"): secure,
     }
     found = config.read("[Global]\nuse-clouds\n", {}, files.get)
     assert found.credentials.password == "from-secure"
-    assert found.credentials.token == "t"
+    assert found.credentials.user_id == "u"
 
 
 @pytest.mark.parametrize(
