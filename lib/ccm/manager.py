@@ -165,8 +165,12 @@ class Manager:
         if server is not None:
             server.start()
         writing = self._writing(api, lease)
+        emitted = metrics.EventMetrics(self._registry).emitted
+        host = platform.node()
         recorders = {
-            source: events.Recorder(writing, component=source, host=platform.node())
+            source: events.Recorder(
+                writing, component=source, host=host, emitted=emitted
+            )
             for source in model.Source
         }
         parts = node_controllers.Parts(

@@ -120,6 +120,22 @@ class KubeMetrics:
         self._duration.labels(method, resource).observe(seconds)
 
 
+class EventMetrics:
+    """Counts what is told in Events: the same things, for who watches metrics."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._total = prometheus_client.Counter(
+            "events_recorded",
+            "Events recorded, by type and reason; those said again included.",
+            ("type", "reason"),
+            registry=registry,
+        )
+
+    def emitted(self, type: str, reason: str) -> None:
+        """Count one; both are words of closed sets."""
+        self._total.labels(type, reason).inc()
+
+
 class DeletionMetrics:
     """Counts Nodes deleted, and those held back by the limit on deletions."""
 

@@ -70,14 +70,19 @@ def _nothing() -> None:
     pass
 
 
+def _nobody(type: str, reason: str) -> None:
+    del type, reason
+
+
 class Recorder:
     """Records Events for one component. Safe to use from several threads at once.
 
     component, host: who speaks; host may be empty, as in the reference. clock: Unix
-    seconds. dropped: called for every Event that will not be seen.
+    seconds. dropped: called for every Event that will not be seen. emitted: told of
+    type and reason of every Event, seen or not.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
         self,
         api: client.Api,
         *,
@@ -85,12 +90,14 @@ class Recorder:
         host: str,
         clock: Callable[[], float] = time.time,
         dropped: Callable[[], None] = _nothing,
+        emitted: Callable[[str, str], None] = _nobody,
     ) -> None:
         self._api = api
         self._component = component
         self._host = host
         self._clock = clock
         self._dropped = dropped
+        self._emitted = emitted
         self._queue: queue.Queue[tuple[_Said, float]] = queue.Queue(QUEUE_MAX)
         self._known: collections.OrderedDict[_Said, _Known] = collections.OrderedDict()
         self._tokens = float(BURST)
@@ -102,6 +109,7 @@ class Recorder:
         self, ref: ObjectRef, type: Type, reason: str, message: str
     ) -> None:  # the API's own word
         """Record an Event, now; it is sent later, or never."""
+        self._emitted(type, reason)
         try:
             self._queue.put_nowait((_Said(ref, type, reason, message), self._clock()))
         except queue.Full:

@@ -1,4 +1,4 @@
-"""The reference's metrics, by their names and labels."""
+"""The reference's metrics, by their names and labels, and our own of Events."""
 
 import datetime
 
@@ -6,6 +6,8 @@ import prometheus_client
 import pytest
 
 from lib.ccm import metrics
+from lib.kube import events
+from lib.kube.fake import api
 from lib.process import metrics as process_metrics
 from lib.process import slis
 
@@ -116,3 +118,15 @@ def test_calls_are_named_as_the_reference_names_them(
     metrics.CloudMetrics("openstack", registry).observe(operation, "ok", 0.1)
     labels = {"request": request_label}
     assert registry.get_sample_value("openstack_api_requests_total", labels) == 1
+
+
+def test_events_are_counted_by_type_and_reason() -> None:
+    """Those, too, that the API server never sees."""
+    registry = prometheus_client.CollectorRegistry()
+    emitted = metrics.EventMetrics(registry).emitted
+    recorder = events.Recorder(api.FakeApi(), component="c", host="", emitted=emitted)
+    about = events.ObjectRef("Node", "n1", "", "n1", "v1")
+    for _ in range(2):
+        recorder.emit(about, "Warning", "InstanceForeign", "why")
+    labels = {"type": "Warning", "reason": "InstanceForeign"}
+    assert registry.get_sample_value("events_recorded_total", labels) == 2
