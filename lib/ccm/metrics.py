@@ -1,10 +1,13 @@
 """What a cloud controller manager counts of its calls to cloud and API server."""
 
+import collections
 import datetime
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import prometheus_client
+
+from lib.cloud import model
 
 OnCall = Callable[[str, str, float], None]
 """Told of each cloud call: operation, outcome ("ok" or a reason), seconds."""
@@ -134,6 +137,37 @@ class EventMetrics:
     def emitted(self, type: str, reason: str) -> None:
         """Count one; both are words of closed sets."""
         self._total.labels(type, reason).inc()
+
+
+class InstanceMetrics:
+    """Counts what the cloud says of the Nodes' instances.
+
+    "unknown" grows also when each call succeeds and the answers can't be believed.
+    """
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._total = prometheus_client.Counter(
+            "instance_observations",
+            "Instances asked for: seen, absent, unknown or foreign.",
+            ("result",),
+            registry=registry,
+        )
+        for result in _RESULTS.values():
+            self._total.labels(result)
+
+    def observed(self, found: Iterable[model.Observation[model.Instance]]) -> None:
+        """Count them."""
+        counted = collections.Counter(_RESULTS[type(one)] for one in found)
+        for result, number in counted.items():
+            self._total.labels(result).inc(number)
+
+
+_RESULTS: dict[type[model.Observation[model.Instance]], str] = {
+    model.Seen: "seen",
+    model.Absent: "absent",
+    model.Unknown: "unknown",
+    model.Foreign: "foreign",
+}
 
 
 class DeletionMetrics:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.ccm import metrics, options
+from lib.ccm import counting, metrics, options
 from lib.cloud import protocol
 from lib.cloud.model import InstanceRef, Unknown
 from lib.kube import client, events, resources, store
@@ -54,7 +54,8 @@ class NodeControllers:
         self._queue = queue.Queue(queue.Backoff(base_s=0.1, max_s=60.0))
         self._metrics = reconcile_metrics.Metrics(parts.registry)
         heartbeat = probes.Heartbeat()
-        observer = observe.Observer(self.nodes, parts.reading, instances, settings)
+        counted = counting.Counted(instances, metrics.InstanceMetrics(parts.registry))
+        observer = observe.Observer(self.nodes, parts.reading, counted, settings)
         deletions = metrics.DeletionMetrics(parts.registry)
         actor = act.Actor(parts.writing, self.nodes, parts.recorders, deletions.deleted)
         self._new_nodes = metrics.NodeMetrics(parts.registry)
