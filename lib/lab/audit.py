@@ -1,0 +1,73 @@
+"""What the lab's API server wrote down of somebody's requests."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+
+from lib.lab import places
+
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+_STAGES = ("ResponseStarted", "ResponseComplete")
+"""A watch is written down when it starts, and again when it ends."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One request, answered. Empty texts mean "none".
+
+    credential: id of the token it came with. version: of the object it left behind, and
+    body: that object; both only where the audit policy says so.
+    """
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str
+    name: str
+    code: int
+    credential: str
+    received: str
+    body: Mapping[str, object]
+
+    @property
+    def version(self) -> int:
+        """The revision of the object it left behind; 0 when that is not told."""
+        meta = self.body.get("metadata")
+        return int(meta.get("resourceVersion", 0)) if isinstance(meta, dict) else 0
+
+
+def rows(where: places.Places, account: tuple[str, str]) -> tuple[Row, ...]:
+    """Give the requests of a ServiceAccount, in the order of their answers.
+
+    account: namespace and name.
+
+    Source: Kubernetes audit.k8s.io/v1 Event.
+    """
+    user = f"system:serviceaccount:{account[0]}:{account[1]}"
+    found = []
+    with (where.log / "audit.log").open() as lines:
+        for line in lines:
+            if not line.endswith("\n"):
+                break  # it is being written
+            event = json.loads(line)
+            if event["user"]["username"] == user and event["stage"] in _STAGES:
+                found.append(_row(event))
+    return tuple(found)
+
+
+def _row(event: Mapping[str, dict[str, object]]) -> Row:
+    about = event.get("objectRef", {})
+    extra = event["user"].get("extra", {})
+    credentials = extra.get(_CREDENTIAL, [""]) if isinstance(extra, dict) else [""]
+    code = event.get("responseStatus", {}).get("code", 0)
+    return Row(
+        verb=str(event["verb"]),
+        group=str(about.get("apiGroup", "")),
+        resource=str(about.get("resource", "")),
+        subresource=str(about.get("subresource", "")),
+        name=str(about.get("name", "")),
+        code=code if isinstance(code, int) else 0,
+        credential=str(credentials[0]),
+        received=str(event["requestReceivedTimestamp"]),
+        body=event.get("responseObject", {}),
+    )
