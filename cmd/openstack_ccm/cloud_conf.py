@@ -3,10 +3,11 @@
 import pathlib
 from collections.abc import Mapping
 
-from lib.ccm import metrics, reopening
+from lib.ccm import reopening
 from lib.cloud import protocol
 from lib.cloud.openstack import cloud, home, settings
 from lib.cloud.openstack import config as cloud_config
+from lib.daemon import counting
 from lib.process import config, files
 
 
@@ -54,7 +55,7 @@ class Door:
         self._user_agents = user_agents
         self._memory = home.Memory()
 
-    def open(self, calls: metrics.CloudMetrics) -> reopening.Opened:
+    def open(self, calls: counting.CloudMetrics) -> reopening.Opened:
         """Open the cloud that the files describe now; nothing is asked of it yet.
 
         Files are watched before they are read, so that no change is missed.
@@ -85,7 +86,7 @@ class Door:
         return found, named | {pathlib.Path(pem) for pem in pems if pem}
 
     def _connect(
-        self, found: settings.Config, calls: metrics.CloudMetrics
+        self, found: settings.Config, calls: counting.CloudMetrics
     ) -> protocol.Cloud:
         try:
             return cloud.connect(

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 import prometheus_client
 
 from lib.ccm import (
-    access,
     configz,
     dry,
     flag_table,
@@ -24,6 +23,7 @@ from lib.ccm import (
     reopening,
 )
 from lib.cloud import protocol
+from lib.daemon import access, counting
 from lib.kube import client, election, events, guarded
 from lib.kube import config as kube_config
 from lib.kube import errors as kube_errors
@@ -65,7 +65,7 @@ class Program:
     name: str
     version: str
     provider: str
-    connect: Callable[[metrics.CloudMetrics], reopening.Opened]
+    connect: Callable[[counting.CloudMetrics], reopening.Opened]
 
 
 def run(
@@ -84,7 +84,7 @@ def run(
     registry = process_metrics.new_registry(
         process_metrics.Build(program.name, program.version)
     )
-    calls = metrics.CloudMetrics(program.provider, registry)
+    calls = counting.CloudMetrics(program.provider, registry)
     cloud = reopening.Reopening(lambda: program.connect(calls))
     api = _api(program, wanted, env, registry)
     stop = threading.Event()
@@ -116,7 +116,7 @@ def _api(
             "--kubeconfig", wanted.kubeconfig or None, f"a usable one ({error})"
         )
         raise config.ConfigError([problem]) from error
-    counted = metrics.KubeMetrics(registry)
+    counted = counting.KubeMetrics(registry)
     return client.Client(configuration, user_agent=agent, observer=counted.observe)
 
 

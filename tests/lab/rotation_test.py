@@ -11,9 +11,10 @@ import prometheus_client
 import pytest
 import structlog.testing
 
-from lib.ccm import metrics, reopening
+from lib.ccm import reopening
 from lib.cloud import errors, protocol
 from lib.cloud.model import Absent, InstanceRef, Unknown
+from lib.daemon import counting
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud, layout, tenant
 from openstack_ccm import cloud_conf
@@ -79,7 +80,7 @@ def test_a_rotated_password_works_within_ten_seconds(
         (tmp_path / f"..{word}" / "cloud.conf").write_text(conf(where, name, word))
     swap(tmp_path, "..one")
     (tmp_path / "cloud.conf").symlink_to("..data/cloud.conf")
-    calls = metrics.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
+    calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     door = cloud_conf.Door(str(tmp_path / "cloud.conf"), {}, ())
     with structlog.testing.capture_logs() as logs:
         held = reopening.Reopening(lambda: door.open(calls))

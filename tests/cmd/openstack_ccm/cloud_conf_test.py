@@ -6,7 +6,8 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import metrics, reopening
+from lib.ccm import reopening
+from lib.daemon import counting
 from lib.process import config
 from openstack_ccm import cloud_conf
 
@@ -57,7 +58,7 @@ def door(
     file: pathlib.Path, env: dict[str, str] | None = None
 ) -> Callable[[], reopening.Opened]:
     """Open clouds as the program does; each call is one opening."""
-    calls = metrics.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
+    calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     opener = cloud_conf.Door(str(file), env or {}, ())
     return lambda: opener.open(calls)
 

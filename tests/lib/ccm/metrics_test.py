@@ -6,6 +6,7 @@ import prometheus_client
 import pytest
 
 from lib.ccm import metrics
+from lib.daemon import counting
 from lib.kube import events
 from lib.kube.fake import api
 from lib.process import metrics as process_metrics
@@ -83,9 +84,9 @@ def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
     """Prints name and state; one that is neither kept nor explained fails."""
     health = slis.Slis()
     registry = process_metrics.new_registry(process_metrics.Build("ccm", "1"))
-    calls = metrics.CloudMetrics("openstack", registry)
+    calls = counting.CloudMetrics("openstack", registry)
     calls.observe("list servers", "Unavailable", 0.1)
-    metrics.KubeMetrics(registry).observe("GET", "nodes", 200, 0.1)
+    counting.KubeMetrics(registry).observe("GET", "nodes", 200, 0.1)
     metrics.NodeMetrics(registry).initialised(NOON, NOON)
     metrics.LeaderMetrics("lease", registry).slow_path()
     metrics.ControllerMetrics(registry).started("cloud-node")
@@ -115,7 +116,7 @@ def test_calls_are_named_as_the_reference_names_them(
 ) -> None:
     """So that its dashboards show them."""
     registry = prometheus_client.CollectorRegistry()
-    metrics.CloudMetrics("openstack", registry).observe(operation, "ok", 0.1)
+    counting.CloudMetrics("openstack", registry).observe(operation, "ok", 0.1)
     labels = {"request": request_label}
     assert registry.get_sample_value("openstack_api_requests_total", labels) == 1
 

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -52,13 +52,33 @@ class _AccessReview(msgspec.Struct):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Resource:
+    """An object of the API server in whose place a daemon's paths are guarded.
+
+    Source: kube-rbac-proxy, authorization.resourceAttributes.
+    """
+
+    namespace: str
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """How long each answer is believed, in seconds, and what is open to everybody."""
+    """How long each answer is believed, in seconds, and what is open to everybody.
+
+    resource: what a reader of any other path must have the verb on; None: he must have
+    it on the path itself.
+    """
 
     token_s: float = 10.0
     allowed_s: float = 10.0
     denied_s: float = 10.0
     open_paths: frozenset[str] = exchange.ALWAYS_ALLOWED
+    resource: Resource | None = None
 
 
 class Access:
@@ -136,7 +156,7 @@ class Access:
             "uid": user.uid,
             "groups": user.groups,
             "extra": user.extra,
-            "nonResourceAttributes": {"path": path, "verb": verb},
+            **self._asked(verb, path),
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
         answer = self._api.create(
@@ -150,6 +170,12 @@ class Access:
             _make_room(self._verdicts)
             self._verdicts[mark] = (self._clock() + kept_s, allowed)
         return allowed
+
+    def _asked(self, verb: str, path: str) -> Mapping[str, object]:
+        of = self._settings.resource
+        if of is None:
+            return {"nonResourceAttributes": {"path": path, "verb": verb}}
+        return {"resourceAttributes": {**dataclasses.asdict(of), "verb": verb}}
 
 
 def _make_room(kept: dict[K, V]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lib.ccm import access
+from lib.daemon import access
 from lib.kube import client, errors
 from lib.process.exchange import Decision, Peer, Request
 
@@ -31,6 +31,7 @@ class Reviews(client.Api):
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.specs: list[dict[str, object]] = []
         self.down = False
 
     def request(
@@ -52,7 +53,7 @@ class Reviews(client.Api):
             name = USERS.get(spec["token"])
             status = {"authenticated": name is not None, "user": {"username": name}}
             return json.dumps({"status": status if name else {}}).encode()
-        assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
+        self.specs.append(spec)
         allowed = spec["user"] == "prometheus" or "readers" in (spec["groups"] or ())
         return json.dumps({"status": {"allowed": allowed}}).encode()
 
@@ -123,6 +124,32 @@ def test_two_users_of_one_name_are_told_apart_by_their_groups(
     reader, other = Peer("someone", ("readers",)), Peer("someone")
     assert judge.authorize(asked({}, reader)) is Decision.ALLOW
     assert judge.authorize(asked({}, other)) is Decision.FORBIDDEN
+
+
+def test_the_path_itself_is_what_a_reader_needs_the_right_to(
+    judge: access.Access, api: Reviews
+) -> None:
+    judge.authorize(asked({"authorization": "Bearer good"}))
+    (spec,) = api.specs
+    assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
+
+
+def test_or_an_object_in_whose_place_it_is_guarded(api: Reviews) -> None:
+    """As with kube-rbac-proxy's resourceAttributes."""
+    of = access.Resource("ns", "apps", "v1", "deployments", "prometheus-metrics", "me")
+    judge = access.Access(api, access.Settings(resource=of))
+    judge.authorize(asked({"authorization": "Bearer good"}))
+    (spec,) = api.specs
+    assert "nonResourceAttributes" not in spec
+    assert spec["resourceAttributes"] == {
+        "namespace": "ns",
+        "group": "apps",
+        "version": "v1",
+        "resource": "deployments",
+        "subresource": "prometheus-metrics",
+        "name": "me",
+        "verb": "get",
+    }
 
 
 def test_probes_are_open(judge: access.Access, api: Reviews) -> None:
