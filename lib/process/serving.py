@@ -1,10 +1,12 @@
 """The HTTPS server of probes and metrics.
 
 Rules: the accept loop never waits for a client: the TLS handshake is done in the
-connection's own thread, with a time-out. There is no plain HTTP.
+connection's own thread, with a time-out. Plain HTTP is for the loopback address only,
+where a proxy in the same pod does the rest.
 """
 
 import contextlib
+import ipaddress
 import socket
 import socketserver
 import ssl
@@ -39,6 +41,14 @@ def listen(address: str, port: int) -> socket.socket | None:
         expected = f"an address of this host and a free port ({why})"
         problem = config.Problem("serving address", where, expected)
         raise config.ConfigError([problem]) from error
+
+
+def is_loopback(address: str) -> bool:
+    """Say whether only this host, or pod, reaches an IP address."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 class _Connection:
@@ -114,7 +124,7 @@ class _Acceptor(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(
         self,
         listener: socket.socket,
-        certificate: tls.Certificate,
+        certificate: tls.Certificate | None,
         routes: exchange.Routes,
         limits: exchange.Limits,
     ) -> None:
@@ -146,16 +156,24 @@ class _Acceptor(socketserver.ThreadingMixIn, socketserver.TCPServer):
         """Shake hands, then answer until either side has had enough."""
         try:
             with contextlib.suppress(OSError):  # the client's fault, or its absence
-                context = self._certificate.context()
-                sock = self.connections.encrypt(connection, context)
-                sock.settimeout(self._limits.handshake_s)
-                sock.do_handshake()
                 exchange.Exchange(
-                    sock, self._routes, self._limits, connection.set_busy
+                    self._encrypted(connection),
+                    self._routes,
+                    self._limits,
+                    connection.set_busy,
                 ).handle()
                 connection.cut()
         finally:
             self.connections.leave(connection)
+
+    def _encrypted(self, connection: _Connection) -> socket.socket:
+        if self._certificate is None:
+            return connection.sock
+        context = self._certificate.context()
+        sock = self.connections.encrypt(connection, context)
+        sock.settimeout(self._limits.handshake_s)
+        sock.do_handshake()
+        return sock
 
 
 class Server:
@@ -164,10 +182,17 @@ class Server:
     def __init__(
         self,
         listener: socket.socket,
-        certificate: tls.Certificate,
+        certificate: tls.Certificate | None,
         routes: exchange.Routes,
         limits: exchange.Limits | None = None,
     ) -> None:
+        """certificate: None for plain HTTP, on a loopback address.
+
+        Raises:
+            ValueError: plain HTTP on any other address.
+        """
+        if certificate is None and not is_loopback(listener.getsockname()[0]):
+            raise ValueError("plain HTTP is for the loopback address only")
         self._acceptor = _Acceptor(
             listener, certificate, routes, limits or exchange.Limits()
         )

@@ -429,3 +429,26 @@ def test_the_standard_paths_answer(serve: Serve) -> None:
     status, body = place.ask("/metrics", headers=GOOD)
     assert status == 200
     assert "build_info" in body
+
+
+def test_plain_http_is_served_on_loopback_and_nowhere_else() -> None:
+    routes = exchange.Routes({"/healthz": ok}, judge)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = serving.Server(listener, None, routes)
+        server.start()
+        try:
+            port = listener.getsockname()[1]
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            with contextlib.closing(connection):
+                for path, status in (("/healthz", 200), ("/metrics", 401)):
+                    connection.request("GET", path)
+                    answer = connection.getresponse()
+                    answer.read()
+                    assert answer.status == status
+        finally:
+            server.stop()
+    with (
+        socket.create_server(("0.0.0.0", 0)) as listener,  # noqa: S104 # is refused
+        pytest.raises(ValueError, match="loopback"),
+    ):
+        serving.Server(listener, None, routes)
