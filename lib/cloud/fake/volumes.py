@@ -1,0 +1,472 @@
+"""Volumes of a cloud that lives in memory, with Cinder's phases and manners.
+
+Every write only starts something, which ends `operation_s` later; while a volume is on
+its way to an instance it does not say to which.
+"""
+
+import dataclasses
+import datetime
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+from lib.cloud import errors
+from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.volumes import (
+    UNLIMITED_BYTES,
+    Attachment,
+    ById,
+    Capacity,
+    Change,
+    Found,
+    Problem,
+    Problems,
+    Reading,
+    Ref,
+    Sizing,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeRequest,
+    VolumeSpec,
+)
+
+GIB = 2**30
+PAGE = 1000
+SINGLES = 4
+"""So many refs are read one by one, more by a list."""
+_EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+_NEVER = float("inf")
+
+_READY = (VolumePhase.AVAILABLE, VolumePhase.IN_USE)
+
+
+@dataclasses.dataclass(slots=True)
+class _Record:
+    """A volume, and what becomes of it when: None: it is gone then.
+
+    bound_for: the instance that it is on its way to.
+    """
+
+    volume: Volume
+    until: float = _NEVER
+    then: Volume | None = None
+    bound_for: InstanceId | None = None
+
+
+@dataclasses.dataclass
+class Faults:
+    """What goes wrong.
+
+    refusals: for the next calls, in order, None for one that succeeds; nothing is done.
+    lost: operations whose next answers are lost though they are carried out, each time
+    it is named. failing: operations that are accepted next, each time it is named, and
+    come to nothing. stuck: operations that never end.
+    """
+
+    refusals: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
+    lost: list[str] = dataclasses.field(default_factory=list)
+    failing: list[str] = dataclasses.field(default_factory=list)
+    stuck: set[str] = dataclasses.field(default_factory=set)
+
+
+def _sizing() -> Sizing:
+    return Sizing(GIB, GIB, GIB, 1024 * GIB)
+
+
+@dataclasses.dataclass
+class Rules:
+    """What the cloud has and allows. limit: volumes of one instance."""
+
+    types: tuple[str, ...] = ("slow", "fast", "shared")
+    shareable: tuple[str, ...] = ("shared",)
+    zones: tuple[str, ...] = ("z1", "z2")
+    quota_bytes: int = UNLIMITED_BYTES
+    limit: int = 26
+    sizing: Sizing = dataclasses.field(default_factory=_sizing)
+
+
+def _nothing(operation: str) -> None:
+    del operation
+
+
+class FakeVolumes:
+    """Implements `lib.cloud.volumes.Volumes` over a dictionary.
+
+    instances: those there are. calls: operations carried out, for counting.
+    before_call, after_call: run around each call with its operation; may raise to
+    stand for the death of the process there.
+    """
+
+    def __init__(self, clock: Callable[[], float], operation_s: float = 1.0) -> None:
+        self.clock = clock
+        self.operation_s = operation_s
+        self.instances: set[InstanceId] = set()
+        self.rules = Rules()
+        self.faults = Faults()
+        self.calls: list[str] = []
+        self.before_call: Callable[[str], None] = _nothing
+        self.after_call: Callable[[str], None] = _nothing
+        self._lock = threading.RLock()
+        self._records: dict[VolumeId, _Record] = {}
+        self._made = 0
+
+    # What tests do to the cloud behind the driver's back.
+
+    def put(self, *volumes: Volume) -> None:
+        """Create or replace volumes; what was under way with them is forgotten."""
+        with self._lock:
+            for volume in volumes:
+                self._records[volume.id] = _Record(volume)
+
+    def volumes(self) -> tuple[Volume, ...]:
+        """Give all there are now, without a call."""
+        with self._lock:
+            self._advance()
+            return tuple(record.volume for record in self._records.values())
+
+    def remove_instance(self, instance_id: InstanceId, leaves: bool = False) -> None:
+        """Delete an instance; leaves: its attachments stay behind."""
+        with self._lock:
+            self.instances.discard(instance_id)
+            for record in self._records.values():
+                if record.bound_for == instance_id:
+                    self._settle(record, _freed(record.volume, instance_id))
+                held = [one.instance_id for one in record.volume.attachments]
+                if instance_id in held and not leaves:
+                    freed = _freed(record.volume, instance_id)
+                    record.volume = freed
+                    record.then = record.then and _freed(record.then, instance_id)
+
+    # The protocol.
+
+    @property
+    def sizing(self) -> Sizing:
+        """See the protocol."""
+        return self.rules.sizing
+
+    def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
+        """See the protocol. Knows the parameters "type" and "zone"."""
+        given = {**request.parameters, **request.changes}
+        kind = given.get("type", "")
+        zone = given.get("zone", "") or next(
+            iter((*request.preferred, *request.requisite)), ""
+        )
+        problems = tuple(
+            Problem(f"parameter {name}", value, "one of " + ", ".join(allowed))
+            for name, value, allowed in (
+                ("type", kind, self.rules.types),
+                ("zone", zone, self.rules.zones),
+            )
+            if value and value not in allowed
+        )
+        return problems or VolumeSpec(
+            name=request.name,
+            size_bytes=request.size_bytes,
+            cluster=request.cluster,
+            zones=(zone,) if zone else (),
+            type=kind,
+            source=request.source,
+            is_shared=request.is_shared,
+            near=_texts(request.annotations.get("near", "")),
+            apart=_texts(request.annotations.get("apart", "")),
+            metadata=tuple(request.metadata.items()),
+            context=tuple(sorted(request.annotations.items())),
+        )
+
+    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+        """See the protocol."""
+        problems = tuple(
+            Problem("mutable parameter", key, "type")
+            for key in parameters
+            if key != "type"
+        )
+        kind = parameters.get("type", "")
+        if kind and kind not in self.rules.types:
+            allowed = "one of " + ", ".join(self.rules.types)
+            problems += (Problem("mutable parameter type", kind, allowed),)
+        return problems or Change(kind)
+
+    def observe(self, refs: Collection[Ref]) -> Reading:
+        """See the protocol."""
+        if len(refs) > SINGLES:
+            return self._observe_all(refs)
+        return Reading({ref: self._observe(ref) for ref in refs})
+
+    def _observe_all(self, refs: Collection[Ref]) -> Reading:
+        try:
+            listing = self.listing()
+        except errors.CloudError as error:
+            return Reading({ref: Unknown(error) for ref in refs})
+        return Reading({ref: _matching(ref, listing) for ref in refs}, listing)
+
+    def _observe(self, ref: Ref) -> Found:
+        operation = "get volume" if isinstance(ref, ById) else "find volumes"
+        try:
+            with self._call(operation):
+                return _matching(ref, self.volumes())
+        except errors.CloudError as error:
+            return Unknown(error)
+
+    def listing(self) -> tuple[Volume, ...]:
+        """See the protocol."""
+        with self._call("list volumes"):
+            found = self.volumes()
+            self.calls.extend(["list volumes"] * ((len(found) - 1) // PAGE))
+            return found
+
+    def create(self, spec: VolumeSpec) -> Volume:
+        """See the protocol."""
+        with self._call("create volume"):
+            self._judge(spec)
+            self._made += 1
+            made = Volume(
+                id=VolumeId(f"{self._made:08x}-0000-4000-8000-000000000000"),
+                name=spec.name,
+                size_bytes=spec.size_bytes,
+                phase=VolumePhase.CREATING,
+                zones=spec.zones or self.rules.zones[:1],
+                type=spec.type or self.rules.types[0],
+                source=spec.source,
+                cluster=spec.cluster,
+                is_shareable=spec.type in self.rules.shareable,
+                created_at=_EPOCH
+                + datetime.timedelta(seconds=self.clock(), microseconds=self._made),
+                was_ready=False,
+            )
+            record = self._records[made.id] = _Record(made)
+            ready = dataclasses.replace(
+                made, phase=VolumePhase.AVAILABLE, was_ready=True
+            )
+            failed = dataclasses.replace(
+                made, phase=VolumePhase.FAILED, message="no host has space for it"
+            )
+            self._start("create", record, made, ready, failed)
+            return made
+
+    def _judge(self, spec: VolumeSpec) -> None:
+        used = sum(volume.size_bytes for volume in self.volumes())
+        if used + spec.size_bytes > self.rules.quota_bytes:
+            raise errors.QuotaExceeded("no space is left", operation="create volume")
+        if spec.is_shared and spec.type not in self.rules.shareable:
+            text = f"type is {spec.type!r}, which one instance at a time can have"
+            raise errors.InvalidRequest(text, operation="create volume")
+        if spec.source is not None and spec.source not in self._records:
+            raise errors.NotFound(
+                "no such volume", operation="create volume", resource=spec.source
+            )
+
+    def delete(self, volume_id: VolumeId) -> None:
+        """See the protocol."""
+        with self._call("delete volume"):
+            record = self._find(volume_id)
+            if record is None or record.volume.phase is VolumePhase.DELETING:
+                return
+            volume = record.volume
+            if volume.attachments:
+                raise errors.AttachedElsewhere(
+                    "it is attached", operation="delete volume", resource=volume_id
+                )
+            if volume.phase not in (VolumePhase.AVAILABLE, VolumePhase.FAILED):
+                raise _busy("delete volume", volume)
+            going = dataclasses.replace(volume, phase=VolumePhase.DELETING)
+            failed = dataclasses.replace(
+                volume, phase=VolumePhase.FAILED, was_ready=True
+            )
+            self._start("delete", record, going, None, failed)
+
+    def resize(self, volume: Volume, size_bytes: int) -> None:
+        """See the protocol."""
+        with self._call("resize volume"):
+            record = self._ready(volume.id, "resize volume")
+            now = record.volume
+            used = sum(one.size_bytes for one in self.volumes()) - now.size_bytes
+            if used + size_bytes > self.rules.quota_bytes:
+                text = "no space is left"
+                raise errors.QuotaExceeded(text, operation="resize volume")
+            growing = dataclasses.replace(now, phase=VolumePhase.RESIZING)
+            grown = dataclasses.replace(now, size_bytes=size_bytes)
+            self._start("resize", record, growing, grown, now)
+
+    def attach(self, volume: Volume, instance_id: InstanceId) -> None:
+        """See the protocol."""
+        with self._call("attach volume"):
+            if instance_id not in self.instances:
+                raise errors.NotFound(
+                    "no such instance", operation="attach volume", resource=instance_id
+                )
+            record = self._find(volume.id)
+            if record is None:
+                raise errors.NotFound(
+                    "no such volume", operation="attach volume", resource=volume.id
+                )
+            if not self._is_bound(record, instance_id):
+                self._attach(record, instance_id)
+
+    def _is_bound(self, record: _Record, instance_id: InstanceId) -> bool:
+        if record.bound_for == instance_id:
+            return True
+        held = [one.instance_id for one in record.volume.attachments]
+        return instance_id in held and record.volume.phase is VolumePhase.IN_USE
+
+    def _attach(self, record: _Record, instance_id: InstanceId) -> None:
+        now = record.volume
+        if now.attachments and not now.is_shareable:
+            text = f"it is attached to {now.attachments[0].instance_id}"
+            raise errors.AttachedElsewhere(
+                text, operation="attach volume", resource=now.id
+            )
+        if now.phase not in _READY:
+            raise _busy("attach volume", now)
+        held = sum(
+            one.instance_id == instance_id
+            for volume in self.volumes()
+            for one in volume.attachments
+        )
+        if held >= self.rules.limit:
+            raise errors.LimitReached(
+                f"it has {held} volumes, the most it can have",
+                operation="attach volume",
+                resource=instance_id,
+            )
+        moving = dataclasses.replace(now, phase=VolumePhase.ATTACHING)
+        context = (("DevicePath", f"/dev/vd{chr(ord('b') + held)}"),)
+        link = Attachment(instance_id, publish_context=context)
+        there = dataclasses.replace(
+            now, phase=VolumePhase.IN_USE, attachments=(*now.attachments, link)
+        )
+        self._start("attach", record, moving, there, now)
+        record.bound_for = instance_id
+
+    def detach(self, volume: Volume, instance_id: InstanceId) -> None:
+        """See the protocol."""
+        with self._call("detach volume"):
+            record = self._find(volume.id)
+            if record is None:
+                return
+            now = record.volume
+            held = [one.instance_id for one in now.attachments]
+            if instance_id not in held:
+                if now.phase is VolumePhase.ATTACHING and (
+                    record.bound_for in (instance_id, None)
+                ):
+                    self._settle(record, _freed(now, instance_id))
+                return
+            if instance_id not in self.instances:
+                self._settle(record, _freed(now, instance_id))
+                return
+            if now.phase is VolumePhase.DETACHING:
+                return
+            if now.phase is not VolumePhase.IN_USE:
+                raise _busy("detach volume", now)
+            moving = dataclasses.replace(now, phase=VolumePhase.DETACHING)
+            self._start("detach", record, moving, _freed(now, instance_id), now)
+
+    def retype(self, volume: Volume, change: Change) -> None:
+        """See the protocol."""
+        with self._call("retype volume"):
+            record = self._ready(volume.id, "retype volume")
+            now = record.volume
+            moving = dataclasses.replace(now, phase=VolumePhase.BUSY)
+            there = dataclasses.replace(now, type=change.type)
+            self._start("retype", record, moving, there, now)
+
+    def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
+        """See the protocol."""
+        del zones
+        with self._call("get limits"):
+            if type and type not in self.rules.types:
+                raise errors.InvalidRequest("no such type", operation="get limits")
+            if self.rules.quota_bytes == UNLIMITED_BYTES:
+                return Capacity(UNLIMITED_BYTES, self.rules.sizing.most_bytes)
+            used = sum(volume.size_bytes for volume in self.volumes())
+            left = self.rules.quota_bytes - used
+            return Capacity(left, self.rules.sizing.most_bytes)
+
+    @contextmanager
+    def _call(self, operation: str) -> Iterator[None]:
+        self.before_call(operation)
+        with self._lock:
+            self.calls.append(operation)
+            fault = self.faults.refusals.pop(0) if self.faults.refusals else None
+            if fault is not None:
+                raise fault
+            self._advance()
+            yield
+            is_lost = operation in self.faults.lost
+            if is_lost:
+                self.faults.lost.remove(operation)
+        self.after_call(operation)
+        if is_lost:
+            raise errors.Unavailable("no answer in time", operation=operation)
+
+    def _advance(self) -> None:
+        now = self.clock()
+        for record in list(self._records.values()):
+            if record.until > now:
+                continue
+            if record.then is None:
+                del self._records[record.volume.id]
+            else:
+                self._settle(record, record.then)
+
+    def _settle(self, record: _Record, volume: Volume) -> None:
+        record.volume, record.then = volume, None
+        record.until, record.bound_for = _NEVER, None
+
+    def _start(
+        self,
+        operation: str,
+        record: _Record,
+        moving: Volume,
+        then: Volume | None,
+        failed: Volume,
+    ) -> None:
+        record.volume, record.then = moving, then
+        if operation in self.faults.failing:
+            self.faults.failing.remove(operation)
+            record.then = failed
+        is_stuck = operation in self.faults.stuck
+        record.until = _NEVER if is_stuck else self.clock() + self.operation_s
+
+    def _find(self, volume_id: VolumeId) -> _Record | None:
+        return self._records.get(volume_id)
+
+    def _ready(self, volume_id: VolumeId, operation: str) -> _Record:
+        record = self._find(volume_id)
+        if record is None:
+            raise errors.NotFound(
+                "no such volume", operation=operation, resource=volume_id
+            )
+        if record.volume.phase not in _READY:
+            raise _busy(operation, record.volume)
+        return record
+
+
+def _matching(ref: Ref, volumes: Collection[Volume]) -> tuple[Volume, ...]:
+    if isinstance(ref, ById):
+        return tuple(volume for volume in volumes if volume.id == ref.id)
+    named = (volume for volume in volumes if volume.name == ref.name)
+    return tuple(sorted(named, key=lambda one: (one.created_at or _EPOCH, one.id)))
+
+
+def _freed(volume: Volume, instance_id: InstanceId) -> Volume:
+    left = tuple(one for one in volume.attachments if one.instance_id != instance_id)
+    is_moving = volume.phase in (
+        VolumePhase.IN_USE,
+        VolumePhase.ATTACHING,
+        VolumePhase.DETACHING,
+    )
+    phase = VolumePhase.IN_USE if left else VolumePhase.AVAILABLE
+    return dataclasses.replace(
+        volume, attachments=left, phase=phase if is_moving else volume.phase
+    )
+
+
+def _busy(operation: str, volume: Volume) -> errors.Busy:
+    text = f"it is {volume.phase.value}"
+    return errors.Busy(text, operation=operation, resource=volume.id)
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))

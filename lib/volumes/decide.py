@@ -1,0 +1,370 @@
+"""Says what brings a volume one step closer to a wish.
+
+Pure: the same volumes and past give the same outcome. Every state that a volume can be
+in is answered for every wish; nothing is assumed about who brought it there.
+
+Rule: one `return` answers one state, in the order of the checks; that is why functions
+have more of them here than the linter likes (PLR0911).
+"""
+
+from lib.cloud.volumes import (
+    Attachment,
+    AttachmentPhase,
+    Volume,
+    VolumePhase,
+    VolumeSpec,
+)
+from lib.volumes.model import (
+    Action,
+    AttachVolume,
+    CreateVolume,
+    DeleteVolume,
+    DetachVolume,
+    Expand,
+    Make,
+    Modify,
+    Outcome,
+    Past,
+    Publish,
+    Remove,
+    ResizeVolume,
+    RetypeVolume,
+    Unpublish,
+    Wish,
+)
+from lib.volumes.refusals import Code, Refused
+
+SOON_S = 0.5
+"""The first look after an action."""
+LOST_S = 60.0
+"""How long a create whose answer was lost may still come true: a request's time-out."""
+STUCK_S = 120.0
+"""A volume on its way to or from an instance for longer is helped along."""
+RETRY_S = 5.0
+"""An attach or detach that had no effect is tried again after it..."""
+TRIES = 3
+"""...so often in one call."""
+
+_READY = frozenset({VolumePhase.AVAILABLE, VolumePhase.IN_USE})
+_NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
+
+
+def decide(  # noqa: PLR0911
+    wish: Wish, seen: tuple[Volume, ...] | None, past: Past
+) -> Outcome:
+    """Say the next step, or the end.
+
+    seen: what `model.needs` asked for showed; None when it asked for nothing.
+    """
+    match wish:
+        case Make():
+            return _make(wish.spec, seen or (), past)
+        case Remove():
+            return _remove(wish, seen, past)
+        case _ if not seen:
+            return _gone(wish)
+        case Publish():
+            return _publish(wish, seen[0], past)
+        case Unpublish():
+            return _unpublish(wish, seen[0], past)
+        case Expand():
+            return _expand(wish, seen[0], past)
+        case Modify():
+            return _modify(wish, seen[0], past)
+
+
+def look_s(waited_s: float) -> float:
+    """Say after how many seconds to look again: the longer it takes, the later."""
+    if waited_s < 30:
+        return 1.0
+    return 2.0 if waited_s < 120 else 5.0
+
+
+def _wait(past: Past, why: str) -> Outcome:
+    return Outcome(requeue_after_s=look_s(past.waited_s), waiting_for=why)
+
+
+def _act(*actions: Action, why: str, after_s: float = SOON_S) -> Outcome:
+    return Outcome(actions=actions, requeue_after_s=after_s, waiting_for=why)
+
+
+def _refuse(code: Code, message: str) -> Outcome:
+    return Outcome(refusal=Refused(code, message))
+
+
+def _is(volume: Volume) -> str:
+    """Say in which status a volume is, in the cloud's own word."""
+    return f"volume {volume.id} is {volume.native_phase or volume.phase.value!r}"
+
+
+def _failed(volume: Volume) -> Outcome:
+    tail = f": {volume.message}" if volume.message else ""
+    text = f"{_is(volume)}{tail}; an administrator of the cloud must repair it"
+    return _refuse(Code.INTERNAL, text)
+
+
+def _gone(wish: Wish) -> Outcome:
+    if isinstance(wish, Unpublish):
+        return Outcome()
+    assert not isinstance(wish, Make)  # noqa: S101 -- for the type checker
+    return _refuse(Code.NOT_FOUND, f"volume_id is {wish.id!r}; there is no such volume")
+
+
+def _make(  # noqa: PLR0911
+    spec: VolumeSpec, seen: tuple[Volume, ...], past: Past
+) -> Outcome:
+    ours = [volume for volume in seen if volume.cluster == spec.cluster]
+    if seen and not ours:
+        return _foreign(spec, seen[0])
+    alive = [volume for volume in ours if volume.phase is not VolumePhase.DELETING]
+    if not alive:
+        return _wait(past, f"{_is(ours[0])}") if ours else _create(spec, past)
+    chosen, *younger = alive
+    wrong = _differs(spec, chosen)
+    if wrong:
+        text = f"name is {spec.name!r}, which volume {chosen.id} has; {wrong}"
+        return _refuse(Code.ALREADY_EXISTS, text)
+    if chosen.phase is VolumePhase.FAILED:
+        return _remake(chosen, past)
+    spare = [volume for volume in younger if _is_spare(volume, chosen, past)]
+    if deletable := [one for one in spare if one.phase not in _NOT_YET]:
+        actions = (DeleteVolume(volume.id) for volume in deletable)
+        return _act(*actions, why=f"volume {deletable[0].id} is one too many")
+    if chosen.phase in _NOT_YET or spare:
+        return _wait(past, _is(spare[0] if spare else chosen))
+    return Outcome(volume=chosen)
+
+
+def _foreign(spec: VolumeSpec, other: Volume) -> Outcome:
+    mark = "no cluster" if other.cluster is None else f"cluster {other.cluster!r}"
+    text = (
+        f"name is {spec.name!r}, which volume {other.id} has, and it carries the mark"
+        f" of {mark}, not of {spec.cluster!r}; delete it, or set its mark, to go on"
+    )
+    return _refuse(Code.ALREADY_EXISTS, text)
+
+
+def _create(spec: VolumeSpec, past: Past) -> Outcome:
+    """Make it, unless one may be under way that can't be seen yet."""
+    if past.lost_create_s is not None and past.lost_create_s < LOST_S:
+        return _wait(past, "the answer to the last try to create it was lost")
+    if past.created:
+        text = f"volume {past.created[-1]} vanished while it was being created"
+        return _refuse(Code.ABORTED, text)
+    return _act(CreateVolume(spec), why=f"volume {spec.name} is being created")
+
+
+def _differs(spec: VolumeSpec, volume: Volume) -> str:
+    """Say what keeps a volume of the right name from being the right one."""
+    if volume.size_bytes != spec.size_bytes:
+        return f"its size is {volume.size_bytes} bytes, not {spec.size_bytes}"
+    if volume.source != spec.source:
+        return f"its source is {volume.source or 'none'}, not {spec.source or 'none'}"
+    if spec.is_shared and not volume.is_shareable:
+        return "it can't be attached to several instances at once"
+    return ""
+
+
+def _remake(volume: Volume, past: Past) -> Outcome:
+    """Delete what failed before it was ever handed out; else say so."""
+    if volume.was_ready or volume.attachments or past.created:
+        return _failed(volume)
+    if DeleteVolume(volume.id) in past.actions:
+        return _wait(past, _is(volume))
+    return _act(DeleteVolume(volume.id), why=f"{_is(volume)} and is made again")
+
+
+def _is_spare(volume: Volume, chosen: Volume, past: Past) -> bool:
+    """Tell whether a second volume of the name was never anybody's.
+
+    Whoever looked after it was made saw the older one as well, and took that.
+    """
+    if volume.attachments or volume.phase not in _READY | _NOT_YET | {
+        VolumePhase.FAILED
+    }:
+        return False
+    if volume.id in past.created:
+        return True
+    if volume.created_at is None or chosen.created_at is None:
+        return False
+    return volume.created_at > chosen.created_at
+
+
+def _remove(wish: Remove, seen: tuple[Volume, ...] | None, past: Past) -> Outcome:
+    action = DeleteVolume(wish.id)
+    if seen is None:
+        return _act(action, why=f"volume {wish.id} is being deleted", after_s=1.0)
+    return _remove_seen(seen[0], past) if seen else Outcome()
+
+
+def _remove_seen(volume: Volume, past: Past) -> Outcome:
+    accepted = past.count(DeleteVolume)
+    if volume.attachments:
+        return _attached(volume)
+    if volume.phase is VolumePhase.FAILED and accepted:
+        return _failed(volume)
+    is_deletable = volume.phase in _READY | {VolumePhase.FAILED}
+    if not is_deletable or past.since_action_s < RETRY_S:
+        return _wait(past, _is(volume))
+    if accepted >= TRIES:
+        text = f"{_is(volume)} after {accepted} deletions that the cloud accepted"
+        return _refuse(Code.INTERNAL, text)
+    return _act(DeleteVolume(volume.id), why=_is(volume))
+
+
+def _attached(volume: Volume) -> Outcome:
+    where = ", ".join(one.instance_id for one in volume.attachments)
+    text = f"volume_id is {volume.id!r}, which is attached to {where}; detach it first"
+    return _refuse(Code.FAILED_PRECONDITION, text)
+
+
+def _publish(wish: Publish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+    here = [one for one in volume.attachments if one.instance_id == wish.instance_id]
+    if volume.phase is VolumePhase.DELETING:
+        return _refuse(Code.ABORTED, _is(volume))
+    if here:
+        return _publish_here(wish, volume, here[0], past)
+    if volume.attachments and not (wish.is_shared and volume.is_shareable):
+        return _elsewhere(wish, volume, past)
+    if volume.phase is VolumePhase.FAILED:
+        return _failed(volume)
+    if volume.phase not in _READY or _is_puzzling(volume):
+        return _way_in(wish, volume, past)
+    tries = past.count(AttachVolume)
+    if tries >= TRIES:
+        text = (
+            f"node_id is {wish.instance_id!r}: the instance accepted volume"
+            f" {volume.id} {tries} times, and did not attach it"
+        )
+        return _refuse(Code.INTERNAL, text)
+    if tries and past.since_action_s < RETRY_S:
+        return _wait(past, _is(volume))
+    return _act(AttachVolume(volume, wish.instance_id), why=_is(volume))
+
+
+def _publish_here(
+    wish: Publish, volume: Volume, here: Attachment, past: Past
+) -> Outcome:
+    if here.phase is AttachmentPhase.FAILED:
+        if past.count(AttachVolume) or past.count(DetachVolume):
+            text = f"volume {volume.id} can't be attached to {wish.instance_id!r}"
+            tail = f": {here.message}" if here.message else ""
+            return _refuse(Code.INTERNAL, text + tail)
+        return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
+    is_leaving = volume.phase is VolumePhase.DETACHING and not volume.is_shareable
+    if here.phase is AttachmentPhase.ATTACHED and not is_leaving:
+        return Outcome(volume=volume)
+    return _wait(past, _is(volume))
+
+
+def _elsewhere(wish: Publish, volume: Volume, past: Past) -> Outcome:
+    """Refuse, unless the volume is just being let go of."""
+    if volume.phase is VolumePhase.DETACHING:
+        return _wait(past, _is(volume))
+    where = ", ".join(one.instance_id for one in volume.attachments)
+    text = (
+        f"node_id is {wish.instance_id!r}, but volume {volume.id} is attached to"
+        f" {where}; want a volume that is attached nowhere else"
+    )
+    if wish.is_shared:
+        text += ", or one whose type allows several instances"
+    return _refuse(Code.FAILED_PRECONDITION, text)
+
+
+def _is_puzzling(volume: Volume) -> bool:
+    """Tell whether the cloud shows an attached volume, but not to what."""
+    return volume.phase is VolumePhase.IN_USE and not volume.attachments
+
+
+def _way_in(wish: Publish, volume: Volume, past: Past) -> Outcome:
+    """Wait; when it is stuck on its way, take away what may hold it, once."""
+    is_stuck = (
+        volume.phase is VolumePhase.ATTACHING
+        and past.waited_s >= STUCK_S
+        and past.since_action_s >= STUCK_S
+    )
+    if is_stuck and not past.count(DetachVolume):
+        return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
+    return _wait(past, _is(volume))
+
+
+def _unpublish(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
+    held = [
+        one
+        for one in volume.attachments
+        if wish.instance_id is None or one.instance_id == wish.instance_id
+    ]
+    if not held:
+        return _way_out(wish, volume, past)
+    tried = {one.instance_id for one in past.actions if isinstance(one, DetachVolume)}
+    fresh = [one for one in held if one.instance_id not in tried]
+    if fresh:
+        actions = (DetachVolume(volume, one.instance_id) for one in fresh)
+        return _act(*actions, why=f"{_is(volume)} and is being detached")
+    if volume.phase is VolumePhase.FAILED:
+        return _failed(volume)
+    again_s = STUCK_S if volume.phase is VolumePhase.DETACHING else RETRY_S
+    leaving = all(one.phase is AttachmentPhase.DETACHING for one in held)
+    if leaving or past.since_action_s < again_s:
+        return _wait(past, _is(volume))
+    if past.count(DetachVolume) >= TRIES * len(held):
+        where = ", ".join(one.instance_id for one in held)
+        text = f"volume {volume.id} is still attached to {where}, which does not let go"
+        return _refuse(Code.INTERNAL, text)
+    actions = (DetachVolume(volume, one.instance_id) for one in held)
+    return _act(*actions, why=_is(volume))
+
+
+def _way_out(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
+    """It is not attached here; unless it is on its way to here, that is all."""
+    is_unclear = volume.phase in (VolumePhase.ATTACHING, VolumePhase.DETACHING)
+    if not is_unclear or volume.attachments:
+        return Outcome(volume=volume)
+    is_stuck = past.waited_s >= STUCK_S and past.since_action_s >= STUCK_S
+    if wish.instance_id and is_stuck and not past.count(DetachVolume):
+        return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
+    return _wait(past, _is(volume))
+
+
+def _expand(wish: Expand, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+    if volume.phase is VolumePhase.DELETING:
+        return _refuse(Code.ABORTED, _is(volume))
+    if volume.phase is VolumePhase.FAILED:
+        return _failed(volume)
+    if volume.phase is VolumePhase.RESIZING:
+        return _wait(past, _is(volume))
+    if volume.size_bytes >= wish.size_bytes:
+        return Outcome(volume=volume)
+    if volume.phase not in _READY:
+        return _wait(past, _is(volume))
+    if not past.count(ResizeVolume):
+        action = ResizeVolume(volume, wish.size_bytes)
+        return _act(action, why=f"{_is(volume)} and is being resized", after_s=1.0)
+    if past.since_action_s < RETRY_S:
+        return _wait(past, _is(volume))
+    text = (
+        f"volume {volume.id} still has {volume.size_bytes} bytes: the cloud accepted"
+        f" {wish.size_bytes} and gave up; it may lack space"
+    )
+    return _refuse(Code.INTERNAL, text)
+
+
+def _modify(wish: Modify, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+    if volume.phase is VolumePhase.DELETING:
+        return _refuse(Code.ABORTED, _is(volume))
+    if volume.phase is VolumePhase.FAILED:
+        return _failed(volume)
+    if volume.phase not in _READY:
+        return _wait(past, _is(volume))
+    if wish.change.type in ("", volume.type):
+        return Outcome(volume=volume)
+    if not past.count(RetypeVolume):
+        action = RetypeVolume(volume, wish.change)
+        return _act(action, why=f"{_is(volume)} and is being retyped")
+    if past.since_action_s < RETRY_S:
+        return _wait(past, _is(volume))
+    text = (
+        f"volume {volume.id} still is of type {volume.type!r}: the cloud accepted"
+        f" {wish.change.type!r} and gave up"
+    )
+    return _refuse(Code.INTERNAL, text)

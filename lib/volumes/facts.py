@@ -1,0 +1,98 @@
+"""What is known of all volumes: for ListVolumes, which must not cost a list each time.
+
+A cache, and nothing else: every reading that is made for whatever reason is brought in,
+so our own writes show at once; what others did shows when the next list is due.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from lib.cloud.volumes import ById, Found, Reading, Ref, Volume, VolumeId, Volumes
+from lib.volumes import calls
+
+LIST_S = 60.0
+"""Between two lists, however often they are asked for."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Fact:
+    """A volume as a read that began at `at` showed it; None: it was absent."""
+
+    volume: Volume | None
+    at: float
+
+
+class Facts:
+    """All volumes of one project. Safe for many threads."""
+
+    def __init__(self, cloud: Callable[[], Volumes], effects: calls.Effects) -> None:
+        self._cloud = cloud
+        self._effects = effects
+        self._changed = threading.Condition()
+        self._facts: dict[VolumeId, _Fact] = {}
+        self._listed_at: float | None = None
+        self._is_listing = False
+
+    def learn(self, refs: Collection[Ref], reading: Reading, at: float) -> None:
+        """Bring a reading in; at: when it began."""
+        with self._changed:
+            if reading.listing is not None:
+                self._replace(reading.listing, at)
+            for ref in refs:
+                self._learn(ref, reading.found.get(ref, ()), at)
+
+    def _learn(self, ref: Ref, found: Found, at: float) -> None:
+        if not isinstance(found, tuple):
+            return
+        if not found and isinstance(ref, ById):
+            self._put(ref.id, _Fact(None, at))
+        for volume in found:
+            self._put(volume.id, _Fact(volume, at))
+
+    def _put(self, volume_id: VolumeId, fact: _Fact) -> None:
+        before = self._facts.get(volume_id)
+        if before is None or before.at <= fact.at:
+            self._facts[volume_id] = fact
+
+    def _replace(self, listing: Iterable[Volume], at: float) -> None:
+        """Take a whole list in; what was seen after it began stays."""
+        kept = {key: fact for key, fact in self._facts.items() if fact.at > at}
+        self._facts = {volume.id: _Fact(volume, at) for volume in listing} | kept
+        self._listed_at = max(at, self._listed_at or at)
+
+    def all(self, call: calls.Call) -> Mapping[VolumeId, Volume]:
+        """Give all volumes by id, from a list at most a minute old.
+
+        Raises:
+            CloudError: they can't be listed.
+            Refused: CANCELLED or DEADLINE_EXCEEDED.
+        """
+        with self._changed:
+            while not self._is_fresh():
+                if self._is_listing:
+                    call.wait(self._changed, call.deadline, self._effects)
+                else:
+                    self._list()
+            return {
+                key: fact.volume
+                for key, fact in self._facts.items()
+                if fact.volume is not None
+            }
+
+    def _is_fresh(self) -> bool:
+        if self._listed_at is None:
+            return False
+        return self._effects.clock() < self._listed_at + LIST_S
+
+    def _list(self) -> None:
+        at = self._effects.clock()
+        self._is_listing = True
+        self._changed.release()
+        try:
+            listing = self._cloud().listing()
+        finally:
+            self._changed.acquire()
+            self._is_listing = False
+            self._changed.notify_all()
+        self._replace(listing, at)

@@ -1,0 +1,290 @@
+"""One cloud's volumes as CSI's controller wants them: wishes settled, facts told.
+
+Nothing survives a call but caches: what one call leaves unfinished, the next one with
+the same name or id finds and finishes.
+"""
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+from lib.cloud import errors
+from lib.cloud.model import Unknown
+from lib.cloud.volumes import (
+    ById,
+    ByName,
+    Capacity,
+    Ref,
+    Volume,
+    VolumeId,
+    Volumes,
+    VolumeSpec,
+)
+from lib.volumes import act, calls, decide, facts, model, reader, refusals, turns
+from lib.volumes.refusals import Code, Refused
+
+BUSY_S = 2.0
+"""Between two tries of what the cloud is too busy for."""
+BLIND_S = 2.0
+BLIND_LOOKS = 5
+"""Looks that fail one after the other, while waiting, before the caller is told; the
+pause after each."""
+
+
+class Flow:
+    """Settles wishes for the volumes of one cloud. Safe for many threads."""
+
+    def __init__(
+        self, cloud: Callable[[], Volumes], effects: calls.Effects | None = None
+    ) -> None:
+        """cloud: gives the one to ask now; may change between two calls."""
+        self._cloud = cloud
+        self._effects = effects or calls.Effects()
+        self._facts = facts.Facts(cloud, self._effects)
+        self._reader = reader.Reader(cloud, self._facts, self._effects)
+        self._holds = turns.Holds()
+        self._turns = turns.Turns(self._effects)
+        self._lost = _Lost(self._effects)
+
+    @property
+    def cloud(self) -> Volumes:
+        """Give the cloud to ask now."""
+        return self._cloud()
+
+    def settle(self, wish: model.Wish, call: calls.Call) -> Volume | None:
+        """Repeat observe, decide and act until the wish is fulfilled.
+
+        Gives the volume, None where its absence was wished.
+
+        Raises:
+            Refused: it can't be fulfilled, or not in time.
+        """
+        with self._holds.hold(model.key(wish)), self._line(wish) as turn:
+            return _Settling(wish, call, turn, self._tools()).run()
+
+    def _tools(self) -> "_Tools":
+        return _Tools(self._cloud(), self._reader, self._effects, self._lost)
+
+    @contextlib.contextmanager
+    def _line(self, wish: model.Wish) -> Iterator[turns.Turn | None]:
+        if isinstance(wish, model.Publish | model.Unpublish) and wish.instance_id:
+            with self._turns.join(wish.instance_id) as turn:
+                yield turn
+        else:
+            yield None
+
+    def look(self, volume_id: VolumeId, call: calls.Call) -> Volume:
+        """Read one volume now.
+
+        Raises:
+            Refused: NOT_FOUND, or it can't be read.
+        """
+        found = self._read(ById(volume_id), call)
+        if not found:
+            text = f"volume_id is {volume_id!r}; there is no such volume"
+            raise Refused(Code.NOT_FOUND, text)
+        return found[0]
+
+    def all(self, call: calls.Call) -> Mapping[VolumeId, Volume]:
+        """Give all volumes by id, as they were at most a minute ago.
+
+        Raises:
+            Refused: they can't be listed.
+        """
+        try:
+            return self._facts.all(call)
+        except errors.CloudError as error:
+            raise refusals.from_cloud(error) from error
+
+    def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
+        """Say what can still be made.
+
+        Raises:
+            Refused: there is no such type, or it can't be told.
+        """
+        try:
+            return self._cloud().capacity(type, zones)
+        except errors.CloudError as error:
+            raise refusals.from_cloud(error) from error
+
+    def place(self, spec: VolumeSpec, call: calls.Call) -> VolumeSpec:
+        """Turn the names of volumes that it is to be placed by into ids.
+
+        Raises:
+            Refused: INVALID_ARGUMENT, when there is no such volume.
+        """
+        near = self._ids("affinity", spec.near, call)
+        apart = self._ids("anti-affinity", spec.apart, call)
+        return dataclasses.replace(spec, near=near, apart=apart)
+
+    def _ids(
+        self, field: str, texts: tuple[str, ...], call: calls.Call
+    ) -> tuple[str, ...]:
+        found: list[str] = []
+        for text in texts:
+            volumes = self._read(ById(VolumeId(text)), call)
+            volumes = volumes or self._read(ByName(text), call)
+            if not volumes:
+                wrong = f"{field} is {text!r}; want names or ids of volumes there are"
+                raise Refused(Code.INVALID_ARGUMENT, wrong)
+            found.extend(volume.id for volume in volumes)
+        return tuple(dict.fromkeys(found))
+
+    def _read(self, ref: Ref, call: calls.Call) -> tuple[Volume, ...]:
+        now = self._effects.clock()
+        found = self._reader.read(ref, now, now, call)
+        if isinstance(found, Unknown):
+            raise refusals.from_cloud(found.error) from found.error
+        return found
+
+
+class _Lost:
+    """When answers to creates were lost, by name: one may still come true."""
+
+    def __init__(self, effects: calls.Effects) -> None:
+        self._effects = effects
+        self._lock = threading.Lock()
+        self._at: dict[str, float] = {}
+
+    def note(self, name: str) -> None:
+        now = self._effects.clock()
+        with self._lock:
+            self._at = {k: at for k, at in self._at.items() if at > now - decide.LOST_S}
+            self._at[name] = now
+
+    def age_s(self, name: str) -> float | None:
+        with self._lock:
+            at = self._at.get(name)
+        return None if at is None else self._effects.clock() - at
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Tools:
+    """What one settling works with; the cloud stays the same throughout."""
+
+    cloud: Volumes
+    reader: reader.Reader
+    effects: calls.Effects
+    lost: _Lost
+
+
+class _Settling:
+    """One call's passes."""
+
+    def __init__(
+        self,
+        wish: model.Wish,
+        call: calls.Call,
+        turn: turns.Turn | None,
+        tools: _Tools,
+    ) -> None:
+        self._wish = wish
+        self._call = call
+        self._turn = turn
+        self._tools = tools
+        self._began = self._floor = self._due = tools.effects.clock()
+        self._past = model.Past()
+        self._why = "it was not looked at yet"
+        self._busy: errors.CloudError | None = None
+        self._was_busy = False
+        self._blind = 0
+
+    def run(self) -> Volume | None:
+        """Pass after pass; see Flow.settle."""
+        try:
+            while True:
+                outcome = self._pass()
+                if outcome.refusal is not None:
+                    raise outcome.refusal
+                if outcome.requeue_after_s is None:
+                    return outcome.volume
+                self._why = outcome.waiting_for
+                self._due = self._now() + outcome.requeue_after_s
+        except errors.CloudError as error:
+            raise refusals.from_cloud(error) from error
+        except Refused as refused:
+            if refused.code is not Code.DEADLINE_EXCEEDED:
+                raise
+            raise self._late() from refused
+
+    def _late(self) -> Refused:
+        """Say what the time was spent waiting for."""
+        if self._busy is not None:
+            return refusals.from_cloud(self._busy)
+        text = f"the caller's time is over, and {self._why}"
+        return Refused(Code.DEADLINE_EXCEEDED, text)
+
+    def _now(self) -> float:
+        return self._tools.effects.clock()
+
+    def _pass(self) -> model.Outcome:
+        self._call.check(self._tools.effects)
+        ref = model.needs(self._wish, self._so_far())
+        seen: tuple[Volume, ...] | None = None
+        if ref is not None:
+            found = self._tools.reader.read(ref, self._floor, self._due, self._call)
+            if isinstance(found, Unknown):
+                return self._unseen(found.error)
+            self._blind = 0
+            seen = found
+        outcome = decide.decide(self._wish, seen, self._so_far())
+        return self._act(outcome)
+
+    def _unseen(self, error: errors.CloudError) -> model.Outcome:
+        """Bear with a cloud that fails while something is under way, for a while."""
+        self._blind += 1
+        is_passing = error.retry in (errors.Retry.BACKOFF, errors.Retry.SHORT)
+        if not self._past.actions or not is_passing or self._blind >= BLIND_LOOKS:
+            raise error
+        pause_s = max(BLIND_S, error.retry_after_s or 0.0)
+        return model.Outcome(requeue_after_s=pause_s, waiting_for=error.summary)
+
+    def _so_far(self) -> model.Past:
+        now = self._now()
+        wish, lost_s = self._wish, None
+        if isinstance(wish, model.Make):
+            lost_s = self._tools.lost.age_s(wish.spec.name)
+        return dataclasses.replace(
+            self._past,
+            waited_s=now - self._began,
+            since_action_s=now - self._floor,
+            lost_create_s=lost_s,
+            was_busy=self._was_busy,
+        )
+
+    def _act(self, outcome: model.Outcome) -> model.Outcome:
+        self._busy = None
+        if not outcome.actions:
+            if self._turn is not None:
+                self._turn.leave()
+            return outcome
+        try:
+            for action in outcome.actions:
+                self._do(action)
+        except errors.Busy as error:
+            # In time the thing is let go of; the next pass looks at it anew.
+            self._busy, self._was_busy = error, True
+            pause_s = error.retry_after_s or BUSY_S
+            return model.Outcome(requeue_after_s=pause_s, waiting_for=error.summary)
+        return outcome
+
+    def _do(self, action: model.Action) -> None:
+        if self._turn is not None:
+            self._turn.wait(self._call)
+        try:
+            made = act.act(self._tools.cloud, action)
+        except errors.Unavailable:
+            if isinstance(action, model.CreateVolume):
+                self._tools.lost.note(action.spec.name)
+            raise
+        finally:
+            self._floor = self._now()
+            if self._turn is not None:
+                self._turn.leave()
+        past = self._past
+        self._past = dataclasses.replace(
+            past,
+            actions=(*past.actions, action),
+            created=(*past.created, made) if made else past.created,
+        )

@@ -1,0 +1,172 @@
+"""Wishes, actions and outcomes of one volume."""
+
+import dataclasses
+
+from lib.cloud.model import InstanceId
+from lib.cloud.volumes import ById, ByName, Change, Ref, Volume, VolumeId, VolumeSpec
+from lib.volumes.refusals import Refused
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Make:
+    """A volume of this name and size is there, fit for use."""
+
+    spec: VolumeSpec
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remove:
+    """The volume is gone."""
+
+    id: VolumeId
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Publish:
+    """The volume is attached to the instance.
+
+    is_shared: other instances may hold it at the same time.
+    """
+
+    id: VolumeId
+    instance_id: InstanceId
+    is_shared: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unpublish:
+    """The volume is not attached to the instance; None: to none at all."""
+
+    id: VolumeId
+    instance_id: InstanceId | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expand:
+    """The volume has at least this size."""
+
+    id: VolumeId
+    size_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Modify:
+    """The volume is what `change` says."""
+
+    id: VolumeId
+    change: Change
+
+
+Wish = Make | Remove | Publish | Unpublish | Expand | Modify
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CreateVolume:
+    """Begin to make it. The only action that must not be repeated blindly."""
+
+    spec: VolumeSpec
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeleteVolume:
+    """Begin to delete it."""
+
+    id: VolumeId
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AttachVolume:
+    """Begin to attach it."""
+
+    volume: Volume
+    instance_id: InstanceId
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DetachVolume:
+    """Begin to detach it."""
+
+    volume: Volume
+    instance_id: InstanceId
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResizeVolume:
+    """Begin to grow it."""
+
+    volume: Volume
+    size_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RetypeVolume:
+    """Begin to change its type."""
+
+    volume: Volume
+    change: Change
+
+
+Action = (
+    CreateVolume
+    | DeleteVolume
+    | AttachVolume
+    | DetachVolume
+    | ResizeVolume
+    | RetypeVolume
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Past:
+    """What one call has done so far; it ends with the call.
+
+    actions: those that the cloud accepted, in order. created: ids of volumes made.
+    waited_s: since the call began. since_action_s: since the last of the actions.
+    lost_create_s: since the answer to a create of this name was lost, in this process;
+    None when none was. was_busy: the cloud was too busy for an action.
+    """
+
+    actions: tuple[Action, ...] = ()
+    created: tuple[VolumeId, ...] = ()
+    waited_s: float = 0.0
+    since_action_s: float = 0.0
+    lost_create_s: float | None = None
+    was_busy: bool = False
+
+    def count(self, kind: type[Action]) -> int:
+        """Say how many actions of a kind were accepted."""
+        return sum(isinstance(action, kind) for action in self.actions)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to do next.
+
+    actions: in order. requeue_after_s: when to look again; None: the wish is settled,
+    by `refusal` or else fulfilled. volume: as it fulfils the wish; None when the wish
+    is its absence. waiting_for: why the wish is not fulfilled yet, for the caller that
+    runs out of time.
+    """
+
+    actions: tuple[Action, ...] = ()
+    requeue_after_s: float | None = None
+    volume: Volume | None = None
+    refusal: Refused | None = None
+    waiting_for: str = ""
+
+
+def key(wish: Wish) -> str:
+    """Name what only one call at a time may change: a volume, or a name to be made."""
+    return f"name {wish.spec.name}" if isinstance(wish, Make) else wish.id
+
+
+def needs(wish: Wish, past: Past) -> Ref | None:
+    """Say what to read before the next decision; None: nothing.
+
+    A deletion says itself whether it can be done, and needs no look before it.
+    """
+    if isinstance(wish, Make):
+        return ByName(wish.spec.name)
+    if isinstance(wish, Remove) and not past.actions and not past.was_busy:
+        return None
+    return ById(wish.id)

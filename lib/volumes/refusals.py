@@ -1,0 +1,64 @@
+"""Why a call is refused, and with which of the codes that CSI allows.
+
+Names of codes are gRPC's. Source: CSI specification 1.12.0, "Error Scheme" and the
+tables of errors of each RPC.
+"""
+
+import enum
+from collections.abc import Mapping
+
+from lib.cloud import errors
+
+
+class Code(enum.Enum):
+    """The codes that a call may end with, by gRPC's names."""
+
+    CANCELLED = "CANCELLED"
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    NOT_FOUND = "NOT_FOUND"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"
+    FAILED_PRECONDITION = "FAILED_PRECONDITION"
+    ABORTED = "ABORTED"
+    OUT_OF_RANGE = "OUT_OF_RANGE"
+    UNIMPLEMENTED = "UNIMPLEMENTED"
+    INTERNAL = "INTERNAL"
+    UNAVAILABLE = "UNAVAILABLE"
+    UNAUTHENTICATED = "UNAUTHENTICATED"
+
+
+class Refused(Exception):
+    """The call ends without its wish. The message is fit to be shown."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.code.value}: {self.message}"
+
+
+CODES: Mapping[type[errors.CloudError], Code] = {
+    errors.NotFound: Code.NOT_FOUND,
+    errors.AlreadyExists: Code.ALREADY_EXISTS,
+    errors.Ambiguous: Code.INTERNAL,
+    errors.InvalidRequest: Code.INVALID_ARGUMENT,
+    errors.OutOfRange: Code.OUT_OF_RANGE,
+    errors.AttachedElsewhere: Code.FAILED_PRECONDITION,
+    errors.Busy: Code.ABORTED,
+    errors.QuotaExceeded: Code.RESOURCE_EXHAUSTED,
+    errors.LimitReached: Code.RESOURCE_EXHAUSTED,
+    errors.Unauthenticated: Code.UNAUTHENTICATED,
+    errors.Forbidden: Code.PERMISSION_DENIED,
+    errors.Unavailable: Code.UNAVAILABLE,
+    errors.Unsupported: Code.UNIMPLEMENTED,
+}
+"""What each refusal of a cloud means to a caller of CSI: the whole taxonomy."""
+
+
+def from_cloud(error: errors.CloudError) -> Refused:
+    """Turn a cloud's refusal into ours; the caller chains the original."""
+    return Refused(CODES.get(type(error), Code.INTERNAL), str(error))

@@ -1,0 +1,326 @@
+"""Every wish comes true from any death: killed before or after each single cloud call.
+
+The table that is printed has one row per wish and call; a row that is missing fails.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.fake import clock
+from lib.cloud.fake import volumes as fake
+from lib.cloud.model import InstanceId
+from lib.cloud.volumes import (
+    Attachment,
+    Change,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeSpec,
+)
+from lib.volumes import calls, flow, model
+from lib.volumes.refusals import Code, Refused
+
+NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
+ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
+SOURCE = VolumeId("bbbbbbbb-0000-4000-8000-000000000000")
+SIZE = 10 * fake.GIB
+VOLUME = Volume(ID, "pvc-1", SIZE, VolumePhase.AVAILABLE, type="slow", cluster="blue")
+HELD = dataclasses.replace(
+    VOLUME, phase=VolumePhase.IN_USE, attachments=(Attachment(NODE),)
+)
+SPEC = VolumeSpec("pvc-1", SIZE, "blue", type="slow")
+
+
+class Died(BaseException):
+    """The process ends here, whatever it was about to do."""
+
+
+class World:
+    """One cloud and one clock, in which processes come and go."""
+
+    def __init__(self, *volumes: Volume) -> None:
+        self.clock = clock.Clock()
+        self.cloud = fake.FakeVolumes(self.clock)
+        self.cloud.instances = {NODE, OTHER}
+        self.cloud.put(*volumes)
+
+    def settle(self, wish: model.Wish, patience_s: float = 600.0) -> Volume | None:
+        """Let a new process settle a wish."""
+        effects = calls.Effects(self.clock, self.clock.wait)
+        process = flow.Flow(lambda: self.cloud, effects)
+        return process.settle(wish, calls.Call(self.clock() + patience_s))
+
+    def now(self, volume_id: str = ID) -> Volume | None:
+        """See a volume without a call."""
+        found = [one for one in self.cloud.volumes() if one.id == volume_id]
+        return found[0] if found else None
+
+
+def _one_named(world: World, source: VolumeId | None = None) -> bool:
+    named = [one for one in world.cloud.volumes() if one.name == SPEC.name]
+    return (
+        len(named) == 1
+        and named[0].phase is VolumePhase.AVAILABLE
+        and named[0].source == source
+    )
+
+
+def _is_held(world: World) -> bool:
+    volume = world.now()
+    return (
+        volume is not None
+        and volume.phase is VolumePhase.IN_USE
+        and [one.instance_id for one in volume.attachments] == [NODE]
+    )
+
+
+def _is_free(world: World) -> bool:
+    volume = world.now()
+    return volume is not None and volume.phase is VolumePhase.AVAILABLE
+
+
+def _has(field: str, value: object) -> Callable[[World], bool]:
+    return lambda world: getattr(world.now(), field) == value
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A wish, where it starts, the calls it takes, and whether it came true."""
+
+    wish: model.Wish
+    start: tuple[Volume, ...]
+    calls: tuple[str, ...]
+    is_true: Callable[[World], bool]
+
+
+FAILED = dataclasses.replace(VOLUME, phase=VolumePhase.FAILED, was_ready=False)
+TWIN = dataclasses.replace(VOLUME, name="other", id=SOURCE)
+CLONE = dataclasses.replace(SPEC, source=SOURCE)
+GET, FIND = "get volume", "find volumes"
+
+CASES = {
+    "create": Case(
+        model.Make(SPEC), (), (FIND, "create volume", FIND, FIND), _one_named
+    ),
+    "clone": Case(
+        model.Make(CLONE),
+        (TWIN,),
+        (FIND, "create volume", FIND, FIND),
+        lambda world: _one_named(world, SOURCE),
+    ),
+    "create what failed": Case(
+        model.Make(SPEC),
+        (FAILED,),
+        (FIND, "delete volume", FIND, FIND, "create volume", FIND, FIND),
+        _one_named,
+    ),
+    "publish": Case(
+        model.Publish(ID, NODE),
+        (VOLUME,),
+        (GET, "attach volume", GET, GET),
+        _is_held,
+    ),
+    "unpublish": Case(
+        model.Unpublish(ID, NODE), (HELD,), (GET, "detach volume", GET, GET), _is_free
+    ),
+    "unpublish everywhere": Case(
+        model.Unpublish(ID, None), (HELD,), (GET, "detach volume", GET, GET), _is_free
+    ),
+    "expand": Case(
+        model.Expand(ID, 2 * SIZE),
+        (VOLUME,),
+        (GET, "resize volume", GET),
+        _has("size_bytes", 2 * SIZE),
+    ),
+    "expand while attached": Case(
+        model.Expand(ID, 2 * SIZE),
+        (HELD,),
+        (GET, "resize volume", GET),
+        _has("size_bytes", 2 * SIZE),
+    ),
+    "modify": Case(
+        model.Modify(ID, Change("fast")),
+        (VOLUME,),
+        (GET, "retype volume", GET, GET),
+        _has("type", "fast"),
+    ),
+    "delete": Case(
+        model.Remove(ID),
+        (VOLUME,),
+        ("delete volume", GET),
+        lambda world: world.now() is None,
+    ),
+}
+DEATHS = [
+    (name, number, when)
+    for name, case in CASES.items()
+    for number in range(len(case.calls))
+    for when in ("before", "after")
+]
+
+
+def _die_at(world: World, number: int, when: str) -> None:
+    """Let the process die at its call of this number, from 0."""
+    seen = 0
+
+    def check(operation: str) -> None:
+        del operation
+        nonlocal seen
+        seen += 1
+        if seen == number + 1:
+            raise Died
+
+    if when == "before":
+        world.cloud.before_call = check
+    else:
+        world.cloud.after_call = check
+
+
+def _live(world: World) -> None:
+    world.cloud.before_call = world.cloud.after_call = lambda operation: None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_wish_takes_the_calls_it_must_and_no_other(name: str) -> None:
+    world = World(*CASES[name].start)
+    world.settle(CASES[name].wish)
+    assert tuple(world.cloud.calls) == CASES[name].calls
+    assert CASES[name].is_true(world)
+
+
+AGAIN = {
+    "create": 1,
+    "publish": 1,
+    "unpublish": 1,
+    "expand": 1,
+    "modify": 1,
+    "delete": 2,
+}
+
+
+@pytest.mark.parametrize(("name", "most"), AGAIN.items())
+def test_a_wish_that_is_fulfilled_costs_next_to_nothing(name: str, most: int) -> None:
+    world = World(*CASES[name].start)
+    world.settle(CASES[name].wish)
+    world.cloud.calls.clear()
+    world.settle(CASES[name].wish)
+    assert len(world.cloud.calls) <= most
+
+
+def test_each_death_is_survived(capsys: pytest.CaptureFixture[str]) -> None:
+    rows: dict[tuple[str, int, str], bool] = {}
+    for name, number, when in DEATHS:
+        case = CASES[name]
+        world = World(*case.start)
+        _die_at(world, number, when)
+        with pytest.raises(Died):
+            world.settle(case.wish)
+        _live(world)
+        world.settle(case.wish)
+        rows[name, number, when] = case.is_true(world)
+    with capsys.disabled():
+        print(f"\n{'wish':22} {'death at call':28} result")
+        for (name, number, when), is_true in rows.items():
+            where = f"{when} {CASES[name].calls[number]}"
+            print(f"{name:22} {number} {where:26} {'true' if is_true else 'FALSE'}")
+    assert set(rows) == set(DEATHS)
+    assert all(rows.values())
+
+
+@pytest.mark.parametrize(("name", "number", "when"), DEATHS)
+def test_two_processes_at_once_agree(name: str, number: int, when: str) -> None:
+    """A second process settles the same wish within each call of the first."""
+    case = CASES[name]
+    world = World(*case.start)
+    others: list[Volume | None] = []
+
+    def other(operation: str) -> None:
+        del operation
+        _live(world)
+        others.append(world.settle(case.wish))
+
+    _die_at(world, number, when)
+    hook = world.cloud.before_call if when == "before" else world.cloud.after_call
+
+    def once(operation: str) -> None:
+        try:
+            hook(operation)
+        except Died:
+            other(operation)
+
+    if when == "before":
+        world.cloud.before_call = once
+    else:
+        world.cloud.after_call = once
+    mine = world.settle(case.wish)
+    world.clock.move(5)  # one that is too many is on its way out
+    assert len(others) == 1
+    assert case.is_true(world)
+    assert (mine and mine.id) == (others[0] and others[0].id)
+
+
+LOST = [
+    (name, operation)
+    for name, case in CASES.items()
+    for operation in dict.fromkeys(case.calls)
+    if operation not in (GET, FIND)
+]
+
+
+@pytest.mark.parametrize(("name", "operation"), LOST)
+def test_a_lost_answer_is_told_and_the_next_call_goes_on(
+    name: str, operation: str
+) -> None:
+    case = CASES[name]
+    world = World(*case.start)
+    world.cloud.faults.lost.append(operation)
+    with pytest.raises(Refused) as raised:
+        world.settle(case.wish)
+    assert raised.value.code is Code.UNAVAILABLE
+    world.settle(case.wish)
+    assert case.is_true(world)
+
+
+@pytest.mark.parametrize(("name", "number", "when"), DEATHS)
+def test_a_cloud_that_fails_once_fails_nothing_for_good(
+    name: str, number: int, when: str
+) -> None:
+    if when == "after":
+        return
+    case = CASES[name]
+    world = World(*case.start)
+    down = errors.Unavailable("no answer", operation="any")
+    world.cloud.faults.refusals[:] = [None] * number + [down]
+    is_look_while_waiting = number > 1 and case.calls[number] in (GET, FIND)
+    if is_look_while_waiting:
+        world.settle(case.wish)
+    elif name != "delete" or number == 0:
+        with pytest.raises(Refused) as raised:
+            world.settle(case.wish)
+        assert raised.value.code is Code.UNAVAILABLE
+    world.settle(case.wish)
+    assert case.is_true(world)
+
+
+def test_a_create_whose_answer_was_lost_is_not_repeated_while_it_may_come_true() -> (
+    None
+):
+    """The same process waits out the request's time-out, looking."""
+    world = World()
+    effects = calls.Effects(world.clock, world.clock.wait)
+    process = flow.Flow(lambda: world.cloud, effects)
+    down = errors.Unavailable("no answer", operation="create volume")
+    world.cloud.faults.refusals[:] = [None, down]
+    with pytest.raises(Refused):
+        process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
+    lost_at = world.clock()
+    world.cloud.calls.clear()
+    process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
+    assert world.cloud.calls.count("create volume") == 1
+    made = world.cloud.calls.index("create volume")
+    assert made > 10  # it looked all the while
+    assert world.clock() - lost_at >= 60
+    assert _one_named(world)
