@@ -23,6 +23,7 @@ from lib.volumes.model import (
     Expand,
     Make,
     Modify,
+    Observed,
     Outcome,
     Past,
     Publish,
@@ -49,28 +50,26 @@ _READY = frozenset({VolumePhase.AVAILABLE, VolumePhase.IN_USE})
 _NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
 
 
-def decide(  # noqa: PLR0911
-    wish: Wish, seen: tuple[Volume, ...] | None, past: Past
-) -> Outcome:
+def decide(wish: Wish, seen: Observed | None, past: Past) -> Outcome:  # noqa: PLR0911
     """Say the next step, or the end.
 
     seen: what `model.needs` asked for showed; None when it asked for nothing.
     """
     match wish:
         case Make():
-            return _make(wish.spec, seen or (), past)
+            return _make(wish.spec, seen or Observed(), past)
         case Remove():
             return _remove(wish, seen, past)
-        case _ if not seen:
+        case _ if seen is None or not seen.volumes:
             return _gone(wish)
         case Publish():
-            return _publish(wish, seen[0], past)
+            return _publish(wish, seen.volumes[0], past)
         case Unpublish():
-            return _unpublish(wish, seen[0], past)
+            return _unpublish(wish, seen.volumes[0], past)
         case Expand():
-            return _expand(wish, seen[0], past)
+            return _expand(wish, seen.volumes[0], past)
         case Modify():
-            return _modify(wish, seen[0], past)
+            return _modify(wish, seen.volumes[0], past)
 
 
 def look_s(waited_s: float) -> float:
@@ -110,15 +109,13 @@ def _gone(wish: Wish) -> Outcome:
     return _refuse(Code.NOT_FOUND, f"volume_id is {wish.id!r}; there is no such volume")
 
 
-def _make(  # noqa: PLR0911
-    spec: VolumeSpec, seen: tuple[Volume, ...], past: Past
-) -> Outcome:
-    ours = [volume for volume in seen if volume.cluster == spec.cluster]
-    if seen and not ours:
-        return _foreign(spec, seen[0])
+def _make(spec: VolumeSpec, seen: Observed, past: Past) -> Outcome:  # noqa: PLR0911
+    ours = [volume for volume in seen.volumes if volume.cluster == spec.cluster]
+    if seen.volumes and not ours:
+        return _foreign(spec, seen.volumes[0])
     alive = [volume for volume in ours if volume.phase is not VolumePhase.DELETING]
     if not alive:
-        return _wait(past, f"{_is(ours[0])}") if ours else _create(spec, past)
+        return _wait(past, _is(ours[0])) if ours else _create(spec, seen.source, past)
     chosen, *younger = alive
     wrong = _differs(spec, chosen)
     if wrong:
@@ -144,14 +141,29 @@ def _foreign(spec: VolumeSpec, other: Volume) -> Outcome:
     return _refuse(Code.ALREADY_EXISTS, text)
 
 
-def _create(spec: VolumeSpec, past: Past) -> Outcome:
+def _create(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome:
     """Make it, unless one may be under way that can't be seen yet."""
     if past.lost_create_s is not None and past.lost_create_s < LOST_S:
         return _wait(past, "the answer to the last try to create it was lost")
     if past.created:
         text = f"volume {past.created[-1]} vanished while it was being created"
         return _refuse(Code.ABORTED, text)
+    if spec.source is not None and (unfit := _unfit(spec, source, past)):
+        return unfit
     return _act(CreateVolume(spec), why=f"volume {spec.name} is being created")
+
+
+def _unfit(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome | None:
+    """Say why the source can't be cloned; None when it can."""
+    field = f"volume_content_source is volume {spec.source!r}"
+    if source is None or source.phase is VolumePhase.DELETING:
+        return _refuse(Code.NOT_FOUND, f"{field}; there is no such volume")
+    if source.size_bytes > spec.size_bytes:
+        text = f"{field} of {source.size_bytes} bytes; want at least as many, not"
+        return _refuse(Code.OUT_OF_RANGE, f"{text} {spec.size_bytes}")
+    if source.phase is VolumePhase.FAILED:
+        return _refuse(Code.INVALID_ARGUMENT, f"{field}, but {_is(source)}")
+    return None if source.phase in _READY else _wait(past, _is(source))
 
 
 def _differs(spec: VolumeSpec, volume: Volume) -> str:
@@ -190,11 +202,11 @@ def _is_spare(volume: Volume, chosen: Volume, past: Past) -> bool:
     return volume.created_at > chosen.created_at
 
 
-def _remove(wish: Remove, seen: tuple[Volume, ...] | None, past: Past) -> Outcome:
+def _remove(wish: Remove, seen: Observed | None, past: Past) -> Outcome:
     action = DeleteVolume(wish.id)
     if seen is None:
         return _act(action, why=f"volume {wish.id} is being deleted", after_s=1.0)
-    return _remove_seen(seen[0], past) if seen else Outcome()
+    return _remove_seen(seen.volumes[0], past) if seen.volumes else Outcome()
 
 
 def _remove_seen(volume: Volume, past: Past) -> Outcome:

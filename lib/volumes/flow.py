@@ -133,7 +133,7 @@ class Flow:
 
     def _read(self, ref: Ref, call: calls.Call) -> tuple[Volume, ...]:
         now = self._effects.clock()
-        found = self._reader.read(ref, now, now, call)
+        (found,) = self._reader.read((ref,), now, now, call)
         if isinstance(found, Unknown):
             raise refusals.from_cloud(found.error) from found.error
         return found
@@ -220,15 +220,16 @@ class _Settling:
 
     def _pass(self) -> model.Outcome:
         self._call.check(self._tools.effects)
-        ref = model.needs(self._wish, self._so_far())
-        seen: tuple[Volume, ...] | None = None
-        if ref is not None:
-            found = self._tools.reader.read(ref, self._floor, self._due, self._call)
-            if isinstance(found, Unknown):
-                return self._unseen(found.error)
-            self._blind = 0
-            seen = found
-        outcome = decide.decide(self._wish, seen, self._so_far())
+        refs = model.needs(self._wish, self._so_far())
+        found = self._tools.reader.read(refs, self._floor, self._due, self._call)
+        known = [one for one in found if not isinstance(one, Unknown)]
+        for one in found:
+            if isinstance(one, Unknown):
+                return self._unseen(one.error)
+        self._blind = 0
+        volumes, source = (*known, (), ())[:2]
+        seen = model.Observed(volumes, source[0] if source else None)
+        outcome = decide.decide(self._wish, seen if refs else None, self._so_far())
         return self._act(outcome)
 
     def _unseen(self, error: errors.CloudError) -> model.Outcome:

@@ -117,6 +117,19 @@ Action = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """What a look showed.
+
+    volumes: those that the wish is about: by name all, the oldest first; by id one or
+    none. source: what a volume that is to be made is cloned from; None: absent, or
+    nothing is cloned.
+    """
+
+    volumes: tuple[Volume, ...] = ()
+    source: Volume | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Past:
     """What one call has done so far; it ends with the call.
 
@@ -160,13 +173,16 @@ def key(wish: Wish) -> str:
     return f"name {wish.spec.name}" if isinstance(wish, Make) else wish.id
 
 
-def needs(wish: Wish, past: Past) -> Ref | None:
-    """Say what to read before the next decision; None: nothing.
+def needs(wish: Wish, past: Past) -> tuple[Ref, ...]:
+    """Say what to read before the next decision; the wish's own volume first.
 
     A deletion says itself whether it can be done, and needs no look before it.
     """
     if isinstance(wish, Make):
-        return ByName(wish.spec.name)
+        name = ByName(wish.spec.name)
+        if wish.spec.source is None or past.created:
+            return (name,)
+        return name, ById(wish.spec.source)
     if isinstance(wish, Remove) and not past.actions and not past.was_busy:
-        return None
-    return ById(wish.id)
+        return ()
+    return (ById(wish.id),)

@@ -21,10 +21,10 @@ TOGETHER_S = 0.5
 class _Ticket:
     """One caller's wish to see. floor: readings from before it do not count."""
 
-    ref: Ref
+    refs: tuple[Ref, ...]
     floor: float
     due: float
-    found: Found | None = None
+    found: tuple[Found, ...] | None = None
 
     def counts(self, began: float) -> bool:
         """Tell whether a reading that began then may answer it."""
@@ -52,8 +52,12 @@ class Reader:
         self._tickets: list[_Ticket] = []
         self._is_reading = False
 
-    def read(self, ref: Ref, floor: float, due: float, call: calls.Call) -> Found:
-        """Wait until a time, then see the ref as it is then, or earlier for free.
+    def read(
+        self, refs: tuple[Ref, ...], floor: float, due: float, call: calls.Call
+    ) -> tuple[Found, ...]:
+        """Wait until a time, then see the refs as they are then, or earlier for free.
+
+        Gives one answer for each ref, in order; without refs it only waits.
 
         floor, due: in the time of the clock; the former is the end of the caller's
         last write, or its beginning.
@@ -61,7 +65,7 @@ class Reader:
         Raises:
             Refused: CANCELLED or DEADLINE_EXCEEDED.
         """
-        ticket = _Ticket(ref, floor, max(floor, due))
+        ticket = _Ticket(refs, floor, max(floor, due))
         with self._changed:
             self._tickets.append(ticket)
             try:
@@ -76,17 +80,20 @@ class Reader:
     def _step(self, ticket: _Ticket, call: calls.Call) -> None:
         """Lead the read when this one is due and nobody else does; else wait."""
         call.check(self._effects)
-        if self._is_reading:
+        if self._is_reading and ticket.refs:
             call.wait(self._changed, call.deadline, self._effects)
         elif ticket.due > self._effects.clock():
             call.wait(self._changed, ticket.due, self._effects)
+        elif not ticket.refs:
+            ticket.found = ()
         else:
             self._lead()
 
     def _lead(self) -> None:
         """Read for all; should it break, the others lead for themselves."""
         began = self._effects.clock()
-        refs = {t.ref for t in self._tickets if t.counts(began) and t.is_due(began)}
+        due = [t for t in self._tickets if t.counts(began) and t.is_due(began)]
+        refs = tuple(dict.fromkeys(ref for ticket in due for ref in ticket.refs))
         self._is_reading = True
         self._changed.release()
         try:
@@ -97,8 +104,10 @@ class Reader:
             self._is_reading = False
             self._changed.notify_all()
         for ticket in self._tickets:
-            if ticket.counts(began):
-                ticket.found = _found(ticket.ref, reading)
+            if ticket.refs and ticket.counts(began):
+                found = [_found(ref, reading) for ref in ticket.refs]
+                known = tuple(one for one in found if one is not None)
+                ticket.found = known if len(known) == len(found) else None
 
 
 def _found(ref: Ref, reading: Reading) -> Found | None:

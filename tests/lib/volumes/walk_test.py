@@ -108,7 +108,7 @@ CASES = {
     "clone": Case(
         model.Make(CLONE),
         (TWIN,),
-        (FIND, "create volume", FIND, FIND),
+        (FIND, GET, "create volume", FIND, FIND),
         lambda world: _one_named(world, SOURCE),
     ),
     "create what failed": Case(

@@ -1,0 +1,337 @@
+"""The RPCs of CSI's controller service: each judges its request, then states a wish.
+
+What a request must hold, and which code it gets where it does not, is CSI's; what
+becomes of the wish is the flow's.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+
+from lib.cloud.model import InstanceId
+from lib.cloud.volumes import (
+    UNLIMITED_BYTES,
+    Problem,
+    Volume,
+    VolumeId,
+    VolumeRequest,
+    VolumeSpec,
+)
+from lib.csi import capabilities, messages, sizes
+from lib.csi.clouds import Clouds
+from lib.csi.spec import csi_pb2
+from lib.volumes import calls, flow, model
+from lib.volumes.refusals import Code, Refused
+
+Kind = csi_pb2.ControllerServiceCapability.RPC
+OFFERED = (
+    Kind.CREATE_DELETE_VOLUME,
+    Kind.PUBLISH_UNPUBLISH_VOLUME,
+    Kind.LIST_VOLUMES,
+    Kind.LIST_VOLUMES_PUBLISHED_NODES,
+    Kind.GET_CAPACITY,
+    Kind.GET_VOLUME,
+    Kind.CLONE_VOLUME,
+    Kind.EXPAND_VOLUME,
+    Kind.MODIFY_VOLUME,
+    Kind.SINGLE_NODE_MULTI_WRITER,
+)
+CLAIM_NAME = "csi.storage.k8s.io/pvc/name"
+CLAIM_NAMESPACE = "csi.storage.k8s.io/pvc/namespace"
+PROVISIONER_KEYS = (CLAIM_NAME, CLAIM_NAMESPACE, "csi.storage.k8s.io/pv/name")
+"""Source: kubernetes-csi/external-provisioner, --extra-create-metadata."""
+
+Annotations = Callable[[str, str], Mapping[str, str]]
+"""Gives the annotations of a claim by namespace and name; raises Refused."""
+
+
+def no_annotations(namespace: str, name: str) -> Mapping[str, str]:
+    """Read none."""
+    del namespace, name
+    return {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """cluster: the mark of our volumes. annotations: of PersistentVolumeClaims."""
+
+    cluster: str
+    topology: messages.Topology
+    annotations: Annotations = no_annotations
+
+
+class Controller:
+    """Implements the controller service. Safe for many threads."""
+
+    def __init__(self, clouds: Clouds, settings: Settings) -> None:
+        self._clouds = clouds
+        self._settings = settings
+
+    def create_volume(
+        self, request: csi_pb2.CreateVolumeRequest, call: calls.Call
+    ) -> csi_pb2.CreateVolumeResponse:
+        """Make a volume, or find the one that was made for this name."""
+        cloud = self._clouds.of(request.secrets)
+        _require("name", request.name)
+        capabilities.check_all(request.volume_capabilities)
+        for one in request.volume_capabilities:
+            _refuse(capabilities.wrong(one, is_shareable=None))
+        spec = cloud.place(self._spec(request, cloud), call)
+        made = _there(cloud.settle(model.Make(spec), call))
+        topology = self._settings.topology.reached(
+            made.zones, request.accessibility_requirements
+        )
+        source = request.volume_content_source if spec.source else None
+        return csi_pb2.CreateVolumeResponse(
+            volume=messages.volume(made, spec.context, topology, source)
+        )
+
+    def _spec(
+        self, request: csi_pb2.CreateVolumeRequest, cloud: flow.Flow
+    ) -> VolumeSpec:
+        requirement = request.accessibility_requirements
+        preferred, requisite = self._settings.topology.wanted(requirement)
+        given = dict(request.parameters)
+        metadata = {key: given.pop(key) for key in PROVISIONER_KEYS if key in given}
+        spec = cloud.cloud.parse(
+            VolumeRequest(
+                name=request.name,
+                size_bytes=sizes.fit(request.capacity_range, cloud.cloud.sizing),
+                cluster=self._settings.cluster,
+                parameters=given,
+                changes=dict(request.mutable_parameters),
+                metadata=metadata,
+                annotations=self._annotations(metadata),
+                preferred=preferred,
+                requisite=requisite,
+                source=_source(request),
+                is_shared=capabilities.are_shared(request.volume_capabilities),
+            )
+        )
+        if not isinstance(spec, VolumeSpec):
+            raise _wrong(spec)
+        _reachable(spec, requisite)
+        return spec
+
+    def _annotations(self, metadata: Mapping[str, str]) -> Mapping[str, str]:
+        name, namespace = metadata.get(CLAIM_NAME), metadata.get(CLAIM_NAMESPACE)
+        if not name or not namespace:
+            return {}
+        return self._settings.annotations(namespace, name)
+
+    def delete_volume(
+        self, request: csi_pb2.DeleteVolumeRequest, call: calls.Call
+    ) -> csi_pb2.DeleteVolumeResponse:
+        """Delete a volume; one that is gone is fine."""
+        cloud = self._clouds.of(request.secrets)
+        _require("volume_id", request.volume_id)
+        cloud.settle(model.Remove(VolumeId(request.volume_id)), call)
+        return csi_pb2.DeleteVolumeResponse()
+
+    def publish(
+        self, request: csi_pb2.ControllerPublishVolumeRequest, call: calls.Call
+    ) -> csi_pb2.ControllerPublishVolumeResponse:
+        """Attach a volume to a node."""
+        cloud = self._clouds.of(request.secrets)
+        _require("volume_id", request.volume_id)
+        _require("node_id", request.node_id)
+        capability = request.volume_capability
+        if not request.HasField("volume_capability"):
+            _refuse("volume_capability is not set; want one")
+        capabilities.check(capability, "volume_capability")
+        if request.readonly:
+            _refuse("readonly is true; want false, PUBLISH_READONLY is not offered")
+        node = InstanceId(request.node_id)
+        is_shared = capabilities.are_shared([capability])
+        wish = model.Publish(VolumeId(request.volume_id), node, is_shared)
+        held = _there(cloud.settle(wish, call))
+        return csi_pb2.ControllerPublishVolumeResponse(
+            publish_context=messages.publish_context(held, node)
+        )
+
+    def unpublish(
+        self, request: csi_pb2.ControllerUnpublishVolumeRequest, call: calls.Call
+    ) -> csi_pb2.ControllerUnpublishVolumeResponse:
+        """Detach a volume from a node, or from all when none is named."""
+        cloud = self._clouds.of(request.secrets)
+        _require("volume_id", request.volume_id)
+        node = InstanceId(request.node_id) if request.node_id else None
+        cloud.settle(model.Unpublish(VolumeId(request.volume_id), node), call)
+        return csi_pb2.ControllerUnpublishVolumeResponse()
+
+    def validate(
+        self, request: csi_pb2.ValidateVolumeCapabilitiesRequest, call: calls.Call
+    ) -> csi_pb2.ValidateVolumeCapabilitiesResponse:
+        """Say whether a volume can be used in all these ways."""
+        cloud = self._clouds.of(request.secrets)
+        _require("volume_id", request.volume_id)
+        capabilities.check_all(request.volume_capabilities)
+        found = cloud.look(VolumeId(request.volume_id), call)
+        wrongs = (
+            capabilities.wrong(one, found.is_shareable)
+            for one in request.volume_capabilities
+        )
+        response = csi_pb2.ValidateVolumeCapabilitiesResponse
+        if message := next(filter(None, wrongs), ""):
+            return response(message=message)
+        return response(
+            confirmed=response.Confirmed(
+                volume_context=request.volume_context,
+                volume_capabilities=request.volume_capabilities,
+                parameters=request.parameters,
+                mutable_parameters=request.mutable_parameters,
+            )
+        )
+
+    def list_volumes(
+        self, request: csi_pb2.ListVolumesRequest, call: calls.Call
+    ) -> csi_pb2.ListVolumesResponse:
+        """Give a page of all volumes there are, as of a minute ago at most."""
+        most = request.max_entries
+        if most < 0:
+            _refuse(f"max_entries is {most}; want 0 or more")
+        found = self._clouds.all(call, request.starting_token)
+        page = list(itertools.islice(found, most + 1)) if most else list(found)
+        token = page[most - 1][0] if most and len(page) > most else ""
+        shown = page[:most] if most else page
+        return csi_pb2.ListVolumesResponse(
+            entries=[_entry(volume) for _, volume in shown], next_token=token
+        )
+
+    def get_capacity(
+        self, request: csi_pb2.GetCapacityRequest, call: calls.Call
+    ) -> csi_pb2.GetCapacityResponse:
+        """Say what can still be made of a type in a zone."""
+        del call  # one short call, bounded by its own time-out
+        cloud = self._clouds.default
+        for number, one in enumerate(request.volume_capabilities):
+            capabilities.check(one, f"volume_capabilities[{number}]")
+        wanted = csi_pb2.TopologyRequirement(preferred=[request.accessible_topology])
+        preferred, _ = self._settings.topology.wanted(wanted)
+        sizing = cloud.cloud.sizing
+        spec = cloud.cloud.parse(
+            VolumeRequest(
+                name="",
+                size_bytes=sizing.default_bytes,
+                cluster=self._settings.cluster,
+                parameters=dict(request.parameters),
+                preferred=preferred,
+            )
+        )
+        if not isinstance(spec, VolumeSpec):
+            raise _wrong(spec)
+        found = cloud.capacity(spec.type, spec.zones or ())
+        response = csi_pb2.GetCapacityResponse(
+            available_capacity=min(max(found.available_bytes, 0), UNLIMITED_BYTES)
+        )
+        response.minimum_volume_size.value = sizing.least_bytes
+        if found.largest_bytes is not None:
+            response.maximum_volume_size.value = found.largest_bytes
+        return response
+
+    def get_volume(
+        self, request: csi_pb2.ControllerGetVolumeRequest, call: calls.Call
+    ) -> csi_pb2.ControllerGetVolumeResponse:
+        """Show one volume; the request names no cloud, so each is asked."""
+        _require("volume_id", request.volume_id)
+        found = self._clouds.find(VolumeId(request.volume_id), call)
+        response = csi_pb2.ControllerGetVolumeResponse
+        status = response.VolumeStatus(published_node_ids=messages.published(found))
+        return response(volume=messages.volume(found), status=status)
+
+    def expand(
+        self, request: csi_pb2.ControllerExpandVolumeRequest, call: calls.Call
+    ) -> csi_pb2.ControllerExpandVolumeResponse:
+        """Grow a volume."""
+        cloud = self._clouds.of(request.secrets)
+        _require("volume_id", request.volume_id)
+        if not request.HasField("capacity_range"):
+            _refuse("capacity_range is not set; want one")
+        if request.HasField("volume_capability"):
+            capabilities.check(request.volume_capability, "volume_capability")
+        size = sizes.fit(request.capacity_range, cloud.cloud.sizing)
+        wish = model.Expand(VolumeId(request.volume_id), size)
+        grown = _there(cloud.settle(wish, call))
+        limit = request.capacity_range.limit_bytes
+        if limit and grown.size_bytes > limit:
+            text = f"capacity_range.limit_bytes is {limit}; want at least"
+            raise Refused(
+                Code.OUT_OF_RANGE, f"{text} {grown.size_bytes}, which the volume has"
+            )
+        return csi_pb2.ControllerExpandVolumeResponse(
+            capacity_bytes=grown.size_bytes, node_expansion_required=True
+        )
+
+    def modify(
+        self, request: csi_pb2.ControllerModifyVolumeRequest, call: calls.Call
+    ) -> csi_pb2.ControllerModifyVolumeResponse:
+        """Change a volume's type."""
+        cloud = self._clouds.of(request.secrets)
+        _require("volume_id", request.volume_id)
+        change = cloud.cloud.parse_change(dict(request.mutable_parameters))
+        if isinstance(change, tuple):
+            raise _wrong(change)
+        cloud.settle(model.Modify(VolumeId(request.volume_id), change), call)
+        return csi_pb2.ControllerModifyVolumeResponse()
+
+    def offers(
+        self, request: csi_pb2.ControllerGetCapabilitiesRequest, call: calls.Call
+    ) -> csi_pb2.ControllerGetCapabilitiesResponse:
+        """Say what is offered."""
+        del request, call
+        kind = csi_pb2.ControllerServiceCapability
+        return csi_pb2.ControllerGetCapabilitiesResponse(
+            capabilities=[kind(rpc=kind.RPC(type=one)) for one in OFFERED]
+        )
+
+
+def _require(field: str, value: str) -> None:
+    if not value:
+        _refuse(f"{field} is empty; want it set")
+
+
+def _refuse(text: str) -> None:
+    """Refuse as INVALID_ARGUMENT, for a reason; without one go on."""
+    if text:
+        raise Refused(Code.INVALID_ARGUMENT, text)
+
+
+def _wrong(problems: Sequence[Problem]) -> Refused:
+    return Refused(Code.INVALID_ARGUMENT, "; ".join(str(one) for one in problems))
+
+
+def _source(request: csi_pb2.CreateVolumeRequest) -> VolumeId | None:
+    """Give the volume to clone."""
+    if not request.HasField("volume_content_source"):
+        return None
+    source = request.volume_content_source
+    if source.WhichOneof("type") != "volume":
+        kind = source.WhichOneof("type") or "empty"
+        _refuse(f"volume_content_source is {kind}; want a volume: there are no others")
+    _require("volume_content_source.volume.volume_id", source.volume.volume_id)
+    return VolumeId(source.volume.volume_id)
+
+
+def _reachable(spec: VolumeSpec, requisite: tuple[str, ...]) -> None:
+    """Refuse a volume that none of the nodes meant could reach."""
+    if spec.zones and requisite and not set(spec.zones) & set(requisite):
+        text = (
+            f"the volume would be in zone {', '.join(spec.zones)}; want one of"
+            f" {', '.join(requisite)} (accessibility_requirements.requisite)"
+        )
+        raise Refused(Code.RESOURCE_EXHAUSTED, text)
+
+
+def _there(volume: Volume | None) -> Volume:
+    if volume is None:
+        raise TypeError("a wish for a volume was settled without one")
+    return volume
+
+
+def _entry(volume: Volume) -> csi_pb2.ListVolumesResponse.Entry:
+    status = csi_pb2.ListVolumesResponse.VolumeStatus(
+        published_node_ids=messages.published(volume)
+    )
+    return csi_pb2.ListVolumesResponse.Entry(
+        volume=messages.volume(volume), status=status
+    )

@@ -1,0 +1,61 @@
+"""The RPCs of CSI's identity service."""
+
+import dataclasses
+
+from lib.csi.spec import csi_pb2
+from lib.volumes import calls
+
+_Service = csi_pb2.PluginCapability.Service
+_Expansion = csi_pb2.PluginCapability.VolumeExpansion
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Driver:
+    """Who answers. has_zones: volumes are not reached from everywhere."""
+
+    name: str
+    version: str
+    has_controller: bool
+    has_zones: bool
+
+
+class Identity:
+    """Implements the identity service."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def info(
+        self, request: csi_pb2.GetPluginInfoRequest, call: calls.Call
+    ) -> csi_pb2.GetPluginInfoResponse:
+        """Say who answers."""
+        del request, call
+        return csi_pb2.GetPluginInfoResponse(
+            name=self._driver.name, vendor_version=self._driver.version
+        )
+
+    def offers(
+        self, request: csi_pb2.GetPluginCapabilitiesRequest, call: calls.Call
+    ) -> csi_pb2.GetPluginCapabilitiesResponse:
+        """Say which services there are, and how volumes grow."""
+        del request, call
+        services = []
+        if self._driver.has_controller:
+            services.append(_Service.CONTROLLER_SERVICE)
+        if self._driver.has_zones:
+            services.append(_Service.VOLUME_ACCESSIBILITY_CONSTRAINTS)
+        kind = csi_pb2.PluginCapability
+        return csi_pb2.GetPluginCapabilitiesResponse(
+            capabilities=[
+                *(kind(service=_Service(type=one)) for one in services),
+                kind(volume_expansion=_Expansion(type=_Expansion.ONLINE)),
+                kind(volume_expansion=_Expansion(type=_Expansion.OFFLINE)),
+            ]
+        )
+
+    def probe(
+        self, request: csi_pb2.ProbeRequest, call: calls.Call
+    ) -> csi_pb2.ProbeResponse:
+        """Answer: whoever does, lives. The cloud's health is not ours."""
+        del request, call
+        return csi_pb2.ProbeResponse()
