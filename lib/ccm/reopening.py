@@ -8,7 +8,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from lib.cloud import model, protocol
+from lib.cloud import model, protocol, volumes
 from lib.process import config, logs
 
 LOOK_S = 2.0
@@ -60,6 +60,13 @@ class Reopening:
         now = self._opened.cloud.instances
         if now is None:
             raise TypeError("a cloud that had instances was reopened without")
+        return now
+
+    def volumes(self) -> volumes.Volumes:
+        """Give the volumes of the cloud that is in use now."""
+        now = self._opened.cloud.volumes
+        if now is None:
+            raise TypeError("a cloud that had volumes was reopened without")
         return now
 
     def after(self, fn: Callable[[], None]) -> None:

@@ -88,6 +88,7 @@ SECRETS = Resource("", "v1", "secrets", "Secret", True)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", True)
 SERVICES = Resource("", "v1", "services", "Service", True)
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", True)
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)

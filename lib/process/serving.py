@@ -1,8 +1,8 @@
 """The HTTPS server of probes and metrics.
 
 Rules: the accept loop never waits for a client: the TLS handshake is done in the
-connection's own thread, with a time-out. Plain HTTP is for the loopback address only,
-where a proxy in the same pod does the rest.
+connection's own thread, with a time-out. Plain HTTP is served only where a component's
+reference does so, and only what anybody may see.
 """
 
 import contextlib
@@ -186,13 +186,7 @@ class Server:
         routes: exchange.Routes,
         limits: exchange.Limits | None = None,
     ) -> None:
-        """certificate: None for plain HTTP, on a loopback address.
-
-        Raises:
-            ValueError: plain HTTP on any other address.
-        """
-        if certificate is None and not is_loopback(listener.getsockname()[0]):
-            raise ValueError("plain HTTP is for the loopback address only")
+        """certificate: None for plain HTTP."""
         self._acceptor = _Acceptor(
             listener, certificate, routes, limits or exchange.Limits()
         )

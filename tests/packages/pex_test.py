@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-PEXES = ("openstack-ccm", "mooring")
+PEXES = ("openstack-ccm", "csi-controller", "mooring")
 
 TABLE = [
     pytest.param("openstack-ccm", ["--help"], 0, "--cloud-config", id="ccm --help"),
@@ -49,6 +49,22 @@ TABLE = [
         2,
         "--cloud-config: '/nonexistent/cloud.conf': want a file that exists",
         id="ccm, cloud.conf missing",
+    ),
+    pytest.param("csi-controller", ["--help"], 0, "--endpoint", id="csi --help"),
+    pytest.param("csi-controller", ["--version"], 0, "csi-controller 0.", id="csi -V"),
+    pytest.param(
+        "csi-controller",
+        ["--endpoint=unix:///csi/csi.sock"],
+        2,
+        "--cloud-config: want the path of a cloud.conf",
+        id="csi, no cloud.conf named",
+    ),
+    pytest.param(
+        "csi-controller",
+        ["--endpoint=csi.sock", "--provide-controller-service=false"],
+        2,
+        "--endpoint: 'csi.sock': want unix:///path/of/a/socket or tcp://host:port",
+        id="csi, no endpoint",
     ),
     pytest.param("mooring", ["--help"], 0, "lab", id="mooring --help"),
     pytest.param("mooring", ["--version"], 0, "mooring", id="mooring --version"),

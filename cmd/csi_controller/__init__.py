@@ -1,0 +1,1 @@
+"""csi-controller: the controller plugin of the CSI drivers."""

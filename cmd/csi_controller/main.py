@@ -1,0 +1,72 @@
+"""Starts csi-controller from the reference's own command line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from csi_controller import version
+from lib.csi import flag_table, options
+from lib.process import command_line, flags, shutdown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    # Heavy, and not needed for --help.
+    from lib.csi import driver
+
+NAME = "csi-controller"
+HELP = """Create, delete, attach, detach, grow and retype volumes for Kubernetes.
+
+The controller plugin of CSI. With --cloud=openstack a drop-in replacement for the
+controller service of cinder-csi-plugin: its flags, its cloud.conf, its volumes.
+"""
+
+
+def _openstack(wanted: options.Options, env: Mapping[str, str]) -> driver.Program:
+    from csi_controller import openstack_clouds
+    from lib.csi import driver
+
+    doors = openstack_clouds.doors(
+        wanted.cloud_configs if wanted.has_controller else (),
+        wanted.cloud_names if wanted.has_controller else (),
+        env,
+        wanted.user_agents,
+    )
+    return driver.Program(
+        NAME,
+        version.VERSION,
+        "openstack",
+        openstack_clouds.DRIVER,
+        openstack_clouds.ZONE_KEY,
+        doors,
+    )
+
+
+PROVIDERS: Mapping[
+    str, Callable[[options.Options, Mapping[str, str]], driver.Program]
+] = {"openstack": _openstack}
+CLOUD = flag_table.cloud(tuple(PROVIDERS))
+FLAGS = (CLOUD, *flag_table.WORKING, *flag_table.INERT)
+
+
+def main() -> None:
+    """Run the program."""
+    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS)
+    command_line.command(program, run).main(prog_name=NAME)
+
+
+def run(values: flags.Values) -> int:
+    """Run until told to stop; give the exit code.
+
+    Raises:
+        ConfigError: flags or files can't be used; every problem is named.
+    """
+    wanted = options.read(values)
+    # Nor is any cloud needed but the one that is meant.
+    from lib.csi import driver
+
+    program = PROVIDERS[values[CLOUD]](wanted, os.environ)
+    code = driver.run(program, values, wanted, os.environ)
+    shutdown.end_now(code)  # a call that hangs must not keep the process
+    return code

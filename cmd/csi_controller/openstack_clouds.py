@@ -1,0 +1,127 @@
+"""Opens OpenStack clouds from cloud.conf, as often as its files change."""
+
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from lib.ccm import metrics, reopening
+from lib.cloud import protocol
+from lib.cloud.openstack import circuits, cloud, home, settings
+from lib.cloud.openstack import config as cloud_config
+from lib.csi import driver
+from lib.process import config, files
+
+DRIVER = "cinder.csi.openstack.org"
+ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
+
+
+def doors(
+    paths: Sequence[str],
+    names: Sequence[str],
+    env: Mapping[str, str],
+    user_agents: tuple[str, ...],
+) -> driver.Doors:
+    """Give a door for each named cloud of some files; later files win.
+
+    Raises:
+        ConfigError: a file can't be used; every problem is named.
+    """
+    opened = {name: _Door(paths, name, env, user_agents) for name in names}
+    problems: list[config.Problem | str] = []
+    for door in opened.values():
+        try:
+            door.read()
+        except config.ConfigError as error:
+            problems += [one for one in error.problems if one not in problems]
+    if problems:
+        raise config.ConfigError(problems)
+    return {name: door.open for name, door in opened.items()}
+
+
+class _Door:
+    """One cloud."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        name: str,
+        env: Mapping[str, str],
+        user_agents: tuple[str, ...],
+    ) -> None:
+        self._paths = tuple(pathlib.Path(path) for path in paths)
+        self._name = name
+        self._env = env
+        self._user_agents = user_agents
+        self._memory = home.Memory()
+
+    def open(self, calls: metrics.CloudMetrics) -> reopening.Opened:
+        """Open the cloud that the files describe now; nothing is asked of it yet.
+
+        Files are watched before they are read, so that no change is missed.
+
+        Raises:
+            ConfigError: a file can't be used.
+        """
+        named = set(self._paths)
+        while True:
+            watch = files.FileWatch(sorted(named))
+            found, more = self.read()
+            if more <= named:
+                opened = self._connect(found, calls)
+                return reopening.Opened(opened, watch.changed, found.warnings)
+            named |= more
+
+    def read(self) -> tuple[settings.Config, set[pathlib.Path]]:
+        """Read everything, and name each file that counted, missing ones too.
+
+        Raises:
+            ConfigError: a file can't be used.
+        """
+        named: set[pathlib.Path] = set()
+
+        def read_file(path: pathlib.Path) -> str | None:
+            named.add(path)
+            return cloud_config.read_file(path)
+
+        text = "\n".join(self._text(path) for path in self._paths)
+        try:
+            found = cloud_config.read(text, self._env, read_file, self._name)
+        except settings.ConfigError as error:
+            raise self._told(error) from error
+        except (OSError, UnicodeDecodeError) as error:
+            # The decoder's own words quote the file, which holds passwords.
+            kind = type(error).__name__
+            message = f"{self._title()}: its clouds.yaml can't be read ({kind})"
+            raise config.ConfigError([message]) from error
+        given = found.credentials
+        pems = (given.ca_file, given.cert_file, given.key_file)
+        return found, named | {pathlib.Path(pem) for pem in pems if pem}
+
+    def _text(self, path: pathlib.Path) -> str:
+        try:
+            return path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            kind = type(error).__name__
+            wanted = f"a text file that can be read ({kind})"
+            problem = config.Problem("--cloud-config", str(path), wanted)
+            raise config.ConfigError([problem]) from error
+
+    def _connect(
+        self, found: settings.Config, calls: metrics.CloudMetrics
+    ) -> protocol.Cloud:
+        watch: circuits.CircuitObserver = calls.circuit
+        try:
+            return cloud.connect(
+                found,
+                calls.observe,
+                self._user_agents,
+                on_circuit=watch,
+                memory=self._memory,
+            )
+        except settings.ConfigError as error:
+            raise self._told(error) from error
+
+    def _title(self) -> str:
+        return ", ".join(str(path) for path in self._paths)
+
+    def _told(self, error: settings.ConfigError) -> config.ConfigError:
+        return config.ConfigError([f"{self._title()}: {one}" for one in error.problems])

@@ -1,0 +1,197 @@
+"""The controller plugin from its command line to its end."""
+
+import dataclasses
+import platform
+import threading
+from collections.abc import Callable, Mapping
+
+import prometheus_client
+
+from lib.ccm import metrics as cloud_metrics
+from lib.ccm import reopening
+from lib.csi import (
+    claims,
+    clouds,
+    controller,
+    flag_table,
+    identity,
+    messages,
+    options,
+    server,
+    services,
+)
+from lib.kube import client
+from lib.kube import config as kube_config
+from lib.kube import errors as kube_errors
+from lib.process import (
+    command_line,
+    config,
+    endpoints,
+    exchange,
+    flags,
+    logs,
+    probes,
+    serving,
+    shutdown,
+)
+from lib.process import metrics as process_metrics
+from lib.reconcile import loops
+from lib.volumes import flow
+
+GRACE_S = 5.0
+"""Calls under way may take so long to end, once we are told to."""
+
+Doors = Mapping[str, Callable[[cloud_metrics.CloudMetrics], reopening.Opened]]
+"""Opens each cloud, by its name; called again when its files have changed."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """Which plugin this is.
+
+    provider: the cloud's name, for metrics. driver: the name in CSIDriver and
+    StorageClasses. zone_key: the topology segment.
+    """
+
+    name: str
+    version: str
+    provider: str
+    driver: str
+    zone_key: str
+    doors: Doors
+
+
+def run(
+    program: Program,
+    values: flags.Values,
+    wanted: options.Options,
+    env: Mapping[str, str],
+) -> int:
+    """Run until told to stop; give the exit code.
+
+    Raises:
+        ConfigError: the configuration can't be used; nothing was started.
+    """
+    chosen = {"text": True, "json": False, "": None}[values[flag_table.LOGGING_FORMAT]]
+    verbosity = values[command_line.VERBOSITY]
+    logs.configure(logs.Settings(program.name, verbosity, is_pretty=chosen))
+    flags.warn(values, logs.get(__name__))
+    registry = process_metrics.new_registry(
+        process_metrics.Build(program.name, program.version)
+    )
+    stop = threading.Event()
+    with shutdown.on_signal(stop):
+        return Plugin(program, wanted, registry, stop).run(env)
+
+
+class Plugin:
+    """One life of the process."""
+
+    def __init__(
+        self,
+        program: Program,
+        wanted: options.Options,
+        registry: prometheus_client.CollectorRegistry,
+        stop: threading.Event,
+    ) -> None:
+        self._program = program
+        self._wanted = wanted
+        self._registry = registry
+        self._stop = stop
+        self._loops = loops.Loops(stop)
+        self._log = logs.get(__name__)
+
+    def run(self, env: Mapping[str, str]) -> int:
+        """Serve until told to stop."""
+        who = identity.Driver(
+            self._program.driver,
+            self._program.version,
+            self._wanted.has_controller,
+            self._wanted.has_zones,
+        )
+        offered = [services.identity(identity.Identity(who))]
+        if self._wanted.has_controller:
+            offered.append(services.controller(self._controller(env)))
+        counted = server.Metrics(self._program.driver, self._registry)
+        rpcs = server.Server(self._wanted.endpoint, tuple(offered), counted)
+        http = self._http()
+        if http is not None:
+            http.start()
+        rpcs.start()
+        self._log.info("serving", endpoint=self._wanted.endpoint)
+        self._stop.wait()
+        rpcs.stop(GRACE_S)
+        if http is not None:
+            http.stop()
+        self._loops.join(1.0)
+        failed = self._loops.failed.is_set()
+        return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
+
+    def _controller(self, env: Mapping[str, str]) -> controller.Controller:
+        calls = cloud_metrics.CloudMetrics(self._program.provider, self._registry)
+        flows: dict[str, flow.Flow] = {}
+        for name, door in self._program.doors.items():
+            opened = _Opening(door, calls)
+            cloud = reopening.Reopening(opened)
+            for warning in opened.warnings:
+                self._log.warning("odd configuration", reason=warning)
+            self._loops.start(f"watch files of cloud {name!r}", cloud.run)
+            flows[name] = flow.Flow(cloud.volumes)
+        topology = messages.Topology(self._program.zone_key, self._wanted.has_zones)
+        settings = controller.Settings(
+            self._wanted.cluster, topology, self._annotations(env)
+        )
+        return controller.Controller(clouds.Clouds(flows), settings)
+
+    def _annotations(self, env: Mapping[str, str]) -> controller.Annotations:
+        if not self._wanted.reads_claims:
+            return controller.no_annotations
+        wanted = self._wanted
+        try:
+            configuration = kube_config.load(
+                wanted.kubeconfig or None, wanted.master or None, env=env
+            )
+        except kube_errors.KubeError as error:
+            problem = config.Problem(
+                "--kubeconfig", wanted.kubeconfig or None, f"a usable one ({error})"
+            )
+            raise config.ConfigError([problem]) from error
+        program = self._program
+        agent = f"{program.name}/{program.version} ({platform.system().lower()})"
+        counted = cloud_metrics.KubeMetrics(self._registry)
+        api = client.Client(configuration, user_agent=agent, observer=counted.observe)
+        return claims.Claims(api).annotations
+
+    def _http(self) -> serving.Server | None:
+        if self._wanted.http is None:
+            return None
+        listener = serving.listen(*self._wanted.http)
+        if listener is None:
+            return None
+        handlers = endpoints.standard(probes.Probes(), self._registry)
+        routes = exchange.Routes(handlers, _everybody)
+        return serving.Server(listener, None, routes)
+
+
+class _Opening:
+    """Opens one cloud, and keeps what was odd at first."""
+
+    def __init__(
+        self,
+        door: Callable[[cloud_metrics.CloudMetrics], reopening.Opened],
+        calls: cloud_metrics.CloudMetrics,
+    ) -> None:
+        self._door = door
+        self._calls = calls
+        self.warnings: tuple[str, ...] = ()
+
+    def __call__(self) -> reopening.Opened:
+        opened = self._door(self._calls)
+        self.warnings = opened.warnings
+        return opened
+
+
+def _everybody(headers: Mapping[str, str], verb: str, path: str) -> exchange.Decision:
+    """Let everybody read, as the reference does: there is nothing secret."""
+    del headers, verb, path
+    return exchange.Decision.ALLOW

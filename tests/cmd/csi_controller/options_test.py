@@ -1,0 +1,111 @@
+"""Bad flags and files are told in one line each, all at once."""
+
+import pathlib
+
+import prometheus_client
+import pytest
+
+from csi_controller import main, openstack_clouds
+from lib.ccm import metrics
+from lib.csi import options
+from lib.process import config, flags
+
+GOOD = """[Global]
+auth-url = http://127.0.0.1:1/v3
+username = demo
+password = secret-word
+tenant-name = demo
+domain-id = default
+"""
+SECOND = """[Global "second"]
+auth-url = http://127.0.0.1:2/v3
+username = other
+password = other-word
+tenant-name = demo
+domain-id = default
+"""
+
+
+def _read(*words: str) -> options.Options:
+    return options.read(flags.parse(main.FLAGS, words))
+
+
+def test_the_platforms_own_arguments_are_taken(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "cloud-config"
+    file.write_text(GOOD)
+    found = _read(
+        "--nodeid=master-0",
+        f"--cloud-config={file}",
+        "--cluster=d5a0",
+        "--endpoint=unix:///csi/csi.sock",
+    )
+    assert found.endpoint == "unix:///csi/csi.sock"
+    assert found.cluster == "d5a0"
+    assert found.cloud_names == ("",)
+    assert found.has_zones
+    assert found.has_controller
+    assert found.http is None
+
+
+def test_what_is_missing_is_told_together() -> None:
+    with pytest.raises(config.ConfigError) as raised:
+        _read("--http-endpoint=8080", "--kubeconfig=/no/such/file")
+    assert [str(one) for one in raised.value.problems] == [
+        "--endpoint: want unix:///path/of/a/socket or tcp://host:port",
+        "--cloud-config: want the path of a cloud.conf",
+        "--kubeconfig: '/no/such/file': want a file that exists",
+        "--http-endpoint: '8080': want host:port or :port, with a port from 1 to 65535",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":8080", ("0.0.0.0", 8080)),  # noqa: S104
+        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("[::1]:80", ("::1", 80)),
+    ],
+)
+def test_an_http_endpoint_is_read_as_go_reads_it(
+    text: str, address: tuple[str, int]
+) -> None:
+    found = _read(
+        "--endpoint=tcp://127.0.0.1:1",
+        "--provide-controller-service=false",
+        f"--http-endpoint={text}",
+    )
+    assert found.http == address
+
+
+def test_an_unknown_kind_of_cloud_is_refused() -> None:
+    with pytest.raises(config.ConfigError, match="--cloud: 'aws': want one of openst"):
+        _read("--cloud=aws")
+
+
+def test_several_files_are_one_and_later_ones_win(tmp_path: pathlib.Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text(GOOD)
+    two.write_text("[Global]\nusername = late\n" + SECOND)
+    doors = openstack_clouds.doors([str(one), str(two)], ["", "second"], {}, ())
+    assert list(doors) == ["", "second"]
+    calls = metrics.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
+    opened = doors[""](calls)
+    assert not opened.changed()
+    two.write_text("[Global]\nusername = later\n" + SECOND)
+    assert opened.changed()
+
+
+def test_a_cloud_that_no_section_describes_is_told(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "one"
+    file.write_text(GOOD)
+    with pytest.raises(config.ConfigError, match=r'section \[Global "x"\] is missing'):
+        openstack_clouds.doors([str(file)], ["", "x"], {}, ())
+
+
+def test_problems_of_a_file_name_no_secret(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "one"
+    file.write_text(GOOD.replace("http:", "ftp:") + "password = x y z\n")
+    with pytest.raises(config.ConfigError) as raised:
+        openstack_clouds.doors([str(file)], [""], {}, ())
+    assert "auth-url" in str(raised.value)
+    assert "x y z" not in str(raised.value)
