@@ -59,6 +59,9 @@ _NEWEST: Mapping[Service, Version] = {
 _LEAST: Mapping[Service, Version] = {Service.COMPUTE: (2, 1), Service.VOLUME: (3, 0)}
 
 
+Method = Literal["POST", "PUT", "DELETE"]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Get:
     """One GET. path: below the version, quoted. resource: the id or name in errors.
@@ -78,13 +81,15 @@ class Get:
 class Refusal:
     """What a refusal means that its status alone does not tell.
 
-    text: a part of what the service says, letter case aside.
+    text: a part of what the service says, letter case aside. resource: what it is
+    about, where that is not the resource of the call.
     """
 
     status: int
     text: str
     kind: type[errors.CloudError]
     message: str
+    resource: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Write:
     """
 
     service: Service
-    method: Literal["POST", "PUT", "DELETE"]
+    method: Method
     path: str
     operation: str
     body: Mapping[str, object] | None = None
@@ -376,7 +381,7 @@ def _refused(call: Write, answer: _Answer) -> errors.CloudError | None:
             return refusal.kind(
                 refusal.message,
                 operation=call.operation,
-                resource=call.resource,
+                resource=refusal.resource or call.resource,
                 request_id=answer.request_id,
                 retry_after_s=answer.retry_after_s,
             )

@@ -30,6 +30,7 @@ from lib.cloud.openstack import (
 )
 from lib.cloud.openstack.addresses import Wiring
 from lib.cloud.openstack.settings import Config
+from lib.cloud.openstack.volumes import cloud as volumes_cloud
 
 READ_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
@@ -64,7 +65,8 @@ def connect(
     where = client.Where(given.region, given.endpoint_type)
     api = client.Client(opened, where, on_call, on_circuit=on_circuit)
     instances = OpenStackInstances(api, config, memory=memory)
-    return protocol.Cloud(name=provider_id.OPENSTACK, instances=instances)
+    volumes = volumes_cloud.OpenStackVolumes(api, config.block_storage)
+    return protocol.Cloud(provider_id.OPENSTACK, instances, volumes)
 
 
 class OpenStackInstances:

@@ -14,7 +14,7 @@ import pytest
 
 from lib.cloud.openstack import client, cloud, session, settings
 
-_VERSIONED = r"^/(identity/v3|compute/v2\.1|network/v2\.0)/"
+_VERSIONED = r"^/(identity/v3|compute/v2\.1|network/v2\.0|volume/v3)/"
 Json = dict[str, object]
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -43,7 +43,8 @@ class StandIn:
     """What the stand-in holds; tests change it at will.
 
     faults: by path without version ("servers/detail", "ports", "auth/tokens"), used up
-    one by one. silent: paths that are not answered until `release`.
+    one by one. silent: paths that are not answered until `release`. more: asked first
+    for every resource; volume_versions: from the oldest to the newest microversion.
     """
 
     def __init__(self) -> None:
@@ -63,6 +64,8 @@ class StandIn:
         self.release = threading.Event()
         self.tokens = 0
         self.refused: set[str] = set()
+        self.more: Callable[[Call, str], Answer | None] = lambda call, name: None
+        self.volume_versions = ("3.0", "3.71")
 
     def fail(
         self,
@@ -90,12 +93,12 @@ class StandIn:
             return fault.status, headers, fault.body
         if call.path == "/identity/v3/auth/tokens":
             return self._token()
-        if call.path.strip("/") in ("compute/v2.1", "network"):
+        if call.path.strip("/") in ("compute/v2.1", "network", "volume/v3"):
             return self._versions(call.path.strip("/"))
         token = call.headers.get("x-auth-token", "")
         if not token or token in self.refused:
             return 401, {}, b'{"error": {"code": 401}}'
-        return self._resource(name, call)
+        return self.more(call, name) or self._resource(name, call)
 
     def _resource(self, name: str, call: Call) -> Answer:
         embeds = self._microversion(call) >= (2, 47)
@@ -125,6 +128,10 @@ class StandIn:
     def _versions(self, path: str) -> Answer:
         if path == "network":
             return _ok({"versions": [self._version("v2.0", "network/v2.0/", "")]})
+        if path == "volume/v3":
+            oldest, newest = self.volume_versions
+            shown = self._version("v3.0", "volume/v3/", newest)
+            return _ok({"versions": [shown | {"min_version": oldest}]})
         return _ok({"version": self._version("v2.1", "compute/v2.1/", self.newest)})
 
     def _named(self, call: Call) -> list[Json]:
@@ -175,6 +182,7 @@ class StandIn:
         catalog = [
             self._endpoint("compute", f"{self.url}/compute/v2.1"),
             self._endpoint("network", f"{self.url}/network/"),
+            self._endpoint("block-storage", f"{self.url}/volume/v3"),
         ]
         token = {
             "methods": ["password"],
@@ -250,6 +258,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     do_GET = _serve  # noqa: N815  (the standard library names them)
     do_POST = _serve  # noqa: N815  (the same)
+    do_DELETE = _serve  # noqa: N815  (the same)
 
     def log_message(self, format: str, *args: object) -> None:
         del format, args

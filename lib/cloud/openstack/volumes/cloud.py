@@ -1,0 +1,370 @@
+"""The volumes of one OpenStack project."""
+
+import concurrent.futures
+import datetime
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import structlog
+
+from lib.cloud import errors
+from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.openstack import client
+from lib.cloud.openstack.settings import BlockStorage
+from lib.cloud.openstack.volumes import (
+    leftovers,
+    native,
+    parameters,
+    reads,
+    translate,
+    writes,
+)
+from lib.cloud.volumes import (
+    ById,
+    ByName,
+    Capacity,
+    Change,
+    Found,
+    Problems,
+    Reading,
+    Ref,
+    Sizing,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeRequest,
+    VolumeSpec,
+)
+
+CALL_TIMEOUT_S = 60.0
+"""Of one operation that is a call or two."""
+LIST_TIMEOUT_S = 120.0
+"""Of one whole list with all its pages."""
+FEW = 3
+"""Up to so many volumes for each page of the list they are read one by one."""
+AT_ONCE = 16
+SIZES = Sizing(
+    step_bytes=translate.GIB,
+    default_bytes=translate.GIB,
+    least_bytes=translate.GIB,
+    most_bytes=(2**31 - 1) * translate.GIB,
+)
+"""Source: Cinder API v3, "Create a volume": size; the reference's default of 1 GiB."""
+_OLDEST = (3, 0)
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+class OpenStackVolumes:
+    """Implements `lib.cloud.volumes.Volumes`.
+
+    Keeps only what may be thrown away: how many volumes the last list showed, and
+    which odd statuses were told of.
+    """
+
+    def __init__(
+        self,
+        api: client.Client,
+        settings: BlockStorage,
+        now: Callable[[], datetime.datetime] = _utc_now,
+    ) -> None:
+        """now: the time of day, which Cinder's times are compared with."""
+        newest = _OLDEST if settings.ignore_volume_microversion else None
+        self._api = api
+        self._settings = settings
+        self._reads = reads.Reads(api, newest)
+        self._writes = writes.Writes(api, newest)
+        self._leftovers = leftovers.Leftovers(self._reads, self._writes, now)
+        self._listed = 0
+        self._odd_statuses: set[str] = set()
+        self._log = structlog.stdlib.get_logger()
+
+    @property
+    def sizing(self) -> Sizing:
+        """See the protocol."""
+        return SIZES
+
+    def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
+        """See the protocol."""
+        return parameters.spec(request, self._settings)
+
+    def parse_change(self, wanted: Mapping[str, str]) -> Change | Problems:
+        """See the protocol."""
+        return parameters.change(wanted)
+
+    def observe(self, refs: Collection[Ref]) -> Reading:
+        """See the protocol."""
+        possible = {
+            ref for ref in refs if isinstance(ref, ByName) or translate.is_id(ref.id)
+        }
+        found: dict[Ref, Found] = dict.fromkeys(set(refs) - possible, ())
+        listed: tuple[Volume, ...] | None = None
+        if len(possible) > FEW * max(1, math.ceil(self._listed / reads.PAGE)):
+            try:
+                listed = self.listing()
+            except errors.CloudError as error:
+                return Reading(found | dict.fromkeys(possible, Unknown(error)))
+            found |= _in_list(possible, listed)
+        single = [ref for ref in possible if ref not in found]
+        found |= dict(zip(single, self._all(self._look, single), strict=True))
+        return Reading(self._explained(found), listed)
+
+    def listing(self) -> tuple[Volume, ...]:
+        """See the protocol."""
+        seen = self._reads.volumes(self._deadline(LIST_TIMEOUT_S))
+        self._listed = len(seen)
+        return tuple(self._translated(one) for one in seen)
+
+    def create(self, spec: VolumeSpec) -> Volume:
+        """See the protocol."""
+        deadline = self._deadline()
+        if spec.is_shared:
+            self._refuse_unshareable(spec, deadline)
+        try:
+            return self._translated(self._writes.create(spec, deadline))
+        except (errors.InvalidRequest, errors.NotFound) as error:
+            raise self._diagnosed(spec, error, deadline) from error
+
+    def delete(self, volume_id: VolumeId) -> None:
+        """See the protocol."""
+        if not translate.is_id(volume_id):
+            return
+        deadline = self._deadline()
+        try:
+            self._writes.delete(volume_id, deadline)
+        except errors.NotFound:
+            return
+        except errors.InvalidRequest as error:
+            # Cinder says the same, whatever hinders it.
+            seen = self._reads.volume(volume_id, deadline)
+            if seen is None or translate.phase(seen.status) is VolumePhase.DELETING:
+                return
+            raise leftovers.judge_deletion(self._translated(seen), error) from error
+
+    def resize(self, volume: Volume, size_bytes: int) -> None:
+        """See the protocol."""
+        if volume.attachments and not self._reads.can_extend_in_use():
+            raise errors.Unsupported(
+                "volumes that are attached can't be extended in this cloud; want"
+                " Cinder's microversion 3.42, and ignore-volume-microversion unset",
+                operation="extend volume",
+                resource=volume.id,
+            )
+        try:
+            self._writes.resize(volume.id, size_bytes, self._deadline())
+        except errors.AlreadyExists:
+            return
+
+    def attach(self, volume: Volume, instance_id: InstanceId) -> None:
+        """See the protocol."""
+        if not translate.is_id(instance_id):
+            raise _no_server(instance_id)
+        try:
+            self._writes.attach(volume.id, instance_id, self._deadline())
+        except errors.AlreadyExists:
+            return
+        except errors.Busy:
+            self._leftovers.free(volume, self._deadline())
+            raise
+
+    def detach(self, volume: Volume, instance_id: InstanceId) -> None:
+        """See the protocol."""
+        if not translate.is_id(instance_id):
+            return
+        self._leftovers.detach(volume, instance_id, self._deadline())
+
+    def retype(self, volume: Volume, change: Change) -> None:
+        """See the protocol."""
+        if change.type in ("", volume.type):
+            return
+        deadline = self._deadline()
+        try:
+            self._writes.retype(volume.id, change.type, deadline)
+        except errors.InvalidRequest as error:
+            self._require_type(change.type, "mutable parameter", deadline, error)
+            raise
+
+    def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
+        """See the protocol; Cinder's quotas know no zones."""
+        del zones
+        deadline = self._deadline()
+        quotas = self._reads.quotas(deadline).quota_set
+        if type and f"gigabytes_{type}" not in quotas:
+            self._require_type(type, "parameter", deadline, None)
+        return translate.capacity(quotas, type)
+
+    def _look(self, ref: Ref) -> Found:
+        deadline = self._deadline()
+        try:
+            if isinstance(ref, ByName):
+                named = self._reads.named(ref.name, deadline)
+                return _ordered(self._translated(one) for one in named)
+            seen = self._reads.volume(ref.id, deadline)
+        except errors.CloudError as error:
+            return Unknown(error)
+        return () if seen is None else (self._translated(seen),)
+
+    def _explained(self, found: Mapping[Ref, Found]) -> Mapping[Ref, Found]:
+        """Find out why volumes have FAILED; none of them is common."""
+        failed = sorted(
+            {
+                volume.id
+                for volumes in found.values()
+                if not isinstance(volumes, Unknown)
+                for volume in volumes
+                if volume.phase is VolumePhase.FAILED
+            }
+        )
+        if not failed:
+            return found
+        said = dict(zip(failed, self._all(self._messages, failed), strict=True))
+        return {
+            ref: (
+                volumes
+                if isinstance(volumes, Unknown)
+                else tuple(
+                    translate.explained(one, said[one.id]) if one.id in said else one
+                    for one in volumes
+                )
+            )
+            for ref, volumes in found.items()
+        }
+
+    def _messages(self, volume_id: VolumeId) -> Sequence[native.Message]:
+        try:
+            return self._reads.messages(volume_id, self._deadline())
+        except errors.CloudError as error:
+            # We chose to degrade: the volume is known, only the cause is not.
+            self._log.warning("messages of Cinder can't be read", error=str(error))
+            return ()
+
+    def _translated(self, seen: native.Volume) -> Volume:
+        if seen.status not in translate.PHASES and seen.status not in (
+            self._odd_statuses
+        ):
+            self._odd_statuses.add(seen.status)
+            self._log.warning("unknown volume status", status=seen.status)
+        return translate.volume(seen, self._settings)
+
+    def _diagnosed(
+        self,
+        spec: VolumeSpec,
+        error: errors.InvalidRequest | errors.NotFound,
+        deadline: float,
+    ) -> errors.CloudError:
+        """Find out which part of a spec the cloud refuses, and what it would take."""
+        zone = parameters.placement(spec).zone
+        try:
+            if spec.type:
+                self._require_type(spec.type, "parameter", deadline, error)
+            zones = self._reads.zones(deadline) if zone else ()
+        except errors.InvalidRequest as clearer:
+            return clearer
+        except errors.CloudError:
+            return error
+        if zone and zone not in zones:
+            return _invalid(
+                f"zone is {zone!r}; want one of {', '.join(zones)}, or"
+                " [BlockStorage] availability-zone-map to lead to one",
+                error,
+            )
+        if isinstance(error, errors.NotFound) and spec.source:
+            return errors.NotFound(
+                "the source volume is absent",
+                operation=error.operation,
+                resource=spec.source,
+                request_id=error.request_id,
+            )
+        return error
+
+    def _require_type(
+        self,
+        name: str,
+        field: str,
+        deadline: float,
+        error: errors.CloudError | None,
+    ) -> native.VolumeType:
+        """Give a type by its name or id.
+
+        Raises:
+            InvalidRequest: there is none; says which there are.
+        """
+        types = self._reads.types(deadline)
+        for one in types:
+            if name in (one.name, one.id):
+                return one
+        known = ", ".join(sorted(one.name for one in types))
+        raise _invalid(f"{field} type is {name!r}; want one of {known}", error)
+
+    def _refuse_unshareable(self, spec: VolumeSpec, deadline: float) -> None:
+        """Look before: Cinder deletes no volume that is still being made."""
+        if spec.type:
+            wanted = self._require_type(spec.type, "parameter", deadline, None)
+        else:
+            wanted = self._reads.default_type(deadline)
+        if reads.has_multiattach(wanted) is False:
+            raise _unshareable(wanted.name)
+
+    def _deadline(self, timeout_s: float = CALL_TIMEOUT_S) -> float:
+        return self._api.now() + timeout_s
+
+    def _all(self, look: Callable[[T], S], items: Sequence[T]) -> Sequence[S]:
+        """Do something for each item, several at once; in the items' order."""
+        if len(items) <= 1:
+            return [look(item) for item in items]
+        most = min(AT_ONCE, len(items))
+        with concurrent.futures.ThreadPoolExecutor(most, "volume") as pool:
+            return list(pool.map(look, items))
+
+
+def _in_list(refs: Collection[Ref], listed: Sequence[Volume]) -> dict[Ref, Found]:
+    """Find what a list shows; an id that it lacks is left out."""
+    by_id = {volume.id: volume for volume in listed}
+    wanted = {ref.name for ref in refs if isinstance(ref, ByName)}
+    by_name: dict[str, list[Volume]] = {name: [] for name in wanted}
+    for volume in listed:
+        if volume.name in by_name:
+            by_name[volume.name].append(volume)
+    found: dict[Ref, Found] = {
+        ref: (by_id[ref.id],)
+        for ref in refs
+        if isinstance(ref, ById) and ref.id in by_id
+    }
+    return found | {
+        ref: _ordered(by_name[ref.name]) for ref in refs if isinstance(ref, ByName)
+    }
+
+
+_LONG_AGO = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+
+
+def _ordered(volumes: Iterable[Volume]) -> tuple[Volume, ...]:
+    """Put the oldest first, then by id."""
+    return tuple(sorted(volumes, key=lambda v: (v.created_at or _LONG_AGO, v.id)))
+
+
+def _invalid(message: str, error: errors.CloudError | None) -> errors.InvalidRequest:
+    return errors.InvalidRequest(
+        message,
+        operation=error.operation if error else "list volume types",
+        resource=error.resource if error else "",
+        request_id=error.request_id if error else "",
+    )
+
+
+def _unshareable(type_name: str) -> errors.InvalidRequest:
+    message = (
+        f"parameter type is {type_name!r}; want a type whose volumes can be attached"
+        ' to several servers (extra spec multiattach="<is> True")'
+    )
+    return errors.InvalidRequest(message, operation="create volume")
+
+
+def _no_server(server_id: str) -> errors.NotFound:
+    return errors.NotFound("no server", operation="attach volume", resource=server_id)

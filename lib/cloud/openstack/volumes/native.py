@@ -1,0 +1,150 @@
+"""What Cinder sends, as far as this room reads it."""
+
+import dataclasses
+import datetime
+
+import msgspec
+
+from lib.cloud import volumes
+from lib.cloud.openstack import native
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """One finished attachment, inside a volume."""
+
+    server_id: str = ""
+    attachment_id: str = ""
+    device: str | None = None
+
+
+class Volume(msgspec.Struct, frozen=True):
+    """A Cinder volume. size: in GiB; times in UTC, without a zone."""
+
+    id: str
+    name: str | None = None
+    size: int = 0
+    status: str = ""
+    availability_zone: str | None = None
+    attachments: tuple[Attached, ...] = ()
+    metadata: dict[str, str | None] = {}
+    volume_type: str | None = None
+    source_volid: str | None = None
+    multiattach: bool = False
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+
+
+class VolumesPage(msgspec.Struct, frozen=True):
+    """GET /volumes/detail."""
+
+    items: tuple[Volume, ...] = msgspec.field(name="volumes")
+    links: tuple[native.Link, ...] = msgspec.field(default=(), name="volumes_links")
+
+
+class VolumeAnswer(msgspec.Struct, frozen=True):
+    """GET /volumes/{id} and POST /volumes."""
+
+    volume: Volume
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """An attachment as Cinder itself keeps it, from the reservation on."""
+
+    id: str
+    status: str = ""
+    instance: str | None = None
+    volume_id: str = ""
+
+
+class ReservationsPage(msgspec.Struct, frozen=True):
+    """GET /attachments."""
+
+    items: tuple[Reservation, ...] = msgspec.field(name="attachments")
+    links: tuple[native.Link, ...] = msgspec.field(default=(), name="attachments_links")
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What Cinder tells a user about something that failed later."""
+
+    event_id: str = ""
+    user_message: str = ""
+
+
+class MessagesPage(msgspec.Struct, frozen=True):
+    """GET /messages."""
+
+    items: tuple[Message, ...] = msgspec.field(name="messages")
+    links: tuple[native.Link, ...] = msgspec.field(default=(), name="messages_links")
+
+
+class VolumeType(msgspec.Struct, frozen=True):
+    """A volume type. extra_specs: None where we may not see them."""
+
+    id: str
+    name: str
+    extra_specs: dict[str, str | None] | None = None
+
+
+class VolumeTypesPage(msgspec.Struct, frozen=True):
+    """GET /types."""
+
+    items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
+    links: tuple[native.Link, ...] = msgspec.field(
+        default=(), name="volume_types_links"
+    )
+
+
+class VolumeTypeAnswer(msgspec.Struct, frozen=True):
+    """GET /types/default."""
+
+    volume_type: VolumeType
+
+
+class ZoneState(msgspec.Struct, frozen=True):
+    """Whether a zone takes volumes."""
+
+    available: bool = False
+
+
+class Zone(msgspec.Struct, frozen=True):
+    """A zone of Cinder's."""
+
+    name: str = msgspec.field(name="zoneName")
+    state: ZoneState = msgspec.field(default=ZoneState(), name="zoneState")
+
+
+class Zones(msgspec.Struct, frozen=True):
+    """GET /os-availability-zone."""
+
+    items: tuple[Zone, ...] = msgspec.field(name="availabilityZoneInfo")
+
+
+class Quota(msgspec.Struct, frozen=True):
+    """One quota and how far it is used; limit -1: none."""
+
+    limit: int = -1
+    in_use: int = 0
+    reserved: int = 0
+
+
+class QuotaAnswer(msgspec.Struct, frozen=True):
+    """GET /os-quota-sets/{project}?usage=true; `id` beside quotas by name."""
+
+    quota_set: dict[str, Quota | str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Handle:
+    """What this room wants to find again in a `lib.cloud.volumes.Volume`.
+
+    attachments: Cinder's id of each finished attachment, by server.
+    """
+
+    status: str
+    attachments: tuple[tuple[str, str], ...] = ()
+    updated_at: datetime.datetime | None = None
+
+
+def handle(volume: volumes.Volume) -> Handle:
+    """Give what this room wrote into a volume; an empty one for anybody else's."""
+    return volume.native if isinstance(volume.native, Handle) else Handle("")

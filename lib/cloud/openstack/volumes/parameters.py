@@ -1,0 +1,161 @@
+"""What a StorageClass, its claim and the topology ask for, read into a spec: pure."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from lib.cloud.openstack.settings import BlockStorage
+from lib.cloud.openstack.volumes import translate
+from lib.cloud.volumes import (
+    Change,
+    Pairs,
+    Problem,
+    Problems,
+    VolumeRequest,
+    VolumeSpec,
+)
+
+TYPE = "type"
+ZONE = "availability"
+AFFINITY = "cinder.csi.openstack.org/affinity"
+ANTI_AFFINITY = "cinder.csi.openstack.org/anti-affinity"
+RESIZE = "cinder.csi.openstack.org/resizeRequired"
+"""Source, all of them: kubernetes/cloud-provider-openstack
+docs/cinder-csi-plugin/using-cinder-csi-plugin.md, pkg/csi/cinder/controllerserver.go.
+Parameters that the reference does not know it ignores, and so do we."""
+_SIDECAR_KEYS = (
+    "csi.storage.k8s.io/pvc/name",
+    "csi.storage.k8s.io/pvc/namespace",
+    "csi.storage.k8s.io/pv/name",
+)
+_LONGEST = 255
+"""Source: Cinder API v3, "Volumes": name, and values of metadata."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """The opaque part of a spec. zone: Cinder's; empty: Cinder chooses."""
+
+    zone: str = ""
+
+
+def placement(wanted: VolumeSpec) -> Placement:
+    """Give the opaque part of a spec; an empty one for anybody else's spec."""
+    own = wanted.provider
+    return own if isinstance(own, Placement) else Placement()
+
+
+def spec(request: VolumeRequest, settings: BlockStorage) -> VolumeSpec | Problems:
+    """Read a request; every problem is named."""
+    type_name = request.changes.get(TYPE) or request.parameters.get(TYPE, "")
+    zone = _zone(request, settings)
+    # A clone that is told no zone lands in that of its source.
+    told = bool(zone) or request.source is None
+    zones = translate.node_zones(zone, settings) if told else ()
+    near = _names(request.annotations.get(AFFINITY, ""))
+    apart = _names(request.annotations.get(ANTI_AFFINITY, ""))
+    problems = (
+        *_change_problems(request.changes),
+        *_zone_problems(request, zone, zones),
+        *_affinity_problems(near, apart),
+        *_length_problems(request, type_name),
+    )
+    if problems:
+        return problems
+    return VolumeSpec(
+        name=request.name,
+        size_bytes=request.size_bytes,
+        cluster=request.cluster,
+        zones=zones,
+        type=type_name,
+        source=request.source,
+        is_shared=request.is_shared,
+        near=near,
+        apart=apart,
+        metadata=_metadata(request),
+        context=_context(request),
+        provider=Placement(zone),
+    )
+
+
+def change(parameters: Mapping[str, str]) -> Change | Problems:
+    """Read the parameters of a VolumeAttributesClass."""
+    return _change_problems(parameters) or Change(type=parameters.get(TYPE, ""))
+
+
+def _zone(request: VolumeRequest, settings: BlockStorage) -> str:
+    """Choose Cinder's zone: as written, the first preferred, the first requisite."""
+    if written := request.parameters.get(ZONE, ""):
+        return written
+    for zone in (*request.preferred, *request.requisite):
+        return translate.volume_zone(zone, settings)
+    return ""
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Read names or ids that are separated by commas."""
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def _metadata(request: VolumeRequest) -> Pairs:
+    """Source: kubernetes/cloud-provider-openstack pkg/csi/cinder (CreateVolume)."""
+    told = [(key, request.metadata.get(key, "")) for key in _SIDECAR_KEYS]
+    known = tuple((key, value) for key, value in told if value)
+    return ((translate.CLUSTER_KEY, request.cluster), *known)
+
+
+def _context(request: VolumeRequest) -> Pairs:
+    pairs = [
+        (key, request.annotations[key])
+        for key in (AFFINITY, ANTI_AFFINITY)
+        if request.annotations.get(key)
+    ]
+    if request.source is not None:
+        # The copy's file system is as large as that of what it was copied from.
+        pairs.append((RESIZE, "true"))
+    return tuple(pairs)
+
+
+def _change_problems(changes: Mapping[str, str]) -> Problems:
+    unknown = tuple(
+        Problem(f"mutable parameter {key}", value, f"only the parameter {TYPE}")
+        for key, value in changes.items()
+        if key != TYPE
+    )
+    if TYPE in changes and not changes[TYPE]:
+        empty = Problem(f"mutable parameter {TYPE}", "", "the name of a volume type")
+        return (*unknown, empty)
+    return unknown
+
+
+def _zone_problems(
+    request: VolumeRequest, zone: str, zones: tuple[str, ...] | None
+) -> Problems:
+    """A zone that no Node which may need the volume can reach is a contradiction.
+
+    Source: CSI specification 1.12, TopologyRequirement: requisite.
+    """
+    if not zone or not zones or not request.requisite:
+        return ()
+    if set(zones) & set(request.requisite):
+        return ()
+    written = request.parameters.get(ZONE, "")
+    if not written:
+        return ()
+    reach = ", ".join(request.requisite)
+    allowed = f"a zone of volumes that Nodes in {reach} reach (availability-zone-map)"
+    return (Problem(f"parameter {ZONE}", written, allowed),)
+
+
+def _affinity_problems(near: tuple[str, ...], apart: tuple[str, ...]) -> Problems:
+    both = [name for name in near if name in apart]
+    allowed = f"volumes that {AFFINITY} does not name as well"
+    return tuple(Problem(f"annotation {ANTI_AFFINITY}", n, allowed) for n in both)
+
+
+def _length_problems(request: VolumeRequest, type_name: str) -> Problems:
+    named = {"name": request.name, f"parameter {TYPE}": type_name}
+    return tuple(
+        Problem(field, value, f"at most {_LONGEST} characters")
+        for field, value in named.items()
+        if len(value) > _LONGEST
+    )

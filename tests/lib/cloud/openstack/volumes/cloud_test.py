@@ -1,0 +1,598 @@
+"""Each operation makes the calls it must, and no more, and says what came of it."""
+
+import itertools
+from collections.abc import Callable
+from typing import Protocol
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.openstack.volumes import cloud
+from lib.cloud.volumes import (
+    UNLIMITED_BYTES,
+    ById,
+    ByName,
+    Change,
+    Found,
+    Reading,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeRequest,
+    VolumeSpec,
+)
+
+GIB = 2**30
+SERVER = InstanceId("5e000000-0000-0000-0000-000000000001")
+OTHER = InstanceId("5e000000-0000-0000-0000-000000000002")
+NOBODY = VolumeId("c0000000-0000-0000-0000-999999999999")
+Json = dict[str, object]
+
+
+class Call(Protocol):
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Json
+
+
+class StandIn(Protocol):
+    calls: list[Call]
+    volume_versions: tuple[str, str]
+
+    def fail(self, name: str, status: int, body: bytes = b"{}") -> None: ...
+
+    def paths(self) -> list[str]: ...
+
+
+class Cinder(Protocol):
+    volumes: dict[str, Json]
+    reservations: list[Json]
+    messages: list[Json]
+    types: list[str]
+    specs: dict[str, Json]
+    quota: dict[str, Json | str]
+    page: int
+    lacking: set[str]
+    said: list[str]
+
+    def put(self, number: int, **parts: object) -> str: ...
+
+
+MakeVolumes = Callable[..., cloud.OpenStackVolumes]
+
+
+@pytest.fixture()
+def volumes(make_volumes: MakeVolumes) -> cloud.OpenStackVolumes:
+    """Give volumes that have logged in already, and know both services."""
+    made = make_volumes()
+    made.listing()
+    nothing = Volume(NOBODY, "", 0, VolumePhase.AVAILABLE)
+    made.detach(nothing, SERVER)
+    return made
+
+
+def calls(stand_in: StandIn, since: int) -> list[str]:
+    """Give methods and paths of the calls that came later."""
+    shown = zip(stand_in.calls, stand_in.paths(), strict=True)
+    return [f"{call.method} {path}" for call, path in shown][since:]
+
+
+def one(reading: Reading, ref: ById | ByName) -> Volume:
+    found = reading.found[ref]
+    assert not isinstance(found, Unknown)
+    assert len(found) == 1
+    return found[0]
+
+
+def look(volumes: cloud.OpenStackVolumes, volume_id: str) -> Volume:
+    ref = ById(VolumeId(volume_id))
+    return one(volumes.observe([ref]), ref)
+
+
+def attached(server: str, device: str = "/dev/vdb") -> list[Json]:
+    return [{"server_id": server, "attachment_id": "at-1", "device": device}]
+
+
+def spec(volumes: cloud.OpenStackVolumes, **parts: object) -> VolumeSpec:
+    given: Json = {"name": "pvc-9", "size_bytes": GIB, "cluster": "kube"} | parts
+    parsed = volumes.parse(VolumeRequest(**given))  # type: ignore[arg-type]  # any part
+    assert isinstance(parsed, VolumeSpec), parsed
+    return parsed
+
+
+def test_one_volume_costs_one_call_and_names_cost_one_each(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = ById(VolumeId(cinder.put(1)))
+    before = len(stand_in.calls)
+    assert one(volumes.observe([own]), own).name == "pvc-1"
+    assert calls(stand_in, before) == [f"GET volumes/{own.id}"]
+    reading = volumes.observe([own, ByName("pvc-1"), ByName("nobody")])
+    assert one(reading, ByName("pvc-1")).id == own.id
+    assert reading.found[ByName("nobody")] == ()
+    assert len(stand_in.calls) == before + 4
+    assert reading.listing is None
+
+
+def test_many_are_read_by_one_list_which_is_handed_on(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    refs = [ById(VolumeId(cinder.put(number))) for number in range(1, 101)]
+    before = len(stand_in.calls)
+    reading = volumes.observe(refs)
+    assert calls(stand_in, before) == ["GET volumes/detail"]
+    assert all(len(known(reading.found[ref])) == 1 for ref in refs)
+    assert reading.listing is not None
+    assert len(reading.listing) == 100
+
+
+def known(found: Found) -> tuple[Volume, ...]:
+    assert not isinstance(found, Unknown)
+    return found
+
+
+def test_what_a_list_lacks_is_looked_for_by_its_id(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """A volume that is there is never taken for absent because a list was odd."""
+    refs = [ById(VolumeId(cinder.put(number))) for number in range(1, 6)]
+    cinder.lacking.add(refs[0].id)
+    before = len(stand_in.calls)
+    reading = volumes.observe([*refs, ById(NOBODY)])
+    assert len(known(reading.found[refs[0]])) == 1
+    assert reading.found[ById(NOBODY)] == ()
+    assert sorted(calls(stand_in, before)[1:]) == sorted(
+        [f"GET volumes/{refs[0].id}", f"GET volumes/{NOBODY}"]
+    )
+
+
+@pytest.mark.parametrize("text", ["fake-vol-id-1234567890", "", "x" * 200, "../types"])
+def test_what_is_no_id_of_the_clouds_is_absent_without_a_call(
+    stand_in: StandIn, volumes: cloud.OpenStackVolumes, text: str
+) -> None:
+    before = len(stand_in.calls)
+    assert volumes.observe([ById(VolumeId(text))]).found == {ById(VolumeId(text)): ()}
+    volumes.delete(VolumeId(text))
+    assert len(stand_in.calls) == before
+
+
+def test_a_read_that_fails_makes_its_refs_unknown_and_no_others(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    good, bad = VolumeId(cinder.put(1)), VolumeId(cinder.put(2))
+    stand_in.fail(f"volumes/{bad}", 500)
+    found = volumes.observe([ById(good), ById(bad)]).found
+    assert len(known(found[ById(good)])) == 1
+    unknown = found[ById(bad)]
+    assert isinstance(unknown, Unknown)
+    assert isinstance(unknown.error, errors.Unavailable)
+
+
+def test_a_list_that_fails_makes_all_unknown_but_the_impossible(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    refs = [ById(VolumeId(cinder.put(number))) for number in range(1, 6)]
+    stand_in.fail("volumes/detail", 500)
+    found = volumes.observe([*refs, ById(VolumeId("no-id"))]).found
+    assert all(isinstance(found[ref], Unknown) for ref in refs)
+    assert found[ById(VolumeId("no-id"))] == ()
+
+
+def test_names_are_exact_and_the_oldest_comes_first(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Cinder's own filter ignores case."""
+    cinder.put(1, name="Twin", created_at="2026-01-01T09:00:00.000000")
+    late = cinder.put(2, name="twin", created_at="2026-01-01T11:00:00.000000")
+    early = cinder.put(3, name="twin", created_at="2026-01-01T10:00:00.000000")
+    found = volumes.observe([ByName("twin")]).found[ByName("twin")]
+    assert [volume.id for volume in known(found)] == [early, late]
+
+
+def test_a_list_of_many_pages_is_one_call_each(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    for number in range(1, 2501):
+        cinder.put(number)
+    before = len(stand_in.calls)
+    assert len(volumes.listing()) == 2500
+    assert calls(stand_in, before) == ["GET volumes/detail"] * 3
+
+
+def test_in_a_crowd_few_are_read_one_by_one(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Three pages of list cost the cloud more than nine small reads."""
+    refs = [ById(VolumeId(cinder.put(number))) for number in range(1, 2501)]
+    volumes.listing()
+    before = len(stand_in.calls)
+    assert volumes.observe(refs[:9]).listing is None
+    assert len(stand_in.calls) == before + 9
+    assert volumes.observe(refs[:10]).listing is not None
+
+
+def test_create_is_one_call_with_the_references_metadata(
+    stand_in: StandIn, volumes: cloud.OpenStackVolumes
+) -> None:
+    wanted = spec(
+        volumes,
+        size_bytes=3 * GIB,
+        parameters={"type": "slow", "availability": "nova"},
+        metadata={"csi.storage.k8s.io/pvc/name": "claim", "other": "no"},
+    )
+    before = len(stand_in.calls)
+    made = volumes.create(wanted)
+    assert calls(stand_in, before) == ["POST volumes"]
+    assert stand_in.calls[-1].body == {
+        "volume": {
+            "name": "pvc-9",
+            "size": 3,
+            "description": "Created by OpenStack Cinder CSI driver",
+            "metadata": {
+                "cinder.csi.openstack.org/cluster": "kube",
+                "csi.storage.k8s.io/pvc/name": "claim",
+            },
+            "volume_type": "slow",
+            "availability_zone": "nova",
+        }
+    }
+    assert (made.phase, made.size_bytes) == (VolumePhase.CREATING, 3 * GIB)
+    assert (made.cluster, made.type, made.zones) == ("kube", "slow", ("nova",))
+
+
+def test_a_clone_and_its_neighbours_are_told_to_the_scheduler(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    source = VolumeId(cinder.put(1))
+    wanted = VolumeSpec(
+        "pvc-9", GIB, "kube", source=source, near=("a", "b"), apart=("c",)
+    )
+    assert volumes.create(wanted).source == source
+    body = stand_in.calls[-1].body
+    hints = {"same_host": ["a", "b"], "different_host": ["c"]}
+    assert body["OS-SCH-HNT:scheduler_hints"] == hints
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "words"),
+    [
+        (
+            {"parameters": {"type": "gold"}},
+            errors.InvalidRequest,
+            "parameter type is 'gold'; want one of fast, slow",
+        ),
+        (
+            {"parameters": {"availability": "moon"}},
+            errors.InvalidRequest,
+            "zone is 'moon'; want one of nova",
+        ),
+        ({"source": NOBODY}, errors.NotFound, f"{NOBODY}: the source volume is absent"),
+    ],
+)
+def test_a_refused_create_names_what_is_wrong_and_what_would_be_right(
+    volumes: cloud.OpenStackVolumes,
+    parts: Json,
+    kind: type[errors.CloudError],
+    words: str,
+) -> None:
+    with pytest.raises(kind, match=words):
+        volumes.create(spec(volumes, **parts))
+
+
+def test_a_delete_is_one_call_also_of_what_is_gone(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = VolumeId(cinder.put(1))
+    before = len(stand_in.calls)
+    volumes.delete(own)
+    volumes.delete(NOBODY)
+    wanted = [f"DELETE volumes/{own}", f"DELETE volumes/{NOBODY}"]
+    assert calls(stand_in, before) == wanted
+    volumes.delete(own)  # it is going already
+
+
+def test_a_delete_that_is_refused_says_why(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Cinder's own sentence is the same for every cause."""
+    used = VolumeId(cinder.put(1, status="in-use", attachments=attached(SERVER)))
+    busy = VolumeId(cinder.put(2, status="creating"))
+    with pytest.raises(errors.AttachedElsewhere, match=f"attached to {SERVER}"):
+        volumes.delete(used)
+    with pytest.raises(errors.Busy, match="its status is 'creating'"):
+        volumes.delete(busy)
+
+
+def test_attach_and_detach_are_one_call_each(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    seen = look(volumes, cinder.put(1))
+    before = len(stand_in.calls)
+    volumes.attach(seen, SERVER)
+    path = f"servers/{SERVER}/os-volume_attachments"
+    assert calls(stand_in, before) == [f"POST {path}"]
+    assert stand_in.calls[-1].body == {"volumeAttachment": {"volumeId": seen.id}}
+    cinder.put(1, status="in-use", attachments=attached(SERVER, "/dev/vdc"))
+    seen = look(volumes, seen.id)
+    assert seen.attachments[0].publish_context == (("DevicePath", "/dev/vdc"),)
+    before = len(stand_in.calls)
+    volumes.detach(seen, SERVER)
+    assert calls(stand_in, before) == [f"DELETE {path}/{seen.id}"]
+
+
+@pytest.mark.parametrize("server", [OTHER, "no-id-at-all"])
+def test_attach_names_the_absent_server(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes, server: InstanceId
+) -> None:
+    seen = look(volumes, cinder.put(1))
+    with pytest.raises(errors.NotFound) as raised:
+        volumes.attach(seen, server)
+    assert raised.value.resource == server
+
+
+def test_attach_names_the_absent_volume(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    seen = look(volumes, cinder.put(1))
+    cinder.volumes.clear()
+    with pytest.raises(errors.NotFound) as raised:
+        volumes.attach(seen, SERVER)
+    assert raised.value.resource == seen.id
+
+
+DETACHES = [
+    # What is left, the volume's status, and what is done besides Nova's detach.
+    ("nothing", "available", []),
+    ("no server, no attachment", "available", []),
+    ("no server", "in-use", ["DELETE attachments/at-1"]),
+    ("no volume", "in-use", []),
+    ("reserved", "reserved", ["DELETE attachments/at-1"]),
+    ("reserved by another", "reserved", []),
+]
+
+
+@pytest.mark.parametrize(("what", "status", "done"), DETACHES)
+def test_detach_lets_go_of_whatever_is_left(  # - a table's columns
+    stand_in: StandIn,
+    cinder: Cinder,
+    volumes: cloud.OpenStackVolumes,
+    what: str,
+    status: str,
+    done: list[str],
+) -> None:
+    """No server, no attachment, a reservation that came to nothing: all are fine."""
+    server = OTHER if "no server" in what else SERVER
+    holder = InstanceId("5e000000-0000-0000-0000-000000000003")
+    is_held = "in-use" in status
+    own = cinder.put(1, status=status, attachments=attached(server) if is_held else [])
+    if is_held or "reserved" in what:
+        by = holder if "another" in what else server
+        cinder.reservations = [
+            {"id": "at-1", "status": status, "instance": by, "volume_id": own}
+        ]
+    seen = look(volumes, own)
+    if what == "no volume":
+        cinder.volumes.clear()
+    before = len(stand_in.calls)
+    volumes.detach(seen, server)
+    made = calls(stand_in, before)
+    assert [call for call in made if call.startswith("DELETE attachments")] == done
+
+
+def test_a_detach_under_way_is_left_alone_and_a_stuck_one_is_begun_again(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Three minutes are longer than Nova itself tries."""
+    fresh = cinder.put(
+        1,
+        status="detaching",
+        attachments=attached(SERVER),
+        updated_at="2026-01-01T11:59:00.000000",
+    )
+    with pytest.raises(errors.Busy, match="being detached"):
+        volumes.detach(look(volumes, fresh), SERVER)
+    stuck = cinder.put(2, status="detaching", attachments=attached(SERVER))
+    volumes.detach(look(volumes, stuck), SERVER)
+    assert cinder.said == ["os-roll_detaching"]
+    assert cinder.volumes[stuck]["status"] == "detaching"
+
+
+@pytest.mark.parametrize(
+    ("status", "is_reserved", "freed"),
+    [("attaching", False, "available"), ("reserved", True, "reserved")],
+)
+def test_an_attach_that_came_to_nothing_is_cleared_away_by_the_next_one(  # - fixtures
+    stand_in: StandIn,
+    cinder: Cinder,
+    volumes: cloud.OpenStackVolumes,
+    status: str,
+    is_reserved: bool,
+    freed: str,
+) -> None:
+    """It says Busy all the same: the next pass sees what became of it."""
+    own = cinder.put(1, status=status)
+    if is_reserved:
+        cinder.reservations = [
+            {"id": "at-1", "status": status, "instance": OTHER, "volume_id": own}
+        ]
+    said = b'{"badRequest": {"message": "status must be available"}}'
+    stand_in.fail(f"servers/{SERVER}/os-volume_attachments", 400, said)
+    with pytest.raises(errors.Busy):
+        volumes.attach(look(volumes, own), SERVER)
+    assert cinder.volumes[own]["status"] == freed
+    assert cinder.reservations == []
+
+
+def test_resize_is_one_call_also_while_attached(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = cinder.put(1, status="in-use", attachments=attached(SERVER))
+    seen = look(volumes, own)
+    before = len(stand_in.calls)
+    volumes.resize(seen, 5 * GIB)
+    assert calls(stand_in, before) == [f"POST volumes/{own}/action"]
+    assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.50"
+    assert cinder.volumes[own]["size"] == 5
+
+
+def test_an_old_cinder_is_not_asked_to_grow_what_is_attached(
+    stand_in: StandIn, cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    stand_in.volume_versions = ("3.0", "3.41")
+    volumes = make_volumes()
+    used = cinder.put(1, status="in-use", attachments=attached(SERVER))
+    seen = look(volumes, used)
+    with pytest.raises(errors.Unsupported, match=r"3\.42"):
+        volumes.resize(seen, 5 * GIB)
+    volumes.resize(look(volumes, cinder.put(2)), 5 * GIB)
+    assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.41"
+
+
+def test_without_microversions_the_oldest_is_asked_for(
+    stand_in: StandIn, cinder: Cinder, make_volumes: MakeVolumes
+) -> None:
+    """[BlockStorage] ignore-volume-microversion."""
+    volumes = make_volumes(ignore_volume_microversion=True)
+    look(volumes, cinder.put(1))
+    assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.0"
+
+
+def test_retype_is_one_call_and_none_when_it_is_so_already(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    seen = look(volumes, cinder.put(1))
+    before = len(stand_in.calls)
+    volumes.retype(seen, Change("fast"))
+    volumes.retype(seen, Change())
+    assert len(stand_in.calls) == before
+    volumes.retype(seen, Change("slow"))
+    assert calls(stand_in, before) == [f"POST volumes/{seen.id}/action"]
+    with pytest.raises(errors.InvalidRequest, match="is 'gold'; want one of fast, sl"):
+        volumes.retype(seen, Change("gold"))
+
+
+def test_a_volume_to_be_shared_needs_a_type_that_allows_it(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """A volume that can't be shared is never left behind."""
+    cinder.specs["slow"] = {"multiattach": "<is> True"}
+    for chosen in ({"type": "fast"}, {"type": "id-of-fast"}, {}):
+        wanted = spec(volumes, is_shared=True, parameters=chosen)
+        with pytest.raises(errors.InvalidRequest, match="is 'fast'; want a type whose"):
+            volumes.create(wanted)
+    assert "POST volumes" not in calls(stand_in, 0)
+    made = volumes.create(spec(volumes, is_shared=True, parameters={"type": "slow"}))
+    assert made.is_shareable
+
+
+@pytest.mark.parametrize(
+    ("quota", "type_name", "available", "largest"),
+    [
+        ({}, "", UNLIMITED_BYTES, None),
+        ({"gigabytes": (100, 30, 10)}, "", 60 * GIB, None),
+        (
+            {"gigabytes": (100, 0, 0), "gigabytes_fast": (9, 2, 0)},
+            "fast",
+            7 * GIB,
+            None,
+        ),
+        ({"gigabytes": (10, 20, 0), "gigabytes_fast": (-1, 0, 0)}, "fast", 0, None),
+        ({"volumes": (3, 3, 0)}, "", 0, None),
+        ({"per_volume_gigabytes": (5, 0, 0)}, "", UNLIMITED_BYTES, 5 * GIB),
+    ],
+)
+def test_capacity_is_what_the_quotas_leave(  # - a table's columns
+    cinder: Cinder,
+    volumes: cloud.OpenStackVolumes,
+    quota: dict[str, tuple[int, int, int]],
+    type_name: str,
+    available: int,
+    largest: int | None,
+) -> None:
+    for name, (limit, in_use, reserved) in quota.items():
+        cinder.quota[name] = {"limit": limit, "in_use": in_use, "reserved": reserved}
+    found = volumes.capacity(type_name, ())
+    assert (found.available_bytes, found.largest_bytes) == (available, largest)
+
+
+def test_capacity_of_an_unknown_type_is_refused(
+    volumes: cloud.OpenStackVolumes,
+) -> None:
+    with pytest.raises(errors.InvalidRequest, match="type is 'gold'; want one of fast"):
+        volumes.capacity("gold", ())
+
+
+EARLY = "2026-01-01T11:00:30.000000"
+LATE = "2026-01-01T11:30:00.000000"
+FAILURES = [
+    # Status, last change, event that Cinder told of, is anything attached, was ready?
+    ("error", EARLY, "", False, False),
+    ("error", LATE, "", False, True),
+    ("error", LATE, "VOLUME_VOLUME_001_002", False, False),
+    ("error", LATE, "VOLUME_VOLUME_008_022", False, False),
+    ("error", LATE, "VOLUME_VOLUME_007_002", False, True),
+    ("error", EARLY, "VOLUME_VOLUME_001_002", True, True),
+    ("error_extending", EARLY, "", False, True),
+    ("error_deleting", EARLY, "", False, True),
+]
+
+
+@pytest.mark.parametrize(("status", "changed", "event", "held", "ready"), FAILURES)
+def test_only_what_never_was_fit_for_use_is_said_to_be_so(  # - a table's columns
+    cinder: Cinder,
+    volumes: cloud.OpenStackVolumes,
+    status: str,
+    changed: str,
+    event: str,
+    held: bool,
+    ready: bool,
+) -> None:
+    """It may be deleted and made again: a doubt counts for the data."""
+    own = cinder.put(
+        1,
+        status=status,
+        updated_at=changed,
+        attachments=attached(SERVER) if held else [],
+    )
+    if event:
+        cinder.messages = [{"of": own, "event_id": event, "user_message": "no host"}]
+    seen = look(volumes, own)
+    assert (seen.phase, seen.was_ready) == (VolumePhase.FAILED, ready)
+    assert seen.message == ("no host" if event else "")
+
+
+def test_a_cinder_whose_messages_fail_hides_no_volume(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = cinder.put(1, status="error")
+    stand_in.fail("messages", 500)
+    assert look(volumes, own).phase is VolumePhase.FAILED
+
+
+def test_every_operation_of_the_client_is_one_of_a_closed_set(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes, observed: list[tuple[str, str]]
+) -> None:
+    """Metrics are labelled by it: no id may get in."""
+    seen = look(volumes, cinder.put(1))
+    volumes.create(spec(volumes))
+    volumes.attach(seen, SERVER)
+    volumes.resize(seen, 2 * GIB)
+    volumes.retype(seen, Change("slow"))
+    volumes.delete(NOBODY)
+    volumes.capacity("", ())
+    volumes.detach(seen, OTHER)
+    names = {name for name, _ in itertools.chain(observed)}
+    assert names == {
+        "list volumes",
+        "get volume",
+        "create volume",
+        "attach volume",
+        "extend volume",
+        "retype volume",
+        "delete volume",
+        "get quotas",
+        "detach volume",
+        "list attachments",
+    }
