@@ -44,11 +44,13 @@ class Leftovers:
         except errors.NotFound as error:
             if error.resource == server_id:
                 self._release(volume, server_id, deadline)
+                self.free(volume, deadline)
         except errors.Busy:
             if volume.phase is not VolumePhase.ATTACHING:
                 raise
             # Nova detaches nothing that was never attached; Cinder may let go of it.
             self._release(volume, server_id, deadline)
+            self.free(volume, deadline)
 
     def free(self, volume: Volume, deadline: float) -> None:
         """Let go of a volume for which an attach came to nothing long ago.
