@@ -17,6 +17,7 @@ from lib.lab import (
     ccm,
     cluster,
     control_plane,
+    csi,
     demo,
     errors,
     footing,
@@ -226,7 +227,7 @@ def _remember(
     record.update(where, change)
 
 
-CSI = ("csi", control_plane.SCHEDULER_GROUP)
+CSI = (csi.GROUP, control_plane.SCHEDULER_GROUP)
 """Groups of what proves a CSI driver: sidecars, csi-sanity, and who places pods."""
 
 
