@@ -3,11 +3,11 @@
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from lib.ccm import metrics, reopening
 from lib.cloud import protocol
 from lib.cloud.openstack import circuits, cloud, home, settings
 from lib.cloud.openstack import config as cloud_config
 from lib.csi import driver
+from lib.daemon import counting, reopening
 from lib.process import config, files
 
 DRIVER = "cinder.csi.openstack.org"
@@ -53,7 +53,7 @@ class _Door:
         self._user_agents = user_agents
         self._memory = home.Memory()
 
-    def open(self, calls: metrics.CloudMetrics) -> reopening.Opened:
+    def open(self, calls: counting.CloudMetrics) -> reopening.Opened:
         """Open the cloud that the files describe now; nothing is asked of it yet.
 
         Files are watched before they are read, so that no change is missed.
@@ -106,7 +106,7 @@ class _Door:
             raise config.ConfigError([problem]) from error
 
     def _connect(
-        self, found: settings.Config, calls: metrics.CloudMetrics
+        self, found: settings.Config, calls: counting.CloudMetrics
     ) -> protocol.Cloud:
         watch: circuits.CircuitObserver = calls.circuit
         try:

@@ -3,11 +3,10 @@
 import pathlib
 from collections.abc import Mapping
 
-from lib.ccm import reopening
 from lib.cloud import protocol
 from lib.cloud.openstack import cloud, home, settings
 from lib.cloud.openstack import config as cloud_config
-from lib.daemon import counting
+from lib.daemon import counting, reopening
 from lib.process import config, files
 
 

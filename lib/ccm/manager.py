@@ -20,10 +20,9 @@ from lib.ccm import (
     metrics,
     node_controllers,
     options,
-    reopening,
 )
 from lib.cloud import protocol
-from lib.daemon import access, counting
+from lib.daemon import access, counting, reopening
 from lib.kube import client, election, events, guarded
 from lib.kube import config as kube_config
 from lib.kube import errors as kube_errors

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
-from lib.ccm import metrics as cloud_metrics
-from lib.ccm import reopening
 from lib.csi import (
     claims,
     clouds,
@@ -20,6 +18,7 @@ from lib.csi import (
     server,
     services,
 )
+from lib.daemon import counting, reopening
 from lib.kube import client
 from lib.kube import config as kube_config
 from lib.kube import errors as kube_errors
@@ -33,6 +32,7 @@ from lib.process import (
     probes,
     serving,
     shutdown,
+    slis,
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import loops
@@ -41,7 +41,7 @@ from lib.volumes import flow
 GRACE_S = 5.0
 """Calls under way may take so long to end, once we are told to."""
 
-Doors = Mapping[str, Callable[[cloud_metrics.CloudMetrics], reopening.Opened]]
+Doors = Mapping[str, Callable[[counting.CloudMetrics], reopening.Opened]]
 """Opens each cloud, by its name; called again when its files have changed."""
 
 
@@ -128,7 +128,7 @@ class Plugin:
         return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
 
     def _controller(self, env: Mapping[str, str]) -> controller.Controller:
-        calls = cloud_metrics.CloudMetrics(self._program.provider, self._registry)
+        calls = counting.CloudMetrics(self._program.provider, self._registry)
         flows: dict[str, flow.Flow] = {}
         for name, door in self._program.doors.items():
             opened = _Opening(door, calls)
@@ -158,7 +158,7 @@ class Plugin:
             raise config.ConfigError([problem]) from error
         program = self._program
         agent = f"{program.name}/{program.version} ({platform.system().lower()})"
-        counted = cloud_metrics.KubeMetrics(self._registry)
+        counted = counting.KubeMetrics(self._registry)
         api = client.Client(configuration, user_agent=agent, observer=counted.observe)
         return claims.Claims(api).annotations
 
@@ -168,7 +168,9 @@ class Plugin:
         listener = serving.listen(*self._wanted.http)
         if listener is None:
             return None
-        handlers = endpoints.standard(probes.Probes(), self._registry)
+        health = slis.Slis()
+        checks = probes.Probes(health.observe)
+        handlers = endpoints.standard(checks, self._registry, health.registry)
         routes = exchange.Routes(handlers, _everybody)
         return serving.Server(listener, None, routes)
 
@@ -178,8 +180,8 @@ class _Opening:
 
     def __init__(
         self,
-        door: Callable[[cloud_metrics.CloudMetrics], reopening.Opened],
-        calls: cloud_metrics.CloudMetrics,
+        door: Callable[[counting.CloudMetrics], reopening.Opened],
+        calls: counting.CloudMetrics,
     ) -> None:
         self._door = door
         self._calls = calls
@@ -191,7 +193,7 @@ class _Opening:
         return opened
 
 
-def _everybody(headers: Mapping[str, str], verb: str, path: str) -> exchange.Decision:
+def _everybody(request: exchange.Request) -> exchange.Decision:
     """Let everybody read, as the reference does: there is nothing secret."""
-    del headers, verb, path
+    del request
     return exchange.Decision.ALLOW

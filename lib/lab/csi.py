@@ -8,7 +8,7 @@ import pathlib
 import socket
 from collections.abc import Mapping, Sequence
 
-from lib.lab import control_plane, pexes, places, processes, programs
+from lib.lab import cluster, control_plane, pexes, places, processes, programs
 
 NAME = "csi-controller"
 ACCOUNT = ("kube-system", "csi-controller")
@@ -54,7 +54,11 @@ def allow(where: places.Places) -> pathlib.Path:
         LabError: the control plane does not answer.
     """
     control_plane.apply_manifests(where, manifest())
-    return control_plane.service_account_kubeconfig(where, *ACCOUNT)
+    kubeconfig = control_plane.admin_kubeconfig(where)
+    target = where.state / "csi-controller.kubeconfig"
+    api = cluster.connect(kubeconfig)
+    cluster.service_account_kubeconfig(api, kubeconfig, ACCOUNT, target)
+    return target
 
 
 def address(where: places.Places) -> pathlib.Path:

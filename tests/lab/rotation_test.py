@@ -11,10 +11,9 @@ import prometheus_client
 import pytest
 import structlog.testing
 
-from lib.ccm import reopening
 from lib.cloud import errors, protocol
 from lib.cloud.model import Absent, InstanceRef, Unknown
-from lib.daemon import counting
+from lib.daemon import counting, reopening
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud, layout, tenant
 from openstack_ccm import cloud_conf

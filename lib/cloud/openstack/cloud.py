@@ -66,7 +66,7 @@ def connect(
     api = client.Client(opened, where, on_call, on_circuit=on_circuit)
     instances = OpenStackInstances(api, config, memory=memory)
     volumes = volumes_cloud.OpenStackVolumes(api, config.block_storage)
-    return protocol.Cloud(provider_id.OPENSTACK, instances, volumes)
+    return protocol.Cloud(provider_id.OPENSTACK, instances, volumes=volumes)
 
 
 class OpenStackInstances:

@@ -6,8 +6,8 @@ import prometheus_client
 import pytest
 
 from csi_controller import main, openstack_clouds
-from lib.ccm import metrics
 from lib.csi import options
+from lib.daemon import counting
 from lib.process import config, flags
 
 GOOD = """[Global]
@@ -88,7 +88,7 @@ def test_several_files_are_one_and_later_ones_win(tmp_path: pathlib.Path) -> Non
     two.write_text("[Global]\nusername = late\n" + SECOND)
     doors = openstack_clouds.doors([str(one), str(two)], ["", "second"], {}, ())
     assert list(doors) == ["", "second"]
-    calls = metrics.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
+    calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     opened = doors[""](calls)
     assert not opened.changed()
     two.write_text("[Global]\nusername = later\n" + SECOND)

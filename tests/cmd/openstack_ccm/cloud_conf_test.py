@@ -6,8 +6,7 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import reopening
-from lib.daemon import counting
+from lib.daemon import counting, reopening
 from lib.process import config
 from openstack_ccm import cloud_conf
 

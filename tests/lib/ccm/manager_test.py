@@ -8,9 +8,10 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import manager, options, reopening
+from lib.ccm import manager, options
 from lib.cloud import protocol
 from lib.cloud.fake import instances as fake_instances
+from lib.daemon import reopening
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.process import flags

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 import structlog.testing
 
-from lib.ccm import reopening
 from lib.cloud import protocol
 from lib.cloud.model import Absent, Instance, InstanceRef, Observation
+from lib.daemon import reopening
 from lib.process import config, files
 
 REF = InstanceRef("node-1")
