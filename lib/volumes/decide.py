@@ -258,10 +258,12 @@ def _publish_here(
     wish: Publish, volume: Volume, here: Attachment, past: Past
 ) -> Outcome:
     if here.phase is AttachmentPhase.FAILED:
-        if past.count(AttachVolume) or past.count(DetachVolume):
+        if past.count(AttachVolume):
             text = f"volume {volume.id} can't be attached to {wish.instance_id!r}"
             tail = f": {here.message}" if here.message else ""
             return _refuse(Code.INTERNAL, text + tail)
+        if past.count(DetachVolume):
+            return _wait(past, _is(volume))
         return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
     is_leaving = volume.phase is VolumePhase.DETACHING and not volume.is_shareable
     if here.phase is AttachmentPhase.ATTACHED and not is_leaving:
