@@ -2,11 +2,14 @@
 
 import collections
 import copy
+import dataclasses
 import datetime
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
@@ -15,7 +18,7 @@ from lib.kube import errors as kube_errors
 from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
-from lib.nodes import act, flow, model, observe
+from lib.nodes import act, flow, guard, model, observe
 from lib.reconcile import queue
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -159,7 +162,8 @@ class Process:
             finally:
                 self.ground.acting = "reading"
             self.ground.actions[type(action).__name__] += 1
-        return len(actions)
+        # What lasts is said again and again: it only counts the Event up.
+        return sum(not isinstance(action, model.RecordEvent) for action in actions)
 
 
 def everything() -> Ground:
@@ -345,3 +349,162 @@ def test_each_initialised_node_is_told_of_once() -> None:
     for _ in range(3):
         process.round()
     assert sorted(process.initialised) == ["new-1", "new-2"]
+
+
+class World:
+    """Four names for Nodes and servers, in which anything may happen at any time.
+
+    No Node is ever deleted while the cloud has its server: looked at in each deletion.
+    """
+
+    names = ("a", "b", "c", "d")
+
+    def __init__(self) -> None:
+        self.ground = Ground()
+        self.settings = model.Settings(limit=guard.Limit(count=100))
+        self.process: Process | None = None
+        self.booted = 0
+        self.ground.api.before_call = self._look
+
+    def _look(self, call: calls.Call) -> None:
+        if (call.verb, call.resource) == ("delete", "nodes"):
+            assert self.server_of(self.node(str(call.name))) is None, call.name
+
+    def node(self, name: str) -> dict[str, Any] | None:
+        nodes = self.ground.api.all(resources.NODES)
+        found = [copy.deepcopy(dict[str, Any](node)) for node in nodes]
+        return next((one for one in found if one["metadata"]["name"] == name), None)
+
+    def server_of(self, node: dict[str, Any] | None) -> Instance | None:
+        assert node is not None
+        named = node["spec"].get("providerID")
+        for one in self.ground.cloud.instances.values():
+            if named == one.provider_id:
+                return one
+            if not named and one.name == node["metadata"]["name"]:
+                return one
+        return None
+
+    def server(self, name: str) -> Instance | None:
+        there = self.ground.cloud.instances.values()
+        return next((one for one in there if one.name == name), None)
+
+    def boot(self, name: str) -> None:
+        if self.server(name) is None:
+            self.booted += 1
+            self.ground.server(f"{name}-{self.booted}", ip=str(self.booted))
+            made = self.server(f"{name}-{self.booted}")
+            assert made is not None
+            self.ground.cloud.put(dataclasses.replace(made, name=name))
+
+    def destroy(self, name: str) -> None:
+        if found := self.server(name):
+            self.ground.cloud.remove(found.id)
+
+    def _change(self, name: str, **fields: Any) -> None:
+        if found := self.server(name):
+            self.ground.cloud.put(dataclasses.replace(found, **fields))
+
+    def stop(self, name: str) -> None:
+        self._change(name, phase=Phase.STOPPED)
+
+    def start(self, name: str) -> None:
+        self._change(name, phase=Phase.RUNNING)
+
+    def renumber(self, name: str) -> None:
+        address = Address(AddressType.INTERNAL_IP, f"10.1.0.{self.ground.passed % 250}")
+        self._change(name, addresses=(address,))
+
+    def register(self, name: str) -> None:
+        if self.node(name) is None:
+            self.ground.node(name, NEW)
+
+    def _report(self, name: str, ready: str) -> None:
+        if node := self.node(name):
+            node["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+            self.ground.api.put(resources.NODES, node)
+
+    def fall_silent(self, name: str) -> None:
+        self._report(name, "Unknown")
+
+    def speak(self, name: str) -> None:
+        self._report(name, "True")
+
+    def outage(self, name: str) -> None:
+        del name
+        self.ground.cloud.faults += [errors.Unavailable("503", operation="list")] * 2
+
+    def conflict(self, name: str) -> None:
+        error = kube_errors.Conflict("changed", operation="PATCH")
+        self.ground.api.faults.append(calls.Fault(error, "patch", "nodes", name))
+
+    def lose_answer(self, name: str) -> None:
+        error = kube_errors.Unavailable("time-out", operation="x")
+        for verb in ("patch", "delete"):
+            fault = calls.Fault(error, verb, "nodes", name, after=True)
+            self.ground.api.faults.append(fault)
+
+    def die(self, name: str) -> None:
+        del name
+        self.process = None
+
+    def work(self, name: str) -> None:
+        del name
+        self.process = self.process or Process(self.ground, self.settings)
+        self.process.round()
+
+    def wait(self, name: str) -> None:
+        del name
+        self.ground.now_s += 20.0
+
+    def settle(self) -> None:
+        """Let all faults end, and work until nothing is left to do."""
+        self.ground.cloud.faults.clear()
+        self.ground.api.faults.clear()
+        settle(self.ground, self.settings)
+
+    def check(self, name: str) -> None:
+        """See that a Node is as its server and its kubelet say."""
+        node = self.node(name)
+        if node is None:
+            return
+        server = self.server_of(node)
+        is_ready = node["status"]["conditions"][0]["status"] == "True"
+        taints = {taint["key"] for taint in node["spec"].get("taints", ())}
+        assert server is not None or is_ready, "it should have been deleted"
+        if server is None:
+            return
+        assert model.UNINITIALIZED_TAINT not in taints
+        assert node["spec"]["providerID"] == server.provider_id
+        shown = [a["address"] for a in node["status"]["addresses"]]
+        assert shown == [server.addresses[0].address, name]
+        if is_ready or server.phase is Phase.STOPPED:
+            assert (model.SHUTDOWN_TAINT in taints) is not is_ready
+
+
+MOVES = (
+    *("boot", "destroy", "stop", "start", "renumber", "register", "fall_silent"),
+    *("speak", "outage", "conflict", "lose_answer", "die", "work", "wait"),
+)
+
+
+@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.given(
+    strategies.lists(
+        strategies.tuples(
+            strategies.sampled_from((*MOVES, "work", "work")),
+            strategies.sampled_from(World.names),
+        ),
+        max_size=60,
+    )
+)
+def test_from_whatever_happened_the_flow_ends_as_it_should(
+    moves: list[tuple[str, str]],
+) -> None:
+    """Servers and kubelets come and go, calls fail, processes die, in any order."""
+    world = World()
+    for move, name in moves:
+        getattr(world, move)(name)
+    world.settle()
+    for name in World.names:
+        world.check(name)
