@@ -43,7 +43,7 @@ def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
     assert found["network"].version == "2.0"
     assert not any(one.odd or one.error for one in found.values())
     absent = {kind for kind, one in found.items() if not one.url}
-    assert absent == {"load-balancer", "block-storage"}
+    assert absent == {"load-balancer"}
     assert {kind for kind, one in found.items() if one.needed} == {"compute", "network"}
     told = asked.time()
     assert told is not None
@@ -98,7 +98,7 @@ def test_quotas_that_are_refused_or_nonsense_are_told_by_service(
     stand_in.fail("limits", 403)
     stand_in.fail("quotas/project-1/details", 200, b"<html>")
     found = look().quotas()
-    assert set(found) == {"compute", "network"}
+    assert set(found) == {"compute", "network", "block-storage"}
     assert isinstance(found["compute"], errors.Forbidden)
     assert isinstance(found["network"], errors.Unavailable)
 
