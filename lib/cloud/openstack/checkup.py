@@ -64,10 +64,7 @@ class OpenStackCheckup:
                 raise_exc=False,
                 log=False,
             )
-        try:
-            return email.utils.parsedate_to_datetime(answer.headers.get("Date", ""))
-        except ValueError:
-            return None
+        return _date(answer.headers.get("Date", ""))
 
     def login(self) -> checkup.Login:
         """See the protocol."""
@@ -119,7 +116,8 @@ class OpenStackCheckup:
                 interface=self._where.interface,
                 region_name=self._where.region or None,
             )
-        except keystoneauth1.exceptions.CatalogException:
+        except (keystoneauth1.exceptions.CatalogException, ValueError):
+            # ValueError: it is under two of its old names, but not in our region.
             return ""
         return str(url or "")
 
@@ -192,6 +190,18 @@ def _translated(operation: str) -> Iterator[None]:
     except (keystoneauth1.exceptions.ClientException, OSError) as error:
         kind, told = failures.from_native(error)
         raise kind(told, operation=operation) from error
+
+
+def _date(header: str) -> datetime.datetime | None:
+    """Read a Date, which is in GMT whatever it says; None for what is none.
+
+    Source: RFC 9110, 6.6.1.
+    """
+    try:
+        at = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return at.astimezone(datetime.UTC) if at.tzinfo else at.replace(tzinfo=datetime.UTC)
 
 
 def _versions(data: Endpoint) -> str:

@@ -328,7 +328,10 @@ class Client:
     def _data(self, service: Service) -> keystoneauth1.discover.EndpointData:
         """Find the endpoint; catalogue and versions are kept with the token."""
         data = None
-        with contextlib.suppress(keystoneauth1.exceptions.EndpointNotFound):
+        # ValueError: keystoneauth's answer where a service is under two of its old
+        # names in the catalogue, and under none of them in our region.
+        nothing = (keystoneauth1.exceptions.EndpointNotFound, ValueError)
+        with contextlib.suppress(*nothing):
             data = self._session.get_endpoint_data(
                 service_type=service.value,
                 interface=self._where.interface,

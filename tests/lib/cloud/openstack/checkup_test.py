@@ -54,6 +54,17 @@ def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
     assert sent == {("POST", "/identity/v3/auth/tokens")}
 
 
+def test_a_date_without_a_zone_is_one_in_gmt(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    """Or there would be two kinds of time to compare."""
+    date = {"Date": "Thu, 01 Jan 2026 12:00:00 -0000"}
+    stand_in.fail("/identity/v3", 300, b"{}", date)
+    told = look().time()
+    assert told is not None
+    assert told.tzinfo is not None
+
+
 def test_an_old_nova_is_told_as_odd(stand_in: "conftest.StandIn", look: Look) -> None:
     stand_in.newest = "2.1"
     assert "below 2.47" in by_kind(look().services())["compute"].odd
@@ -103,9 +114,14 @@ def test_quotas_that_are_refused_or_nonsense_are_told_by_service(
     assert isinstance(found["network"], errors.Unavailable)
 
 
-def test_another_region_offers_nothing(look: Look) -> None:
+def test_another_region_offers_nothing(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    """Also where block storage has two of its old names."""
+    stand_in.elsewhere = ["volumev2", "volumev3"]
     asked = look(credentials={"region": "Elsewhere"})
     assert [one.url for one in asked.services()] == [""] * 4
+    assert asked.quotas() == {}
 
 
 def test_tls_without_proof_is_told_as_odd(look: Look, make_config: MakeConfig) -> None:

@@ -28,6 +28,7 @@ class StandIn(Protocol):
     calls: list[Call]
     silent: set[str]
     tokens: int
+    elsewhere: list[str]
     refused: set[str]
 
     def fail(
@@ -296,6 +297,17 @@ def test_an_endpoint_that_the_catalogue_lacks_is_named(
     assert "no compute service with a public endpoint in region Elsewhere" in str(error)
     error = failure(make_client(endpoint_type="admin"))
     assert "admin endpoint" in str(error)
+
+
+def test_a_service_with_two_old_names_elsewhere_is_not_here(
+    stand_in: StandIn, make_client: MakeClient
+) -> None:
+    """keystoneauth takes that for a mistake of its own."""
+    stand_in.elsewhere.extend(["volumev2", "volumev3"])
+    api = make_client(region="Elsewhere")
+    call = client.Get(client.Service.VOLUME, "volumes", "list volumes")
+    with pytest.raises(errors.Unavailable, match="no block-storage service"):
+        api.get(call, api.now() + 5)
 
 
 def test_a_cloud_that_can_not_be_reached_is_unavailable(

@@ -63,6 +63,7 @@ class StandIn:
         self.silent: set[str] = set()
         self.release = threading.Event()
         self.tokens = 0
+        self.elsewhere: list[str] = []
         self.refused: set[str] = set()
         self.more: Callable[[Call, str], Answer | None] = lambda call, name: None
         self.volume_versions = ("3.0", "3.71")
@@ -183,6 +184,7 @@ class StandIn:
             self._endpoint("compute", f"{self.url}/compute/v2.1"),
             self._endpoint("network", f"{self.url}/network/"),
             self._endpoint("block-storage", f"{self.url}/volume/v3"),
+            *(self._endpoint(kind, f"{self.url}/{kind}") for kind in self.elsewhere),
         ]
         token = {
             "methods": ["password"],
