@@ -20,7 +20,7 @@ from lib.doctor.model import (
 )
 from lib.kube import errors as kube_errors
 from lib.kube import greeting
-from lib.process import config
+from lib.process import config, logs
 
 T = TypeVar("T")
 Now = Callable[[], datetime.datetime]
@@ -72,7 +72,11 @@ def is_well(findings: tuple[Finding, ...]) -> bool:
 
 
 def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
-    """Read something; expected errors become facts."""
+    """Read something; errors become facts.
+
+    Also those that nobody expects: a library that trips over a strange answer is what
+    a doctor is called for, and it must not hide what the other parts say.
+    """
     try:
         return Read(read())
     except errors.CloudError as error:
@@ -83,6 +87,9 @@ def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
         return Failed("; ".join(str(error).splitlines()))
     except msgspec.DecodeError:
         return Failed("the answer is not what the API promises")
+    except Exception as error:
+        logs.get(__name__).error("check broke", exc_info=error)
+        return Failed(f"this check itself broke ({type(error).__name__})")
 
 
 def _of_cloud(cloud: Read[checkup.Checkup] | Failed, now: Now) -> tuple[Finding, ...]:

@@ -56,8 +56,12 @@ def _version(body: bytes) -> str:
 
 
 def _date(header: str) -> datetime.datetime | None:
-    """Source: RFC 9110, 6.6.1."""
+    """Read a Date, which is in GMT whatever it says.
+
+    Source: RFC 9110, 6.6.1.
+    """
     try:
-        return email.utils.parsedate_to_datetime(header)
+        at = email.utils.parsedate_to_datetime(header)
     except ValueError:
         return None
+    return at.astimezone(datetime.UTC) if at.tzinfo else at.replace(tzinfo=datetime.UTC)

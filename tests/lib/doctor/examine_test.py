@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 
 import pytest
+import structlog
 
 from lib.cloud import checkup, errors
 from lib.doctor import cluster, examine, judge
@@ -189,6 +190,22 @@ def test_one_silent_call_to_the_cluster_costs_its_own_lines(
     lines = look(doors(api=api))
     assert states(lines, State.BAD) == {bad}
     assert not states(lines, State.UNCHECKED)
+
+
+class Tripping(FakeCloud):
+    """A library falls over an answer."""
+
+    def login(self) -> checkup.Login:
+        raise KeyError("token")
+
+
+def test_a_bug_in_one_part_does_not_hide_the_others() -> None:
+    with structlog.testing.capture_logs() as entries:
+        lines = look(doors(Tripping))
+    assert states(lines, State.BAD) == {judge.CREDENTIALS}
+    assert lines[judge.CREDENTIALS][0].text == "this check itself broke (KeyError)"
+    assert states(lines, State.GOOD) >= {judge.RIGHTS, judge.LEASE, judge.CLOUD_CLOCK}
+    assert [entry["event"] for entry in entries] == ["check broke"]
 
 
 def test_a_missing_right_is_named() -> None:

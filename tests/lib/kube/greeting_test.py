@@ -45,6 +45,8 @@ def answering(
         (403, b'{"message": "no"}', {"Date": DATE}, "", AT),
         (200, b'{"gitVersion": "v1.36.3"}', {}, "v1.36.3", None),
         (200, b"{}", {"Date": "soon"}, "", None),
+        (200, b"{}", {"Date": DATE.replace(" GMT", "")}, "", AT),
+        (200, b"{}", {"Date": DATE.replace("GMT", "-0000")}, "", AT),
     ],
 )
 def test_any_answer_will_do(
