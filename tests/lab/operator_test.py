@@ -3,11 +3,14 @@
 import contextlib
 import dataclasses
 import datetime
+import email.utils
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
@@ -15,12 +18,13 @@ import yaml
 
 from lib.kube import client, lease, resources
 from lib.kube import errors as kube_errors
-from lib.lab import cluster, control_plane, places
-from lib.lab.openstack import accounts, layout, tenant
+from lib.lab import cluster, control_plane, fault_proxy, places
+from lib.lab.openstack import accounts, layout, regions, tenant
 
 RUN = "import sys; from mooring.commands import main; main.main()"
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 SERVER = "operator-1"
+PASSWORD = "operator-s3cret"
 LEASE = "operator-lease"
 NOBODY = "00000000-0000-4000-8000-000000000000"
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -46,7 +50,7 @@ subjects: [{kind: ServiceAccount, name: reduced, namespace: default}]
 def mooring(*words: str) -> subprocess.CompletedProcess[str]:
     """Run the tool as its user does, at the terminal's side."""
     path = os.pathsep.join(one for one in sys.path if one)
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", RUN, *words],
         env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
         | {"COLUMNS": "200"},
@@ -55,6 +59,8 @@ def mooring(*words: str) -> subprocess.CompletedProcess[str]:
         timeout=120,
         check=False,
     )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +68,7 @@ class Ground:
     """A project with one server, and the daemon's own kubeconfig."""
 
     server: str
+    project: str
     conf: pathlib.Path
     kubeconfig: pathlib.Path
 
@@ -79,7 +86,40 @@ def ground(
     mine.wait({server.id}, "ACTIVE")
     conf = where.state / "operator-cloud.conf"
     conf.write_text(accounts.cloud_conf(where, account))
-    return Ground(server.id, conf, ccm_kubeconfig)
+    return Ground(server.id, account.project, conf, ccm_kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def region(where: places.Places, ground: Ground) -> Iterator[regions.Region]:
+    """The same project in a region whose services are behind proxies that count."""
+    made = regions.Region(where, "operator-region", ground.project)
+    with made.open(PASSWORD):
+        yield made
+
+
+@pytest.fixture()
+def proxied(ground: Ground, region: regions.Region) -> tuple[str, ...]:
+    conf = ground.conf.with_name("operator-region.conf")
+    conf.write_text(region.cloud_conf(PASSWORD, 30))
+    return (f"--kubeconfig={ground.kubeconfig}", f"--cloud-config={conf}")
+
+
+def sent(region: regions.Region) -> set[tuple[str, str]]:
+    """Give which methods each service was called with."""
+    return {
+        (service, request.method)
+        for service, proxy in region.proxies.items()
+        for request in proxy.requests()
+    }
+
+
+READS = {
+    (layout.KEYSTONE, "POST"),
+    (layout.KEYSTONE, "GET"),
+    (layout.NOVA, "GET"),
+    (layout.NEUTRON, "GET"),
+}
+"""A log-in is the one POST."""
 
 
 def node(name: str, provider_id: str, *, is_new: bool = False) -> Mapping[str, object]:
@@ -120,15 +160,20 @@ def asked(where: places.Places, agent: str) -> set[tuple[str, str]]:
 
 
 def test_plan_shows_what_the_daemon_would_do_and_only_reads(
-    where: places.Places, api: client.Api, ground: Ground
+    where: places.Places,
+    api: client.Api,
+    ground: Ground,
+    region: regions.Region,
+    proxied: tuple[str, ...],
 ) -> None:
     """A new Node, one whose server is gone, and one that is well."""
     gone = f"openstack:///{NOBODY}"
     wanted = (node(SERVER, "", is_new=True), node("operator-gone", gone))
     with nodes(api, *wanted):
-        said = mooring("plan", "nodes", *ground.words)
-        print(said.stdout)
-        told = mooring("plan", "nodes", *ground.words, "--output=json")
+        said = mooring("plan", "nodes", *proxied)
+        calls = [(request.method, request.path) for request in _nova(region)]
+        print(said.stdout, calls)
+        told = mooring("plan", "nodes", *proxied, "--output=json")
     assert (said.returncode, said.stderr) == (0, "")
     document = json.loads(told.stdout)
     actions = [(row["node"], row["action"]) for row in document["actions"]]
@@ -145,6 +190,13 @@ def test_plan_shows_what_the_daemon_would_do_and_only_reads(
     used = asked(where, "mooring-plan")
     print(sorted(used))
     assert used == {("list", "nodes")}
+    assert sent(region) <= READS
+    lists = [path for _, path in calls if "/servers/detail" in path]
+    assert len(lists) == 1, "one list for all Nodes"
+
+
+def _nova(region: regions.Region) -> Sequence[fault_proxy.Request]:
+    return region.proxies[layout.NOVA].requests()
 
 
 def test_plan_says_when_nothing_would_change(api: client.Api, ground: Ground) -> None:
@@ -153,6 +205,71 @@ def test_plan_says_when_nothing_would_change(api: client.Api, ground: Ground) ->
     said = mooring("plan", "nodes", *ground.words)
     assert said.returncode == 0
     assert said.stdout == "Nothing would change: 0 Nodes looked at.\n"
+
+
+def lines(said: str, state: str, check: str) -> list[str]:
+    return [
+        line for line in said.splitlines() if line.startswith(f"{state:4}  {check}")
+    ]
+
+
+def late(request: fault_proxy.Request) -> fault_proxy.Answer | None:
+    """Keystone's clock is a hundred seconds behind."""
+    if request.method != "GET":
+        return None
+    then = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=100)
+    headers = {"Date": email.utils.format_datetime(then, usegmt=True)}
+    return fault_proxy.Answer(200, headers, b"{}")
+
+
+@contextlib.contextmanager
+def silence(proxy: fault_proxy.Proxy) -> Iterator[None]:
+    """Have a service take requests and say nothing."""
+    over = threading.Event()
+
+    def wait(request: fault_proxy.Request) -> fault_proxy.Answer:
+        del request
+        over.wait(60)
+        return fault_proxy.Answer(503, {}, b"")
+
+    with fault_proxy.answering([proxy], wait):
+        try:
+            yield
+        finally:
+            over.set()
+
+
+def full(request: fault_proxy.Request) -> fault_proxy.Answer | None:
+    if not request.path.endswith("/limits"):
+        return None
+    absolute = {"totalCoresUsed": 19, "maxTotalCores": 20}
+    body = json.dumps({"limits": {"rate": [], "absolute": absolute}})
+    return fault_proxy.Answer(200, {"Content-Type": "application/json"}, body.encode())
+
+
+def test_doctor_is_told_by_each_service_how_it_fares(
+    region: regions.Region, proxied: tuple[str, ...]
+) -> None:
+    """A slow clock, a silent Nova, a full quota; the other services are still told."""
+    keystone, nova = region.proxies[layout.KEYSTONE], region.proxies[layout.NOVA]
+    with fault_proxy.answering([keystone], late), fault_proxy.answering([nova], full):
+        said = mooring("doctor", *proxied)
+    print(said.stdout)
+    assert said.returncode == 1
+    (line,) = lines(said.stdout, "FAIL", "cloud's clock")
+    assert re.search(r" \d+ s behind the one here; remedy: let NTP", line)
+    (line,) = lines(said.stdout, "warn", "quotas")
+    assert "compute: 19 of 20 cores are used; remedy: free some" in line
+    assert len(lines(said.stdout, "skip", "endpoints")) == 2, "of another region"
+    with silence(nova):
+        said = mooring("doctor", *proxied, "--timeout=3")
+    print(said.stdout)
+    assert said.returncode == 1
+    (line,) = lines(said.stdout, "FAIL", "endpoints")
+    assert "compute at http" in line
+    assert "did not answer in time; remedy: " in line
+    assert lines(said.stdout, "ok", "endpoints")
+    assert sent(region) <= READS
 
 
 CASES = (
@@ -194,8 +311,7 @@ class Cases:
 
     def lines(self, case: str, state: str, check: str) -> list[str]:
         """Give the lines of one state and check."""
-        said = self.rows[case][1].splitlines()
-        return [line for line in said if line.startswith(f"{state:4}  {check} ")]
+        return lines(self.rows[case][1], state, f"{check} ")
 
 
 @contextlib.contextmanager
