@@ -55,7 +55,13 @@ class NodeControllers:
         self._metrics = reconcile_metrics.Metrics(parts.registry)
         heartbeat = probes.Heartbeat()
         counted = counting.Counted(instances, metrics.InstanceMetrics(parts.registry))
-        observer = observe.Observer(self.nodes, parts.reading, counted, settings)
+        observer = observe.Observer(
+            self.nodes,
+            parts.reading,
+            counted,
+            settings,
+            observe.Clocks(beat=heartbeat.beat),
+        )
         deletions = metrics.DeletionMetrics(parts.registry)
         actor = act.Actor(parts.writing, self.nodes, parts.recorders, deletions.deleted)
         self._new_nodes = metrics.NodeMetrics(parts.registry)

@@ -36,12 +36,21 @@ def utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clocks:
-    """Where time comes from: seconds that only grow, and the time of day."""
+    """Where time comes from: seconds that only grow, and the time of day.
+
+    beat: called before each direct look, for many that are not answered in time would
+    be taken for a loop that is dead.
+    """
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime.datetime] = utc_now
+    beat: Callable[[], None] = _nothing
 
 
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
@@ -98,6 +107,7 @@ class Observer:
     ) -> None:
         clocks = clocks or Clocks()
         clock, self._now = clocks.monotonic, clocks.now
+        self._beat = clocks.beat
         self._nodes = nodes
         self._api = api
         self._instances = instances
@@ -228,6 +238,7 @@ class Observer:
         since = self._gone_since.get(uid)
         if since is not None and began - since < self._settings.confirm_after_s:
             return began - since
+        self._beat()
         try:
             gone = self._instances.confirm_absent(ref(node))
         except errors.CloudError:

@@ -145,3 +145,18 @@ def test_few_are_read_singly_and_more_by_one_list(
 def test_a_pass_that_needs_addresses_takes_the_list_for_all() -> None:
     topics = LIVENESS | {model.Topic.ADDRESSES}
     assert calls(1000, 1, topics) == ["list instances"]
+
+
+def test_the_heart_beats_before_each_direct_look() -> None:
+    """Many that nobody answers in time must not look like a loop that is dead."""
+    api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
+    names = [f"n{number}" for number in range(3)]
+    for name in names:
+        put(api, name)
+    told: list[str] = []
+    cloud.before_call = told.append
+    clocks = observe.Clocks(beat=lambda: told.append("beat"))
+    observer = observe.Observer(followed(api), api, cloud, model.Settings(), clocks)
+    observer.observe([(name, LIVENESS) for name in names])
+    looks = ["look at instance"] * len(names)
+    assert told == looks + ["beat", "get instance"] * len(names)
