@@ -193,7 +193,12 @@ class FakeApi(client.Api):
             status = {"status": old["status"]} if "status" in old else {}
             new = {**{k: v for k, v in new.items() if k != "status"}, **status}
         else:
-            part = {target.subresource: new.get(target.subresource)}
+            parts = [target.subresource]
+            if not target.group:
+                # Source: k8s.io/kubernetes pkg/registry/core, statusStrategy of Node
+                # and Service: they put back the spec; of a CRD the metadata, too.
+                parts.append("metadata")
+            part = {name: new[name] for name in parts if name in new}
             stated = documents.metadata(new)
             versions = {k: stated.get(k) for k in ("resourceVersion", "uid")}
             new = documents.with_metadata({**old, **part}, versions)

@@ -1,0 +1,212 @@
+"""Carries the flow's actions out: one write each, of the cloud or of Kubernetes."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from lib.balancers import model
+from lib.balancers.memory import Memory
+from lib.balancers.model import Open, Service, Snapshot, Source, Topic
+from lib.cloud import errors
+from lib.cloud.load_balancers import LoadBalancers, Problem, StepResult, Target
+from lib.kube import client, events, resources, store
+
+WRITE_TIMEOUT_S = 10.0
+TAKEN_S = 1.0
+"""When to look again at a load balancer that another Service's plan is changing."""
+
+Annotations = tuple[tuple[str, str | None], ...]
+Again = Callable[[str, frozenset[Topic], float], None]
+Retarget = Callable[[Service, Snapshot], Target | None]
+
+
+class Taken(Exception):
+    """Another Service's plan is under way on the same load balancer."""
+
+
+class Unserved(Exception):
+    """A Service asks for what can't be done; it has been told."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hands:
+    """What an Actor works with.
+
+    again: makes a key due for topics, in seconds. retarget: what a Service wants, as it
+    is after our own writes. clock: monotonic seconds.
+    """
+
+    api: client.Api
+    services: store.Store[Service]
+    load_balancers: LoadBalancers
+    recorders: Mapping[Source, events.Recorder]
+    again: Again
+    retarget: Retarget
+    clock: Callable[[], float]
+
+
+class Actor:
+    """Writes load balancers, and what leads to them on Services.
+
+    Annotations and addresses are written to the Service of that uid. The finalizers,
+    which are one list, carry the resourceVersion they are made of.
+    """
+
+    def __init__(self, hands: Hands, memory: Memory) -> None:
+        self._hands = hands
+        self._memory = memory
+        self._written: dict[str, tuple[str, Service]] = {}
+
+    def act(self, seen: Snapshot, action: model.Action) -> None:
+        """Carry one action out.
+
+        Raises:
+            KubeError, CloudError: it was not carried out, or that is unknown.
+            Taken, Unserved: nothing was done; the pass has to end here.
+        """
+        match action:
+            case model.RecordEvent():
+                self._record(seen.service, action)
+            case model.TellProblems(problems):
+                self._tell(seen.service, problems)
+            case model.Bar():
+                self._memory.bar(seen.service.metadata.uid)
+            case model.ApplyStep():
+                self._apply(seen, action)
+            case model.Settle(results):
+                target = self._hands.retarget(self._latest(seen), seen)
+                if target is not None:
+                    uid = seen.service.metadata.uid
+                    self._memory.settle(uid, target, results)
+            case model.Fail(error, message):
+                self._fail(seen, error, message)
+            case _:
+                self._patch(seen, action)
+
+    def _latest(self, seen: Snapshot) -> Service:
+        """Give the Service as it is after what this pass has written."""
+        observed = seen.service.metadata.resource_version
+        based_on, latest = self._written.get(seen.service.key, ("", seen.service))
+        return latest if based_on == observed else seen.service
+
+    def _patch(self, seen: Snapshot, action: model.Action) -> None:
+        latest = self._latest(seen)
+        body, subresource = patch(latest, action)
+        answer = self._hands.api.patch(
+            resources.SERVICES,
+            latest.metadata.name,
+            msgspec.json.encode(body),
+            latest.metadata.namespace,
+            subresource=subresource,
+            content_type=client.MERGE_PATCH,
+            timeout_s=WRITE_TIMEOUT_S,
+        )
+        now = msgspec.json.decode(answer, type=Service)
+        self._hands.services.note_write(now.key, now.metadata.resource_version)
+        self._written[now.key] = (seen.service.metadata.resource_version, now)
+
+    def _apply(self, seen: Snapshot, action: model.ApplyStep) -> None:
+        uid = seen.service.metadata.uid
+        if action.step.is_gated and self._memory.is_taken(uid, action.load_balancer_id):
+            self._memory.drop(uid)
+            raise Taken
+        self._memory.begin(uid)
+        try:
+            result = self._hands.load_balancers.apply(action.step)
+        except errors.CloudError as error:
+            self._memory.drop(uid)
+            if not isinstance(error, errors.Busy):
+                self._record(seen.service, _failed(seen, error.summary))
+            raise
+        if result.annotations:
+            self._patch(seen, model.SetAnnotations(result.annotations))
+        if action.is_last:
+            self._wait(seen, action, result)
+
+    def _wait(
+        self, seen: Snapshot, action: model.ApplyStep, result: StepResult
+    ) -> None:
+        """Keep what is left of the plan, and come back when its gate may be open."""
+        uid = seen.service.metadata.uid
+        lb_id = action.load_balancer_id or result.id
+        target = self._hands.retarget(self._latest(seen), seen)
+        wait_s = result.opens_after_s if action.step.is_gated else 0.0
+        if lb_id and target is not None and (action.rest or action.step.is_gated):
+            now = self._hands.clock()
+            plan = Open(target, action.rest, lb_id, now, now + wait_s)
+            self._memory.keep(uid, plan)
+        else:
+            self._memory.drop(uid)
+        # What is seen next is what we have changed ourselves: no look for drift.
+        is_update = seen.topics == {Topic.NODES}
+        topics = seen.topics if is_update else frozenset({Topic.SYNC})
+        self._hands.again(seen.service.key, topics, wait_s)
+
+    def _fail(self, seen: Snapshot, error: Exception | None, message: str) -> None:
+        if error is None:
+            raise Unserved(message)
+        self._record(seen.service, _failed(seen, message))
+        raise error
+
+    def _tell(self, service: Service, problems: tuple[Problem, ...]) -> None:
+        for one in self._memory.tell(service.metadata.uid, problems):
+            event = model.RecordEvent(Source.PROVIDER, True, one.reason, one.message)
+            if one.is_fatal:
+                event = _failed_to("ensure", one.message)
+            self._record(service, event)
+
+    def _record(self, service: Service, event: model.RecordEvent) -> None:
+        about = service.metadata
+        ref = events.ObjectRef("Service", about.name, about.namespace, about.uid, "v1")
+        kind: events.Type = "Warning" if event.is_warning else "Normal"
+        recorder = self._hands.recorders[event.source]
+        recorder.emit(ref, kind, event.reason, event.message)
+
+    def forget(self, key: str) -> None:
+        """Drop what is kept for a Service that was deleted."""
+        self._written.pop(key, None)
+
+
+def patch(
+    service: Service, action: model.Action
+) -> tuple[Mapping[str, object], str | None]:
+    """Give the merge patch that carries an action out, and its subresource.
+
+    Finalizers go by the status, for which alone the reference's rights suffice.
+
+    Source: k8s.io/cloud-provider service/helpers, PatchService.
+    """
+    about = service.metadata
+    version = {"uid": about.uid, "resourceVersion": about.resource_version}
+    match action:
+        case model.AddFinalizer():
+            finalizers = [*about.finalizers, model.FINALIZER]
+            return {"metadata": {**version, "finalizers": finalizers}}, "status"
+        case model.RemoveFinalizer():
+            left = [one for one in about.finalizers if one != model.FINALIZER]
+            meta = {**version, "finalizers": left}
+            return {"metadata": meta, "status": {"loadBalancer": None}}, "status"
+        case model.SetAnnotations(annotations):
+            wanted = {"uid": about.uid, "annotations": dict(annotations)}
+            return {"metadata": wanted}, None
+        case model.SetIngress(ingress):
+            shown = [_shown(one.ip, one.hostname, one.ip_mode) for one in ingress]
+            status = {"loadBalancer": {"ingress": shown or None}}
+            return {"metadata": {"uid": about.uid}, "status": status}, "status"
+    raise TypeError(f"no patch for {action!r}")
+
+
+def _shown(ip: str, hostname: str, ip_mode: str | None) -> Mapping[str, str]:
+    found = {"ip": ip, "hostname": hostname, "ipMode": ip_mode or ""}
+    return {key: value for key, value in found.items() if value}
+
+
+def _failed(seen: Snapshot, why: str) -> model.RecordEvent:
+    return _failed_to("ensure" if seen.service.is_wanted else "delete", why)
+
+
+def _failed_to(verb: str, why: str) -> model.RecordEvent:
+    """Source: k8s.io/cloud-provider service controller, SyncLoadBalancerFailed."""
+    text = f"Error syncing load balancer: failed to {verb} load balancer: {why}"
+    return model.RecordEvent(Source.SERVICE, True, "SyncLoadBalancerFailed", text)

@@ -1,0 +1,159 @@
+"""What a Service needs next: pure, snapshot in, outcome out."""
+
+import datetime
+from collections.abc import Callable
+
+from lib.balancers import facts, model
+from lib.balancers.model import Action, Snapshot, Source
+from lib.cloud.load_balancers import (
+    Gate,
+    GateState,
+    NoticeType,
+    Observed,
+    Plan,
+    Problem,
+    Results,
+    Step,
+    Target,
+)
+from lib.cloud.model import Seen, Unknown
+from lib.reconcile.outcome import Outcome
+
+HELD_S = 0.2
+"""How soon to look whether the watch has brought our own write back."""
+
+MakePlan = Callable[[Target, Observed, datetime.datetime], Plan]
+Decided = Outcome[Action]
+
+
+def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decided:
+    """Say what brings the Service's load balancer one step closer.
+
+    Pure, as `make_plan` is. At most one step that closes a gate, or that can't be
+    repeated, is among the actions; the rest of its plan waits for the gate.
+    """
+    if seen.held:
+        return Outcome(requeue_after_s=HELD_S)
+    if seen.open is not None and seen.gate is not None:
+        return _go_on(seen.open, seen.gate)
+    if seen.target is None:
+        return Outcome((model.TellProblems(seen.problems),))
+    match seen.observed:
+        case Unknown(error):
+            return Outcome((model.Fail(error, error.summary),))
+        case Seen(observed):
+            plan = make_plan(seen.target, observed, now)
+            return _carry_out(seen, seen.target, observed, plan)
+    return Outcome()
+
+
+def _go_on(plan: model.Open, gate: Gate | Unknown) -> Decided:
+    """Apply the next step of an open plan, if its gate allows it."""
+    if isinstance(gate, Unknown):
+        return Outcome((model.Fail(gate.error, gate.error.summary),))
+    if gate.state is GateState.CLOSED:
+        return Outcome(requeue_after_s=gate.retry_after_s)
+    return Outcome(_steps(plan.steps, plan.load_balancer_id))
+
+
+def _carry_out(
+    seen: Snapshot, target: Target, observed: Observed, plan: Plan
+) -> Decided:
+    """Turn a plan into actions, in the order in which a death between them is safe."""
+    is_wanted = target.spec is not None
+    actions = [*_announced(seen, observed, plan, is_wanted=is_wanted)]
+    if is_wanted and not seen.service.has_finalizer:
+        actions.append(model.AddFinalizer())
+    if is_wanted:
+        actions += missing(seen.service, plan.results)
+    actions += _notices(plan)
+    actions.append(model.TellProblems(plan.problems))
+    if _is_fatal(plan.problems):
+        text = "; ".join(p.message for p in plan.problems if p.is_fatal)
+        return Outcome((*actions, model.Fail(None, text)))
+    if plan.backs_off and seen.barred_s > 0:
+        return Outcome(tuple(actions), seen.barred_s)
+    if plan.backs_off:
+        actions.append(model.Bar())
+    actions += _steps(plan.steps, observed.id)
+    if plan.settled:
+        actions += _settled(seen, plan, is_wanted=is_wanted)
+    return Outcome(tuple(actions), plan.retry_after_s)
+
+
+def _is_fatal(problems: tuple[Problem, ...]) -> bool:
+    return any(problem.is_fatal for problem in problems)
+
+
+def _announced(
+    seen: Snapshot, observed: Observed, plan: Plan, *, is_wanted: bool
+) -> tuple[Action, ...]:
+    """Say once that something is begun."""
+    if seen.is_under_way or not plan.steps:
+        return ()
+    if not is_wanted:
+        return (_event("DeletingLoadBalancer", "Deleting load balancer"),)
+    said: list[Action] = []
+    if not observed.is_there or seen.topics != {model.Topic.NODES}:
+        said.append(_event("EnsuringLoadBalancer", "Ensuring load balancer"))
+    if not seen.nodes:
+        text = "There are no available nodes for LoadBalancer"
+        said.append(_event("UnAvailableLoadBalancer", text, is_warning=True))
+    return tuple(said)
+
+
+def _settled(seen: Snapshot, plan: Plan, *, is_wanted: bool) -> tuple[Action, ...]:
+    """Say once that what was begun is done."""
+    if not is_wanted:
+        done = _event("DeletedLoadBalancer", "Deleted load balancer")
+        return (model.RemoveFinalizer(), done)
+    settle = model.Settle(plan.results)
+    if not seen.is_under_way:
+        return (settle,)
+    if seen.topics != {model.Topic.NODES}:
+        text = "Ensured load balancer"
+        return (settle, _event("EnsuredLoadBalancer", text))
+    if not seen.nodes:
+        return (settle,)  # that there is nobody has been said
+    text = "Updated load balancer with new hosts"
+    return (settle, _event("UpdatedLoadBalancer", text))
+
+
+def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
+    """Say what is to be written on a Service for these results to hold there."""
+    actions: list[Action] = []
+    there = service.metadata.annotations
+    wrong = tuple(
+        (key, value) for key, value in results.annotations if there.get(key) != value
+    )
+    if wrong:
+        actions.append(model.SetAnnotations(wrong))
+    ingress = results.ingress
+    if ingress is not None and ingress != facts.ingress(service):
+        actions.append(model.SetIngress(ingress))
+    return tuple(actions)
+
+
+def _notices(plan: Plan) -> tuple[Action, ...]:
+    return tuple(
+        model.RecordEvent(
+            Source.PROVIDER, one.type is NoticeType.WARNING, one.reason, one.message
+        )
+        for one in plan.notices
+    )
+
+
+def _steps(steps: tuple[Step, ...], load_balancer_id: str) -> tuple[Action, ...]:
+    """Take the first steps of a plan, up to one after which must be waited."""
+    actions: list[Action] = []
+    for index, step in enumerate(steps):
+        is_last = step.is_gated or not step.is_repeatable or index + 1 == len(steps)
+        rest = steps[index + 1 :]
+        actions.append(model.ApplyStep(step, rest, load_balancer_id, is_last))
+        if is_last:
+            break
+    return tuple(actions)
+
+
+def _event(reason: str, message: str, *, is_warning: bool = False) -> model.RecordEvent:
+    return model.RecordEvent(Source.SERVICE, is_warning, reason, message)

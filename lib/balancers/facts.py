@@ -1,0 +1,57 @@
+"""What a Service asks for, in the vocabulary of `lib/cloud`. Pure."""
+
+from lib.balancers.model import Service, ServiceIngress, ServicePort
+from lib.cloud.load_balancers import (
+    Cluster,
+    Facts,
+    Ingress,
+    IpFamily,
+    IpMode,
+    Node,
+    Port,
+    PortProtocol,
+)
+
+
+def of(service: Service, nodes: tuple[Node, ...], cluster: Cluster) -> Facts:
+    """Say what a Service and the Nodes that may receive traffic ask for."""
+    spec = service.spec
+    is_local = spec.external_traffic_policy == "Local"
+    families = tuple(IpFamily(family) for family in spec.ip_families)
+    return Facts(
+        cluster=cluster,
+        namespace=service.metadata.namespace,
+        name=service.metadata.name,
+        uid=service.metadata.uid,
+        annotations=service.metadata.annotations,
+        ports=tuple(map(_port, spec.ports)),
+        nodes=nodes,
+        is_local=is_local,
+        health_check_node_port=spec.health_check_node_port if is_local else 0,
+        has_affinity=spec.session_affinity == "ClientIP",
+        load_balancer_ip=spec.load_balancer_ip,
+        load_balancer_class=spec.load_balancer_class or "",
+        source_ranges=spec.load_balancer_source_ranges,
+        ip_families=families or (IpFamily.IPV4,),
+        ingress=ingress(service),
+    )
+
+
+def _port(port: ServicePort) -> Port:
+    return Port(
+        port=port.port,
+        protocol=PortProtocol(port.protocol),
+        node_port=port.node_port,
+        name=port.name,
+        app_protocol=port.app_protocol,
+    )
+
+
+def ingress(service: Service) -> tuple[Ingress, ...]:
+    """Give the addresses that the Service shows now."""
+    return tuple(map(_ingress, service.status.load_balancer.ingress))
+
+
+def _ingress(one: ServiceIngress) -> Ingress:
+    mode = IpMode(one.ip_mode) if one.ip_mode else None
+    return Ingress(ip=one.ip, hostname=one.hostname, ip_mode=mode)

@@ -1,0 +1,155 @@
+"""The flow as the runtime drives it, and what brings a Service into its queue."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from lib.balancers import act, decide, observe
+from lib.balancers.memory import Memory
+from lib.balancers.model import Action, Service, Snapshot, Source, Topic
+from lib.cloud import errors
+from lib.cloud.load_balancers import LoadBalancers, Reason, Target
+from lib.kube import client, events, store
+from lib.kube import errors as kube_errors
+from lib.reconcile import failure as failures
+from lib.reconcile import queue
+from lib.reconcile.outcome import Outcome
+
+DEEP_EVERY = 6
+"""Every so many looks for drift, one looks at all there is."""
+
+Enqueue = Callable[[str, Topic], None]
+EnqueueMany = Callable[[Iterable[str], Topic], None]
+
+
+class BalancersFlow:
+    """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
+
+    writing: refuses when the Lease is lost. again: makes a key due for topics, in
+    seconds. clock: monotonic seconds.
+    """
+
+    name = "balancers"
+
+    def __init__(  # noqa: PLR0913 # keyword only, the parts of a flow
+        self,
+        *,
+        sources: observe.Sources,
+        load_balancers: LoadBalancers,
+        writing: client.Api,
+        recorders: Mapping[Source, events.Recorder],
+        again: act.Again,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._memory = Memory(clock)
+        self._load_balancers = load_balancers
+        self._observer = observe.Observer(sources, load_balancers, self._memory, clock)
+        hands = act.Hands(
+            writing,
+            sources.services,
+            load_balancers,
+            recorders,
+            again,
+            self._retarget,
+            clock,
+        )
+        self._actor = act.Actor(hands, self._memory)
+
+    def _retarget(self, service: Service, seen: Snapshot) -> Target | None:
+        target, _ = self._observer.target(service, seen.nodes)
+        return target
+
+    def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
+        """Read all that this batch needs, once."""
+        return self._observer.observe(
+            [(one.key, frozenset(map(Topic, one.topics))) for one in claims]
+        )
+
+    def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
+        """See lib/balancers/decide.py."""
+        return decide.decide(snapshot, now, self._load_balancers.plan)
+
+    def act(self, snapshot: Snapshot, action: Action) -> None:
+        """Carry one action out, upon what this pass has written before it."""
+        self._actor.act(snapshot, action)
+
+    def failure(self, error: Exception) -> failures.Failure | None:
+        """Say what a failed pass means; None for a bug."""
+        match error:
+            case kube_errors.Conflict():
+                text = "the service was changed meanwhile"
+                return failures.Failure(text, is_routine=True)
+            case act.Taken():
+                text = "another service's plan changes the same load balancer"
+                return failures.Failure(text, act.TAKEN_S, is_routine=True)
+            case act.Unserved():
+                return failures.Failure(str(error))
+            case errors.Busy():
+                return failures.Failure(
+                    str(error), error.retry_after_s, is_routine=True
+                )
+            case kube_errors.KubeError() | errors.CloudError():
+                return failures.Failure(str(error), error.retry_after_s)
+        return None
+
+    def problems(self) -> Mapping[Reason, int]:
+        """Count the Services that have a problem, by its reason."""
+        return self._memory.problems()
+
+    def forget(self, service: Service) -> None:
+        """Drop what is kept for a Service that is gone."""
+        self._memory.forget(service.metadata.uid)
+        self._observer.forget(service.key)
+        self._actor.forget(service.key)
+
+
+def is_changed(old: Service | None, new: Service) -> bool:
+    """Say whether a change of a Service is any of our business."""
+    if old is None or not (old.concerns_us or new.concerns_us):
+        return new.concerns_us
+    before, after = old.metadata, new.metadata
+    return (
+        before.uid != after.uid
+        or before.annotations != after.annotations
+        or before.finalizers != after.finalizers
+        or before.deletion_timestamp != after.deletion_timestamp
+        or (old.spec, old.status) != (new.spec, new.status)
+    )
+
+
+def watch(services: store.Store[Service], flow: BalancersFlow, add: Enqueue) -> None:
+    """Let every change of a Service bring it into the queue."""
+
+    def changed(key: str, old: Service | None, new: Service | None) -> None:
+        if old is not None and not _goes_on(old, new):
+            flow.forget(old)
+        if new is not None and is_changed(old, new):
+            add(key, Topic.SYNC)
+
+    services.subscribe(changed)
+
+
+def _goes_on(old: Service, new: Service | None) -> bool:
+    is_same = new is not None and new.metadata.uid == old.metadata.uid
+    return is_same and new is not None and new.concerns_us
+
+
+def concerned(services: store.Store[Service]) -> tuple[str, ...]:
+    """Give the keys of all Services that have, or are to have, a load balancer."""
+    return tuple(key for key, one in services.items().items() if one.concerns_us)
+
+
+class Drift:
+    """Brings all Services in to be compared with what the cloud holds."""
+
+    def __init__(self, services: store.Store[Service], add_many: EnqueueMany) -> None:
+        self._services = services
+        self._add_many = add_many
+        self._looks = 0
+
+    def look(self) -> None:
+        """Bring them in; every so often for a deep look."""
+        self._looks += 1
+        is_deep = self._looks % DEEP_EVERY == 0
+        topic = Topic.DEEP_DRIFT if is_deep else Topic.DRIFT
+        self._add_many(concerned(self._services), topic)

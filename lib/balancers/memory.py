@@ -1,0 +1,107 @@
+"""What a process keeps between passes, all of which may be thrown away."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from lib.balancers.model import Open
+from lib.cloud.load_balancers import Problem, Reason, Results, Target
+
+BAR_FIRST_S = 10.0
+BAR_LONGEST_S = 600.0
+
+
+class Memory:
+    """Open plans and what was found well, by uid of the Service. Thread-safe.
+
+    clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: dict[str, Open] = {}
+        self._under_way: set[str] = set()
+        self._settled: dict[str, tuple[Target, Results]] = {}
+        self._problems: dict[str, tuple[Problem, ...]] = {}
+        self._bars: dict[str, tuple[int, float]] = {}
+
+    def open(self, uid: str) -> Open | None:
+        """Give the plan that is under way."""
+        with self._lock:
+            return self._open.get(uid)
+
+    def keep(self, uid: str, plan: Open) -> None:
+        """Keep a plan until its gate opens."""
+        with self._lock:
+            self._open[uid] = plan
+
+    def drop(self, uid: str) -> None:
+        """Let go of a plan: the next pass observes."""
+        with self._lock:
+            self._open.pop(uid, None)
+
+    def is_taken(self, uid: str, load_balancer_id: str) -> bool:
+        """Say whether another Service's plan is under way on a load balancer."""
+        with self._lock:
+            return any(
+                plan.load_balancer_id == load_balancer_id
+                for other, plan in self._open.items()
+                if other != uid and load_balancer_id
+            )
+
+    def begin(self, uid: str) -> None:
+        """Remember that something was changed, and that it is not well any more."""
+        with self._lock:
+            self._under_way.add(uid)
+            self._settled.pop(uid, None)
+
+    def is_under_way(self, uid: str) -> bool:
+        """Say whether something was begun and has not ended."""
+        with self._lock:
+            return uid in self._under_way
+
+    def settle(self, uid: str, target: Target, results: Results) -> None:
+        """Remember that all is well, and what for."""
+        with self._lock:
+            self._open.pop(uid, None)
+            self._under_way.discard(uid)
+            self._bars.pop(uid, None)
+            self._settled[uid] = (target, results)
+
+    def settled(self, uid: str) -> tuple[Target, Results] | None:
+        """Give what all was well for, when it was last looked at."""
+        with self._lock:
+            return self._settled.get(uid)
+
+    def bar(self, uid: str) -> None:
+        """Begin to make again what failed; the next time must wait longer."""
+        with self._lock:
+            count, _ = self._bars.get(uid, (0, 0.0))
+            wait_s = min(BAR_LONGEST_S, BAR_FIRST_S * 2**count)
+            self._bars[uid] = (count + 1, self._clock() + wait_s)
+
+    def barred_s(self, uid: str) -> float:
+        """Say how long it still has to wait, in seconds."""
+        with self._lock:
+            _, until = self._bars.get(uid, (0, 0.0))
+            return max(0.0, until - self._clock())
+
+    def tell(self, uid: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+        """Take note of all there are now; give those that are new."""
+        with self._lock:
+            known = self._problems.get(uid, ())
+            self._problems[uid] = problems
+            return tuple(one for one in problems if one not in known)
+
+    def problems(self) -> Mapping[Reason, int]:
+        """Count the Services that have a problem, by its reason; each is there."""
+        with self._lock:
+            found = [{p.reason for p in some} for some in self._problems.values()]
+        return {reason: sum(reason in some for some in found) for reason in Reason}
+
+    def forget(self, uid: str) -> None:
+        """Drop all that is kept for a Service that is gone."""
+        with self._lock:
+            for kept in (self._open, self._settled, self._problems, self._bars):
+                kept.pop(uid, None)
+            self._under_way.discard(uid)

@@ -1,0 +1,258 @@
+"""What the flow knows and does: the Service as it sees it, snapshots, actions."""
+
+import dataclasses
+import enum
+
+import msgspec
+
+from lib.cloud import load_balancers
+from lib.cloud.model import Unknown
+from lib.kube import objects
+
+FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+"""Source: k8s.io/cloud-provider service/helpers, LoadBalancerCleanupFinalizer."""
+
+TYPE = "LoadBalancer"
+
+
+class Topic(enum.StrEnum):
+    """Why a Service is looked at."""
+
+    SYNC = "sync"
+    """It is new or changed, or what was begun for it goes on."""
+    NODES = "nodes"
+    """The Nodes that may receive traffic have changed."""
+    DRIFT = "drift"
+    """It is time to see whether somebody has changed things by hand."""
+    DEEP_DRIFT = "deep drift"
+    """The same, with all that takes more calls to see."""
+
+
+class ServicePort(msgspec.Struct, frozen=True, rename="camel"):
+    """One port of a Service."""
+
+    port: int
+    name: str = ""
+    protocol: str = "TCP"
+    node_port: int = 0
+    app_protocol: str = ""
+
+
+class ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of spec that this flow reads."""
+
+    type: str = ""
+    ports: tuple[ServicePort, ...] = ()
+    load_balancer_class: str | None = None
+    load_balancer_ip: str = msgspec.field(default="", name="loadBalancerIP")
+    load_balancer_source_ranges: tuple[str, ...] = ()
+    external_traffic_policy: str = ""
+    health_check_node_port: int = 0
+    session_affinity: str = ""
+    ip_families: tuple[str, ...] = ()
+
+
+class ServiceIngress(msgspec.Struct, frozen=True, rename="camel"):
+    """One entry of status.loadBalancer.ingress."""
+
+    ip: str = ""
+    hostname: str = ""
+    ip_mode: str | None = None
+
+
+class ServiceLoadBalancer(msgspec.Struct, frozen=True):
+    """status.loadBalancer."""
+
+    ingress: tuple[ServiceIngress, ...] = ()
+
+
+class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of status that this flow reads, and alone writes."""
+
+    load_balancer: ServiceLoadBalancer = ServiceLoadBalancer()
+
+
+class Service(msgspec.Struct, frozen=True):
+    """A Kubernetes Service, with only what the flow needs of it."""
+
+    metadata: objects.ObjectMeta
+    spec: ServiceSpec = ServiceSpec()
+    status: ServiceStatus = ServiceStatus()
+
+    @property
+    def key(self) -> str:
+        """namespace/name."""
+        return self.metadata.key
+
+    @property
+    def has_finalizer(self) -> bool:
+        """True when it is kept until its load balancer is gone."""
+        return FINALIZER in self.metadata.finalizers
+
+    @property
+    def is_wanted(self) -> bool:
+        """True when it is to have a load balancer of ours.
+
+        Source: k8s.io/cloud-provider service controller, wantsLoadBalancer.
+        """
+        is_ours = self.spec.type == TYPE and not self.spec.load_balancer_class
+        return is_ours and self.metadata.deletion_timestamp is None
+
+    @property
+    def is_leaving(self) -> bool:
+        """True when what it had is to be taken down.
+
+        Also one whose type has changed. Source: the same, needsCleanup; one with a
+        class was never ours, whatever finalizer it carries.
+        """
+        if not self.has_finalizer or self.spec.load_balancer_class:
+            return False
+        return not self.is_wanted
+
+    @property
+    def concerns_us(self) -> bool:
+        """True when this flow has anything to do with it."""
+        return self.is_wanted or self.is_leaving
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Open:
+    """A plan under way: what is left of it, and for what it was made.
+
+    load_balancer_id: whose gate is asked before each step. since_s, due_s: monotonic
+    times at which the last step was applied, and before which no gate is asked.
+    """
+
+    target: load_balancers.Target
+    steps: tuple[load_balancers.Step, ...]
+    load_balancer_id: str
+    since_s: float
+    due_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that one pass knows of one Service.
+
+    held: our own last write is not back in the watch yet. target: None when the facts
+    can't be served; problems says why. observed: None when it need not be read. open:
+    the plan that goes on, with its gate. is_under_way: this process has begun to change
+    its load balancer and has not ended yet. nodes: those that may receive traffic.
+    barred_s: seconds that must pass before what failed is made again.
+    """
+
+    service: Service
+    topics: frozenset[Topic] = frozenset()
+    held: bool = False
+    target: load_balancers.Target | None = None
+    problems: tuple[load_balancers.Problem, ...] = ()
+    observed: load_balancers.Observation | None = None
+    open: Open | None = None
+    gate: load_balancers.Gate | Unknown | None = None
+    is_under_way: bool = False
+    nodes: tuple[load_balancers.Node, ...] = ()
+    barred_s: float = 0.0
+
+
+class Source(enum.StrEnum):
+    """Who speaks in an Event."""
+
+    SERVICE = "service-controller"
+    """The controller of the reference's framework."""
+    PROVIDER = "provider"
+    """The reference's provider; its component is named by who wires the flow."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Keep the Service until its load balancer is gone."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """Nothing of ours is left; the Service may go. Its status is emptied as well."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SetAnnotations:
+    """Write what leads back to the load balancer; None removes a key."""
+
+    annotations: tuple[tuple[str, str | None], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SetIngress:
+    """Write the addresses into the status."""
+
+    ingress: tuple[load_balancers.Ingress, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ApplyStep:
+    """Make one write of the cloud.
+
+    rest: what is left of the plan afterwards. load_balancer_id: empty when the step
+    makes it. is_last: no further step is applied in this pass.
+    """
+
+    step: load_balancers.Step
+    rest: tuple[load_balancers.Step, ...]
+    load_balancer_id: str
+    is_last: bool
+
+    def __str__(self) -> str:
+        return str(self.step)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bar:
+    """Let what failed rest before it is made again, longer each time."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settle:
+    """Remember that everything holds, and what was written on the Service for it."""
+
+    results: load_balancers.Results
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TellProblems:
+    """Say what is wrong, once, and count it. None of them: all is well."""
+
+    problems: tuple[load_balancers.Problem, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fail:
+    """End the pass as failed: it is tried again with the queue's backoff.
+
+    error: what could not be read; None when a fatal problem is the reason.
+    """
+
+    error: Exception | None
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """Tell the Service's owner."""
+
+    source: Source
+    is_warning: bool
+    reason: str
+    message: str
+
+
+Action = (
+    AddFinalizer
+    | RemoveFinalizer
+    | SetAnnotations
+    | SetIngress
+    | ApplyStep
+    | Bar
+    | Settle
+    | TellProblems
+    | Fail
+    | RecordEvent
+)

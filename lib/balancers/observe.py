@@ -1,0 +1,217 @@
+"""All reads of one pass: Services from the watched store, the rest from the cloud."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+import structlog
+
+from lib.balancers import decide, facts
+from lib.balancers.memory import Memory
+from lib.balancers.model import Open, Service, Snapshot, Topic
+from lib.cloud.load_balancers import (
+    Asked,
+    Cluster,
+    Depth,
+    Gate,
+    GateState,
+    LoadBalancers,
+    Node,
+    Problem,
+    Problems,
+    Target,
+)
+from lib.cloud.model import Unknown
+from lib.kube import client, resources, store
+from lib.kube import errors as kube_errors
+
+HOLD_S = 5.0
+"""How long a Service waits for the watch to bring our own write back."""
+READ_TIMEOUT_S = 10.0
+
+Claim = tuple[str, frozenset[Topic]]
+
+
+def depth(topics: Iterable[Topic]) -> Depth:
+    """Say how much is to be read for these topics."""
+    found = set(topics)
+    if Topic.DEEP_DRIFT in found:
+        return Depth.FULL
+    return Depth.TREE if Topic.DRIFT in found else Depth.CHANGED
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the flow reads from.
+
+    nodes: gives those that may receive traffic now. cluster: asked once the API server
+    answers.
+    """
+
+    services: store.Store[Service]
+    api: client.Api
+    nodes: Callable[[], tuple[Node, ...]]
+    cluster: Callable[[], Cluster]
+
+
+class Observer:
+    """Reads for a batch of Services at once."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        load_balancers: LoadBalancers,
+        memory: Memory,
+        clock: Callable[[], float],
+    ) -> None:
+        self._sources = sources
+        self._load_balancers = load_balancers
+        self._memory = memory
+        self._clock = clock
+        self._held_since: dict[str, float] = {}
+        self._log = structlog.stdlib.get_logger()
+
+    def observe(self, claims: Sequence[Claim]) -> Mapping[str, Snapshot]:
+        """Give one snapshot per Service that concerns us; one read serves all."""
+        nodes = self._sources.nodes()
+        seen: dict[str, Snapshot] = {}
+        for key, topics in claims:
+            snapshot = self._service(key, topics)
+            if snapshot is not None and snapshot.service.concerns_us:
+                seen[key] = self._wanted(snapshot, nodes)
+        self._ask(seen)
+        self._read(seen)
+        return seen
+
+    def _service(self, key: str, topics: frozenset[Topic]) -> Snapshot | None:
+        is_current = self._sources.services.is_current(key)
+        # Read after that: a Service that is newer still is current all the more.
+        service = self._sources.services.get(key)
+        if service is None:
+            return None
+        if is_current:
+            self._held_since.pop(key, None)
+            return Snapshot(service, topics)
+        since = self._held_since.setdefault(key, self._clock())
+        if self._clock() - since < HOLD_S:
+            return Snapshot(service, topics, held=True)
+        return self._directly(service, topics)
+
+    def _directly(self, known: Service, topics: frozenset[Topic]) -> Snapshot | None:
+        """Read one Service from the API server; it stays held back if that fails."""
+        about = known.metadata
+        try:
+            body = self._sources.api.read(
+                resources.SERVICES,
+                about.name,
+                about.namespace,
+                timeout_s=READ_TIMEOUT_S,
+            )
+        except kube_errors.NotFound:
+            return None
+        except kube_errors.KubeError as error:
+            self._log.warning("service not read", key=known.key, error=str(error))
+            return Snapshot(known, topics, held=True)
+        return Snapshot(msgspec.json.decode(body, type=Service), topics)
+
+    def target(
+        self, service: Service, nodes: tuple[Node, ...]
+    ) -> tuple[Target | None, tuple[Problem, ...]]:
+        """Say what a Service wants of the cloud, or why that can't be served."""
+        asked = facts.of(service, nodes, self._sources.cluster())
+        ref = self._load_balancers.refer(asked)
+        if not service.is_wanted:
+            return Target(ref, None), ()
+        parsed = self._load_balancers.parse(asked)
+        if isinstance(parsed, Problems):
+            return None, parsed.problems
+        return Target(ref, parsed), ()
+
+    def _wanted(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
+        if snapshot.held:
+            return snapshot
+        uid = snapshot.service.metadata.uid
+        target, problems = self.target(snapshot.service, nodes)
+        return dataclasses.replace(
+            snapshot,
+            target=target,
+            problems=problems,
+            nodes=nodes,
+            is_under_way=self._memory.is_under_way(uid),
+            barred_s=self._memory.barred_s(uid),
+        )
+
+    def _ask(self, seen: dict[str, Snapshot]) -> None:
+        """Ask for the gates of all open plans that still fit, with one call."""
+        plans: dict[str, Open] = {}
+        now = self._clock()
+        for key, snapshot in seen.items():
+            plan = self._plan(snapshot)
+            if plan is None:
+                continue
+            if now < plan.due_s:
+                # The watch has brought our own writes back, or a change of no account.
+                gate = Gate(GateState.CLOSED, plan.due_s - now)
+                seen[key] = dataclasses.replace(snapshot, open=plan, gate=gate)
+            else:
+                plans[key] = plan
+        if not plans:
+            return
+        asked = {Asked(p.load_balancer_id, now - p.since_s) for p in plans.values()}
+        gates = self._load_balancers.gates(asked)
+        for key, plan in plans.items():
+            answer = gates[plan.load_balancer_id]
+            seen[key] = self._answered(seen[key], plan, answer)
+
+    def _plan(self, snapshot: Snapshot) -> Open | None:
+        """Give the plan that is under way, if it is for what is wanted now."""
+        uid = snapshot.service.metadata.uid
+        plan = self._memory.open(uid)
+        if plan is None or snapshot.held:
+            return None
+        if plan.target != snapshot.target:
+            self._memory.drop(uid)
+            return None
+        return plan
+
+    def _answered(self, seen: Snapshot, plan: Open, gate: Gate | Unknown) -> Snapshot:
+        """Go on with a plan, or leave it for a new look."""
+        uid = seen.service.metadata.uid
+        if isinstance(gate, Gate):
+            if gate.state is GateState.LOST:
+                self._memory.drop(uid)
+                return seen
+            if gate.state is GateState.OPEN and not plan.steps:
+                self._memory.drop(uid)
+                return seen
+            due_s = self._clock() + gate.retry_after_s
+            self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s))
+        return dataclasses.replace(seen, open=plan, gate=gate)
+
+    def _read(self, seen: dict[str, Snapshot]) -> None:
+        """Read the cloud for all others, those of one depth together."""
+        by_depth: dict[Depth, dict[str, Target]] = {}
+        for key, snapshot in seen.items():
+            if snapshot.target is not None and self._needs_cloud(snapshot):
+                wanted = by_depth.setdefault(depth(snapshot.topics), {})
+                wanted[key] = snapshot.target
+        for level, targets in by_depth.items():
+            found = self._load_balancers.observe(tuple(targets.values()), level)
+            for key, target in targets.items():
+                observed = found[target.ref]
+                seen[key] = dataclasses.replace(seen[key], observed=observed)
+
+    def _needs_cloud(self, snapshot: Snapshot) -> bool:
+        """Say whether it must be looked at: not so when all that counts was well."""
+        if snapshot.held or snapshot.open is not None:
+            return False
+        settled = self._memory.settled(snapshot.service.metadata.uid)
+        if settled is None or depth(snapshot.topics) is not Depth.CHANGED:
+            return True
+        target, results = settled
+        is_same = target == snapshot.target
+        return not is_same or bool(decide.missing(snapshot.service, results))
+
+    def forget(self, key: str) -> None:
+        """Drop what is kept for a Service that was deleted."""
+        self._held_since.pop(key, None)

@@ -1,0 +1,277 @@
+"""Load balancers of a cloud that lives in memory."""
+
+import dataclasses
+import datetime
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import (
+    Asked,
+    Depth,
+    Facts,
+    Gate,
+    GateState,
+    Ingress,
+    IpMode,
+    Observation,
+    Observed,
+    Owned,
+    Plan,
+    Problem,
+    Problems,
+    Reason,
+    Ref,
+    Results,
+    Spec,
+    Step,
+    StepResult,
+    Target,
+    Verb,
+)
+from lib.cloud.model import Seen, Unknown
+
+ID_ANNOTATION = "fake.example/load-balancer-id"
+ALGORITHM_ANNOTATION = "fake.example/algorithm"
+ALGORITHMS = ("round-robin", "least-busy")
+BUSY_S = 2.0
+"""How long a load balancer is busy after each write."""
+_POLL_S = 1.0
+
+Sockets = frozenset[tuple[str, int, int]]
+"""Protocol, port and node port."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted of one."""
+
+    sockets: Sockets
+    members: frozenset[str]
+    algorithm: str
+
+
+@dataclasses.dataclass(slots=True)
+class LoadBalancer:
+    """One that is there; busy_until: on the cloud's clock. public: its address."""
+
+    id: str
+    name: str
+    uid: str
+    wish: Wish
+    busy_until: float
+    public: str = ""
+    is_failed: bool = False
+
+
+@dataclasses.dataclass
+class FakeLoadBalancers:
+    """Implements `lib.cloud.load_balancers.LoadBalancers`.
+
+    A new one takes a write; a public address, its sockets and its members one more
+    each. After each of them but the address it is busy for a while, and refuses others.
+    clock: seconds that only grow. there: by id; tests change it at will. faults: errors
+    for the next calls, None for one that succeeds; lost: the same, after the call was
+    carried out. before_call, after_call: may raise, as if the process died there.
+    """
+
+    clock: Callable[[], float]
+    there: dict[str, LoadBalancer] = dataclasses.field(default_factory=dict)
+    faults: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
+    lost: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
+    calls: list[str] = dataclasses.field(default_factory=list)
+    before_call: Callable[[str], None] = lambda operation: None
+    after_call: Callable[[str], None] = lambda operation: None
+    fails_to_start: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made = 0
+
+    def refer(self, facts: Facts) -> Ref:
+        """See the protocol."""
+        stored = facts.annotations.get(ID_ANNOTATION, "")
+        return Ref(facts.cluster, facts.namespace, facts.name, facts.uid, stored)
+
+    def parse(self, facts: Facts) -> Spec | Problems:
+        """See the protocol; a wrong algorithm is fatal, no Nodes are worth a word."""
+        algorithm = facts.annotations.get(ALGORITHM_ANNOTATION, ALGORITHMS[0])
+        if algorithm not in ALGORITHMS:
+            text = f"annotation {ALGORITHM_ANNOTATION} is {algorithm!r}; want one of "
+            wrong = Problem(
+                Reason.INVALID_ANNOTATION, text + ", ".join(ALGORITHMS), True
+            )
+            return Problems((wrong,))
+        nobody = Problem(Reason.NO_NODES, "no Node may receive traffic")
+        wish = Wish(
+            frozenset((p.protocol.value, p.port, p.node_port) for p in facts.ports),
+            frozenset(node.name for node in facts.nodes),
+            algorithm,
+        )
+        return Spec(wish, () if facts.nodes else (nobody,))
+
+    def observe(
+        self, targets: Collection[Target], depth: Depth
+    ) -> Mapping[Ref, Observation]:
+        """See the protocol; one call for all."""
+        try:
+            self._call(f"list load balancers ({depth.name})")
+        except errors.CloudError as error:
+            return {target.ref: Unknown(error) for target in targets}
+        with self._lock:
+            return {target.ref: Seen(self._find(target.ref)) for target in targets}
+
+    def _find(self, ref: Ref) -> Observed:
+        mine = [one for one in self.there.values() if one.uid == ref.uid]
+        found = dataclasses.replace(mine[0]) if mine else None
+        is_busy = found is not None and self.clock() < found.busy_until
+        return Observed(found is not None, found.id if found else "", (found, is_busy))
+
+    def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
+        """See the protocol."""
+        del now
+        found, is_busy = _opened(observed)
+        results = _results(found)
+        problems = target.spec.problems if target.spec else ()
+        if is_busy:
+            return Plan(retry_after_s=_POLL_S, results=results, problems=problems)
+        steps = tuple(_steps(target, found))
+        return Plan(
+            steps=steps,
+            settled=not steps,
+            backs_off=found is not None and found.is_failed and target.spec is not None,
+            results=results,
+            problems=problems,
+        )
+
+    def apply(self, step: Step) -> StepResult:
+        """See the protocol."""
+        self._call(str(step))
+        result = self._answer(step)
+        self.after_call(str(step))
+        lost = self.lost.pop(0) if self.lost else None
+        if lost is not None:
+            raise lost
+        return result
+
+    def _answer(self, step: Step) -> StepResult:
+        kind, about, native = _parts(step)
+        with self._lock:
+            if kind == "create":
+                return self._create(about, native)
+            one = self.there.get(about)
+            if one is None:
+                raise errors.NotFound("gone", operation=str(step), resource=about)
+            if step.is_gated and self.clock() < one.busy_until:
+                raise errors.Busy("immutable", operation=str(step), resource=about)
+            if kind == "delete":
+                del self.there[about]
+            elif kind == "address":
+                one.public = f"192.0.2.{len(self.there)}"
+            elif isinstance(native, Wish):
+                one.wish = native
+            if step.is_gated:
+                one.busy_until = self.clock() + BUSY_S
+            return StepResult(about, opens_after_s=_POLL_S if step.is_gated else 0.0)
+
+    def _create(self, name: str, native: object) -> StepResult:
+        uid, wish = native if isinstance(native, tuple) else ("", None)
+        self._made += 1
+        lb_id = f"lb-{self._made}"
+        fails, self.fails_to_start = self.fails_to_start > 0, self.fails_to_start - 1
+        self.there[lb_id] = LoadBalancer(
+            lb_id, name, uid, wish, self.clock() + BUSY_S, is_failed=fails
+        )
+        return StepResult(lb_id, ((ID_ANNOTATION, lb_id),), _POLL_S)
+
+    def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
+        """See the protocol."""
+        try:
+            self._call("read gates")
+        except errors.CloudError as error:
+            return {one.id: Unknown(error) for one in asked}
+        with self._lock:
+            return {one.id: self._gate(one.id) for one in asked}
+
+    def _gate(self, lb_id: str) -> Gate:
+        one = self.there.get(lb_id)
+        if one is None or one.is_failed:
+            return Gate(GateState.LOST)
+        if self.clock() < one.busy_until:
+            return Gate(GateState.CLOSED, _POLL_S)
+        return Gate(GateState.OPEN)
+
+    def changes(self) -> Iterator[str] | None:
+        """See the protocol."""
+        return None
+
+    def owned(self, cluster_id: str) -> Iterator[Owned]:
+        """See the protocol; this cloud holds one cluster's."""
+        del cluster_id
+        for one in tuple(self.there.values()):
+            yield Owned("load balancer", one.id, one.name, one.uid)
+
+    def _call(self, operation: str) -> None:
+        self.before_call(operation)
+        self.calls.append(operation)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+
+
+def _opened(observed: Observed) -> tuple[LoadBalancer | None, bool]:
+    native = observed.native
+    if isinstance(native, tuple):
+        found, is_busy = native
+        return found, is_busy
+    raise TypeError(f"not of this cloud: {native!r}")
+
+
+def _parts(step: Step) -> tuple[str, str, object]:
+    if isinstance(step.native, tuple):
+        kind, about, native = step.native
+        return kind, about, native
+    raise TypeError(f"not of this cloud: {step!r}")
+
+
+def _results(found: LoadBalancer | None) -> Results:
+    if found is None:
+        return Results()
+    shown = (Ingress(ip=found.public, ip_mode=IpMode.VIP),) if found.public else None
+    return Results(shown, ((ID_ANNOTATION, found.id),))
+
+
+def _steps(target: Target, found: LoadBalancer | None) -> Iterator[Step]:
+    """Say what is to be done, in order; pure."""
+    name = f"{target.ref.namespace}/{target.ref.name}"
+    path = (f"load balancer {name}",)
+    wish = target.spec.native if target.spec else None
+    if found is None:
+        if wish is not None:
+            new = ("create", name, (target.ref.uid, wish))
+            yield Step(Verb.CREATE, path, "there is none", new, is_repeatable=False)
+        return
+    if wish is None or found.is_failed:
+        why = "it failed to start" if found.is_failed else "nobody wants it"
+        yield Step(Verb.DELETE, path, why, ("delete", found.id, None))
+        return
+    if not found.public:
+        address = ("address", found.id, None)
+        about = (*path, "address")
+        yield Step(Verb.CREATE, about, "there is none", address, is_gated=False)
+    yield from _changes(path, found, wish)
+
+
+def _changes(
+    path: tuple[str, ...], found: LoadBalancer, wanted: object
+) -> Iterator[Step]:
+    """Change sockets and algorithm first, and members with a write of their own."""
+    if not isinstance(wanted, Wish):
+        raise TypeError(f"not of this cloud: {wanted!r}")
+    first = dataclasses.replace(wanted, members=found.wish.members)
+    if found.wish != first:
+        native = ("change", found.id, first)
+        yield Step(Verb.CHANGE, (*path, "sockets"), "others are wanted", native)
+    if first != wanted:
+        native = ("change", found.id, wanted)
+        yield Step(Verb.CHANGE, (*path, "members"), "others are wanted", native)

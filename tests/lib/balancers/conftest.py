@@ -1,0 +1,206 @@
+"""A cluster and a cloud in memory, and lives of the daemon upon them."""
+
+import collections
+import copy
+import datetime
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lib.balancers import flow, model, observe
+from lib.cloud.fake import load_balancers as fake_cloud
+from lib.cloud.load_balancers import Cluster, Node
+from lib.kube import events, resources, store
+from lib.kube.fake import api as fake_api
+from lib.reconcile import queue
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+QUIET_S = 30.0
+"""So long nothing may be due for the daemon to count as settled."""
+
+
+class Death(BaseException):
+    """The process ends here."""
+
+
+class Ground:
+    """A cluster and a cloud, which outlive the processes that work on them."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self.api = fake_api.FakeApi(lambda: NOW)
+        self.cloud = fake_cloud.FakeLoadBalancers(lambda: self.now_s)
+        self.nodes: tuple[Node, ...] = (Node("node-1"), Node("node-2"))
+        self.acting = "reading"
+        self.actions = collections.Counter[str]()
+        self.passed = 0
+        self.die_at: int | None = None
+        self.died_in = ""
+        self.api.before_call = self.api.after_call = self._at_call
+        self.cloud.before_call = self.cloud.after_call = self._at_call
+
+    def _at_call(self, call: object) -> None:
+        del call
+        self.passed += 1
+        if self.passed - 1 == self.die_at:
+            self.died_in = self.acting
+            raise Death
+
+    def service(
+        self,
+        name: str,
+        *ports: int,
+        type: str = "LoadBalancer",
+        annotations: dict[str, str | None] | None = None,
+    ) -> None:
+        """Make a Service, or change it as a user would; None removes an annotation."""
+        old = self.get(name) or {"metadata": {"name": name, "namespace": "default"}}
+        merged = {**old["metadata"].get("annotations", {}), **(annotations or {})}
+        kept = {key: value for key, value in merged.items() if value is not None}
+        old["metadata"]["annotations"] = kept
+        listed = [
+            {"port": port, "protocol": "TCP", "nodePort": 30000 + port}
+            for port in ports
+        ]
+        old["spec"] = {"type": type, "ports": listed}
+        self.api.put(resources.SERVICES, old)
+
+    def delete(self, name: str) -> None:
+        self.api.remove(resources.SERVICES, name, "default")
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        for found in copy.deepcopy(self.api.all(resources.SERVICES)):
+            one: dict[str, Any] = dict(found)
+            if one["metadata"]["name"] == name:
+                return one
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """What a user sees: each Service's finalizers and addresses, and the cloud."""
+        services = {}
+        for found in copy.deepcopy(self.api.all(resources.SERVICES)):
+            one: dict[str, Any] = dict(found)
+            ingress = one.get("status", {}).get("loadBalancer", {}).get("ingress")
+            services[one["metadata"]["name"]] = (
+                one["metadata"].get("finalizers"),
+                len(ingress or ()),
+            )
+        cloud = sorted((one.name, repr(one.wish)) for one in self.cloud.there.values())
+        return {"services": services, "cloud": cloud}
+
+    def events(self) -> list[str]:
+        """Type, reason and message of each Event, in order."""
+        found: list[dict[str, Any]] = [dict(e) for e in self.api.all(resources.EVENTS)]
+        return [f"{e['type']} {e['reason']}: {e['message']}" for e in found]
+
+
+class Process:
+    """One life of the daemon, with all that it keeps in memory."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.services = store.Store(ground.api, resources.SERVICES, model.Service)
+        self.queue = queue.Queue(
+            queue.Backoff(base_s=5, max_s=300),
+            clock=lambda: ground.now_s,
+            chance=lambda: 0.0,
+        )
+        self.recorders = {
+            source: events.Recorder(ground.api, component=source, host="")
+            for source in model.Source
+        }
+        self.flow = flow.BalancersFlow(
+            sources=observe.Sources(
+                self.services,
+                ground.api,
+                lambda: ground.nodes,
+                lambda: Cluster("cluster-id", "kubernetes"),
+            ),
+            load_balancers=ground.cloud,
+            writing=ground.api,
+            recorders=self.recorders,
+            again=self.queue.add_all,
+            clock=lambda: ground.now_s,
+        )
+        flow.watch(self.services, self.flow, self.queue.add)
+        self.services.relist()
+
+    def settle(self, quiet_s: float = QUIET_S) -> float:
+        """Go on until nothing is due for a while; give the seconds that it took."""
+        began = last = self.ground.now_s
+        self.services.relist()
+        while self.ground.now_s < last + quiet_s:
+            if self.turn():
+                last = self.ground.now_s
+                self.services.relist()
+            assert last < began + 3600, "the flow does not converge"
+            self.ground.now_s += 0.5
+        return last - began
+
+    def turn(self) -> int:
+        """Pass all keys that are due, as one batch; give how many there were."""
+        claims = self.queue.take_due(1000)
+        if not claims:
+            return 0
+        seen = self.flow.observe(claims)
+        for claim in claims:
+            if claim.key in seen:
+                self._pass(claim, seen[claim.key])
+            self.queue.done(claim.key)
+        return len(claims)
+
+    def _pass(self, claim: queue.Claim, seen: model.Snapshot) -> None:
+        outcome = self.flow.decide(seen, NOW)
+        for action in outcome.actions:
+            kind = type(action).__name__
+            self.ground.acting = kind
+            try:
+                self.flow.act(seen, action)
+            except Exception as error:
+                failure = self.flow.failure(error)
+                if failure is None:
+                    raise
+                self.queue.retry(claim.key, claim.topics, failure.retry_after_s)
+                return
+            finally:
+                self.ground.acting = "reading"
+            self.ground.actions[kind] += 1
+        self.queue.forget(claim.key)
+        if outcome.requeue_after_s is not None:
+            self.queue.add_all(claim.key, claim.topics, outcome.requeue_after_s)
+
+    def say(self) -> None:
+        """Send the Events that wait."""
+        for recorder in self.recorders.values():
+            stop = threading.Event()
+            sender = threading.Thread(target=recorder.run, args=(stop,))
+            sender.start()
+            assert recorder.flush(10.0)
+            stop.set()
+            sender.join()
+
+
+MakeGround = Callable[[], Ground]
+MakeProcess = Callable[[Ground], Process]
+
+
+@pytest.fixture()
+def ground() -> Ground:
+    return Ground()
+
+
+@pytest.fixture(scope="session")
+def make_ground() -> MakeGround:
+    return Ground
+
+
+@pytest.fixture(scope="session")
+def make_process() -> MakeProcess:
+    return Process
+
+
+@pytest.fixture(scope="session")
+def death() -> type[BaseException]:
+    return Death

@@ -1,0 +1,226 @@
+"""Tables: a snapshot and a plan in, an outcome out."""
+
+import dataclasses
+import datetime
+
+import pytest
+
+from lib.balancers import decide, model
+from lib.balancers.model import Snapshot, Topic
+from lib.cloud import errors
+from lib.cloud.load_balancers import (
+    Cluster,
+    Gate,
+    GateState,
+    Ingress,
+    Node,
+    Observed,
+    Plan,
+    Problem,
+    Reason,
+    Ref,
+    Results,
+    Spec,
+    Step,
+    Target,
+    Verb,
+)
+from lib.cloud.model import Seen, Unknown
+from lib.kube import objects
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+REF = Ref(Cluster("id", "kubernetes"), "default", "web", "uid")
+WANTED = Target(REF, Spec("tree"))
+GONE = Target(REF, None)
+ABOUT = objects.ObjectMeta(
+    name="web", namespace="default", uid="uid", finalizers=(model.FINALIZER,)
+)
+WEB = model.Service(ABOUT, model.ServiceSpec(type="LoadBalancer"))
+BARE = model.Service(
+    objects.ObjectMeta(name="web", namespace="default", uid="uid"), WEB.spec
+)
+THERE = Seen(Observed(True, "lb-1", None))
+NOTHING = Seen(Observed(False, "", None))
+OUTAGE = errors.Unavailable("503", operation="list load balancers")
+GATED = Step(Verb.CHANGE, ("pool",), "other members", None)
+FREE = Step(Verb.CREATE, ("floating ip",), "none", None, is_gated=False)
+ONCE = dataclasses.replace(FREE, is_repeatable=False)
+BAD = Problem(Reason.SUBNET, "no such subnet", is_fatal=True)
+ODD = Problem(Reason.UNSUPPORTED, "no such thing")
+RESULTS = Results((Ingress(ip="192.0.2.1"),), (("id", "lb-1"), ("old", None)))
+SEEN = Snapshot(
+    WEB,
+    frozenset({Topic.SYNC}),
+    target=WANTED,
+    observed=THERE,
+    nodes=(Node("node-1"),),
+)
+OPEN = model.Open(WANTED, (GATED, FREE), "lb-1", 0.0, 0.0)
+
+
+def seen(**changes: object) -> Snapshot:
+    return dataclasses.replace(SEEN, **changes)  # type: ignore[arg-type] # a table
+
+
+def steps(outcome: decide.Decided) -> list[Step]:
+    return [a.step for a in outcome.actions if isinstance(a, model.ApplyStep)]
+
+
+def words(outcome: decide.Decided) -> list[str]:
+    """Name the actions, Events by their reasons."""
+    return [
+        one.reason if isinstance(one, model.RecordEvent) else type(one).__name__
+        for one in outcome.actions
+    ]
+
+
+ENSURING = "EnsuringLoadBalancer"
+ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
+    "our write is not back yet": (seen(held=True), Plan(), []),
+    "the gate is closed": (
+        seen(open=OPEN, gate=Gate(GateState.CLOSED, 1.0)),
+        Plan(),
+        [],
+    ),
+    "the gate is open": (
+        seen(open=OPEN, gate=Gate(GateState.OPEN)),
+        Plan(),
+        ["ApplyStep"],
+    ),
+    "the gate can't be read": (
+        seen(open=OPEN, gate=Unknown(OUTAGE)),
+        Plan(),
+        ["Fail"],
+    ),
+    "facts can't be served": (
+        seen(target=None, problems=(BAD,), observed=None),
+        Plan(),
+        ["TellProblems"],
+    ),
+    "nothing had to be read": (seen(observed=None), Plan(), []),
+    "the cloud can't be read": (seen(observed=Unknown(OUTAGE)), Plan(), ["Fail"]),
+    "new": (
+        seen(service=BARE, observed=NOTHING),
+        Plan((GATED,)),
+        [ENSURING, "AddFinalizer", "TellProblems", "ApplyStep"],
+    ),
+    "new, without nodes": (
+        seen(service=BARE, observed=NOTHING, nodes=()),
+        Plan((GATED,)),
+        [
+            ENSURING,
+            "UnAvailableLoadBalancer",
+            "AddFinalizer",
+            "TellProblems",
+            "ApplyStep",
+        ],
+    ),
+    "goes on": (
+        seen(is_under_way=True),
+        Plan((GATED,)),
+        ["TellProblems", "ApplyStep"],
+    ),
+    "results first": (
+        seen(is_under_way=True),
+        Plan((GATED,), results=RESULTS),
+        ["SetAnnotations", "SetIngress", "TellProblems", "ApplyStep"],
+    ),
+    "done": (
+        seen(is_under_way=True),
+        Plan(settled=True),
+        ["TellProblems", "Settle", "EnsuredLoadBalancer"],
+    ),
+    "new nodes": (
+        seen(topics=frozenset({Topic.NODES})),
+        Plan((GATED,)),
+        ["TellProblems", "ApplyStep"],
+    ),
+    "new nodes, done": (
+        seen(topics=frozenset({Topic.NODES}), is_under_way=True),
+        Plan(settled=True),
+        ["TellProblems", "Settle", "UpdatedLoadBalancer"],
+    ),
+    "all is well": (seen(), Plan(settled=True), ["TellProblems", "Settle"]),
+    "a fatal problem": (
+        seen(),
+        Plan(problems=(BAD,)),
+        ["TellProblems", "Fail"],
+    ),
+    "a problem that is not": (
+        seen(),
+        Plan(problems=(ODD,), settled=True),
+        ["TellProblems", "Settle"],
+    ),
+    "failed, first time": (
+        seen(is_under_way=True),
+        Plan((GATED,), backs_off=True),
+        ["TellProblems", "Bar", "ApplyStep"],
+    ),
+    "failed lately": (
+        seen(is_under_way=True, barred_s=9.0),
+        Plan((GATED,), backs_off=True),
+        ["TellProblems"],
+    ),
+    "to be gone": (
+        seen(target=GONE),
+        Plan((GATED,)),
+        ["DeletingLoadBalancer", "TellProblems", "ApplyStep"],
+    ),
+    "gone": (
+        seen(target=GONE, observed=NOTHING, is_under_way=True),
+        Plan(settled=True, results=RESULTS),
+        ["TellProblems", "RemoveFinalizer", "DeletedLoadBalancer"],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_case_has_its_actions(row: str) -> None:
+    """In this order."""
+    snapshot, plan, wanted = ROWS[row]
+    found = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
+    assert words(found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("planned", "now"),
+    [
+        ((GATED, GATED), [GATED]),
+        ((FREE, GATED, FREE), [FREE, GATED]),
+        ((ONCE, FREE), [ONCE]),
+        ((FREE, FREE), [FREE, FREE]),
+        ((), []),
+    ],
+    ids=["two gated", "free before", "not repeatable", "all free", "none"],
+)
+def test_a_pass_ends_with_the_first_step_that_must_be_waited_for(
+    planned: tuple[Step, ...], now: list[Step]
+) -> None:
+    """The last action carries what is left."""
+    plan = Plan(planned)
+    found = decide.decide(SEEN, NOW, lambda target, observed, at: plan)
+    assert steps(found) == now
+    applied = [a for a in found.actions if isinstance(a, model.ApplyStep)]
+    assert [one.is_last for one in applied] == [False] * (len(now) - 1) + [True] * bool(
+        now
+    )
+    if applied:
+        assert applied[-1].rest == planned[len(now) :]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "plan", "wait_s"),
+    [
+        (seen(held=True), Plan(), decide.HELD_S),
+        (seen(open=OPEN, gate=Gate(GateState.CLOSED, 1.5)), Plan(), 1.5),
+        (seen(), Plan(retry_after_s=3.0), 3.0),
+        (seen(barred_s=9.0), Plan((GATED,), backs_off=True), 9.0),
+        (seen(), Plan(settled=True), None),
+    ],
+    ids=["held", "closed", "busy", "barred", "settled"],
+)
+def test_when_to_look_again(
+    snapshot: Snapshot, plan: Plan, wait_s: float | None
+) -> None:
+    found = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
+    assert found.requeue_after_s == wait_s

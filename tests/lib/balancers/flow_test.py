@@ -1,0 +1,189 @@
+"""What the flow says, what it asks for, and what brings a Service in."""
+
+from typing import Any
+
+import pytest
+
+from lib.balancers import flow, model
+from lib.cloud import errors
+from lib.cloud.fake import load_balancers as fake_cloud
+from lib.cloud.load_balancers import Node, Reason
+from lib.kube import objects
+
+ENSURED = [
+    "Normal EnsuredLoadBalancer: Ensured load balancer",
+    "Normal EnsuringLoadBalancer: Ensuring load balancer",
+]
+
+
+def said(ground: Any, process: Any) -> list[str]:
+    """Give the Events since the last time."""
+    before = getattr(ground, "said", [])
+    process.say()
+    ground.said = ground.events()
+    return sorted(one for one in ground.said if one not in before)
+
+
+def test_a_life_is_told_in_the_words_of_the_reference(
+    ground: Any, make_process: Any
+) -> None:
+    process = make_process(ground)
+    ground.service("web", 80)
+    process.settle()
+    assert said(ground, process) == ENSURED
+    ground.nodes = (Node("node-1"),)
+    process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
+    process.settle()
+    assert said(ground, process) == [
+        "Normal UpdatedLoadBalancer: Updated load balancer with new hosts"
+    ]
+    ground.nodes = ()
+    process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
+    process.settle()
+    assert said(ground, process) == [
+        "Warning NoNodes: no Node may receive traffic",
+        "Warning UnAvailableLoadBalancer: There are no available nodes for "
+        "LoadBalancer",
+    ]
+    ground.delete("web")
+    process.settle()
+    assert said(ground, process) == [
+        "Normal DeletedLoadBalancer: Deleted load balancer",
+        "Normal DeletingLoadBalancer: Deleting load balancer",
+    ]
+    assert ground.get("web") is None
+
+
+def test_a_wrong_annotation_is_told_once_and_costs_no_call(
+    ground: Any, make_process: Any
+) -> None:
+    """Others are not affected, and nothing is retried until it changes."""
+    ground.service("wrong", 80, annotations={fake_cloud.ALGORITHM_ANNOTATION: "best"})
+    process = make_process(ground)
+    process.settle()
+    assert not ground.cloud.calls
+    assert said(ground, process) == [
+        "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure "
+        f"load balancer: annotation {fake_cloud.ALGORITHM_ANNOTATION} is 'best'; "
+        "want one of round-robin, least-busy"
+    ]
+    assert process.flow.problems()[Reason.INVALID_ANNOTATION] == 1
+    ground.service("wrong", 80, annotations={fake_cloud.ALGORITHM_ANNOTATION: None})
+    process.settle()
+    assert said(ground, process) == ENSURED
+    assert not any(process.flow.problems().values())
+
+
+def test_what_the_cloud_refuses_is_told_and_tried_more_and_more_seldom(
+    ground: Any, make_process: Any
+) -> None:
+    ground.service("web", 80)
+    full = errors.QuotaExceeded("no load balancer is left", operation="create")
+    ground.cloud.faults = [None, full] * 5
+    process = make_process(ground)
+    took_s = process.settle(quiet_s=200)
+    assert took_s >= 5 + 10 + 20 + 40
+    failed = (
+        "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure "
+        "load balancer: create: no load balancer is left"
+    )
+    assert said(ground, process) == sorted([*ENSURED, failed])
+
+
+@pytest.mark.parametrize("number", [1, 30])
+def test_reads_do_not_grow_with_the_services(
+    ground: Any, make_process: Any, number: int
+) -> None:
+    """Created at once they share every look and every gate."""
+    for n in range(number):
+        ground.service(f"web-{n}", 80)
+    make_process(ground).settle()
+    reads = [c for c in ground.cloud.calls if c.startswith(("list", "read"))]
+    assert reads == [
+        "list load balancers (CHANGED)",
+        "read gates",
+        "read gates",
+        "list load balancers (CHANGED)",
+        "list load balancers (CHANGED)",
+    ]
+
+
+def test_drift_is_looked_for_with_one_read_and_mended(
+    ground: Any, make_process: Any
+) -> None:
+    for name in ("a", "b", "c"):
+        ground.service(name, 80)
+    process = make_process(ground)
+    process.settle()
+    broken = ground.cloud.there["lb-2"]
+    right = broken.wish
+    broken.wish = fake_cloud.Wish(frozenset(), frozenset(), "least-busy")
+    drift = flow.Drift(process.services, process.queue.add_many)
+    before = len(ground.cloud.calls)
+    drift.look()
+    process.turn()
+    assert ground.cloud.calls[before] == "list load balancers (TREE)"
+    assert [c for c in ground.cloud.calls[before:] if c.startswith("change")] == [
+        "change load balancer default/b / sockets: others are wanted"
+    ]
+    process.settle()
+    assert broken.wish == right
+    before = len(ground.cloud.calls)
+    for _ in range(flow.DEEP_EVERY - 1):
+        drift.look()
+        process.turn()
+    looks = ground.cloud.calls[before:]
+    tree = ["list load balancers (TREE)"] * (flow.DEEP_EVERY - 2)
+    assert looks == [*tree, "list load balancers (FULL)"]
+
+
+def test_a_change_of_nodes_that_changes_nothing_costs_no_call(
+    ground: Any, make_process: Any
+) -> None:
+    ground.service("web", 80)
+    process = make_process(ground)
+    process.settle()
+    before = len(ground.cloud.calls)
+    process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
+    process.settle()
+    assert len(ground.cloud.calls) == before
+
+
+def service(**changes: Any) -> model.Service:
+    meta = {
+        key: changes.pop(key) for key in ("labels", "annotations") if key in changes
+    }
+    about = objects.ObjectMeta(name="web", namespace="default", uid="u", **meta)
+    return model.Service(about, model.ServiceSpec(type="LoadBalancer", **changes))
+
+
+PORT = model.ServicePort(port=80)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_changed"),
+    [
+        (None, service(), True),
+        (service(), service(), False),
+        (service(), service(labels={"a": "b"}), False),
+        (service(), service(annotations={"a": "b"}), True),
+        (service(), service(ports=(PORT,)), True),
+        (service(), service(session_affinity="ClientIP"), True),
+        (service(), service(load_balancer_class="other"), True),
+        (service(load_balancer_class="x"), service(load_balancer_class="x"), False),
+    ],
+    ids=[
+        "new",
+        "the same",
+        "labels",
+        "annotations",
+        "ports",
+        "affinity",
+        "given away",
+        "another's",
+    ],
+)
+def test_what_changes_bring_a_service_in(
+    old: model.Service | None, new: model.Service, is_changed: bool
+) -> None:
+    assert flow.is_changed(old, new) is is_changed
