@@ -175,8 +175,14 @@ class Observer:
         return (self._now() - created).total_seconds() if created else 0.0
 
     def _say(self, found: Iterable[Observation[Instance]]) -> None:
-        """Log when the cloud stops answering, and when it answers again."""
-        unread = next((o.error for o in found if isinstance(o, Unknown)), None)
+        """Log when the cloud stops answering, and when it answers again.
+
+        Of what is foreign it was not asked.
+        """
+        told = [one for one in found if not isinstance(one, Foreign)]
+        if not told:
+            return
+        unread = next((o.error for o in told if isinstance(o, Unknown)), None)
         if unread is not None and not self._is_blind:
             self._log.warning("instances can't be read", error=str(unread))
         elif unread is None and self._is_blind:

@@ -3,7 +3,9 @@
 import datetime
 
 import pytest
+import structlog.testing
 
+from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import resources, store
@@ -22,6 +24,7 @@ def put(
     ready: str = "Unknown",
     since: datetime.datetime | None = T0,
     taints: tuple[dict[str, str], ...] = (),
+    provider_id: str = "",
 ) -> None:
     condition = {"type": "Ready", "status": ready}
     if since is not None:
@@ -33,7 +36,7 @@ def put(
             "kind": "Node",
             "metadata": {"name": name},
             "spec": {
-                "providerID": fake_instances.provider_id(name),
+                "providerID": provider_id or fake_instances.provider_id(name),
                 "taints": list(taints),
             },
             "status": {
@@ -160,3 +163,20 @@ def test_the_heart_beats_before_each_direct_look() -> None:
     observer.observe([(name, LIVENESS) for name in names])
     looks = ["look at instance"] * len(names)
     assert told == looks + ["beat", "get instance"] * len(names)
+
+
+def test_an_outage_is_not_over_because_a_foreign_node_was_looked_at() -> None:
+    """It begins and ends once in the log, whoever else is in the cluster."""
+    api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
+    put(api, "ours")
+    put(api, "theirs", provider_id="static://theirs")
+    observer = observe.Observer(followed(api), api, cloud, model.Settings())
+    away = errors.Unavailable("away", operation="list servers")
+    cloud.faults += [away, away]
+    with structlog.testing.capture_logs() as logs:
+        for name in ("ours", "theirs", "ours", "ours"):
+            observer.observe([(name, LIVENESS)])
+    assert [log["event"] for log in logs] == [
+        "instances can't be read",
+        "instances can be read again",
+    ]
