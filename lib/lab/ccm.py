@@ -1,18 +1,37 @@
 """Runs openstack-ccm in a lab, under its own ServiceAccount."""
 
 import http.client
+import json
 import os
 import pathlib
 import ssl
 from collections.abc import Mapping, Sequence
 
-from lib.lab import pexes, places, processes
+from lib.kube import client, resources
+from lib.lab import cluster, pexes, places, processes
 
 NAME = "openstack-ccm"
 ACCOUNT = ("kube-system", "openstack-ccm")
 QUICK = ("--node-status-update-frequency=5s",)
 """So that a floating IP shows within seconds; five minutes by default."""
 START_S = 60
+_READER = ("default", "metrics-reader")
+_READER_MANIFEST = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: metrics-reader, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: metrics-reader}
+rules: [{nonResourceURLs: [/metrics], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: metrics-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: metrics-reader}
+subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: default}]
+"""
 
 
 def manifest() -> str:
@@ -20,6 +39,18 @@ def manifest() -> str:
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
     root = pathlib.Path(__file__).parents[2]
     return (root / "charts/openstack-ccm/files/rbac.yaml").read_text()
+
+
+def reader_token(api: client.Api) -> str:
+    """Give the token of somebody who may read /metrics, and nothing else.
+
+    Raises:
+        KubeError: the API server did not answer, or refused.
+    """
+    cluster.create_all(api, _READER_MANIFEST)
+    path = resources.SERVICE_ACCOUNTS.path(*_READER, "token")
+    answer = api.request("POST", path, body=b"{}", timeout_s=cluster.TIMEOUT_S)
+    return str(json.loads(answer)["status"]["token"])
 
 
 def arguments(
@@ -69,17 +100,33 @@ def replace_outdated(where: places.Places, name: str, file: pathlib.Path) -> Non
 
 
 def serves(where: places.Places) -> bool:
-    """Say whether it answers at all; its certificate is its own."""
+    """Say whether it answers at all."""
+    try:
+        return ask(where, "/healthz")[0] == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def ask(
+    where: places.Places, path: str, token: str = "", timeout_s: float = 5
+) -> tuple[int, str]:
+    """Give status code and body of an answer; its certificate is its own.
+
+    token: of a ServiceAccount, for the paths that are not open.
+
+    Raises:
+        OSError, HTTPException: there was none.
+    """
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", where.port(NAME), timeout=5, context=context
+        "127.0.0.1", where.port(NAME), timeout=timeout_s, context=context
     )
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        connection.request("GET", "/healthz")
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
     finally:
         connection.close()
