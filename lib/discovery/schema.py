@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 import jsonschema
 
+from lib.discovery import formats
 from lib.process import config
 
 SHOWN_MAX = 80
@@ -25,6 +26,14 @@ class Schema(enum.StrEnum):
 
     DISCOVERY_DATA = "openstack_discovery_data"
     """discovery-data.json, kind OpenStackCloudProviderDiscoveryData."""
+    CLUSTER_CONFIGURATION = "openstack_cluster_configuration"
+    """What the installer is given, kind OpenStackClusterConfiguration."""
+    CLOUD_DISCOVERY_DATA = "openstack_cloud_discovery_data"
+    """What the base infrastructure reports, kind OpenStackCloudDiscoveryData."""
+    SETTINGS = "openstack_settings"
+    """The settings of the module cloud-provider-openstack."""
+    INSTANCE_CLASS = "openstack_instance_class"
+    """The spec of an OpenStackInstanceClass."""
 
 
 def problems(schema: Schema, document: object) -> tuple[config.Problem, ...]:
@@ -33,10 +42,13 @@ def problems(schema: Schema, document: object) -> tuple[config.Problem, ...]:
     document: as JSON or YAML decodes it. Fields read like `volumeTypes[0].name`; the
     document itself is `document`. Sorted by field.
     """
+    findings = [_finding(error) for error in validator(schema).iter_errors(document)]
+    # Of a value of the wrong kind nothing else is worth saying.
+    mistyped = {one.field for one in findings if one.keyword == "type"}
     found: dict[str, config.Problem] = {}
-    for error in validator(schema).iter_errors(document):
-        for problem in _told(_finding(error)):
-            found.setdefault(str(problem), problem)
+    for finding in findings:
+        if finding.keyword == "type" or finding.field not in mistyped:
+            found.update((str(problem), problem) for problem in _told(finding))
     return tuple(sorted(found.values(), key=lambda problem: problem.field))
 
 
@@ -45,7 +57,9 @@ def validator(schema: Schema) -> jsonschema.Draft202012Validator:
     """Read a schema from the package."""
     folder = importlib.resources.files("lib.discovery") / "schemas"
     text = (folder / f"{schema.value}.json").read_text()
-    return jsonschema.Draft202012Validator(json.loads(text))
+    return jsonschema.Draft202012Validator(
+        json.loads(text), format_checker=formats.checker()
+    )
 
 
 def kind_of(value: object) -> str:

@@ -1,0 +1,183 @@
+"""What Cluster API's OpenStack provider reads: machine template, cluster, credentials.
+
+Source: kubernetes-sigs/cluster-api-provider-openstack api/v1beta1; Deckhouse,
+cloud-provider-openstack, capi.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from lib.discovery.openstack import checksums, machine_class, manifests, model
+from lib.process import config
+
+API_VERSION = "infrastructure.cluster.x-k8s.io/v1beta1"
+CLUSTER_KIND = "OpenStackCluster"
+TEMPLATE_KIND = "OpenStackMachineTemplate"
+CLUSTER_NAME = "openstack"
+CREDENTIALS = "capi-user-credentials"
+CLOUD = "openstack"
+"""The cloud's name inside clouds.yaml."""
+CHECKSUM = "checksum/instance-class"
+TAG_MAX = 60
+"""Characters. Source: Nova API, server tags."""
+
+
+def machine_template(
+    cluster: model.Cluster, provider: model.Provider, group: model.Group
+) -> manifests.Manifest:
+    """Give the template of a group's machines in one zone, of its first generation.
+
+    Old templates outlive a rollout; the node controller numbers those that follow.
+
+    Raises:
+        ConfigError: no image or no network is named, or Nova would refuse a tag.
+    """
+    name = machine_class.name_of(cluster, group)
+    checksum = checksums.capi(group.instance_class, group.manual_rollout_id)
+    return {
+        "apiVersion": API_VERSION,
+        "kind": TEMPLATE_KIND,
+        "metadata": {
+            "name": f"{name}-gen1",
+            "namespace": manifests.MACHINES_NAMESPACE,
+            "labels": {**manifests.LABELS, "node-group": group.name},
+            "annotations": {CHECKSUM: checksum, "helm.sh/resource-policy": "keep"},
+        },
+        "spec": {"template": {"spec": machine_spec(cluster, provider, group)}},
+    }
+
+
+def machine_spec(
+    cluster: model.Cluster, provider: model.Provider, group: model.Group
+) -> Mapping[str, object]:
+    """Give the spec of an OpenStackMachine.
+
+    Raises:
+        ConfigError: as `machine_template`.
+    """
+    spec, defaults = group.instance_class, provider.instances
+    server_tags = tuple(dict.fromkeys(_tags(cluster, provider, group)))
+    config.require(
+        (*machine_class.missing(provider, spec), *_refused(server_tags)),
+    )
+    groups = [_named(one) for one in machine_class.security_groups(provider, spec)]
+    made: dict[str, object] = {
+        "configDrive": True,
+        "flavor": spec.flavor_name,
+        "image": _named(spec.image_name or defaults.image_name),
+    }
+    if defaults.ssh_key_pair_name:
+        made["sshKeyName"] = defaults.ssh_key_pair_name
+    if groups:
+        made["securityGroups"] = groups
+    mode = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
+    if groups or provider.pod_network_mode is mode:
+        made["ports"] = [
+            _port(name, groups, cluster, provider)
+            for name in machine_class.networks(provider, spec)
+        ]
+    if spec.root_disk_size_gib:
+        zone = {"from": "Machine"}
+        size = spec.root_disk_size_gib
+        made["rootVolume"] = {"sizeGiB": size, "availabilityZone": zone}
+    made["tags"] = list(server_tags)
+    hint = {"type": "String", "string": group.zone}
+    made["schedulerHintAdditionalProperties"] = [
+        {"name": "deckhouse-zone", "value": hint}
+    ]
+    return made
+
+
+def cluster_object(
+    provider: model.Provider, endpoint: tuple[str, int] | None = None
+) -> manifests.Manifest:
+    """Give the OpenStackCluster; its API server is not the provider's business.
+
+    endpoint: host and port of the first master, where they are known.
+    """
+    spec: dict[str, object] = {
+        "identityRef": {"name": CREDENTIALS, "cloudName": CLOUD},
+        "apiServerLoadBalancer": {"enabled": False},
+        "network": _named(provider.internal_network_names[0]),
+    }
+    if provider.external_network_names:
+        spec["externalNetwork"] = _named(provider.external_network_names[0])
+    else:
+        spec["disableExternalNetwork"] = True
+    if endpoint is not None:
+        spec["disableAPIServerFloatingIP"] = True
+        spec["controlPlaneEndpoint"] = {"host": endpoint[0], "port": endpoint[1]}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": CLUSTER_KIND,
+        "metadata": {
+            "name": CLUSTER_NAME,
+            "namespace": manifests.MACHINES_NAMESPACE,
+            "labels": dict(manifests.LABELS),
+        },
+        "spec": spec,
+    }
+
+
+def credentials(connection: model.Connection) -> manifests.Manifest:
+    """Give the Secret with clouds.yaml that the OpenStackCluster refers to."""
+    project = {"project_id": connection.tenant_id}
+    if not connection.tenant_id:
+        project = {"project_name": connection.tenant_name}
+    auth = {
+        "auth_url": connection.auth_url,
+        "username": connection.username,
+        "password": connection.password,
+        **project,
+        "user_domain_name": connection.domain_name,
+        "project_domain_name": connection.domain_name,
+    }
+    cloud: dict[str, object] = {
+        "auth": auth,
+        "region_name": connection.region,
+        "identity_api_version": 3,
+    }
+    clouds = yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False)
+    ca = {"cacert": connection.ca_cert} if connection.ca_cert else {}
+    return manifests.secret(
+        manifests.MACHINES_NAMESPACE, CREDENTIALS, {"clouds.yaml": clouds, **ca}
+    )
+
+
+def _tags(
+    cluster: model.Cluster, provider: model.Provider, group: model.Group
+) -> Iterator[str]:
+    named = {**provider.tags, **group.instance_class.additional_tags}
+    yield from (f"{key}={value}" for key, value in sorted(named.items()))
+    yield from group.instance_class.tags
+    if group.instance_class.preemptible:
+        yield "preemptible"
+    yield f"deckhouse-{cluster.uuid}=1"
+    yield f"role-deckhouse-{group.name}-{group.zone}=1"
+    yield "use-cluster-api=1"
+
+
+def _refused(tags: tuple[str, ...]) -> Iterator[config.Problem]:
+    for tag in tags:
+        if not tag or len(tag) > TAG_MAX or "," in tag or "/" in tag:
+            wanted = f"a tag of 1 to {TAG_MAX} characters without comma and slash"
+            yield config.Problem("tags", tag, wanted)
+
+
+def _named(name: str) -> Mapping[str, object]:
+    return {"filter": {"name": name}}
+
+
+def _port(
+    network: str,
+    groups: list[Mapping[str, object]],
+    cluster: model.Cluster,
+    provider: model.Provider,
+) -> Mapping[str, object]:
+    port: dict[str, object] = {"network": _named(network)}
+    if groups:
+        port["securityGroups"] = groups
+    if machine_class.is_pod_network(network, provider):
+        port["allowedAddressPairs"] = [{"ipAddress": cluster.pod_subnet}]
+    return port

@@ -1,0 +1,65 @@
+"""Gathers the problems of many documents, so that all are told at once."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeGuard, TypeVar
+
+from lib.process import config
+
+Document = Mapping[str, object]
+
+_Read = TypeVar("_Read")
+
+
+class Findings:
+    """What is wrong so far; each problem names the document it was found in."""
+
+    def __init__(self) -> None:
+        self._problems: list[config.Problem] = []
+
+    def add(self, label: str, problems: Iterable[config.Problem]) -> None:
+        """Note problems of one document; label: how the user knows it."""
+        for problem in problems:
+            field = f"{label} {problem.field}".strip()
+            self._problems.append(dataclasses.replace(problem, field=field))
+
+    def part(self, label: str, read: Callable[[], _Read]) -> _Read | None:
+        """Read one document; None, with its problems noted, when it is wrong."""
+        try:
+            return read()
+        except config.ConfigError as error:
+            known = [one for one in error.problems if isinstance(one, config.Problem)]
+            self.add(label, known)
+            return None
+
+    def require(self) -> None:
+        """Go on only without problems.
+
+        Raises:
+            ConfigError: with all of them.
+        """
+        config.require(self._problems)
+
+
+def is_document(value: object) -> TypeGuard[Document]:
+    """Say whether a decoded value is an object."""
+    return isinstance(value, Mapping)
+
+
+def part_of(document: Document, *path: str) -> Document:
+    """Give an object inside an object; an empty one when it is not there."""
+    found: object = document
+    for name in path:
+        found = found.get(name) if is_document(found) else None
+    return found if is_document(found) else {}
+
+
+def text_of(document: Document, name: str) -> str:
+    """Give a text, an empty one when there is none."""
+    found = document.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def name_of(document: Document) -> str:
+    """Give metadata.name."""
+    return text_of(part_of(document, "metadata"), "name")

@@ -1,0 +1,160 @@
+"""OpenStackMachineClass, from which machine-controller-manager makes instances."""
+
+from collections.abc import Iterator, Mapping
+
+from lib.discovery.openstack import checksums, manifests, model
+from lib.process import config
+
+API_VERSION = "machine.sapcloud.io/v1alpha1"
+KIND = "OpenStackMachineClass"
+CHECKSUM = "checksum/machine-class"
+"""Annotation of a MachineDeployment's pod template: a change rolls the machines. Here
+it stands beside the class, for whoever writes the deployment."""
+
+
+def name_of(cluster: model.Cluster, group: model.Group) -> str:
+    """Name the class of a group's machines in one zone.
+
+    Source: Deckhouse, node-manager, MachineClass.
+    """
+    return f"{group.name}-{checksums.zone_hash(cluster.uuid, group.zone)}"
+
+
+def deployment_name(cluster: model.Cluster, group: model.Group) -> str:
+    """Name the MachineDeployment that uses the class."""
+    return f"{cluster.prefix}-{name_of(cluster, group)}"
+
+
+def machine_class(
+    cluster: model.Cluster, provider: model.Provider, group: model.Group
+) -> manifests.Manifest:
+    """Give the class of a group's machines in one zone.
+
+    Raises:
+        ConfigError: no image or no network is named, or there are raw tags.
+
+    Source: Deckhouse, cloud-provider-openstack, machine class.
+    """
+    config.require(tuple(_problems(provider, group)))
+    spec, defaults = group.instance_class, provider.instances
+    name = name_of(cluster, group)
+    body: dict[str, object] = {
+        "region": provider.connection.region,
+        "availabilityZone": group.zone,
+        **({} if provider.external_network_dhcp else {"useConfigDrive": True}),
+        "flavorName": spec.flavor_name,
+        "imageName": spec.image_name or defaults.image_name,
+        "networks": [_network(one, provider) for one in networks(provider, spec)],
+        "podNetworkCidr": cluster.pod_subnet,
+        "keyName": defaults.ssh_key_pair_name,
+        "securityGroups": list(security_groups(provider, spec)),
+        **(
+            {"rootDiskSize": spec.root_disk_size_gib} if spec.root_disk_size_gib else {}
+        ),
+        "tags": _tags(cluster, provider, group),
+        "secretRef": {"namespace": manifests.MACHINES_NAMESPACE, "name": name},
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {
+            "name": name,
+            "namespace": manifests.MACHINES_NAMESPACE,
+            "labels": dict(manifests.LABELS),
+            "annotations": {
+                CHECKSUM: checksums.mcm(spec, group.manual_rollout_id),
+            },
+        },
+        "spec": body,
+    }
+
+
+def secret(
+    cluster: model.Cluster, connection: model.Connection, group: model.Group
+) -> manifests.Manifest:
+    """Give the credentials beside the class; what is not set has no key.
+
+    The node manager adds `userData`.
+    """
+    tenant = {"tenantID": connection.tenant_id}
+    if not connection.tenant_id:
+        tenant = {"tenantName": connection.tenant_name}
+    texts = {
+        "authURL": connection.auth_url,
+        "username": connection.username,
+        "password": connection.password,
+        "applicationCredentialId": connection.application_credential_id,
+        "applicationCredentialName": connection.application_credential_name,
+        "applicationCredentialSecret": connection.application_credential_secret,
+        "token": connection.token,
+        "domainName": connection.domain_name,
+        **tenant,
+        "caCert": connection.ca_cert,
+    }
+    return manifests.secret(
+        manifests.MACHINES_NAMESPACE,
+        name_of(cluster, group),
+        {key: text for key, text in texts.items() if text},
+    )
+
+
+def networks(provider: model.Provider, spec: model.InstanceClass) -> tuple[str, ...]:
+    """Name an instance's networks, the main one first, each once.
+
+    Additional networks of the class take the place of the provider's.
+    """
+    main = spec.main_network or provider.instances.main_network
+    more = spec.additional_networks or provider.instances.additional_networks
+    return tuple(dict.fromkeys(one for one in (main, *more) if one))
+
+
+def security_groups(
+    provider: model.Provider, spec: model.InstanceClass
+) -> tuple[str, ...]:
+    """Name an instance's security groups, the provider's first, each once."""
+    ours = provider.instances.security_groups
+    return tuple(dict.fromkeys((*ours, *spec.additional_security_groups)))
+
+
+def is_pod_network(name: str, provider: model.Provider) -> bool:
+    """Say whether pods' addresses must pass the ports of a network."""
+    mode = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
+    return provider.pod_network_mode is mode and name in provider.internal_network_names
+
+
+def missing(
+    provider: model.Provider, spec: model.InstanceClass
+) -> Iterator[config.Problem]:
+    """Say what neither the class nor the provider names."""
+    for field, value in (
+        ("imageName", spec.image_name or provider.instances.image_name),
+        ("mainNetwork", spec.main_network or provider.instances.main_network),
+    ):
+        if not value:
+            wanted = f"a name, here or in the provider's instances.{field}"
+            yield config.Problem(field, None, wanted)
+
+
+def _problems(provider: model.Provider, group: model.Group) -> Iterator[config.Problem]:
+    yield from missing(provider, group.instance_class)
+    if group.instance_class.tags:
+        wanted = "no raw server tags: they need Cluster API"
+        shown = ", ".join(group.instance_class.tags)
+        yield config.Problem("tags", shown, wanted)
+
+
+def _network(name: str, provider: model.Provider) -> Mapping[str, object]:
+    if is_pod_network(name, provider):
+        return {"name": name, "podNetwork": True}
+    return {"name": name}
+
+
+def _tags(
+    cluster: model.Cluster, provider: model.Provider, group: model.Group
+) -> Mapping[str, str]:
+    return {
+        **provider.tags,
+        **group.instance_class.additional_tags,
+        f"kubernetes.io-cluster-deckhouse-{cluster.uuid}": "1",
+        f"kubernetes.io-role-deckhouse-{group.name}-{group.zone}": "1",
+    }

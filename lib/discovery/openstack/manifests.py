@@ -1,0 +1,37 @@
+"""Kubernetes objects as documents."""
+
+import base64
+from collections.abc import Mapping
+
+LABELS: Mapping[str, str] = {
+    "heritage": "deckhouse",
+    "module": "cloud-provider-openstack",
+}
+"""On every object of the module. Source: Deckhouse, helm_lib_module_labels."""
+MODULE_NAMESPACE = "d8-cloud-provider-openstack"
+MACHINES_NAMESPACE = "d8-cloud-instance-manager"
+SYSTEM_NAMESPACE = "kube-system"
+
+Manifest = dict[str, object]
+
+
+def secret(
+    namespace: str,
+    name: str,
+    texts: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Give an Opaque Secret; `texts` is its data, not yet encoded."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {**LABELS, **(labels or {})},
+        },
+        "type": "Opaque",
+        "data": {
+            key: base64.b64encode(text.encode()).decode() for key, text in texts.items()
+        },
+    }

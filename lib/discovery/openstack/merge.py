@@ -1,0 +1,75 @@
+"""Makes one of the module's settings, the installer's documents and what was found."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from lib.discovery.openstack import model
+from lib.process import config
+
+_Whole = TypeVar("_Whole", model.Connection, model.Instances, model.LoadBalancer)
+
+
+def merge(
+    settings: model.Settings,
+    configuration: model.ClusterConfiguration | None,
+    discovered: model.Discovered,
+) -> model.Provider:
+    """Say what holds in the cluster. Settings come first, each as a whole.
+
+    The connection, `instances` and `loadBalancer` are taken from the settings when any
+    part of them is set there, and never mixed with another source's.
+    configuration: None in a hybrid cluster, whose masters are not in this cloud.
+
+    Source: Deckhouse, cloud-provider-openstack, merging of cluster configuration.
+    """
+    installed = configuration.connection if configuration else model.Connection()
+    external = settings.external_network_names or discovered.external_network_names
+    return model.Provider(
+        connection=_first(settings.connection, installed),
+        internal_network_names=_names(
+            settings.internal_network_names or discovered.internal_network_names
+        ),
+        external_network_names=_names(
+            (*external, *settings.additional_external_network_names)
+        ),
+        external_network_dhcp=(
+            configuration.external_network_dhcp if configuration else True
+        ),
+        zones=_names(settings.zones or discovered.zones),
+        instances=_first(settings.instances, discovered.instances),
+        pod_network_mode=settings.pod_network_mode or discovered.pod_network_mode,
+        load_balancer=_first(settings.load_balancer, discovered.load_balancer),
+        tags=settings.tags or (configuration.tags if configuration else {}),
+        hybrid=configuration is None,
+    )
+
+
+def problems(provider: model.Provider) -> tuple[config.Problem, ...]:
+    """Say what the readers of the Secrets would miss."""
+    connection = provider.connection
+    found = [
+        config.Problem(f"connection.{name}", None, "a value; it is required")
+        for name, value in (
+            ("authURL", connection.auth_url),
+            ("domainName", connection.domain_name),
+            ("username", connection.username),
+            ("password", connection.password),
+            ("region", connection.region),
+        )
+        if not value
+    ]
+    if bool(connection.tenant_name) == bool(connection.tenant_id):
+        wanted = "exactly one of tenantName, tenantID"
+        found.append(config.Problem("connection", None, wanted))
+    if not provider.internal_network_names:
+        wanted = "at least one name, from the settings or from the discovery data"
+        found.append(config.Problem("internalNetworkNames", None, wanted))
+    return tuple(found)
+
+
+def _first(ours: _Whole, theirs: _Whole) -> _Whole:
+    return ours if ours != type(ours)() else theirs
+
+
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(given)))

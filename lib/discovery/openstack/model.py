@@ -1,0 +1,163 @@
+"""What the configuration of a cluster on OpenStack says, once it has been judged.
+
+Empty strings and tuples mean that nothing was said.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+
+class PodNetworkMode(enum.StrEnum):
+    """How pods of different Nodes reach each other."""
+
+    VXLAN = "VXLAN"
+    DIRECT = "DirectRouting"
+    DIRECT_WITH_PORT_SECURITY = "DirectRoutingWithPortSecurityEnabled"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Connection:
+    """Where Keystone is, and as whom to go there.
+
+    One of tenant_name and tenant_id. ca_cert: PEM. An application credential or a
+    token may stand in for user and password where the reader of a Secret allows it.
+    """
+
+    auth_url: str = ""
+    domain_name: str = ""
+    username: str = ""
+    password: str = dataclasses.field(default="", repr=False)
+    region: str = ""
+    tenant_name: str = ""
+    tenant_id: str = ""
+    ca_cert: str = dataclasses.field(default="", repr=False)
+    application_credential_id: str = ""
+    application_credential_name: str = ""
+    application_credential_secret: str = dataclasses.field(default="", repr=False)
+    token: str = dataclasses.field(default="", repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Instances:
+    """What new instances get where their class says nothing."""
+
+    ssh_key_pair_name: str = ""
+    image_name: str = ""
+    main_network: str = ""
+    additional_networks: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadBalancer:
+    """Where load balancers are put; both are ids."""
+
+    subnet_id: str = ""
+    floating_network_id: str = ""
+    disabled: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """What the module's user has set; each field stands for one setting."""
+
+    connection: Connection = dataclasses.field(default_factory=Connection)
+    internal_network_names: tuple[str, ...] = ()
+    external_network_names: tuple[str, ...] = ()
+    additional_external_network_names: tuple[str, ...] = ()
+    pod_network_mode: PodNetworkMode | None = None
+    instances: Instances = dataclasses.field(default_factory=Instances)
+    load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
+    zones: tuple[str, ...] = ()
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    storage_class_exclude: tuple[str, ...] = ()
+    storage_class_default: str = ""
+    topology_enabled: bool = True
+    ignore_volume_microversion: bool = False
+    fs_group_policy: str = "ReadWriteOnceWithFSType"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Discovered:
+    """What the making of the base infrastructure reported."""
+
+    internal_network_names: tuple[str, ...] = ()
+    external_network_names: tuple[str, ...] = ()
+    pod_network_mode: PodNetworkMode | None = None
+    zones: tuple[str, ...] = ()
+    instances: Instances = dataclasses.field(default_factory=Instances)
+    load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterConfiguration:
+    """What OpenStackClusterConfiguration says to those who run in the cluster.
+
+    external_network_dhcp: of the layout in use; True where it has no such switch.
+    """
+
+    layout: str
+    connection: Connection
+    external_network_dhcp: bool = True
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """The three sources as one; network names and zones sorted, each once.
+
+    hybrid: there is no OpenStackClusterConfiguration; the masters are elsewhere.
+    """
+
+    connection: Connection
+    internal_network_names: tuple[str, ...] = ()
+    external_network_names: tuple[str, ...] = ()
+    external_network_dhcp: bool = True
+    zones: tuple[str, ...] = ()
+    instances: Instances = dataclasses.field(default_factory=Instances)
+    pod_network_mode: PodNetworkMode | None = None
+    load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    hybrid: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InstanceClass:
+    """The spec of an OpenStackInstanceClass.
+
+    root_disk_size_gib: 0 means that the flavor's own disk is used. tags: raw server
+    tags. `capacity` is a hint for the autoscaler, never part of a machine.
+    """
+
+    flavor_name: str
+    image_name: str = ""
+    root_disk_size_gib: int = 0
+    main_network: str = ""
+    additional_networks: tuple[str, ...] = ()
+    additional_security_groups: tuple[str, ...] = ()
+    additional_tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    preemptible: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is known of the cluster itself.
+
+    pod_subnet: a CIDR. prefix: of the names of everything in the cloud.
+    """
+
+    uuid: str
+    pod_subnet: str = ""
+    prefix: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """Machines of one node group in one zone."""
+
+    name: str
+    zone: str
+    instance_class: InstanceClass
+    manual_rollout_id: str = ""

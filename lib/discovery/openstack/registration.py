@@ -1,0 +1,134 @@
+"""The Secrets by which the cloud is made known to its readers in the cluster."""
+
+import json
+from collections.abc import Mapping
+from typing import TypeVar
+
+from lib.discovery.openstack import capi, cloud_conf, manifests, model
+
+_Value = TypeVar("_Value")
+
+REGISTRATION = "d8-node-manager-cloud-provider"
+
+
+def registration(provider: model.Provider) -> manifests.Manifest:
+    """Tell the node manager about the cloud.
+
+    Source: Deckhouse, node-manager, Secret d8-node-manager-cloud-provider; the capi*
+    keys as in its sibling providers.
+    """
+    return manifests.secret(
+        manifests.SYSTEM_NAMESPACE,
+        REGISTRATION,
+        {
+            "type": "openstack",
+            "region": provider.connection.region,
+            "zones": to_json(provider.zones),
+            "instanceClassKind": "OpenStackInstanceClass",
+            "machineClassKind": "OpenStackMachineClass",
+            "capiClusterKind": capi.CLUSTER_KIND,
+            "capiClusterAPIVersion": capi.API_VERSION,
+            "capiClusterName": capi.CLUSTER_NAME,
+            "capiMachineTemplateKind": capi.TEMPLATE_KIND,
+            "capiMachineTemplateAPIVersion": capi.API_VERSION,
+            "openstack": to_json(description(provider)),
+        },
+    )
+
+
+def description(provider: model.Provider) -> Mapping[str, object]:
+    """Give what machine templates read as `provider`. It holds the password.
+
+    `tags` is there for those templates; the reference forgets it.
+    """
+    return {
+        "connection": _connection(provider.connection),
+        **_if_any("instances", _instances(provider.instances)),
+        **_if_any("externalNetworkNames", list(provider.external_network_names)),
+        "externalNetworkDHCP": provider.external_network_dhcp,
+        "internalNetworkNames": list(provider.internal_network_names),
+        **_if_any("podNetworkMode", str(provider.pod_network_mode or "")),
+        "tags": dict(provider.tags),
+    }
+
+
+def cloud_controller_manager(
+    provider: model.Provider, *, ignore_volume_microversion: bool
+) -> manifests.Manifest:
+    """Give the Secret that openstack-ccm and the CSI driver mount."""
+    text = cloud_conf.render(
+        provider, ignore_volume_microversion=ignore_volume_microversion
+    )
+    return manifests.secret(
+        manifests.MODULE_NAMESPACE,
+        "cloud-controller-manager",
+        {"cloud-config": text, **_ca(provider)},
+        {"app": "cloud-controller-manager"},
+    )
+
+
+def cloud_data_discoverer(provider: model.Provider) -> manifests.Manifest:
+    """Give the Secret from which the discoverer has its environment."""
+    given = provider.connection
+    module_config = {
+        **_if_any("instances", _instances(provider.instances)),
+        **_if_any("zones", list(provider.zones)),
+    }
+    return manifests.secret(
+        manifests.MODULE_NAMESPACE,
+        "cloud-data-discoverer",
+        {
+            "authURL": given.auth_url,
+            "domainName": given.domain_name,
+            "username": given.username,
+            "password": given.password,
+            "region": given.region,
+            **_if_any("tenantName", given.tenant_name),
+            **_if_any("tenantID", given.tenant_id),
+            **_ca(provider),
+            "moduleConfig": to_json(module_config),
+        },
+        {"app": "cloud-data-discoverer"},
+    )
+
+
+def to_json(value: object) -> str:
+    """Write JSON as Go does: keys sorted, no blanks, <, > and & escaped.
+
+    Source: Go encoding/json, Marshal.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def _connection(given: model.Connection) -> Mapping[str, str]:
+    return {
+        "authURL": given.auth_url,
+        "domainName": given.domain_name,
+        "username": given.username,
+        "password": given.password,
+        "region": given.region,
+        **_if_any("tenantName", given.tenant_name),
+        **_if_any("tenantID", given.tenant_id),
+        **_if_any("caCert", given.ca_cert),
+    }
+
+
+def _instances(given: model.Instances) -> Mapping[str, object]:
+    return {
+        **_if_any("sshKeyPairName", given.ssh_key_pair_name),
+        **_if_any("securityGroups", list(given.security_groups)),
+        **_if_any("imageName", given.image_name),
+        **_if_any("mainNetwork", given.main_network),
+        **_if_any("additionalNetworks", list(given.additional_networks)),
+    }
+
+
+def _ca(provider: model.Provider) -> Mapping[str, str]:
+    return _if_any("ca.crt", provider.connection.ca_cert)
+
+
+def _if_any(key: str, value: _Value) -> Mapping[str, _Value]:
+    return {key: value} if value else {}

@@ -1,0 +1,242 @@
+"""Sorts the documents of a cluster's configuration by kind, and judges them all. Pure.
+
+Rules: every problem of every document is told at once; a document of a kind that
+nothing here reads is passed over and named.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from lib.discovery import schema, storage_classes
+from lib.discovery.openstack import assumed, documents, merge, model, node_groups
+from lib.discovery.openstack.findings import (
+    Document,
+    Findings,
+    is_document,
+    name_of,
+    part_of,
+    text_of,
+)
+from lib.process import config
+
+CONFIGURATION = "OpenStackClusterConfiguration"
+CLUSTER = "ClusterConfiguration"
+MODULE_CONFIG = "ModuleConfig"
+DISCOVERED = "OpenStackCloudDiscoveryData"
+OFFERED = "OpenStackCloudProviderDiscoveryData"
+MODULE = "cloud-provider-openstack"
+
+_ONCE = (CONFIGURATION, CLUSTER, MODULE_CONFIG, DISCOVERED, OFFERED)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sources:
+    """Everything that was said, judged and merged.
+
+    configuration, discovery, offered: documents as given, for those who read them
+    so; offered is discovery-data.json. passed_over: kinds that nothing here reads.
+    is_assumed: no discovery data was given, and what is likely took its place.
+    """
+
+    configuration: Document | None
+    discovery: Document | None
+    offered: Document | None
+    settings: model.Settings
+    provider: model.Provider
+    cluster: model.Cluster
+    groups: tuple[node_groups.NodeGroup, ...] = ()
+    classes: tuple[storage_classes.StorageClass, ...] = ()
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def is_assumed(self) -> bool:
+        """Say whether the discovery data is a guess."""
+        return self.discovery is None
+
+
+def read(given: Sequence[object], uuid: str = "") -> Sources:
+    """Read documents as YAML or JSON decodes them.
+
+    given: one OpenStackClusterConfiguration (none in a hybrid cluster); and, if they
+    are there, discovery data of both kinds, a ClusterConfiguration, the module's
+    ModuleConfig, NodeGroups and the instance classes they use. uuid: of the cluster;
+    only machines need it.
+
+    Raises:
+        ConfigError: with every problem of every document.
+    """
+    findings = Findings()
+    by_kind, passed_over = _sorted(given, findings)
+    once = {kind: next(iter(by_kind.get(kind, ())), None) for kind in _ONCE}
+    said = _judged(by_kind, once, uuid, findings)
+    provider = merge.merge(said.settings, said.configuration, said.discovered)
+    findings.add("", merge.problems(provider))
+    findings.add("", _problems_of_cluster(said, provider))
+    classes = _classes(once[OFFERED], said.settings, findings)
+    findings.require()
+    return Sources(
+        configuration=once[CONFIGURATION],
+        discovery=once[DISCOVERED],
+        offered=once[OFFERED],
+        settings=said.settings,
+        provider=provider,
+        cluster=said.cluster,
+        groups=said.groups,
+        classes=classes,
+        passed_over=passed_over,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Said:
+    """What the documents say, each by itself; configuration is None when hybrid."""
+
+    settings: model.Settings
+    configuration: model.ClusterConfiguration | None
+    discovered: model.Discovered
+    cluster: model.Cluster
+    groups: tuple[node_groups.NodeGroup, ...]
+
+
+def _judged(
+    by_kind: Mapping[str, Sequence[Document]],
+    once: Mapping[str, Document | None],
+    uuid: str,
+    findings: Findings,
+) -> _Said:
+    """Read each document, or tell the problems of all of them."""
+    raw = once[CONFIGURATION]
+    cluster = _cluster(once[CLUSTER], uuid)
+    settings = findings.part(MODULE, lambda: _settings(once[MODULE_CONFIG]))
+    configuration = None
+    if raw is not None:
+        configuration = findings.part(
+            CONFIGURATION, lambda: documents.cluster_configuration(raw)
+        )
+    is_right = configuration is not None
+    discovered = _discovered(raw if is_right else None, once, cluster.prefix, findings)
+    _judge_offered(once[OFFERED], findings)
+    groups = node_groups.read(by_kind, findings)
+    findings.require()
+    return _Said(
+        settings or model.Settings(),
+        configuration,
+        discovered or model.Discovered(),
+        cluster,
+        groups,
+    )
+
+
+def _sorted(
+    given: Sequence[object], findings: Findings
+) -> tuple[Mapping[str, list[Document]], tuple[str, ...]]:
+    """Sort by kind, and name the kinds that nothing reads."""
+    by_kind: dict[str, list[Document]] = {}
+    passed_over: list[str] = []
+    for number, document in enumerate(given, start=1):
+        kind = text_of(document, "kind") if is_document(document) else ""
+        if not is_document(document) or not kind:
+            wanted = "an object with a kind, such as " + CONFIGURATION
+            findings.add(f"document {number}", [config.Problem("", None, wanted)])
+        elif kind not in (*_ONCE, *node_groups.KINDS) or _is_foreign(document):
+            passed_over.append(kind)
+        else:
+            by_kind.setdefault(kind, []).append(document)
+    for kind in _ONCE:
+        count = len(by_kind.get(kind, ()))
+        if count > 1:
+            wanted = "one document of this kind"
+            findings.add(kind, [config.Problem("", f"{count} documents", wanted)])
+    if CONFIGURATION not in by_kind and MODULE_CONFIG not in by_kind:
+        wanted = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
+        findings.add(CONFIGURATION, [config.Problem("", None, wanted)])
+    return by_kind, tuple(dict.fromkeys(passed_over))
+
+
+def _is_foreign(document: Document) -> bool:
+    """Say whether it is the configuration of another module."""
+    return text_of(document, "kind") == MODULE_CONFIG and name_of(document) != MODULE
+
+
+def _cluster(document: Document | None, uuid: str) -> model.Cluster:
+    found = document or {}
+    return model.Cluster(
+        uuid=uuid,
+        pod_subnet=text_of(found, "podSubnetCIDR"),
+        prefix=text_of(part_of(found, "cloud"), "prefix"),
+    )
+
+
+def _settings(document: Document | None) -> model.Settings:
+    return documents.settings(part_of(document or {}, "spec").get("settings"))
+
+
+def _discovered(
+    raw: Document | None,
+    once: Mapping[str, Document | None],
+    prefix: str,
+    findings: Findings,
+) -> model.Discovered | None:
+    """Read what was discovered; without it, assume what the layout will make.
+
+    raw: the configuration when it is right. Zones that are still missing are those
+    that the cloud offers.
+    """
+    given = once[DISCOVERED]
+    if given is not None:
+        found = findings.part(DISCOVERED, lambda: documents.discovered(given))
+    else:
+        found = assumed.discovered(raw, prefix) if raw else None
+    offered = (once[OFFERED] or {}).get("zones")
+    if found is not None and not found.zones and isinstance(offered, list):
+        return dataclasses.replace(found, zones=tuple(map(str, offered)))
+    return found
+
+
+def _judge_offered(document: Document | None, findings: Findings) -> None:
+    if document is not None:
+        judge = schema.Schema.DISCOVERY_DATA
+        findings.add(OFFERED, schema.problems(judge, document))
+
+
+def _problems_of_cluster(
+    said: _Said, provider: model.Provider
+) -> tuple[config.Problem, ...]:
+    """Say what machines need to be known of the cluster."""
+    if not said.groups:
+        return ()
+    cluster = said.cluster
+    found = []
+    if not cluster.uuid:
+        wanted = "the cluster's UUID, as there are NodeGroups"
+        found.append(config.Problem("--cluster-uuid", None, wanted))
+    for field, value in (
+        ("cloud.prefix", cluster.prefix),
+        ("podSubnetCIDR", cluster.pod_subnet),
+    ):
+        if not value:
+            wanted = "a value, as there are NodeGroups"
+            found.append(config.Problem(f"{CLUSTER} {field}", None, wanted))
+    if not provider.zones and any(not group.zones for group in said.groups):
+        wanted = "at least one zone, as there are NodeGroups that name none"
+        found.append(config.Problem("zones", None, wanted))
+    return tuple(found)
+
+
+def _classes(
+    offered: Document | None, settings: model.Settings, findings: Findings
+) -> tuple[storage_classes.StorageClass, ...]:
+    """Make StorageClasses of the volume types that the cloud offers."""
+    rules = findings.part(
+        MODULE,
+        lambda: storage_classes.read_rules(
+            settings.storage_class_exclude, settings.storage_class_default
+        ),
+    )
+    types = (offered or {}).get("volumeTypes")
+    if rules is None or not isinstance(types, list):
+        return ()
+    names = [text_of(one, "name") for one in types if is_document(one)]
+    choice = storage_classes.choose(names, rules)
+    findings.add(OFFERED, choice.problems)
+    return choice.classes

@@ -1,0 +1,94 @@
+"""Names the changes of a cluster configuration that destroy what is there. Pure."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TypeGuard
+
+_ANEW = "everything would be made anew, without what the cluster holds now"
+_ELSEWHERE = "everything would be made anew elsewhere; what is there would be orphaned"
+_SUBNET = (
+    "the subnet would be made anew, and with it every instance that has a port in it"
+)
+_EXTERNAL = "ports, gateway and floating IPs of the external network would be made anew"
+_ZONE = "the instances and volumes of the zone would be deleted"
+
+_BLOCKS = ("standard", "standardWithNoRouter", "simple", "simpleWithInternalNetwork")
+_RULES: Mapping[str, str] = {
+    "layout": _ANEW,
+    "provider.region": _ELSEWHERE,
+    "provider.tenantID": _ELSEWHERE,
+    # The reference watches the id only; another name is another project as well.
+    "provider.tenantName": _ELSEWHERE,
+    **{f"{block}.internalNetworkCIDR": _SUBNET for block in _BLOCKS[:2]},
+    **{f"{block}.externalNetworkName": _EXTERNAL for block in _BLOCKS},
+}
+"""By field, what a change of it does.
+
+Source: Deckhouse, cloud-provider-openstack, OpenStackClusterConfiguration, fields
+marked as unsafe to change.
+"""
+
+Document = Mapping[str, object]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnsafeChange:
+    """One change that should not be made by accident.
+
+    before, after: as shown to the user; "nothing" for what is not set.
+    """
+
+    field: str
+    before: str
+    after: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: from {self.before} to {self.after}: {self.effect}"
+
+
+def find(before: Document, after: Document) -> tuple[UnsafeChange, ...]:
+    """Name what is unsafe about going from one configuration to another.
+
+    Both are OpenStackClusterConfiguration documents that hold to their schema. Settings
+    of a layout that only one of them has are no change of their own.
+    """
+    return (*_fields(before, after), *_zones(before, after))
+
+
+def _fields(before: Document, after: Document) -> Iterator[UnsafeChange]:
+    for field, effect in _RULES.items():
+        block = field.split(".")[0]
+        if block in _BLOCKS and (block not in before or block not in after):
+            continue
+        old, new = _at(before, field), _at(after, field)
+        if old != new:
+            yield UnsafeChange(field, _shown(old), _shown(new), effect)
+
+
+def _zones(before: Document, after: Document) -> Iterator[UnsafeChange]:
+    old, new = before.get("zones"), after.get("zones")
+    if not isinstance(new, list):
+        return
+    if not isinstance(old, list):
+        kept = ", ".join(map(str, new))
+        yield UnsafeChange("zones", "all zones", kept, _ZONE + "s left out")
+        return
+    for zone in old:
+        if zone not in new:
+            yield UnsafeChange("zones", f"with {zone!r}", "without it", _ZONE)
+
+
+def _at(document: Document, field: str) -> object:
+    value: object = document
+    for part in field.split("."):
+        value = value.get(part) if _is_document(value) else None
+    return value
+
+
+def _is_document(value: object) -> TypeGuard[Document]:
+    return isinstance(value, Mapping)
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else repr(value)

@@ -1,0 +1,89 @@
+"""Reads and writes YAML the way Kubernetes' tools do. Pure."""
+
+import json
+from collections.abc import Mapping
+
+import yaml
+
+from lib.process import config
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+def read(label: str, text: str) -> tuple[object, ...]:
+    """Give the documents of a text; empty ones are left out.
+
+    Keys become texts and times stay texts, as on the way through JSON. label: how the
+    user knows the text.
+
+    Raises:
+        ConfigError: it can't be read. What it holds is not told, as it may be secret.
+    """
+    try:
+        documents = tuple(yaml.load_all(text, Loader=_Loader))
+        # Half a character, which only an escape can write, could not be written again.
+        json.dumps(documents, ensure_ascii=False, default=str).encode()
+        return tuple(one for one in documents if one is not None)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise _unreadable(label, where) from None
+    except (yaml.YAMLError, ValueError, KeyError, RecursionError):
+        # Of values that contradict their tag the parser complains in Python's words.
+        raise _unreadable(label, "") from None
+
+
+def dump(*documents: Mapping[str, object]) -> str:
+    """Write YAML documents, without anchors."""
+    return yaml.dump_all(
+        documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31
+    )
+
+
+def _unreadable(label: str, where: str) -> config.ConfigError:
+    problem = config.Problem(label, None, f"YAML that can be read{where}")
+    return config.ConfigError([problem])
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes every key for a text, none twice, and no text for a time."""
+
+    # Of the class above it, but for one.
+    yaml_implicit_resolvers = {  # noqa: RUF012 # as the class above has it
+        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[object, object]:
+        own = [self._key(key) for key, _ in node.value if key.tag != _MERGE]
+        if len(set(own)) < len(own):
+            mark = node.start_mark
+            raise yaml.constructor.ConstructorError(problem_mark=mark)
+        self.flatten_mapping(node)
+        return {
+            self._key(key): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
+
+    def _key(self, node: yaml.Node) -> str:
+        key = self.construct_object(node, deep=True)
+        return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _text(loader: _Loader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+# Also where a text says of itself that it is a time.
+_Loader.add_constructor(_TIMESTAMP, _text)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a thing twice where it stands twice."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        del data
+        return True

@@ -1,0 +1,250 @@
+"""OpenStackClusterConfiguration is judged by its schema; messages name the field."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lib.discovery import schema
+from lib.discovery.openstack import documents
+from lib.process import config
+
+LAYOUTS = ("Standard", "StandardWithNoRouter", "Simple", "SimpleWithInternalNetwork")
+Configuration = Callable[[str], dict[str, Any]]
+NODE_CLASS = {"flavorName": "m1", "imageName": "ubuntu", "mainNetwork": "inner"}
+NODES = {"name": "front", "replicas": 1, "instanceClass": NODE_CLASS}
+DISK = {**NODE_CLASS, "rootDiskSize": 20}
+MISSING = object()
+
+
+def told(document: object) -> list[str]:
+    judge = schema.Schema.CLUSTER_CONFIGURATION
+    return [str(one) for one in schema.problems(judge, document)]
+
+
+def put(document: dict[str, Any], path: str, value: object) -> None:
+    """Set a field, or remove it."""
+    *parents, last = path.split(".")
+    for name in parents:
+        document = document.setdefault(name, {})
+    if value is MISSING:
+        document.pop(last, None)
+    else:
+        document[last] = copy.deepcopy(value)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_smallest_configuration_is_accepted(
+    configuration: Configuration, layout: str
+) -> None:
+    """What is required is enough, in each layout."""
+    assert told(configuration(layout)) == []
+
+
+GOOD: list[tuple[str, object]] = [
+    ("apiVersion", "deckhouse.io/v1alpha1"),
+    ("sshAllowList", ["192.0.2.0/24", "2001:db8::/32"]),
+    ("tags", {"a": "b"}),
+    ("zones", ["a"]),
+    ("provider.tenantName", "other"),
+    ("masterNodeGroup.serverGroup", {"policy": "AntiAffinity"}),
+    (
+        "masterNodeGroup.serverGroup",
+        {"policy": "ManuallyManaged", "manuallyManaged": {"id": "1"}},
+    ),
+    ("masterNodeGroup.instanceClass.etcdDiskSizeGb", 20),
+    ("masterNodeGroup.instanceClass.additionalTags", {"a": "b"}),
+    ("nodeGroups", [NODES]),
+    (
+        "nodeGroups",
+        [{**NODES, "instanceClass": DISK, "volumeTypeMap": {"a": "b"}, "zones": ["a"]}],
+    ),
+    (
+        "nodeGroups",
+        [{**NODES, "nodeTemplate": {"taints": [{"effect": "NoExecute", "key": "a"}]}}],
+    ),
+    ("standard.internalNetworkSecurity", False),
+    (
+        "standard.bastion",
+        {"zone": "a", "instanceClass": {"flavorName": "a", "imageName": "b"}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), GOOD)
+def test_what_may_be_set_is_accepted(
+    configuration: Configuration, path: str, value: object
+) -> None:
+    """Each optional field, in the layout Standard."""
+    document = configuration("Standard")
+    put(document, path, value)
+    assert told(document) == []
+
+
+# Layout, field to set (or remove), value, how the one problem begins.
+BAD: list[tuple[str, str, object, str]] = [
+    ("Standard", "apiVersion", "v1", "apiVersion: 'v1': want one of deckhouse.io/v1,"),
+    ("Standard", "kind", "X", "kind: 'X': want OpenStackClusterConfiguration"),
+    ("Standard", "layout", "Mixed", "layout: 'Mixed': want one of Standard, Standard"),
+    ("Standard", "layout", MISSING, "layout: want a value; it is required"),
+    ("Standard", "sshPublicKey", "ssh-rsa x", "sshPublicKey: 'ssh-rsa x': want a publ"),
+    ("Standard", "sshAllowList", ["192.0.2.1"], "sshAllowList[0]: '192.0.2.1': want a"),
+    ("Standard", "tags", {"a": 1}, "tags.a: '1': want a string (this is an integer)"),
+    ("Standard", "zones", [], "zones: 'a list': want at least 1 item"),
+    ("Standard", "zones", ["a", "a"], "zones: 'a list': want each item once"),
+    ("Standard", "colour", "red", "colour: want no such field; known here are apiVer"),
+    ("Standard", "provider", "s3cr3t", "provider: [redacted]: want an object"),
+    ("Standard", "provider.password", 42, "provider.password: [redacted]: want a str"),
+    ("Standard", "provider.password", "", "provider.password: [redacted]: want at le"),
+    ("Standard", "provider.region", MISSING, "provider.region: want a value; it is re"),
+    ("Standard", "provider.authURL", "keystone", "provider.authURL: 'keystone': want"),
+    ("Standard", "provider.caCert", "PEM", "provider.caCert: 'PEM': want certificates"),
+    ("Standard", "provider.tenantID", "7", "provider: want exactly one of tenantName,"),
+    ("Standard", "provider.tenantName", MISSING, "provider: want exactly one of tenan"),
+    ("Standard", "provider.token", "s3cr3t", "provider.token: want no such field; kn"),
+    ("Standard", "masterNodeGroup.replicas", 0, "masterNodeGroup.replicas: '0': want"),
+    ("Standard", "masterNodeGroup.volumeTypeMap", {}, "masterNodeGroup.volumeTypeMap:"),
+    (
+        "Standard",
+        "masterNodeGroup.volumeTypeMap",
+        {"a": ""},
+        "masterNodeGroup.volumeTypeMap.a: '': want at least 1 character",
+    ),
+    (
+        "Standard",
+        "masterNodeGroup.instanceClass.flavorName",
+        MISSING,
+        "masterNodeGroup.instanceClass.flavorName: want a value; it is required",
+    ),
+    (
+        "Standard",
+        "masterNodeGroup.serverGroup",
+        {"policy": "ManuallyManaged"},
+        "masterNodeGroup.serverGroup.manuallyManaged: want an object with the id of",
+    ),
+    (
+        "Standard",
+        "masterNodeGroup.serverGroup",
+        {"policy": "AntiAffinity", "manuallyManaged": {"id": "1"}},
+        "masterNodeGroup.serverGroup.manuallyManaged: want no such field unless policy",
+    ),
+    (
+        "Standard",
+        "nodeGroups",
+        [{**NODES, "instanceClass": DISK}],
+        "nodeGroups[0].volumeTypeMap: want an object of zones and volume types, as",
+    ),
+    (
+        "Standard",
+        "nodeGroups",
+        [{**NODES, "volumeTypeMap": {"a": "b"}}],
+        "nodeGroups[0].volumeTypeMap: want no such field unless instanceClass.rootDisk",
+    ),
+    (
+        "Standard",
+        "nodeGroups",
+        [{**NODES, "nodeTemplate": {"taints": [{"effect": "Never"}]}}],
+        "nodeGroups[0].nodeTemplate.taints[0].effect: 'Never': want one of NoSchedule,",
+    ),
+    (
+        "Standard",
+        "standard.internalNetworkCIDR",
+        "192.168.199.1/24",
+        "standard.internalNetworkCIDR: '192.168.199.1/24': want an IPv4 network withou",
+    ),
+    (
+        "Standard",
+        "standard.internalNetworkCIDR",
+        "192.168.199.0/33",
+        "standard.internalNetworkCIDR: '192.168.199.0/33': want an IPv4 network",
+    ),
+    (
+        "Standard",
+        "standard.internalNetworkDNSServers",
+        ["dns"],
+        "standard.internalNetworkDNSServers[0]: 'dns': want an IPv4 address",
+    ),
+    ("Standard", "standard", MISSING, "standard: want an object, as layout Standard"),
+    ("Standard", "simple", {"externalNetworkName": "a"}, "simple: want no settings of"),
+    (
+        "Standard",
+        "standard.bastion",
+        {"size": 1},
+        "standard.bastion.size: want no such",
+    ),
+    (
+        "StandardWithNoRouter",
+        "standardWithNoRouter.externalNetworkDHCP",
+        "no",
+        "standardWithNoRouter.externalNetworkDHCP: 'no': want true or false",
+    ),
+    (
+        "Simple",
+        "simple.podNetworkMode",
+        "DirectRoutingWithPortSecurityEnabled",
+        "simple.podNetworkMode: 'DirectRoutingWithPortSecurityEnabled': want one of VX",
+    ),
+    (
+        "SimpleWithInternalNetwork",
+        "simpleWithInternalNetwork.internalSubnetName",
+        MISSING,
+        "simpleWithInternalNetwork.internalSubnetName: want a value; it is required",
+    ),
+]
+
+
+@pytest.mark.parametrize(("layout", "path", "value", "words"), BAD)
+def test_what_is_wrong_is_named(
+    configuration: Configuration, layout: str, path: str, value: object, words: str
+) -> None:
+    """One mistake gives one problem: the field, its value, what would be right."""
+    document = configuration(layout)
+    put(document, path, value)
+    (said,) = told(document)
+    assert said.startswith(words), said
+    assert "s3cr3t" not in said
+
+
+def test_each_field_at_the_top_has_a_row() -> None:
+    """A field that joins the schema needs a row above."""
+    document = schema.validator(schema.Schema.CLUSTER_CONFIGURATION).schema
+    assert isinstance(document, dict)
+    rows = {row[1].split(".")[0] for row in BAD}
+    assert set(document["properties"]) <= rows
+
+
+def test_all_problems_are_told_at_once(configuration: Configuration) -> None:
+    """Whoever has made five mistakes learns of five."""
+    document = configuration("Simple")
+    for _, path, value, _ in BAD[:6]:
+        put(document, path, value)
+    with pytest.raises(config.ConfigError) as caught:
+        documents.cluster_configuration(document)
+    assert len(caught.value.problems) >= 5
+
+
+DHCP = [
+    ("Standard", None, True),
+    ("StandardWithNoRouter", None, True),
+    ("StandardWithNoRouter", False, False),
+    ("Simple", False, False),
+    ("Simple", True, True),
+    ("SimpleWithInternalNetwork", None, True),
+    ("SimpleWithInternalNetwork", False, False),
+]
+
+
+@pytest.mark.parametrize(("layout", "given", "expected"), DHCP)
+def test_dhcp_is_that_of_the_layout(
+    configuration: Configuration, layout: str, given: bool | None, expected: bool
+) -> None:
+    """True unless the layout has the switch and it is off."""
+    document = configuration(layout)
+    block = layout[0].lower() + layout[1:]
+    if given is not None:
+        put(document, f"{block}.externalNetworkDHCP", given)
+    found = documents.cluster_configuration(document)
+    assert found.external_network_dhcp is expected
+    assert found.connection.password == "s3cr3t"
+    assert "s3cr3t" not in repr(found)

@@ -1,0 +1,254 @@
+"""Many documents become one description of the cluster, or all their problems."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lib.discovery.openstack import render, sources
+from lib.process import config
+
+Configuration = Callable[[str], dict[str, Any]]
+CLUSTER = {
+    "kind": "ClusterConfiguration",
+    "cloud": {"prefix": "sea"},
+    "podSubnetCIDR": "10.111.0.0/16",
+}
+DISCOVERED = {
+    "apiVersion": "deckhouse.io/v1",
+    "kind": "OpenStackCloudDiscoveryData",
+    "internalNetworkNames": ["inner"],
+    "externalNetworkNames": ["public"],
+    "podNetworkMode": "DirectRouting",
+    "zones": [],
+    "instances": {"imageName": "ubuntu", "mainNetwork": "inner"},
+    "loadBalancer": {"subnetID": "subnet-1", "floatingNetworkID": "net-1"},
+}
+OFFERED = {
+    "apiVersion": "deckhouse.io/v1alpha1",
+    "kind": "OpenStackCloudProviderDiscoveryData",
+    "additionalNetworks": [],
+    "additionalSecurityGroups": [],
+    "defaultImageName": "ubuntu",
+    "flavors": ["m1"],
+    "images": ["ubuntu"],
+    "mainNetwork": "inner",
+    "volumeTypes": [{"id": "1", "name": "SSD R1"}, {"id": "2", "name": "__DEFAULT__"}],
+    "zones": ["nova"],
+}
+CLASS = {
+    "kind": "OpenStackInstanceClass",
+    "metadata": {"name": "worker"},
+    "spec": {"flavorName": "m1.large"},
+}
+
+
+def settings(**fields: object) -> dict[str, object]:
+    return {
+        "kind": "ModuleConfig",
+        "metadata": {"name": "cloud-provider-openstack"},
+        "spec": {"settings": fields},
+    }
+
+
+def node_group(name: str, **more: object) -> dict[str, object]:
+    reference = {"kind": "OpenStackInstanceClass", "name": "worker"}
+    cloud = {"classReference": reference, **more}
+    return {
+        "kind": "NodeGroup",
+        "metadata": {"name": name},
+        "spec": {"cloudInstances": cloud},
+    }
+
+
+def problems(*documents: object, uuid: str = "") -> list[str]:
+    with pytest.raises(config.ConfigError) as caught:
+        sources.read(documents, uuid)
+    return str(caught.value).splitlines()
+
+
+def test_a_configuration_alone_is_enough(configuration: Configuration) -> None:
+    """The rest is assumed, and that is known."""
+    found = sources.read([configuration("Simple")])
+    assert found.is_assumed
+    assert found.provider.internal_network_names == ("public",)
+    assert found.groups == ()
+
+
+def test_everything_together(configuration: Configuration) -> None:
+    """Each document has its say; zones come from what the cloud offers."""
+    mcm = node_group("old", zones=["a"])
+    mcm["metadata"] = {
+        "name": "old",
+        "annotations": {"node.deckhouse.io/use-mcm": "", "manual-rollout-id": "7"},
+    }
+    found = sources.read(
+        [
+            configuration("Standard"),
+            CLUSTER,
+            DISCOVERED,
+            OFFERED,
+            settings(storageClass={"exclude": ["default"]}, tags={"a": "b"}),
+            CLASS,
+            node_group("new"),
+            mcm,
+            {"kind": "InitConfiguration"},
+            {"kind": "ModuleConfig", "metadata": {"name": "other"}},
+        ],
+        "uuid",
+    )
+    assert not found.is_assumed
+    assert found.provider.zones == ("nova",)
+    assert found.provider.tags == {"a": "b"}
+    assert [one.name for one in found.classes] == ["ssd-r1"]
+    assert [(one.name, one.zones, one.use_mcm) for one in found.groups] == [
+        ("new", (), False),
+        ("old", ("a",), True),
+    ]
+    assert found.groups[1].manual_rollout_id == "7"
+    assert found.passed_over == ("InitConfiguration", "ModuleConfig")
+    assert (found.cluster.prefix, found.cluster.pod_subnet) == ("sea", "10.111.0.0/16")
+
+
+def test_a_hybrid_cluster_has_a_module_config(configuration: Configuration) -> None:
+    """Its settings say what the missing configuration would."""
+    connection = configuration("Simple")["provider"]
+    found = sources.read(
+        [settings(connection=connection, internalNetworkNames=["inner"])]
+    )
+    assert found.provider.hybrid
+    assert found.configuration is None
+
+
+def test_nothing_usable_is_one_problem() -> None:
+    """Not a list of every field of a document that is not there."""
+    (said,) = problems()
+    assert said.startswith(
+        "OpenStackClusterConfiguration: want a document of this kind"
+    )
+
+
+def test_all_documents_are_judged(configuration: Configuration) -> None:
+    """A mistake in each is a problem of each, by the name of its document."""
+    wrong = configuration("Standard")
+    wrong["layout"] = "Mixed"
+    said = problems(
+        wrong,
+        {**DISCOVERED, "podNetworkMode": "Any"},
+        {**OFFERED, "zones": []},
+        settings(zones="a"),
+        {**CLASS, "spec": {}},
+        node_group("new"),
+        node_group(
+            "lost", classReference={"kind": "OpenStackInstanceClass", "name": "x"}
+        ),
+        "text",
+        {"no": "kind"},
+    )
+    beginnings = [
+        "document 8: want an object with a kind",
+        "document 9: want an object with a kind",
+        "cloud-provider-openstack zones: 'a': want a list (this is a string)",
+        "OpenStackClusterConfiguration layout: 'Mixed': want one of Standard",
+        "OpenStackCloudDiscoveryData podNetworkMode: 'Any': want one of VXLAN",
+        "OpenStackCloudProviderDiscoveryData zones: 'a list': want at least 1 item",
+        "OpenStackInstanceClass/worker flavorName: want a value; it is required",
+        "NodeGroup/lost spec.cloudInstances.classReference.name: 'x': want an",
+    ]
+    assert len(said) == len(beginnings)
+    for line, beginning in zip(said, beginnings, strict=True):
+        assert line.startswith(beginning)
+
+
+def test_a_kind_that_must_be_single(configuration: Configuration) -> None:
+    """Two of them: which one counts is not guessed."""
+    said = problems(configuration("Simple"), configuration("Simple"))
+    assert said == [
+        "OpenStackClusterConfiguration: '2 documents': want one document of this kind"
+    ]
+
+
+def test_machines_need_to_know_the_cluster(configuration: Configuration) -> None:
+    """What is missing for the node groups is told together."""
+    said = problems(configuration("Simple"), CLASS, node_group("new"))
+    assert said == [
+        "--cluster-uuid: want the cluster's UUID, as there are NodeGroups",
+        "ClusterConfiguration cloud.prefix: want a value, as there are NodeGroups",
+        "ClusterConfiguration podSubnetCIDR: want a value, as there are NodeGroups",
+        "zones: want at least one zone, as there are NodeGroups that name none",
+    ]
+
+
+def test_volume_types_without_a_class_are_told(configuration: Configuration) -> None:
+    """Collisions and bad patterns are problems here, too."""
+    types = [{"id": "1", "name": "SSD"}, {"id": "2", "name": "ssd"}]
+    said = problems(configuration("Simple"), {**OFFERED, "volumeTypes": types})
+    assert len(said) == 2
+    assert said[0].startswith("OpenStackCloudProviderDiscoveryData volume type: 'SSD'")
+    bad = settings(storageClass={"exclude": ["("]})
+    (said_of_pattern,) = problems(configuration("Simple"), bad)
+    assert "storageClass.exclude[0]: '(': want a regular exp" in said_of_pattern
+
+
+def names(documents: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
+    return [(one["kind"], one["metadata"]["name"]) for one in documents]
+
+
+def test_what_is_rendered(configuration: Configuration) -> None:
+    """Secrets, the cluster and each group's machines in each zone, and values."""
+    offered = {**OFFERED, "zones": ["zonea", "zoneb"]}
+    mcm = node_group("old", zones=["zonea"])
+    mcm["metadata"] = {
+        "name": "old",
+        "annotations": {"node.deckhouse.io/use-mcm": ""},
+    }
+    made = render.render(
+        sources.read(
+            [
+                configuration("Standard"),
+                CLUSTER,
+                DISCOVERED,
+                offered,
+                CLASS,
+                node_group("new"),
+                mcm,
+            ],
+            "f49dd1c3-a63a-4565-a06c-625e35587eab",
+        )
+    )
+    assert names(made.secrets) == [
+        ("Secret", "d8-node-manager-cloud-provider"),
+        ("Secret", "cloud-controller-manager"),
+        ("Secret", "cloud-data-discoverer"),
+        ("Secret", "capi-user-credentials"),
+        ("Secret", "d8-provider-cluster-configuration"),
+    ]
+    assert names(made.templates) == [
+        ("OpenStackCluster", "openstack"),
+        ("OpenStackMachineTemplate", "new-02320933-gen1"),
+        ("OpenStackMachineTemplate", "new-6bdb5b0d-gen1"),
+        ("OpenStackMachineClass", "old-02320933"),
+        ("Secret", "old-02320933"),
+    ]
+    internal = made.values["cloudProviderOpenstack"]["internal"]  # type: ignore[index]
+    assert internal["storageClasses"] == [
+        {"name": "default", "type": "__DEFAULT__"},
+        {"name": "ssd-r1", "type": "SSD R1"},
+    ]
+    assert internal["loadBalancer"] == DISCOVERED["loadBalancer"]
+    assert internal["zones"] == ["zonea", "zoneb"]
+    assert json.dumps(made.values)
+
+
+def test_machines_that_can_not_be_made_are_told(configuration: Configuration) -> None:
+    """Each group by its name."""
+    raw = {**CLASS, "spec": {"flavorName": "m1", "tags": ["fast"]}}
+    mcm = node_group("old", zones=["a"])
+    mcm["metadata"] = {"name": "old", "annotations": {"node.deckhouse.io/use-mcm": ""}}
+    found = sources.read([configuration("Simple"), CLUSTER, raw, mcm], "uuid")
+    with pytest.raises(config.ConfigError) as caught:
+        render.render(found)
+    assert str(caught.value) == (
+        "NodeGroup/old tags: 'fast': want no raw server tags: they need Cluster API"
+    )
