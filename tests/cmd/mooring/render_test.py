@@ -1,0 +1,174 @@
+"""`mooring render openstack`, run as its users run it."""
+
+import base64
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+RUN = "import sys; from mooring.commands import main; main.main()"
+CONFIGURATION = """
+apiVersion: deckhouse.io/v1
+kind: OpenStackClusterConfiguration
+layout: Simple
+sshPublicKey: >-
+  ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtpdmVraXZla2l2ZWtpdmVraXZla2l2ZWtpdmVraXZl
+provider:
+  authURL: https://keystone.example:5000/v3
+  domainName: Default
+  username: captain
+  password: s3cr3t
+  region: north
+  tenantName: fleet
+masterNodeGroup:
+  replicas: 1
+  instanceClass: {flavorName: m1.large, imageName: ubuntu}
+  volumeTypeMap: {a: fast}
+simple: {externalNetworkName: public}
+zones: [a, b]
+---
+kind: InitConfiguration
+"""
+DISCOVERED = {
+    "apiVersion": "deckhouse.io/v1",
+    "kind": "OpenStackCloudDiscoveryData",
+    "internalNetworkNames": ["found"],
+    "podNetworkMode": "VXLAN",
+    "zones": ["a"],
+}
+
+
+def render(*words: object) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(one for one in sys.path if one)
+    return subprocess.run(
+        [sys.executable, "-c", RUN, "render", "openstack", *map(str, words)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture()
+def configuration(tmp_path: pathlib.Path) -> pathlib.Path:
+    file = tmp_path / "configuration.yaml"
+    file.write_text(CONFIGURATION)
+    return file
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(text))
+
+
+def test_everything_is_printed(configuration: pathlib.Path) -> None:
+    """Secrets, templates and values; remarks go elsewhere."""
+    said = render("--cluster-configuration", configuration)
+    assert said.returncode == 0, said.stderr
+    kinds = [one.get("kind", "values") for one in documents(said.stdout)]
+    assert kinds == ["Secret"] * 4 + ["OpenStackCluster", "values"]
+    assert "InitConfiguration: passed over" in said.stderr
+    assert "what the layout will make" in said.stderr
+    assert "s3cr3t" not in said.stderr
+
+
+def test_parts_are_printed_alone(configuration: pathlib.Path) -> None:
+    """Each part by its name; together they are the whole."""
+    whole = render("--cluster-configuration", configuration).stdout
+    parts = ""
+    for part in ("secrets", "templates", "values"):
+        said = render("--cluster-configuration", configuration, "--only", part)
+        parts += said.stdout
+        assert {"kind" in one for one in documents(said.stdout)} == {part != "values"}
+    assert parts == whole
+
+
+def test_discovery_data_counts(
+    configuration: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """What was found takes the place of what is likely."""
+    found = tmp_path / "discovery.json"
+    found.write_text(json.dumps(DISCOVERED))
+    said = render("--cluster-configuration", configuration, "--discovery-data", found)
+    assert said.returncode == 0, said.stderr
+    assert "what the layout will make" not in said.stderr
+    secret = documents(said.stdout)[1]
+    text = base64.b64decode(secret["data"]["cloud-config"]).decode()
+    assert 'internal-network-name = "found"\n' in text
+    stored = documents(said.stdout)[4]
+    assert stored["metadata"]["name"] == "d8-provider-cluster-configuration"
+    raw = base64.b64decode(stored["data"]["cloud-provider-discovery-data.json"])
+    assert json.loads(raw) == DISCOVERED
+
+
+def test_every_problem_is_told_and_no_secret(tmp_path: pathlib.Path) -> None:
+    """Exit code 1, one line each, nothing printed, no traceback."""
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        CONFIGURATION.replace("region: north", "tenantID: 7")
+        .replace("password: s3cr3t", "passwort: s3cr3t")
+        .replace("replicas: 1", "replicas: none")
+    )
+    said = render("--cluster-configuration", file)
+    assert (said.returncode, said.stdout) == (1, "")
+    lines = said.stderr.splitlines()
+    assert lines[0] == "6 problems:"
+    fields = [line.split(": ")[0].split(" ")[1] for line in lines[1:]]
+    assert fields == [
+        "masterNodeGroup.replicas",
+        "provider",
+        "provider.password",
+        "provider.passwort",
+        "provider.region",
+        "provider.tenantID",
+    ]
+    assert "s3cr3t" not in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"password: *s3cr3t", "want YAML that can be read (line 1, column 11)"),
+        (b"\xffs3cr3t", "want a text file that can be read (UnicodeDecodeError)"),
+        (b"", "OpenStackClusterConfiguration: want a document of this kind"),
+        (b"s3cr3t", "document 1: want an object with a kind"),
+    ],
+)
+def test_unreadable_files_are_one_sentence(
+    tmp_path: pathlib.Path, content: bytes, words: str
+) -> None:
+    """Whatever is in the file is not shown."""
+    file = tmp_path / "bad.yaml"
+    file.write_bytes(content)
+    said = render("--cluster-configuration", file)
+    assert (said.returncode, said.stdout) == (1, "")
+    assert words in said.stderr
+    assert "s3cr3t" not in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_an_unsafe_change_prints_nothing(
+    configuration: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """Compared with the configuration in use, it is named with its effect."""
+    words = ("--cluster-configuration", configuration, "--previous")
+    assert render(*words, configuration).returncode == 0
+    before = tmp_path / "before.yaml"
+    before.write_text(CONFIGURATION.replace("north", "south"))
+    said = render(*words, before)
+    assert (said.returncode, said.stdout) == (1, "")
+    assert "unsafe: provider.region: from 'south' to 'north': everything" in said.stderr
+
+
+def test_help_says_that_passwords_are_printed() -> None:
+    """Whoever pipes the output knows what is in it."""
+    said = render("--help")
+    assert said.returncode == 0
+    assert "The Secrets hold the passwords" in " ".join(said.stdout.split())
+    assert render().returncode == 2
