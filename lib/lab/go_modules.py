@@ -91,6 +91,7 @@ PROGRAMS = (
     _csi("csi-resizer", "csi", "external-resizer/v2"),
     # Apart: it does not compile against the client-go of the others.
     _csi("csi-provisioner", "csi-provisioner", "external-provisioner/v6"),
+    Program("go-templates", "templates", "templates", "mooring/lab/templates"),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 

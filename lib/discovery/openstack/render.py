@@ -15,6 +15,7 @@ from lib.discovery.openstack import (
     node_groups,
     registration,
     sources,
+    templates,
     yaml_text,
 )
 from lib.discovery.openstack.findings import Findings
@@ -54,6 +55,7 @@ def _secrets(given: sources.Sources) -> Iterator[manifests.Manifest]:
     )
     yield registration.cloud_data_discoverer(provider)
     yield capi.credentials(provider.connection)
+    yield from map(templates.secret, templates.ENGINES)
     if given.configuration is not None and given.discovery is not None:
         yield manifests.secret(
             manifests.SYSTEM_NAMESPACE,

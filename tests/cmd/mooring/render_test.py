@@ -71,7 +71,7 @@ def test_everything_is_printed(configuration: pathlib.Path) -> None:
     said = render("--cluster-configuration", configuration)
     assert said.returncode == 0, said.stderr
     kinds = [one.get("kind", "values") for one in documents(said.stdout)]
-    assert kinds == ["Secret"] * 4 + ["OpenStackCluster", "values"]
+    assert kinds == ["Secret"] * 6 + ["OpenStackCluster", "values"]
     assert "InitConfiguration: passed over" in said.stderr
     assert "what the layout will make" in said.stderr
     assert "s3cr3t" not in said.stderr
@@ -100,7 +100,7 @@ def test_discovery_data_counts(
     secret = documents(said.stdout)[1]
     text = base64.b64decode(secret["data"]["cloud-config"]).decode()
     assert 'internal-network-name = "found"\n' in text
-    stored = documents(said.stdout)[4]
+    stored = documents(said.stdout)[6]
     assert stored["metadata"]["name"] == "d8-provider-cluster-configuration"
     raw = base64.b64decode(stored["data"]["cloud-provider-discovery-data.json"])
     assert json.loads(raw) == DISCOVERED

@@ -222,6 +222,8 @@ def test_what_is_rendered(configuration: Configuration) -> None:
         ("Secret", "cloud-controller-manager"),
         ("Secret", "cloud-data-discoverer"),
         ("Secret", "capi-user-credentials"),
+        ("Secret", "d8-cloud-provider-openstack-mcm"),
+        ("Secret", "d8-cloud-provider-openstack-capi"),
         ("Secret", "d8-provider-cluster-configuration"),
     ]
     assert names(made.templates) == [
