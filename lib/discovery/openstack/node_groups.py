@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from lib.discovery.openstack import documents, model
 from lib.discovery.openstack.findings import (
@@ -18,6 +19,10 @@ NODE_GROUP = "NodeGroup"
 INSTANCE_CLASS = "OpenStackInstanceClass"
 KINDS = (NODE_GROUP, INSTANCE_CLASS)
 
+NAME_MAX = 54
+"""Characters: with a dash and the hash of a zone it must still be a label's value."""
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _USE_MCM = "node.deckhouse.io/use-mcm"
 _ROLLOUT = "manual-rollout-id"
 
@@ -63,24 +68,50 @@ def _groups(
     classes: Mapping[str, model.InstanceClass | None],
     findings: Findings,
 ) -> Iterator[NodeGroup]:
+    taken: set[str] = set()
     for document in given:
-        cloud = part_of(document, "spec", "cloudInstances")
-        reference = part_of(cloud, "classReference")
+        reference = part_of(document, "spec", "cloudInstances", "classReference")
         if text_of(reference, "kind") != INSTANCE_CLASS:
             continue
-        wanted = text_of(reference, "name")
-        if wanted not in classes:
-            field = "spec.cloudInstances.classReference.name"
-            known = ", ".join(sorted(classes)) or "none is given"
-            problem = config.Problem(field, wanted, f"an {INSTANCE_CLASS}: {known}")
-            findings.add(f"{NODE_GROUP}/{name_of(document)}", [problem])
-        elif (found := classes[wanted]) is not None:
-            notes = part_of(document, "metadata", "annotations")
-            zones = cloud.get("zones")
-            yield NodeGroup(
-                name=name_of(document),
-                instance_class=found,
-                zones=tuple(map(str, zones)) if isinstance(zones, list) else (),
-                use_mcm=_USE_MCM in notes,
-                manual_rollout_id=text_of(notes, _ROLLOUT),
-            )
+        name = name_of(document)
+        problems = list(_problems(document, classes, taken))
+        findings.add(f"{NODE_GROUP}/{name}", problems)
+        taken.add(name)
+        # A class with problems of its own has told them already.
+        found = classes.get(text_of(reference, "name"))
+        if found is not None and not problems:
+            yield _group(document, found)
+
+
+def _group(document: Document, found: model.InstanceClass) -> NodeGroup:
+    notes = part_of(document, "metadata", "annotations")
+    zones = part_of(document, "spec", "cloudInstances").get("zones")
+    return NodeGroup(
+        name=name_of(document),
+        instance_class=found,
+        zones=tuple(map(str, zones)) if isinstance(zones, list) else (),
+        use_mcm=_USE_MCM in notes,
+        manual_rollout_id=str(notes.get(_ROLLOUT) or ""),
+    )
+
+
+def _problems(
+    document: Document, classes: Collection[str], taken: Collection[str]
+) -> Iterator[config.Problem]:
+    name = name_of(document)
+    if len(name) > NAME_MAX or not _LABEL.fullmatch(name):
+        wanted = f"a DNS label of at most {NAME_MAX} characters, as machines are named"
+        yield config.Problem("metadata.name", name, f"{wanted} after it")
+    if name in taken:
+        yield config.Problem("metadata.name", name, "a name that no other group has")
+    cloud = part_of(document, "spec", "cloudInstances")
+    reference = text_of(part_of(cloud, "classReference"), "name")
+    if reference not in classes:
+        field = "spec.cloudInstances.classReference.name"
+        known = ", ".join(sorted(classes)) or "none is given"
+        yield config.Problem(field, reference, f"an {INSTANCE_CLASS}: {known}")
+    zones = cloud.get("zones")
+    is_list = isinstance(zones, list) and all(isinstance(one, str) for one in zones)
+    if zones is not None and not is_list:
+        field, wanted = "spec.cloudInstances.zones", "a list of names of zones"
+        yield config.Problem(field, str(zones), wanted)

@@ -180,6 +180,37 @@ def test_machines_need_to_know_the_cluster(configuration: Configuration) -> None
     ]
 
 
+def test_node_groups_that_can_not_be_named_are_told(
+    configuration: Configuration,
+) -> None:
+    """Names, zones and classes: machines are named after them."""
+    long = "x" * 55
+    said = problems(
+        configuration("Simple"),
+        CLUSTER,
+        CLASS,
+        node_group("Front"),
+        node_group(long),
+        node_group(""),
+        node_group("same"),
+        node_group("same"),
+        node_group("odd", zones="a"),
+        node_group("odder", zones=["a", 1]),
+        uuid="uuid",
+    )
+    beginnings = [
+        "NodeGroup/Front metadata.name: 'Front': want a DNS label of at most 54",
+        f"NodeGroup/{long} metadata.name: '{long}': want a DNS label",
+        "NodeGroup/ metadata.name: '': want a DNS label",
+        "NodeGroup/same metadata.name: 'same': want a name that no other group has",
+        "NodeGroup/odd spec.cloudInstances.zones: 'a': want a list of names",
+        "NodeGroup/odder spec.cloudInstances.zones: \"['a', 1]\": want a list",
+    ]
+    assert len(said) == len(beginnings)
+    for line, beginning in zip(said, beginnings, strict=True):
+        assert line.startswith(beginning), line
+
+
 def test_volume_types_without_a_class_are_told(configuration: Configuration) -> None:
     """Collisions and bad patterns are problems here, too."""
     types = [{"id": "1", "name": "SSD"}, {"id": "2", "name": "ssd"}]
