@@ -32,10 +32,14 @@ WAITING = 200
 """Threads, and how many of them calls may hold that can wait for the cloud."""
 PATIENCE_S = 180.0
 """For a caller that names no deadline. Source: the reference's sidecars, --timeout."""
+LONGEST_S = 86400.0
+"""A deadline that is further away is none."""
 MARGIN_S = 0.5
 """Before a caller's deadline, so that our answer arrives; at most a tenth of it."""
 _BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600)
 """Source: kubernetes-csi/csi-lib-utils metrics, with smaller and larger ones added."""
+_GO = {"OK": "OK", "CANCELLED": "Canceled"}
+"""Codes that Go writes otherwise than in camel case."""
 _TOLD = ("volume_id", "node_id", "name", "source_volume_id")
 """Fields of requests that the log shows. None of them may hold a secret."""
 
@@ -82,8 +86,8 @@ class Metrics:
 
     def ended(self, method: str, code: str, seconds: float) -> None:
         """Count one. code: gRPC's name."""
-        labels = (self._driver, method, code.replace("_", "").title())
-        self._seconds.labels(*labels).observe(seconds)
+        shown = _GO.get(code) or "".join(map(str.capitalize, code.split("_")))
+        self._seconds.labels(self._driver, method, shown).observe(seconds)
 
     def waits(self, by: int) -> None:
         """Count calls that begin or end."""
@@ -183,7 +187,8 @@ class _Handler:
 
 
 def _patience_s(left_s: float | None) -> float:
-    if left_s is None:
+    # Without a deadline gRPC gives a time of very many years.
+    if left_s is None or left_s > LONGEST_S:
         return PATIENCE_S
     return max(left_s - min(MARGIN_S, left_s / 10), 0.0)
 
