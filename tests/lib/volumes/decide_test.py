@@ -1,0 +1,244 @@
+"""Whatever a volume is, each decision is safe, ends or goes on, and never lies."""
+
+import dataclasses
+import datetime
+
+import hypothesis
+from hypothesis import strategies as st
+
+from lib.cloud.model import InstanceId
+from lib.cloud.volumes import (
+    Attachment,
+    AttachmentPhase,
+    ById,
+    ByName,
+    Change,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeSpec,
+)
+from lib.volumes import decide, model
+
+NODES = [InstanceId(f"node-{number}") for number in range(3)]
+IDS = [VolumeId(f"{letter}-id") for letter in "abcd"]
+GIB = 2**30
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+attachments = st.lists(
+    st.builds(
+        Attachment, st.sampled_from(NODES), st.sampled_from(list(AttachmentPhase))
+    ),
+    max_size=2,
+    unique_by=lambda one: one.instance_id,
+).map(tuple)
+
+
+def volumes(volume_id: VolumeId) -> st.SearchStrategy[Volume]:
+    return st.builds(
+        Volume,
+        id=st.just(volume_id),
+        name=st.just("pvc-1"),
+        size_bytes=st.sampled_from([GIB, 2 * GIB]),
+        phase=st.sampled_from(list(VolumePhase)),
+        attachments=attachments,
+        type=st.sampled_from(["slow", "fast"]),
+        source=st.sampled_from([None, IDS[3]]),
+        cluster=st.sampled_from([None, "blue", "red"]),
+        is_shareable=st.booleans(),
+        was_ready=st.booleans(),
+        created_at=st.one_of(
+            st.none(),
+            st.integers(0, 3).map(lambda s: START + datetime.timedelta(seconds=s)),
+        ),
+    )
+
+
+def _order(found: list[Volume]) -> tuple[Volume, ...]:
+    return tuple(sorted(found, key=lambda one: (one.created_at or START, one.id)))
+
+
+lists = st.lists(st.sampled_from(IDS[:3]), unique=True, max_size=3).flatmap(
+    lambda ids: st.tuples(*(volumes(one) for one in ids)).map(list).map(_order)
+)
+specs = st.builds(
+    VolumeSpec,
+    name=st.just("pvc-1"),
+    size_bytes=st.sampled_from([GIB, 2 * GIB]),
+    cluster=st.just("blue"),
+    source=st.sampled_from([None, IDS[3]]),
+    is_shared=st.booleans(),
+)
+nodes = st.sampled_from(NODES)
+wishes_of_one: st.SearchStrategy[model.Wish] = st.one_of(
+    st.just(model.Remove(IDS[0])),
+    st.builds(model.Publish, st.just(IDS[0]), nodes, st.booleans()),
+    st.builds(model.Unpublish, st.just(IDS[0]), st.one_of(st.none(), nodes)),
+    st.builds(model.Expand, st.just(IDS[0]), st.sampled_from([GIB, 2 * GIB])),
+    st.builds(
+        model.Modify,
+        st.just(IDS[0]),
+        st.sampled_from(["", "slow", "fast"]).map(Change),
+    ),
+)
+
+
+def _actions(volume: Volume) -> st.SearchStrategy[model.Action]:
+    return st.one_of(
+        st.just(model.DeleteVolume(volume.id)),
+        st.builds(model.AttachVolume, st.just(volume), nodes),
+        st.builds(model.DetachVolume, st.just(volume), nodes),
+        st.just(model.ResizeVolume(volume, 2 * GIB)),
+        st.just(model.RetypeVolume(volume, Change("fast"))),
+    )
+
+
+PLAIN = Volume(IDS[0], "pvc-1", GIB, VolumePhase.AVAILABLE)
+seconds = st.sampled_from([0.0, 1.0, 10.0, 50.0, 130.0, 599.0])
+pasts = st.builds(
+    model.Past,
+    actions=st.lists(_actions(PLAIN), max_size=4).map(tuple),
+    created=st.lists(st.sampled_from(IDS[:3]), max_size=1).map(tuple),
+    waited_s=seconds,
+    since_action_s=seconds,
+    lost_create_s=st.one_of(st.none(), seconds),
+    was_busy=st.booleans(),
+)
+
+
+def _is_end(outcome: model.Outcome) -> bool:
+    return outcome.requeue_after_s is None
+
+
+def _is_consistent(outcome: model.Outcome) -> None:
+    """An end has nothing to do; what goes on says when, and why."""
+    if _is_end(outcome):
+        assert not outcome.actions
+    else:
+        assert outcome.refusal is None
+        assert outcome.requeue_after_s
+        assert outcome.requeue_after_s > 0
+        assert outcome.waiting_for
+    assert outcome.refusal is None or outcome.refusal.message
+
+
+@hypothesis.given(specs, lists, st.booleans(), pasts)
+def test_a_volume_is_made_only_where_none_is(
+    spec: VolumeSpec, found: tuple[Volume, ...], has_source: bool, past: model.Past
+) -> None:
+    source = dataclasses.replace(PLAIN, id=IDS[3]) if has_source else None
+    seen = model.Observed(found, source)
+    outcome = decide.decide(model.Make(spec), seen, past)
+    _is_consistent(outcome)
+    assert repr(outcome) == repr(decide.decide(model.Make(spec), seen, past))
+    by_id = {volume.id: volume for volume in found}
+    for action in outcome.actions:
+        if isinstance(action, model.CreateVolume):
+            assert not found
+            assert spec.source is None or source is not None
+            assert past.lost_create_s is None or past.lost_create_s >= decide.LOST_S
+            assert len(outcome.actions) == 1
+            continue
+        assert isinstance(action, model.DeleteVolume)
+        deleted = by_id[action.id]
+        assert deleted.cluster == spec.cluster
+        assert not deleted.attachments
+        is_remake = deleted.phase is VolumePhase.FAILED and not deleted.was_ready
+        is_younger = any(
+            other.cluster == spec.cluster and other.id != deleted.id for other in found
+        )
+        assert is_remake or is_younger
+    if _is_end(outcome) and outcome.refusal is None:
+        given = outcome.volume
+        assert given is not None
+        assert given.cluster == spec.cluster
+        assert given.size_bytes == spec.size_bytes
+        assert given.source == spec.source
+        assert given.phase not in (
+            VolumePhase.CREATING,
+            VolumePhase.FAILED,
+            VolumePhase.DELETING,
+            VolumePhase.UNKNOWN,
+        )
+
+
+@hypothesis.given(wishes_of_one, volumes(IDS[0]), pasts)
+def test_what_is_called_done_is_done_and_no_step_harms(
+    wish: model.Wish, volume: Volume, past: model.Past
+) -> None:
+    seen = model.Observed((volume,))
+    outcome = decide.decide(wish, seen, past)
+    _is_consistent(outcome)
+    assert repr(outcome) == repr(decide.decide(wish, seen, past))
+    held = {one.instance_id for one in volume.attachments}
+    for action in outcome.actions:
+        match action:
+            case model.DeleteVolume():
+                assert isinstance(wish, model.Remove)
+                assert not held
+            case model.AttachVolume():
+                assert isinstance(wish, model.Publish)
+                assert action.instance_id == wish.instance_id
+                assert not held or (volume.is_shareable and wish.is_shared)
+            case model.DetachVolume():
+                assert isinstance(wish, model.Publish | model.Unpublish)
+                assert wish.instance_id in (None, action.instance_id)
+            case model.ResizeVolume():
+                assert action.size_bytes > volume.size_bytes
+            case model.RetypeVolume():
+                assert action.change.type != volume.type
+            case _:
+                raise AssertionError(action)
+    if _is_end(outcome) and outcome.refusal is None:
+        _is_true(wish, volume)
+
+
+def _is_true(wish: model.Wish, volume: Volume) -> None:
+    held = {one.instance_id for one in volume.attachments}
+    match wish:
+        case model.Publish():
+            here = {
+                one.instance_id
+                for one in volume.attachments
+                if one.phase is AttachmentPhase.ATTACHED
+            }
+            assert wish.instance_id in here
+        case model.Unpublish():
+            assert wish.instance_id not in held
+            assert wish.instance_id is not None or not held
+        case model.Expand():
+            assert volume.size_bytes >= wish.size_bytes
+        case model.Modify():
+            assert wish.change.type in ("", volume.type)
+        case _:
+            raise AssertionError("a volume that is there is not removed")
+
+
+@hypothesis.given(wishes_of_one, pasts)
+def test_what_is_absent_is_gone_or_not_found(
+    wish: model.Wish, past: model.Past
+) -> None:
+    outcome = decide.decide(wish, model.Observed(), past)
+    assert _is_end(outcome)
+    wants_absence = isinstance(wish, model.Remove | model.Unpublish)
+    assert (outcome.refusal is None) == wants_absence
+
+
+@hypothesis.given(st.one_of(wishes_of_one, specs.map(model.Make)), pasts)
+def test_each_wish_reads_its_own_volume_and_at_most_a_source(
+    wish: model.Wish, past: model.Past
+) -> None:
+    refs = model.needs(wish, past)
+    if isinstance(wish, model.Make):
+        assert refs[0] == ByName("pvc-1")
+        assert set(refs[1:]) <= {ById(IDS[3])}
+    else:
+        assert refs in ((), (ById(IDS[0]),))
+        assert refs or isinstance(wish, model.Remove)
+
+
+def test_looks_become_rarer_the_longer_it_takes() -> None:
+    pauses = [decide.look_s(waited) for waited in (0, 29, 30, 119, 120, 600)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] == 1
+    assert pauses[-1] == 5
