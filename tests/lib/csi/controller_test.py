@@ -1,0 +1,430 @@
+"""What a successful call answers: sizes, zones, contexts, pages, capabilities."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from lib.cloud.fake import clock
+from lib.cloud.fake import volumes as fake
+from lib.cloud.model import InstanceId
+from lib.cloud.volumes import (
+    Attachment,
+    AttachmentPhase,
+    Problems,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeRequest,
+    VolumeSpec,
+)
+from lib.csi import clouds, controller, identity, messages
+from lib.csi.spec import csi_pb2 as pb
+from lib.volumes import calls, flow
+from lib.volumes.refusals import Code, Refused
+
+KEY = "topology.example/zone"
+GIB = fake.GIB
+NODE = InstanceId("node-1")
+Mode = pb.VolumeCapability.AccessMode
+
+
+class Recording(fake.FakeVolumes):
+    """Keeps the specs of what is created; may keep its zones to itself."""
+
+    def __init__(self, time: clock.Clock) -> None:
+        super().__init__(time)
+        self.specs: list[VolumeSpec] = []
+        self.requests: list[VolumeRequest] = []
+        self.tells_zones = True
+
+    def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
+        self.requests.append(request)
+        return super().parse(request)
+
+    def create(self, spec: VolumeSpec) -> Volume:
+        self.specs.append(spec)
+        made = super().create(spec)
+        if not self.tells_zones:
+            made = dataclasses.replace(
+                made, zones=None, phase=VolumePhase.AVAILABLE, was_ready=True
+            )
+            self.put(made)
+        return made
+
+
+class World:
+    """A controller over one or two clouds."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...] = ("",),
+        has_zones: bool = True,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        self.clock = clock.Clock()
+        self.clouds = {name: Recording(self.clock) for name in names}
+        for one in self.clouds.values():
+            one.instances = {NODE}
+        effects = calls.Effects(self.clock, self.clock.wait)
+        self.asked: list[tuple[str, str]] = []
+
+        def read(namespace: str, name: str) -> Mapping[str, str]:
+            self.asked.append((namespace, name))
+            return annotations or {}
+
+        self.controller = controller.Controller(
+            clouds.Clouds(
+                {
+                    name: flow.Flow(lambda one=one: one, effects)  # type: ignore[misc]
+                    for name, one in self.clouds.items()
+                }
+            ),
+            controller.Settings("c", messages.Topology(KEY, has_zones), read),
+        )
+
+    @property
+    def cloud(self) -> Recording:
+        return next(iter(self.clouds.values()))
+
+    def call(self) -> calls.Call:
+        return calls.Call(self.clock() + 300)
+
+    def create(self, **fields: object) -> pb.Volume:
+        request = pb.CreateVolumeRequest(
+            **{"name": "pvc-1", "volume_capabilities": [cap()], **fields}  # type: ignore[arg-type]
+        )
+        return self.controller.create_volume(request, self.call()).volume
+
+    def list(self, most: int = 0, token: str = "") -> pb.ListVolumesResponse:
+        request = pb.ListVolumesRequest(max_entries=most, starting_token=token)
+        return self.controller.list_volumes(request, self.call())
+
+
+def cap(
+    mode: int = Mode.SINGLE_NODE_WRITER, block: bool = False
+) -> pb.VolumeCapability:
+    made = pb.VolumeCapability(access_mode=Mode(mode=Mode.Mode.Name(mode)))
+    (made.block if block else made.mount).SetInParent()
+    return made
+
+
+def zones(requisite: str = "", preferred: str = "") -> pb.TopologyRequirement:
+    def topologies(names: str) -> list[pb.Topology]:
+        return [pb.Topology(segments={KEY: name, "x": "y"}) for name in names.split()]
+
+    return pb.TopologyRequirement(
+        requisite=topologies(requisite), preferred=topologies(preferred)
+    )
+
+
+def told(volume: pb.Volume) -> list[dict[str, str]]:
+    return [dict(one.segments) for one in volume.accessible_topology]
+
+
+def stock(number: int, **fields: object) -> Volume:
+    volume = Volume(
+        VolumeId(f"{number:08x}-0000-4000-8000-000000000000"),
+        f"pvc-{number}",
+        GIB,
+        VolumePhase.AVAILABLE,
+        cluster="c",
+    )
+    return dataclasses.replace(volume, **fields)  # type: ignore[arg-type]
+
+
+def test_a_volume_is_answered_when_it_is_available() -> None:
+    world = World()
+    made = world.create(capacity_range=pb.CapacityRange(required_bytes=GIB + 1))
+    (there,) = world.cloud.volumes()
+    assert made.volume_id == there.id
+    assert made.capacity_bytes == 2 * GIB
+    assert there.phase is VolumePhase.AVAILABLE
+
+
+def test_the_same_name_gives_the_same_id() -> None:
+    world = World()
+    assert world.create() == world.create()
+    assert len(world.cloud.volumes()) == 1
+
+
+def test_the_provisioners_keys_become_metadata_and_no_parameters() -> None:
+    world = World()
+    given = {
+        "csi.storage.k8s.io/pvc/name": "data",
+        "csi.storage.k8s.io/pvc/namespace": "web",
+        "csi.storage.k8s.io/pv/name": "pvc-1",
+    }
+    world.create(parameters={**given, "type": "fast"})
+    (request,) = world.cloud.requests
+    assert request.parameters == {"type": "fast"}
+    assert request.metadata == given
+    assert request.cluster == "c"
+    assert world.asked == [("web", "data")]
+
+
+def test_annotations_of_the_claim_place_a_volume_by_others() -> None:
+    """Names are turned into ids; what was said is told to the node plugin."""
+    world = World(annotations={"near": "pvc-7, pvc-8"})
+    world.cloud.put(stock(7), stock(8), stock(9))
+    names = {
+        "csi.storage.k8s.io/pvc/name": "d",
+        "csi.storage.k8s.io/pvc/namespace": "n",
+    }
+    made = world.create(parameters=names)
+    assert world.cloud.specs[0].near == (stock(7).id, stock(8).id)
+    assert dict(made.volume_context) == {"near": "pvc-7, pvc-8"}
+
+
+def test_an_affinity_with_nobody_is_refused() -> None:
+    world = World(annotations={"apart": "nobody"})
+    names = {
+        "csi.storage.k8s.io/pvc/name": "d",
+        "csi.storage.k8s.io/pvc/namespace": "n",
+    }
+    with pytest.raises(Refused, match="anti-affinity is 'nobody'; want names or ids"):
+        world.create(parameters=names)
+
+
+def test_a_change_at_creation_wins_over_the_class() -> None:
+    world = World()
+    world.create(parameters={"type": "slow"}, mutable_parameters={"type": "fast"})
+    assert world.cloud.volumes()[0].type == "fast"
+
+
+@pytest.mark.parametrize(
+    ("fields", "zone"),
+    [
+        ({"parameters": {"zone": "z2"}}, "z2"),
+        ({"accessibility_requirements": zones("z1 z2", "z2 z1")}, "z2"),
+        ({"accessibility_requirements": zones("z2 z1")}, "z2"),
+        (
+            {
+                "parameters": {"zone": "z1"},
+                "accessibility_requirements": zones("z1 z2", "z2 z1"),
+            },
+            "z1",
+        ),
+    ],
+)
+def test_the_zone_is_that_of_parameter_preferred_requisite(
+    fields: dict[str, object], zone: str
+) -> None:
+    world = World()
+    assert told(world.create(**fields)) == [{KEY: zone}]
+
+
+def test_a_volume_that_tells_no_zone_is_reached_from_where_it_was_wanted() -> None:
+    """All of the segments that were preferred are repeated (ignore-volume-az)."""
+    world = World()
+    world.cloud.tells_zones = False
+    made = world.create(accessibility_requirements=zones("z1 z2", "z1"))
+    assert told(made) == [{KEY: "z1", "x": "y"}]
+
+
+def test_without_topology_no_zone_is_chosen_nor_told() -> None:
+    world = World(has_zones=False)
+    made = world.create(accessibility_requirements=zones("z2", "z2"))
+    assert told(made) == []
+    assert world.cloud.requests[0].preferred == ()
+
+
+def test_a_clone_names_its_source() -> None:
+    world = World()
+    world.cloud.put(stock(7))
+    kind = pb.VolumeContentSource.VolumeSource
+    source = pb.VolumeContentSource(volume=kind(volume_id=stock(7).id))
+    made = world.create(volume_content_source=source)
+    assert made.content_source == source
+    assert world.cloud.volumes()[1].source == stock(7).id
+
+
+def test_publishing_gives_the_clouds_context_each_time() -> None:
+    world = World()
+    world.cloud.put(stock(1))
+    request = pb.ControllerPublishVolumeRequest(
+        volume_id=stock(1).id, node_id=NODE, volume_capability=cap()
+    )
+    first = world.controller.publish(request, world.call())
+    second = world.controller.publish(request, world.call())
+    assert dict(first.publish_context) == {"DevicePath": "/dev/vdb"}
+    assert first == second
+
+
+def test_expanding_answers_the_size_there_is() -> None:
+    world = World()
+    world.cloud.put(stock(1))
+    for required, size in ((GIB + 1, 2 * GIB), (GIB, 2 * GIB)):
+        request = pb.ControllerExpandVolumeRequest(
+            volume_id=stock(1).id,
+            capacity_range=pb.CapacityRange(required_bytes=required),
+        )
+        answer = world.controller.expand(request, world.call())
+        assert answer.capacity_bytes == size
+        assert answer.node_expansion_required
+
+
+def test_pages_show_each_volume_once_though_volumes_go() -> None:
+    world = World(("", "second"))
+    one, two = world.clouds.values()
+    one.put(*(stock(number) for number in range(5)))
+    two.put(*(stock(number) for number in range(10, 13)))
+    seen: list[str] = []
+    token = ""
+    for _ in range(10):
+        page = world.list(2, token)
+        assert len(page.entries) <= 2
+        seen += [entry.volume.volume_id for entry in page.entries]
+        token = page.next_token
+        if len(seen) == 2:  # the last one shown is deleted
+            one.delete(stock(1).id)
+            world.clock.move(61)
+        if not token:
+            break
+    wanted = [stock(number).id for number in (0, 1, 2, 3, 4, 10, 11, 12)]
+    assert seen == wanted
+
+
+def test_a_page_that_ends_with_the_list_has_no_token() -> None:
+    world = World()
+    world.cloud.put(*(stock(number) for number in range(4)))
+    assert world.list(4).next_token == ""
+    assert len(world.list(3, "").entries) == 3
+    assert len(world.list(3, world.list(3).next_token).entries) == 1
+    assert world.list(0).next_token == ""
+
+
+def test_a_created_volume_raises_the_count_by_one_at_once() -> None:
+    world = World()
+    world.cloud.put(stock(7))
+    assert len(world.list().entries) == 1
+    made = world.create(name="new")
+    assert len(world.list().entries) == 2
+    request = pb.DeleteVolumeRequest(volume_id=made.volume_id)
+    world.controller.delete_volume(request, world.call())
+    assert len(world.list().entries) == 1
+    assert world.cloud.calls.count("list volumes") == 1
+
+
+def test_only_what_is_attached_counts_as_published() -> None:
+    links = (
+        Attachment(NODE),
+        Attachment(InstanceId("node-2"), AttachmentPhase.ATTACHING),
+    )
+    world = World()
+    world.cloud.put(stock(1, phase=VolumePhase.IN_USE, attachments=links))
+    (entry,) = world.list().entries
+    assert list(entry.status.published_node_ids) == [NODE]
+    request = pb.ControllerGetVolumeRequest(volume_id=stock(1).id)
+    found = world.controller.get_volume(request, world.call())
+    assert list(found.status.published_node_ids) == [NODE]
+    assert found.volume.capacity_bytes == GIB
+
+
+def test_secrets_choose_the_cloud_and_a_volume_is_looked_for_in_all() -> None:
+    world = World(("", "second"))
+    made = world.create(secrets={"cloud": "second"})
+    assert not world.clouds[""].volumes()
+    assert len(world.clouds["second"].volumes()) == 1
+    request = pb.ControllerGetVolumeRequest(volume_id=made.volume_id)
+    assert world.controller.get_volume(request, world.call()).volume.volume_id
+
+
+def test_the_first_cloud_that_is_named_is_the_default() -> None:
+    world = World(("first", "second"))
+    world.create()
+    assert len(world.clouds["first"].volumes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("capability", "is_shareable", "message"),
+    [
+        (cap(), False, ""),
+        (cap(Mode.SINGLE_NODE_MULTI_WRITER), False, ""),
+        (cap(Mode.SINGLE_NODE_SINGLE_WRITER, block=True), False, ""),
+        (cap(Mode.MULTI_NODE_READER_ONLY), True, ""),
+        (cap(Mode.MULTI_NODE_READER_ONLY), False, "a volume type that allows several"),
+        (cap(Mode.MULTI_NODE_MULTI_WRITER, block=True), True, ""),
+        (cap(Mode.MULTI_NODE_MULTI_WRITER), True, "needs access_type block"),
+    ],
+)
+def test_capabilities_are_confirmed_or_the_message_says_why_not(
+    capability: pb.VolumeCapability, is_shareable: bool, message: str
+) -> None:
+    world = World()
+    world.cloud.put(stock(1, is_shareable=is_shareable))
+    request = pb.ValidateVolumeCapabilitiesRequest(
+        volume_id=stock(1).id, volume_capabilities=[capability]
+    )
+    answer = world.controller.validate(request, world.call())
+    assert answer.HasField("confirmed") == (not message)
+    assert message in answer.message
+
+
+def test_capacity_is_what_the_limits_leave() -> None:
+    world = World()
+    world.cloud.rules.quota_bytes = 10 * GIB
+    world.cloud.put(stock(1))
+    answer = world.controller.get_capacity(pb.GetCapacityRequest(), world.call())
+    assert answer.available_capacity == 9 * GIB
+    assert answer.minimum_volume_size.value == GIB
+    assert answer.maximum_volume_size.value == 1024 * GIB
+
+
+def test_exactly_what_is_offered_is_claimed() -> None:
+    """No snapshots, and nothing that only a node plugin does."""
+    world = World()
+    request = pb.ControllerGetCapabilitiesRequest()
+    answer = world.controller.offers(request, world.call())
+    kind = pb.ControllerServiceCapability.RPC.Type
+    assert {kind.Name(one.rpc.type) for one in answer.capabilities} == {
+        "CREATE_DELETE_VOLUME",
+        "PUBLISH_UNPUBLISH_VOLUME",
+        "LIST_VOLUMES",
+        "LIST_VOLUMES_PUBLISHED_NODES",
+        "GET_CAPACITY",
+        "GET_VOLUME",
+        "CLONE_VOLUME",
+        "EXPAND_VOLUME",
+        "MODIFY_VOLUME",
+        "SINGLE_NODE_MULTI_WRITER",
+    }
+
+
+@pytest.mark.parametrize("has_zones", [True, False])
+def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
+    one = identity.Identity(identity.Driver("cinder.example", "1", True, has_zones))
+    call = calls.Call(0)
+    info = one.info(pb.GetPluginInfoRequest(), call)
+    assert (info.name, info.vendor_version) == ("cinder.example", "1")
+    found = one.offers(pb.GetPluginCapabilitiesRequest(), call).capabilities
+    service = pb.PluginCapability.Service.Type
+    services = {
+        service.Name(one.service.type) for one in found if one.HasField("service")
+    }
+    zones_told = "VOLUME_ACCESSIBILITY_CONSTRAINTS" in services
+    assert zones_told == has_zones
+    assert len([one for one in found if one.HasField("volume_expansion")]) == 2
+    assert one.probe(pb.ProbeRequest(), call) == pb.ProbeResponse()
+
+
+def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
+    def read(namespace: str, name: str) -> Mapping[str, str]:
+        del namespace, name
+        raise Refused(Code.UNAVAILABLE, "the API server does not answer")
+
+    world = World()
+    effects = calls.Effects(world.clock, world.clock.wait)
+    flows = clouds.Clouds({"": flow.Flow(lambda: world.cloud, effects)})
+    settings = controller.Settings("c", messages.Topology(KEY, True), read)
+    request = pb.CreateVolumeRequest(
+        name="pvc-1",
+        volume_capabilities=[cap()],
+        parameters={
+            "csi.storage.k8s.io/pvc/name": "d",
+            "csi.storage.k8s.io/pvc/namespace": "n",
+        },
+    )
+    with pytest.raises(Refused, match="does not answer"):
+        controller.Controller(flows, settings).create_volume(request, world.call())
+    assert not world.cloud.calls
