@@ -93,7 +93,9 @@ class Plugin:
         wanted: options.Options,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
+        grace_s: float = GRACE_S,
     ) -> None:
+        self._grace_s = grace_s
         self._program = program
         self._wanted = wanted
         self._registry = registry
@@ -120,7 +122,7 @@ class Plugin:
         rpcs.start()
         self._log.info("serving", endpoint=self._wanted.endpoint)
         self._stop.wait()
-        rpcs.stop(GRACE_S)
+        rpcs.stop(self._grace_s)
         if http is not None:
             http.stop()
         self._loops.join(1.0)

@@ -1,6 +1,8 @@
 """Bad flags and files are told in one line each, all at once."""
 
 import pathlib
+import subprocess
+import sys
 
 import prometheus_client
 import pytest
@@ -109,3 +111,20 @@ def test_problems_of_a_file_name_no_secret(tmp_path: pathlib.Path) -> None:
         openstack_clouds.doors([str(file)], [""], {}, ())
     assert "auth-url" in str(raised.value)
     assert "x y z" not in str(raised.value)
+
+
+def test_help_loads_neither_a_cloud_nor_grpc() -> None:
+    """The provider, and all that is heavy, is imported only when it is run."""
+    code = (
+        "import sys; from csi_controller import main;"
+        "print([m for m in ('openstack', 'keystoneauth1', 'grpc') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": ":".join([".", "cmd", *filter(None, sys.path)])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "[]", done.stderr

@@ -8,6 +8,7 @@ import pytest
 import structlog.testing
 
 from lib.cloud import protocol
+from lib.cloud.fake import volumes
 from lib.cloud.model import Absent, Instance, InstanceRef, Observation
 from lib.daemon import reopening
 from lib.process import config, files
@@ -99,6 +100,23 @@ def test_after_a_change_all_calls_go_to_the_new_cloud(clouds: Clouds) -> None:
         "cloud reopened, its files have changed",
         "odd configuration",
     ]
+
+
+def test_volumes_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "cloud.conf"
+    file.write_text("one")
+    made: list[volumes.FakeVolumes] = []
+
+    def open_cloud() -> reopening.Opened:
+        made.append(volumes.FakeVolumes(lambda: 0.0))
+        watch = files.FileWatch([file])
+        return reopening.Opened(protocol.Cloud("toy", volumes=made[-1]), watch.changed)
+
+    held = reopening.Reopening(open_cloud)
+    assert held.volumes() is made[0]
+    file.write_text("two")
+    held.look()
+    assert held.volumes() is made[1]
 
 
 def test_the_swap_of_a_secret_volume_reopens(tmp_path: pathlib.Path) -> None:
