@@ -25,7 +25,9 @@ def fit(wanted: csi_pb2.CapacityRange, sizing: Sizing) -> int:
             f" which is {required}"
         )
         raise Refused(Code.OUT_OF_RANGE, text)
-    asked = required or min(sizing.default_bytes, limit or sizing.default_bytes)
+    asked = required or sizing.default_bytes
+    if not required and limit:
+        asked = min(asked, limit // sizing.step_bytes * sizing.step_bytes)
     steps = -(-max(asked, sizing.least_bytes) // sizing.step_bytes)
     size = steps * sizing.step_bytes
     if limit and size > limit:

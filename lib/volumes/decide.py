@@ -249,7 +249,9 @@ def _publish(wish: Publish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR
             f" {volume.id} {tries} times, and did not attach it"
         )
         return _refuse(Code.INTERNAL, text)
-    if tries and past.since_action_s < RETRY_S:
+    # Beside others an attach that is under way does not show in the phase.
+    again_s = STUCK_S if volume.attachments else RETRY_S
+    if tries and past.since_action_s < again_s:
         return _wait(past, _is(volume))
     return _act(AttachVolume(volume, wish.instance_id), why=_is(volume))
 

@@ -266,7 +266,8 @@ class _Settling:
         except errors.Busy as error:
             # In time the thing is let go of; the next pass looks at it anew.
             self._busy, self._was_busy = error, True
-            pause_s = error.retry_after_s or BUSY_S
+            waited_s = self._now() - self._began
+            pause_s = error.retry_after_s or max(BUSY_S, 2 * decide.look_s(waited_s))
             return model.Outcome(requeue_after_s=pause_s, waiting_for=error.summary)
         return outcome
 

@@ -25,6 +25,7 @@ def _fit(required: int, limit: int, sizing: Sizing = SIZING) -> int:
         (0, 0, 2 * GIB),
         (0, 3 * GIB, 2 * GIB),
         (0, GIB, GIB),
+        (0, 2 * GIB - 1, GIB),
         (1, 0, GIB),
         (GIB, 0, GIB),
         (GIB + 1, 0, 2 * GIB),
