@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import prometheus_client
 
 from lib.ccm import counting, metrics, options
-from lib.cloud import protocol
+from lib.cloud import errors, protocol
 from lib.cloud.model import InstanceRef, Unknown
 from lib.kube import client, events, resources, store
 from lib.nodes import act, flow, model, observe
@@ -61,6 +61,7 @@ class NodeControllers:
             counted,
             settings,
             observe.Clocks(beat=heartbeat.beat),
+            sight=self._tell,
         )
         deletions = metrics.DeletionMetrics(parts.registry)
         actor = act.Actor(parts.writing, self.nodes, parts.recorders, deletions.deleted)
@@ -76,6 +77,7 @@ class NodeControllers:
         )
         self._heartbeat = heartbeat
         self._probes = parts.probes
+        self._recorder = parts.recorders[model.Source.NODE]
         self._instances = instances
         self._log = logs.get(__name__)
 
@@ -129,6 +131,18 @@ class NodeControllers:
         created = node.metadata.creation_timestamp
         if created is not None:
             self._new_nodes.initialised(created, datetime.datetime.now(datetime.UTC))
+
+    def _tell(self, error: errors.CloudError | None) -> None:
+        """Say on the Lease, which outlives the process, that the cloud went or came."""
+        name, namespace = self._wanted.lease_name, self._wanted.lease_namespace
+        about = events.ObjectRef(
+            "Lease", name, namespace, "", resources.LEASES.api_version
+        )
+        if error is None:
+            text = "The instances of the Nodes can be read again"
+            self._recorder.emit(about, "Normal", "CloudAvailable", text)
+        else:
+            self._recorder.emit(about, "Warning", error.reason, error.summary)
 
     def _greet(self) -> None:
         """Read the cloud once, so that wrong credentials show before there is work."""

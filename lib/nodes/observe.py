@@ -53,6 +53,13 @@ class Clocks:
     beat: Callable[[], None] = _nothing
 
 
+Sight = Callable[[errors.CloudError | None], None]
+
+
+def _nobody(error: errors.CloudError | None) -> None:
+    del error
+
+
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
     """Say whether a pass over these topics has to read the cloud."""
     if Topic.LIVENESS in topics and not node.is_ready:
@@ -95,16 +102,20 @@ class Observer:
 
     Keeps only what may be thrown away: since when a Node is held back, since when
     direct reads say that its instance is gone, and how many Nodes went (see guard.py).
+    sight: told why the cloud can't be read from now on; None: it can be read again.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # the last with sound defaults
         self,
         nodes: store.Store[Node],
         api: client.Api,
         instances: protocol.Instances,
         settings: model.Settings,
         clocks: Clocks | None = None,
+        *,
+        sight: Sight = _nobody,
     ) -> None:
+        self._sight = sight
         clocks = clocks or Clocks()
         clock, self._now = clocks.monotonic, clocks.now
         self._beat = clocks.beat
@@ -185,8 +196,10 @@ class Observer:
         unread = next((o.error for o in told if isinstance(o, Unknown)), None)
         if unread is not None and not self._is_blind:
             self._log.warning("instances can't be read", error=str(unread))
+            self._sight(unread)
         elif unread is None and self._is_blind:
             self._log.info("instances can be read again")
+            self._sight(None)
         self._is_blind = unread is not None
 
     def _found(

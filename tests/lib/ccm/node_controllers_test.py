@@ -1,10 +1,13 @@
-"""Nodes that wait for another try are looked at when the cloud was replaced."""
+"""What the nodes flow is wired to: a cloud that goes, comes, or is replaced."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import prometheus_client
+import pytest
 
 from lib.ccm import node_controllers, options
 from lib.cloud import errors
@@ -54,37 +57,94 @@ def until(seen: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_a_node_that_waits_a_minute_for_good_credentials_is_initialised_at_once() -> (
-    None
-):
+class Running:
+    """Both controllers over fakes, in threads of their own."""
+
+    def __init__(self, *faults: errors.CloudError) -> None:
+        self.api = fake_api.FakeApi()
+        self.api.put(resources.NODES, NODE)
+        self.instances = fake_instances.FakeInstances(faults=list(faults))
+        self.instances.put(INSTANCE)
+        recorders = {
+            source: events.Recorder(self.api, component=source, host="here")
+            for source in model.Source
+        }
+        registry = prometheus_client.CollectorRegistry()
+        parts = node_controllers.Parts(
+            self.api, self.api, recorders, registry, probes.Probes()
+        )
+        self.nodes = node_controllers.NodeControllers(
+            self.instances, parts, WANTED, model.Settings()
+        )
+        self._stop = threading.Event()
+        self._loops = loops.Loops(self._stop)
+        for recorder in recorders.values():
+            self._loops.start("events", recorder.run)
+        self.nodes.watch(self._loops)
+        self.nodes.start(self._loops)
+
+    @property
+    def is_new(self) -> bool:
+        node = self.nodes.nodes.get("node-1")
+        return node is not None and node.has_taint(model.UNINITIALIZED_TAINT)
+
+    def said_of(self, kind: str) -> list[tuple[object, ...]]:
+        """Give type, reason, message, object and namespace of Events about a kind."""
+        found: list[tuple[object, ...]] = []
+        for one in self.api.all(resources.EVENTS):
+            event: dict[str, Any] = dict(one)
+            about, meta = dict(event["involvedObject"]), dict(event["metadata"])
+            if about["kind"] == kind:
+                words = (event["type"], event["reason"], event["message"])
+                found.append((*words, about["name"], meta["namespace"]))
+        return found
+
+    def end(self) -> None:
+        self._stop.set()
+        assert self._loops.join(10) == ()
+
+
+@pytest.fixture()
+def run() -> Iterator[Callable[..., Running]]:
+    with contextlib.ExitStack() as stack:
+
+        def begin(*faults: errors.CloudError) -> Running:
+            running = Running(*faults)
+            stack.callback(running.end)
+            return running
+
+        yield begin
+
+
+def test_a_node_that_waits_a_minute_for_good_credentials_is_initialised_at_once(
+    run: Callable[..., Running],
+) -> None:
     """Refused credentials are tried again slowly; a new file ends the wait."""
-    api = fake_api.FakeApi()
-    api.put(resources.NODES, NODE)
-    # The first one is the greeting at the start.
-    instances = fake_instances.FakeInstances(faults=[REFUSED, REFUSED])
-    instances.put(INSTANCE)
-    registry = prometheus_client.CollectorRegistry()
-    recorders = {
-        source: events.Recorder(api, component=source, host="here")
-        for source in model.Source
-    }
-    parts = node_controllers.Parts(api, api, recorders, registry, probes.Probes())
-    nodes = node_controllers.NodeControllers(instances, parts, WANTED, model.Settings())
-    stop = threading.Event()
-    running = loops.Loops(stop)
-    nodes.watch(running)
-    nodes.start(running)
-    try:
-        until(lambda: not instances.faults)
-        time.sleep(0.5)
-        assert is_new(nodes), "it waits, or this test shows nothing"
-        nodes.look_again()
-        until(lambda: not is_new(nodes))
-    finally:
-        stop.set()
-        assert running.join(10) == ()
+    running = run(REFUSED, REFUSED)  # the first one is the greeting at the start
+    until(lambda: not running.instances.faults)
+    time.sleep(0.5)
+    assert running.is_new, "it waits, or this test shows nothing"
+    running.nodes.look_again()
+    until(lambda: not running.is_new)
 
 
-def is_new(nodes: node_controllers.NodeControllers) -> bool:
-    node = nodes.nodes.get("node-1")
-    return node is not None and node.has_taint(model.UNINITIALIZED_TAINT)
+def test_a_cloud_that_goes_and_comes_is_told_on_the_lease(
+    run: Callable[..., Running],
+) -> None:
+    """Once each, whatever the number of Nodes and of tries."""
+    running = run(REFUSED, REFUSED, REFUSED)
+    until(lambda: len(running.said_of("Lease")) == 1)
+    running.nodes.look_again()
+    until(lambda: not running.instances.faults)
+    running.nodes.look_again()
+    until(lambda: len(running.said_of("Lease")) == 2)
+    lease = ("cloud-controller-manager", "kube-system")
+    assert running.said_of("Lease") == [
+        ("Warning", "CredentialsRejected", "list servers: refused", *lease),
+        (
+            "Normal",
+            "CloudAvailable",
+            "The instances of the Nodes can be read again",
+            *lease,
+        ),
+    ]
