@@ -1,6 +1,6 @@
 """What the provider ids of all Nodes tell: pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from lib.cloud import provider_id
 from lib.doctor import judge
@@ -40,38 +40,46 @@ def findings(
         if isinstance(one, Parsed) and one.cloud == cloud
     }
     return (
-        *_each(
-            [(n, str(e)) for n, e in parsed.items() if not isinstance(e, Parsed)],
-            lambda name, why: f"Node {name}: {why}",
-            State.BAD,
-            _MALFORMED,
-        ),
-        *_each(
-            [
-                (name, f"{one.cloud}://{one.id}")
-                for name, one in parsed.items()
-                if isinstance(one, Parsed) and one.cloud != cloud
-            ],
-            lambda name, id: f"Node {name}: {id!r} is of another cloud",
-            State.ODD,
-            _FOREIGN,
-        ),
-        *_each(
-            [(n, one.region) for n, one in ours.items() if _elsewhere(one, region)],
-            lambda name, there: f"Node {name}: its id is of region {there!r}, not of"
-            f" {region!r}",
-            State.ODD,
-            _ELSEWHERE,
-        ),
-        *_each(
-            [(n.name, "") for n in read.value if not n.provider_id and not n.is_new],
-            lambda name, _: f"Node {name} has no provider id, and nothing will set it:"
-            " it lacks the uninitialized taint",
-            State.ODD,
-            _NEVER,
-        ),
+        *_not_ours(parsed, cloud),
+        *_far(ours, region),
+        *_nameless(read.value),
         _whole(len(read.value), tuple(ours.values()), region),
     )
+
+
+def _not_ours(
+    parsed: Mapping[str, Parsed | provider_id.ProviderIdError], cloud: str
+) -> list[Finding]:
+    """Name the Nodes whose ids are malformed, and those of other clouds."""
+    malformed = [(n, str(e)) for n, e in parsed.items() if not isinstance(e, Parsed)]
+    foreign = [
+        (name, f"{one.cloud}://{one.id}")
+        for name, one in parsed.items()
+        if isinstance(one, Parsed) and one.cloud != cloud
+    ]
+    return [
+        *_each(malformed, "Node {}: {}", State.BAD, _MALFORMED),
+        *_each(foreign, "Node {}: {!r} is of another cloud", State.ODD, _FOREIGN),
+    ]
+
+
+def _far(ours: Mapping[str, Parsed], region: str | None) -> list[Finding]:
+    far = [
+        (name, one.region, region or "")
+        for name, one in ours.items()
+        if _elsewhere(one, region)
+    ]
+    text = "Node {}: its id is of region {!r}, not of {!r}"
+    return _each(far, text, State.ODD, _ELSEWHERE)
+
+
+def _nameless(nodes: Sequence[Node]) -> list[Finding]:
+    never = [(n.name,) for n in nodes if not n.provider_id and not n.is_new]
+    text = (
+        "Node {} has no provider id, and nothing will set it: it lacks the"
+        " uninitialized taint"
+    )
+    return _each(never, text, State.ODD, _NEVER)
 
 
 def _parsed(node: Node) -> Parsed | provider_id.ProviderIdError:
@@ -86,15 +94,18 @@ def _elsewhere(one: Parsed, region: str | None) -> bool:
 
 
 def _each(
-    found: Sequence[tuple[str, str]],
-    text: Callable[[str, str], str],
+    found: Sequence[tuple[str, ...]],
+    text: str,
     state: State,
     remedy: str,
 ) -> list[Finding]:
-    """Name each Node; of very many, the first ones and how many there are."""
+    """Name each Node; of very many, the first ones and how many there are.
+
+    text: a format for each entry: the Node's name, and what is odd about it.
+    """
     lines = [
-        Finding(judge.PROVIDER_IDS, state, text(name, what), remedy)
-        for name, what in sorted(found)[:SHOWN]
+        Finding(judge.PROVIDER_IDS, state, text.format(*told), remedy)
+        for told in sorted(found)[:SHOWN]
     ]
     if len(found) > SHOWN:
         more = f"and {len(found) - SHOWN} more Nodes like the last one"
