@@ -70,6 +70,20 @@ def elsewhere(tmp_path: pathlib.Path) -> places.Places:
     return place
 
 
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[places.Places]:
+    """Run one more control plane for a module that breaks it, or reads its log."""
+    shown = progress.Lines(sys.stderr)
+    state = tmp_path_factory.mktemp("apart")
+    place = places.Places(places.default().cache, state, port_base() + 100)
+    programs.build(place, [control_plane.GROUP], shown)
+    try:
+        control_plane.up(place, shown)
+        yield place
+    finally:
+        processes.stop(place, control_plane.PROGRAMS, patience_s=1)
+
+
 @pytest.fixture(scope="session")
 def api(where: places.Places) -> client.Api:
     """Give the control plane with all rights."""
