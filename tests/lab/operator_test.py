@@ -279,6 +279,7 @@ CASES = (
     "cloud.conf missing",
     "API server unreachable",
     "a right is missing",
+    "an account's rights, asked for by an administrator",
     "Node of another region",
     "malformed provider id",
     "no Lease",
@@ -351,8 +352,11 @@ def test_doctor_names_what_is_wrong(
     # Nothing was written: every request but the questions for rights was a read.
     used = asked(where, "mooring-doctor")
     print(sorted(used))
-    review = ("create", "selfsubjectaccessreviews")
-    assert used - {review} == {("list", "nodes"), ("get", "leases")}
+    reviews = {
+        ("create", "selfsubjectaccessreviews"),
+        ("create", "subjectaccessreviews"),
+    }
+    assert used - reviews == {("list", "nodes"), ("get", "leases")}
 
 
 def clouds(cases: Cases, where: places.Places) -> None:
@@ -379,6 +383,8 @@ def clusters(
     account = ("default", "reduced")
     cluster.service_account_kubeconfig(api, admin, account, reduced)
     cases.run("a right is missing", f"--kubeconfig={reduced}")
+    words = (f"--kubeconfig={admin}", "--service-account=default/reduced")
+    cases.run("an account's rights, asked for by an administrator", *words)
 
 
 def judge_clouds(cases: Cases) -> None:
@@ -422,6 +428,12 @@ def judge_clusters(cases: Cases) -> None:
     assert any(named in line for line in gaps)
     assert any("may not update leases.coordination.k8s.io" in line for line in gaps)
     assert not any("may not list nodes" in line for line in gaps)
+    case = "an account's rights, asked for by an administrator"
+    assert cases.rows[case][0] == 1
+    who = "system:serviceaccount:default:reduced"
+    theirs = [line.replace("who asks", who) for line in gaps]
+    assert cases.lines(case, "FAIL", "rights") == theirs
+    assert cases.lines(case, "ok", "lease"), "read with the administrator's own rights"
     case = "Node of another region"
     assert cases.rows[case][0] == 1
     (line,) = cases.lines(case, "warn", "provider ids")
