@@ -106,17 +106,18 @@ def ground(
     return Ground(where, ccm_pex, conf, ccm_kubeconfig, folder)
 
 
-def starts(ground: Ground, port: int) -> Mapping[str, tuple[list[str], list[str]]]:
-    """Give the command line of each case, and what has to be said, line by line."""
-    good = ground.file("good.conf", ground.conf)
+Started = Mapping[str, tuple[list[str], list[str]]]
+"""By case: the command line, and what has to be said, line by line."""
+
+
+def bad_files(ground: Ground) -> Started:
+    """Give the cases of cloud.conf."""
     binary = ground.folder / "binary.conf"
     binary.write_bytes(b"\xff\xfe" + SECRET.encode())
     types = f"{ground.conf}ipv6-support-disabled = maybe\n[Metadata]\nsearch-order = x"
-    url = re.compile("auth-url = .*\n")
+    without = re.sub("auth-url = .*\n", "", ground.conf)
     second = ground.conf.replace("[Global]", f'[Global]\ntoken = "{SECRET}"')
     ca = ground.conf.replace("[Global]", '[Global]\nca-file = "/nonexistent/ca.pem"')
-    yaml = ground.file("bad.kubeconfig", f"users: [{SECRET}")
-    here = f"127.0.0.1:{port}"
     return {
         "cloud.conf missing": (
             ground.words("/nonexistent/cloud.conf"),
@@ -138,7 +139,7 @@ def starts(ground: Ground, port: int) -> Mapping[str, tuple[list[str], list[str]
             ],
         ),
         "no auth-url": (
-            ground.words(ground.file("no-url.conf", url.sub("", ground.conf))),
+            ground.words(ground.file("no-url.conf", without)),
             ["[Global] auth-url is ''; it must be the URL of Keystone"],
         ),
         "two ways to log in": (
@@ -149,6 +150,15 @@ def starts(ground: Ground, port: int) -> Mapping[str, tuple[list[str], list[str]
             ground.words(ground.file("ca.conf", ca)),
             ["[Global] ca-file is '/nonexistent/ca.pem'; it must be a PEM file"],
         ),
+    }
+
+
+def bad_flags(ground: Ground, port: int) -> Started:
+    """Give the cases of other flags, and of one with another."""
+    good = ground.file("good.conf", ground.conf)
+    yaml = ground.file("bad.kubeconfig", f"users: [{SECRET}")
+    here = f"127.0.0.1:{port}"
+    return {
         "kubeconfig missing": (
             ground.words(good, "--kubeconfig=/nonexistent/config"),
             ["--kubeconfig: '/nonexistent/config': want a file that exists"],
@@ -193,7 +203,8 @@ def run(ground: Ground, words: Sequence[str]) -> tuple[int, str]:
 def test_what_is_wrong_at_the_start_is_one_sentence_each(ground: Ground) -> None:
     """Exit code 2, a line for each problem and no other one, nothing half begun."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        cases = starts(ground, taken.getsockname()[1])
+        port = taken.getsockname()[1]
+        cases = {**bad_files(ground), **bad_flags(ground, port)}
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             said = pool.map(lambda case: run(ground, case[0]), cases.values())
             told = dict(zip(cases, said, strict=True))
@@ -352,80 +363,77 @@ class Row:
         return said[0] if said and self.daemon.counted(*self.metric) else ""
 
 
+FAILED = ("openstack_api_request_errors_total",)
+CALLED = ("openstack_api_requests_total",)
+UNANSWERED = ("rest_client_requests_total", 'code="0"')
+
+
+def of_the_cloud(
+    ground: Ground, stack: contextlib.ExitStack
+) -> Mapping[str, tuple[str, str, str]]:
+    """Give a cloud.conf for each case, and the reason and words of the Event."""
+    keystone = layout.of(ground.where).url(layout.KEYSTONE, "/v3")
+    password = f'password = "{layout.PASSWORD}"'
+    assert keystone in ground.conf
+    assert password in ground.conf
+    url = stack.enter_context(unknown_authority(ground.folder))
+    return {
+        "Keystone unreachable": (
+            ground.conf.replace(keystone, "http://127.0.0.1:1/v3"),
+            "CloudUnavailable",
+            "the cloud can't be reached",
+        ),
+        "wrong password": (
+            ground.conf.replace(password, f'password = "{SECRET}"'),
+            "CredentialsRejected",
+            "Keystone refuses the credentials",
+        ),
+        "unknown CA": (
+            ground.conf.replace(keystone, url),
+            "CloudUnavailable",
+            "the cloud's TLS certificate is not accepted",
+        ),
+    }
+
+
+def of_nodes(good: Daemon) -> Mapping[str, Row]:
+    def said(reason: str) -> tuple[str, ...]:
+        return ("events_recorded_total", f'reason="{reason}"')
+
+    form, asked = "InstanceForeign", "ProvidedNodeIPUnknown"
+    wrong = "'openstack://no/such/form' is not of the form"
+    other = "names 203.0.113.9, but the instance has only"
+    return {
+        "malformed provider id": Row(good, FORM, form, wrong, said(form), CALLED),
+        "provided-node-ip not among the addresses": Row(
+            good, SERVER, asked, other, said(asked), CALLED
+        ),
+    }
+
+
 def rows(
     ground: Ground, api: client.Api, stack: contextlib.ExitStack
 ) -> dict[str, Row]:
     """Start a daemon for each kind of bad input, all at once."""
 
     def start(name: str, conf: str, *more: str) -> Daemon:
+        name = name.replace(" ", "-")
         return stack.enter_context(running(ground, name, conf, *more))
 
-    keystone = layout.of(ground.where).url(layout.KEYSTONE, "/v3")
-    assert keystone in ground.conf
-    right = f'password = "{layout.PASSWORD}"'
-    assert right in ground.conf
-    url = stack.enter_context(unknown_authority(ground.folder))
     nowhere = ground.folder / "nowhere"
     text = ground.kubeconfig.read_text()
     nowhere.write_text(re.sub(r"server: .*", "server: https://127.0.0.1:1", text))
+    clouds = of_the_cloud(ground, stack)
     stack.enter_context(bad_nodes(api))
-    silent = start("silent", ground.conf.replace(keystone, "http://127.0.0.1:1/v3"))
-    wrong = start("wrong", ground.conf.replace(right, f'password = "{SECRET}"'))
-    unknown = start("unknown", ground.conf.replace(keystone, url))
-    good = start("good", ground.conf)
     lost = start("lost", ground.conf, f"--kubeconfig={nowhere}")
-    failed = ("openstack_api_request_errors_total",)
-    calls = ("openstack_api_requests_total",)
-    said = "events_recorded_total"
+    words = "GET /api/v1/nodes: connection failed"
     return {
-        "Keystone unreachable": Row(
-            silent,
-            SERVER,
-            "CloudUnavailable",
-            "the cloud can't be reached",
-            failed,
-            calls,
-        ),
-        "wrong password": Row(
-            wrong,
-            SERVER,
-            "CredentialsRejected",
-            "Keystone refuses the credentials",
-            failed,
-            calls,
-        ),
-        "unknown CA": Row(
-            unknown,
-            SERVER,
-            "CloudUnavailable",
-            "the cloud's TLS certificate is not accepted",
-            failed,
-            calls,
-        ),
-        "malformed provider id": Row(
-            good,
-            FORM,
-            "InstanceForeign",
-            "'openstack://no/such/form' is not of the form",
-            (said, 'reason="InstanceForeign"'),
-            calls,
-        ),
-        "provided-node-ip not among the addresses": Row(
-            good,
-            SERVER,
-            "ProvidedNodeIPUnknown",
-            "names 203.0.113.9, but the instance has only",
-            (said, 'reason="ProvidedNodeIPUnknown"'),
-            calls,
-        ),
-        "kubeconfig points nowhere": Row(
-            lost,
-            "",
-            "",
-            "GET /api/v1/nodes: connection failed",
-            ("rest_client_requests_total", 'code="0"'),
-            ("rest_client_requests_total", 'code="0"'),
-        ),
+        **{
+            name: Row(start(name, conf), SERVER, reason, said, FAILED, CALLED)
+            for name, (conf, reason, said) in clouds.items()
+        },
+        **of_nodes(start("good", ground.conf)),
+        "kubeconfig points nowhere": Row(lost, "", "", words, UNANSWERED, UNANSWERED),
     }
 
 
