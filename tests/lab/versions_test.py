@@ -71,11 +71,12 @@ def is_made(api: client.Api, name: str, *, is_new: bool) -> bool:
     """Create a Node of another cloud, with a label whose newer name it lacks."""
     body = hollow.manifest(name, datetime.datetime.now(datetime.UTC))
     taints = [{"key": hollow.TAINT, "effect": "NoSchedule"}] if is_new else []
-    shown = [{"type": "InternalIP", "address": "10.0.0.1"}]
+    status = body["status"]
+    assert isinstance(status, dict)
+    status["addresses"] = [{"type": "InternalIP", "address": "10.0.0.1"}]
     changed = {
         "metadata": {"name": name, "labels": {ZONE[0]: "right"}},
         "spec": {"providerID": f"static://{name}", "taints": taints},
-        "status": {"addresses": shown},
     }
     with contextlib.suppress(kube_errors.AlreadyExists):
         api.create(
@@ -94,7 +95,9 @@ def running(elsewhere: places.Places, ccm_pex: pathlib.Path) -> Iterator[places.
         control_plane.up(elsewhere, progress.Silent())
         admin = control_plane.admin_kubeconfig(elsewhere)
         kubeconfig = elsewhere.state / "ccm.kubeconfig"
-        ccm.allow(cluster.connect(admin), admin, kubeconfig)
+        api = cluster.connect(admin)
+        cluster.create_all(api, ccm.manifest())
+        cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, kubeconfig)
         conf = elsewhere.state / "cloud.conf"
         conf.write_text(CONF)
         words = ccm.arguments(elsewhere, kubeconfig, conf, FLAGS)
