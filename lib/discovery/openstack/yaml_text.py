@@ -21,7 +21,7 @@ def read(label: str, text: str) -> tuple[object, ...]:
         ConfigError: it can't be read. What it holds is not told, as it may be secret.
     """
     try:
-        documents = tuple(yaml.load_all(text, Loader=_Loader))
+        documents = _documents(text)
         # Half a character, which only an escape can write, could not be written again.
         json.dumps(documents, ensure_ascii=False, default=str).encode()
         return tuple(one for one in documents if one is not None)
@@ -39,6 +39,21 @@ def dump(*documents: Mapping[str, object]) -> str:
     return yaml.dump_all(
         documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31
     )
+
+
+def _documents(text: str) -> tuple[object, ...]:
+    """Read JSON, which YAML's reader takes without tabs only, or YAML."""
+    try:
+        return (json.loads(text, object_pairs_hook=_once),)
+    except json.JSONDecodeError:
+        return tuple(yaml.load_all(text, Loader=_Loader))
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return made
 
 
 def _unreadable(label: str, where: str) -> config.ConfigError:

@@ -26,6 +26,7 @@ BROKEN = [
     'a: "s3cr3t \\ud800"',
     "a: s3cr3t\na: b",
     "1: s3cr3t\n'1': b",
+    '{"a": "s3cr3t", "a": 1}',
     "[s3cr3t]: {a: {}: b}",
 ]
 
@@ -39,6 +40,11 @@ def test_what_can_not_be_read_is_not_shown(text: str) -> None:
     assert said.startswith("conf.yaml: want YAML that can be read")
     assert "s3cr3t" not in said
     assert caught.value.__suppress_context__
+
+
+def test_json_may_be_indented_by_tabs() -> None:
+    """As some tools write it, though YAML would not have it."""
+    assert yaml_text.read("t", '{\n\t"a": [1, true]\n}\n') == ({"a": [1, True]},)
 
 
 def test_merged_keys_are_no_repetition() -> None:
