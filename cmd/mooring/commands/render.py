@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lib.discovery.openstack import render as rendering
     from lib.discovery.openstack import sources
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
@@ -59,7 +60,7 @@ def openstack(
     Mind where the output goes. Messages never hold them.
     """
     from lib.discovery.openstack import render as rendering
-    from lib.discovery.openstack import sources, yaml_text
+    from lib.discovery.openstack import sources
     from lib.process import config
 
     try:
@@ -78,14 +79,19 @@ def openstack(
         click.echo(str(error), err=True)
         sys.exit(1)
     _note(found)
-    parts: Mapping[str, Sequence[Mapping[str, object]]] = {
+    _print(made, PARTS if only is None else (only,))
+
+
+def _print(made: "rendering.Rendered", parts: tuple[str, ...]) -> None:
+    from lib.discovery.openstack import yaml_text
+
+    by_name: Mapping[str, Sequence[Mapping[str, object]]] = {
         "secrets": made.secrets,
         "templates": made.templates,
         "values": (made.values,),
     }
-    for part in PARTS:
-        if only in (None, part):
-            click.echo("---\n" + yaml_text.dump(*parts[part]), nl=False)
+    for part in parts:
+        click.echo("---\n" + yaml_text.dump(*by_name[part]), nl=False)
 
 
 def _documents(file: pathlib.Path) -> tuple[object, ...]:

@@ -35,17 +35,13 @@ def machine_template(
     """
     name = machine_class.name_of(cluster, group)
     checksum = checksums.capi(group.instance_class, group.manual_rollout_id)
-    return {
-        "apiVersion": API_VERSION,
-        "kind": TEMPLATE_KIND,
-        "metadata": {
-            "name": f"{name}-gen1",
-            "namespace": manifests.MACHINES_NAMESPACE,
-            "labels": {**manifests.LABELS, "node-group": group.name},
-            "annotations": {CHECKSUM: checksum, "helm.sh/resource-policy": "keep"},
-        },
-        "spec": {"template": {"spec": machine_spec(cluster, provider, group)}},
-    }
+    return manifests.for_machines(
+        (API_VERSION, TEMPLATE_KIND),
+        f"{name}-gen1",
+        {"template": {"spec": machine_spec(cluster, provider, group)}},
+        {"node-group": group.name},
+        {CHECKSUM: checksum, "helm.sh/resource-policy": "keep"},
+    )
 
 
 def machine_spec(
@@ -73,13 +69,10 @@ def machine_spec(
         made["securityGroups"] = groups
     mode = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
     if groups or provider.pod_network_mode is mode:
-        made["ports"] = [
-            _port(name, groups, cluster, provider)
-            for name in machine_class.networks(provider, spec)
-        ]
-    if spec.root_disk_size_gib:
+        names = machine_class.networks(provider, spec)
+        made["ports"] = [_port(name, groups, cluster, provider) for name in names]
+    if size := spec.root_disk_size_gib:
         zone = {"from": "Machine"}
-        size = spec.root_disk_size_gib
         made["rootVolume"] = {"sizeGiB": size, "availabilityZone": zone}
     made["tags"] = list(server_tags)
     hint = {"type": "String", "string": group.zone}
@@ -108,16 +101,7 @@ def cluster_object(
     if endpoint is not None:
         spec["disableAPIServerFloatingIP"] = True
         spec["controlPlaneEndpoint"] = {"host": endpoint[0], "port": endpoint[1]}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": CLUSTER_KIND,
-        "metadata": {
-            "name": CLUSTER_NAME,
-            "namespace": manifests.MACHINES_NAMESPACE,
-            "labels": dict(manifests.LABELS),
-        },
-        "spec": spec,
-    }
+    return manifests.for_machines((API_VERSION, CLUSTER_KIND), CLUSTER_NAME, spec)
 
 
 def credentials(connection: model.Connection) -> manifests.Manifest:

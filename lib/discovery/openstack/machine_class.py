@@ -54,19 +54,8 @@ def machine_class(
         "tags": _tags(cluster, provider, group),
         "secretRef": {"namespace": manifests.MACHINES_NAMESPACE, "name": name},
     }
-    return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": {
-            "name": name,
-            "namespace": manifests.MACHINES_NAMESPACE,
-            "labels": dict(manifests.LABELS),
-            "annotations": {
-                CHECKSUM: checksums.mcm(spec, group.manual_rollout_id),
-            },
-        },
-        "spec": body,
-    }
+    notes = {CHECKSUM: checksums.mcm(spec, group.manual_rollout_id)}
+    return manifests.for_machines((API_VERSION, KIND), name, body, annotations=notes)
 
 
 def secret(

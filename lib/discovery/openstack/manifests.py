@@ -35,3 +35,26 @@ def secret(
             key: base64.b64encode(text.encode()).decode() for key, text in texts.items()
         },
     }
+
+
+def for_machines(
+    kind: tuple[str, str],
+    name: str,
+    spec: Mapping[str, object],
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Give an object beside the machines. kind: apiVersion and kind."""
+    metadata: dict[str, object] = {
+        "name": name,
+        "namespace": MACHINES_NAMESPACE,
+        "labels": {**LABELS, **(labels or {})},
+    }
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {
+        "apiVersion": kind[0],
+        "kind": kind[1],
+        "metadata": metadata,
+        "spec": dict(spec),
+    }
