@@ -11,11 +11,11 @@ import grpc
 import prometheus_client
 import pytest
 
-from lib.ccm import metrics, reopening
 from lib.cloud import protocol
 from lib.cloud.fake import volumes as fake
 from lib.csi import driver, options
 from lib.csi.spec import csi_pb2 as pb
+from lib.daemon import counting, reopening
 from lib.process import config
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Clouds:
         self.is_changed = threading.Event()
         self.is_broken = False
 
-    def open(self, calls: metrics.CloudMetrics) -> reopening.Opened:
+    def open(self, calls: counting.CloudMetrics) -> reopening.Opened:
         calls.observe("log in", "ok", 0.1)
         if self.is_broken:
             raise config.ConfigError(["[Global] auth-url is empty"])
