@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from lib.cloud import model
+from lib.cloud.catalog import Catalog
 from lib.cloud.load_balancers import LoadBalancers
 from lib.cloud.volumes import Volumes
 
@@ -61,3 +62,4 @@ class Cloud:
     instances: Instances | None = None
     load_balancers: LoadBalancers | None = None
     volumes: Volumes | None = None
+    catalog: Catalog | None = None

@@ -49,9 +49,15 @@ class Service(enum.Enum):
     COMPUTE = "compute"
     NETWORK = "network"
     VOLUME = "block-storage"
+    IMAGE = "image"
 
 
-_MAJOR = {Service.COMPUTE: "2", Service.NETWORK: "2", Service.VOLUME: "3"}
+_MAJOR = {
+    Service.COMPUTE: "2",
+    Service.NETWORK: "2",
+    Service.VOLUME: "3",
+    Service.IMAGE: "2",
+}
 _NEWEST: Mapping[Service, Version] = {
     Service.COMPUTE: NEWEST_COMPUTE,
     Service.VOLUME: NEWEST_VOLUME,

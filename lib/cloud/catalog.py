@@ -1,0 +1,104 @@
+"""What a cloud offers, as discovery reads it: part by part, each with its own luck.
+
+Rules: a part that could not be read is `Unknown` and takes no other part with it.
+"""
+
+import dataclasses
+import datetime
+import enum
+from collections.abc import Mapping
+from typing import Protocol
+
+from lib.cloud.model import Seen, Unknown
+
+
+class Part(enum.Enum):
+    """What can be asked for."""
+
+    CONDITIONS = "conditions"
+    INSTANCE_TYPES = "instance types"
+    DOCUMENT = "discovery document"
+    VOLUMES = "volumes"
+    STORAGE_TYPES = "storage types"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What to read.
+
+    given: the document that the installer left, or the module's settings in its place;
+    the provider alone knows what it holds. cluster_id: the mark of the volumes that are
+    asked for; must not be empty with VOLUMES.
+    """
+
+    parts: frozenset[Part]
+    given: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    cluster_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Condition:
+    """Something about the cloud that its operator must see to, unless ok."""
+
+    name: str
+    message: str
+    is_ok: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InstanceType:
+    """A size that instances can have. Memory in MiB, root disk in GiB."""
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    root_disk_gib: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume that carries the cluster's mark. created: UTC, None when not told."""
+
+    id: str
+    name: str
+    created: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StorageType:
+    """A kind of storage that volumes can be made of, by the cloud's own name."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """All that the cloud offers, as JSON in the provider's own published format."""
+
+    body: bytes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read; None for a part that was not asked for.
+
+    conditions: empty for a cloud that has none to tell. instance_types, volumes,
+    storage_types: in the cloud's order.
+    """
+
+    conditions: Seen[tuple[Condition, ...]] | Unknown | None = None
+    instance_types: Seen[tuple[InstanceType, ...]] | Unknown | None = None
+    document: Seen[Document] | Unknown | None = None
+    volumes: Seen[tuple[Volume, ...]] | Unknown | None = None
+    storage_types: Seen[tuple[StorageType, ...]] | Unknown | None = None
+
+
+class Catalog(Protocol):
+    """Read-only access to what a cloud offers."""
+
+    def read(self, wish: Wish) -> Reading:
+        """Read these parts, now, each list once however many parts need it.
+
+        Never raises for a part; bounded by a time-out of its own.
+        """
+        ...

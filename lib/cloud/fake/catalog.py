@@ -1,0 +1,63 @@
+"""A catalog of a cloud that lives in memory."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from lib.cloud import catalog, errors
+from lib.cloud.catalog import Part
+from lib.cloud.model import Seen, Unknown
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass
+class FakeCatalog:
+    """Implements `lib.cloud.catalog.Catalog`; tests change it at will.
+
+    document: what is published, to which the input document's zones are added. marked:
+    volumes by the id of the cluster whose mark they carry. faults: errors of parts, as
+    long as they stand there. reads: the parts of each read so far. before_call,
+    after_call: run around each read; may raise to stand for the death of the process.
+    """
+
+    conditions: tuple[catalog.Condition, ...] = ()
+    instance_types: tuple[catalog.InstanceType, ...] = ()
+    document: dict[str, object] = dataclasses.field(default_factory=dict)
+    marked: dict[str, tuple[catalog.Volume, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    storage_types: tuple[catalog.StorageType, ...] = ()
+    faults: dict[Part, errors.CloudError] = dataclasses.field(default_factory=dict)
+    reads: list[frozenset[Part]] = dataclasses.field(default_factory=list)
+    before_call: Callable[[str], None] = lambda operation: None
+    after_call: Callable[[str], None] = lambda operation: None
+
+    def read(self, wish: catalog.Wish) -> catalog.Reading:
+        """See the protocol."""
+        self.before_call("read catalog")
+        self.reads.append(wish.parts)
+        reading = catalog.Reading(
+            conditions=self._part(wish, Part.CONDITIONS, self.conditions),
+            instance_types=self._part(wish, Part.INSTANCE_TYPES, self.instance_types),
+            document=self._part(wish, Part.DOCUMENT, self._document(wish.given)),
+            volumes=self._part(
+                wish, Part.VOLUMES, self.marked.get(wish.cluster_id, ())
+            ),
+            storage_types=self._part(wish, Part.STORAGE_TYPES, self.storage_types),
+        )
+        self.after_call("read catalog")
+        return reading
+
+    def _document(self, given: Mapping[str, object]) -> catalog.Document:
+        zones = {"zones": given["zones"]} if "zones" in given else {}
+        return catalog.Document(json.dumps({**self.document, **zones}).encode())
+
+    def _part(
+        self, wish: catalog.Wish, part: Part, value: T
+    ) -> Seen[T] | Unknown | None:
+        if part not in wish.parts:
+            return None
+        fault = self.faults.get(part)
+        return Seen(value) if fault is None else Unknown(fault)

@@ -1,0 +1,205 @@
+"""The catalog of one OpenStack project."""
+
+import concurrent.futures
+import dataclasses
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Generic, TypeVar, cast
+
+from lib.cloud import catalog, errors, protocol, provider_id
+from lib.cloud.catalog import Part
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.openstack import circuits, client, session
+from lib.cloud.openstack.catalog import lists, native, translate
+from lib.cloud.openstack.settings import Credentials
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+CALL_TIMEOUT_S = 30.0
+"""Of one HTTP call."""
+READ_TIMEOUT_S = 60.0
+"""Of all the lists together."""
+
+
+# No slots: Python 3.11 then could not make it as _List[...](...).
+@dataclasses.dataclass(frozen=True, eq=False)
+class _List(Generic[T_co]):
+    """One list of one service."""
+
+    service: client.Service
+    read: Callable[[client.Client, float], T_co]
+
+
+_FLAVORS = _List(lists.COMPUTE, lists.flavors)
+_ZONES = _List(lists.COMPUTE, lists.zones)
+_SERVER_GROUPS = _List(lists.COMPUTE, lists.server_groups)
+_NETWORKS = _List(lists.NETWORK, lists.networks)
+_SECURITY_GROUPS = _List(lists.NETWORK, lists.security_groups)
+_IMAGES = _List(lists.IMAGE, lists.images)
+_VOLUME_TYPES = _List(lists.VOLUME, lists.volume_types)
+_DEFAULT_TYPE = _List(lists.VOLUME, lists.default_volume_type)
+
+_OF_DOCUMENT: tuple[_List[object], ...] = (
+    _FLAVORS,
+    _SERVER_GROUPS,
+    _NETWORKS,
+    _SECURITY_GROUPS,
+    _IMAGES,
+    _VOLUME_TYPES,
+    _DEFAULT_TYPE,
+)
+
+
+def connect(
+    credentials: Credentials,
+    on_call: client.CallObserver,
+    user_agent: tuple[str, ...] = (),
+    on_circuit: circuits.CircuitObserver = circuits.nobody,
+) -> protocol.Cloud:
+    """Give the cloud of these credentials; logs in with its first call.
+
+    The token is kept for as long as it lives, so that a cycle takes one at most.
+
+    Raises:
+        ConfigError: a certificate file can't be read.
+    """
+    opened = session.open_session(credentials, CALL_TIMEOUT_S, user_agent)
+    where = client.Where(credentials.region, credentials.endpoint_type)
+    api = client.Client(opened, where, on_call, on_circuit=on_circuit)
+    return protocol.Cloud(name=provider_id.OPENSTACK, catalog=OpenStackCatalog(api))
+
+
+class OpenStackCatalog:
+    """Implements `lib.cloud.catalog.Catalog`.
+
+    The services are read side by side, the lists of one service one after the other:
+    a service that is silent costs the others nothing but the wait.
+    """
+
+    def __init__(self, api: client.Client) -> None:
+        self._api = api
+
+    def read(self, wish: catalog.Wish) -> catalog.Reading:
+        """See the protocol; OpenStack has no conditions to tell."""
+        given = _caught(lambda: translate.given(wish.given))
+        volumes = _List(
+            lists.VOLUME,
+            lambda api, deadline: lists.volumes(api, wish.cluster_id, deadline),
+        )
+        wanted = _wanted(wish.parts, given)
+        if Part.VOLUMES in wish.parts:
+            wanted = (*wanted, volumes)
+        shelf = self._fetch(wanted)
+
+        def part(kind: Part, make: Callable[[], T]) -> Seen[T] | Unknown | None:
+            return _caught(make) if kind in wish.parts else None
+
+        return catalog.Reading(
+            conditions=part(Part.CONDITIONS, tuple),
+            instance_types=part(
+                Part.INSTANCE_TYPES,
+                lambda: translate.instance_types(_some(shelf.get(_FLAVORS), "flavors")),
+            ),
+            document=part(Part.DOCUMENT, lambda: _document(shelf, given)),
+            volumes=part(Part.VOLUMES, lambda: translate.volumes(shelf.get(volumes))),
+            storage_types=part(
+                Part.STORAGE_TYPES,
+                lambda: translate.storage_types(_volume_types(shelf)),
+            ),
+        )
+
+    def _fetch(self, wanted: Collection[_List[object]]) -> "_Shelf":
+        deadline = self._api.now() + READ_TIMEOUT_S
+        by_service: dict[client.Service, list[_List[object]]] = {}
+        for one in wanted:
+            by_service.setdefault(one.service, []).append(one)
+
+        def fetch(
+            some: Sequence[_List[object]],
+        ) -> dict[_List[object], Seen[object] | Unknown]:
+            return {
+                one: _caught(functools.partial(one.read, self._api, deadline))
+                for one in some
+            }
+
+        if not by_service:
+            return _Shelf({})
+        with concurrent.futures.ThreadPoolExecutor(len(by_service), "catalog") as pool:
+            fetched = list(pool.map(fetch, by_service.values()))
+        return _Shelf({one: seen for part in fetched for one, seen in part.items()})
+
+
+class _Shelf:
+    """What was fetched, by the list it came from."""
+
+    def __init__(self, kept: Mapping[_List[object], Seen[object] | Unknown]) -> None:
+        self._kept = kept
+
+    def get(self, one: _List[T]) -> T:
+        """Give a list.
+
+        Raises:
+            CloudError: what it failed with.
+        """
+        seen = self._kept[one]
+        if isinstance(seen, Unknown):
+            raise seen.error
+        return cast(T, seen.value)
+
+
+def _wanted(
+    parts: frozenset[Part], given: Seen[translate.Given] | Unknown
+) -> tuple[_List[object], ...]:
+    """Name the lists that these parts are made of, each once."""
+    wanted: dict[_List[object], None] = {}
+    if Part.INSTANCE_TYPES in parts:
+        wanted[_FLAVORS] = None
+    if Part.STORAGE_TYPES in parts:
+        wanted[_VOLUME_TYPES] = None
+    if Part.DOCUMENT in parts and isinstance(given, Seen):
+        wanted |= dict.fromkeys(_OF_DOCUMENT)
+        if not given.value.zones:
+            wanted[_ZONES] = None
+    return tuple(wanted)
+
+
+def _document(
+    shelf: _Shelf, given: Seen[translate.Given] | Unknown
+) -> catalog.Document:
+    if isinstance(given, Unknown):
+        raise given.error
+    found = translate.Lists(
+        flavors=_some(shelf.get(_FLAVORS), "flavors"),
+        zones=given.value.zones or _some(shelf.get(_ZONES), "available zones"),
+        server_groups=shelf.get(_SERVER_GROUPS),
+        networks=shelf.get(_NETWORKS),
+        security_groups=shelf.get(_SECURITY_GROUPS),
+        images=_some(shelf.get(_IMAGES), "images"),
+        volume_types=_volume_types(shelf),
+        default_type=shelf.get(_DEFAULT_TYPE),
+    )
+    return translate.document(found, given.value)
+
+
+def _volume_types(shelf: _Shelf) -> tuple[native.VolumeType, ...]:
+    return _some(shelf.get(_VOLUME_TYPES), "volume types")
+
+
+def _some(items: tuple[T, ...], what: str) -> tuple[T, ...]:
+    """Take an empty list for a wrong answer: no cluster lives in such a cloud.
+
+    Raises:
+        Unavailable: it is empty.
+    """
+    if not items:
+        message = "the cloud answers with an empty list"
+        raise errors.Unavailable(message, operation=f"list {what}")
+    return items
+
+
+def _caught(make: Callable[[], T]) -> Seen[T] | Unknown:
+    try:
+        return Seen(make())
+    except errors.CloudError as error:
+        return Unknown(error)

@@ -1,0 +1,80 @@
+"""OS_* variables: which ways to log in there are, and what is told of a wrong one."""
+
+import pytest
+
+from lib.cloud.openstack import environment, settings
+
+PASSWORD = {
+    "OS_AUTH_URL": "https://keystone:5000/v3",
+    "OS_DOMAIN_NAME": "Default",
+    "OS_USERNAME": "me",
+    "OS_PASSWORD": "hunter2",
+    "OS_TENANT_NAME": "mine",
+    "OS_REGION": "RegionOne",
+}
+APPLICATION = {
+    "OS_AUTH_URL": "https://keystone:5000/v3",
+    "OS_REGION": "RegionOne",
+    "OS_APPLICATION_CREDENTIAL_ID": "id-1",
+    "OS_APPLICATION_CREDENTIAL_SECRET": "hunter2",
+}
+NAMED = {
+    **{k: v for k, v in APPLICATION.items() if not k.endswith("_ID")},
+    "OS_APPLICATION_CREDENTIAL_NAME": "robot",
+    "OS_USERNAME": "me",
+    "OS_DOMAIN_NAME": "Default",
+}
+
+
+def without(env: dict[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in env.items() if key != name}
+
+
+def test_a_password() -> None:
+    found = environment.read({**PASSWORD, "OS_CACERT": "/etc/config/ca.crt"})
+    assert (found.username, found.tenant_name) == ("me", "mine")
+    assert (found.domain_name, found.region) == ("Default", "RegionOne")
+    assert found.ca_file == "/etc/config/ca.crt"
+    assert not found.tls_insecure
+
+
+@pytest.mark.parametrize("env", [APPLICATION, NAMED], ids=["by id", "by name"])
+def test_an_application_credential(env: dict[str, str]) -> None:
+    assert environment.read(env).application_credential_secret == "hunter2"
+
+
+BAD = [
+    (without(PASSWORD, "OS_AUTH_URL"), "OS_AUTH_URL is ''"),
+    ({**PASSWORD, "OS_AUTH_URL": "keystone"}, "OS_AUTH_URL is 'keystone'"),
+    (without(PASSWORD, "OS_REGION"), "OS_REGION is missing"),
+    (without(PASSWORD, "OS_USERNAME"), "OS_USERNAME is missing"),
+    (without(PASSWORD, "OS_PASSWORD"), "OS_PASSWORD is missing"),
+    (without(PASSWORD, "OS_DOMAIN_NAME"), "OS_DOMAIN_NAME is missing"),
+    (without(PASSWORD, "OS_TENANT_NAME"), "exactly one of OS_TENANT_ID"),
+    ({**PASSWORD, "OS_TENANT_ID": "1"}, "exactly one of OS_TENANT_ID"),
+    (
+        without(APPLICATION, "OS_APPLICATION_CREDENTIAL_ID"),
+        "OS_APPLICATION_CREDENTIAL_ID is missing",
+    ),
+    (without(NAMED, "OS_USERNAME"), "OS_USERNAME is missing"),
+    # The reference reads no variable of this name, though others do.
+    ({**without(PASSWORD, "OS_REGION"), "OS_REGION_NAME": "R"}, "OS_REGION is missing"),
+]
+
+
+@pytest.mark.parametrize(
+    ("env", "said"), BAD, ids=[f"{r[1]} {n}" for n, r in enumerate(BAD)]
+)
+def test_a_problem_names_the_variable_and_no_secret(
+    env: dict[str, str], said: str
+) -> None:
+    with pytest.raises(settings.ConfigError) as caught:
+        environment.read(env)
+    assert said in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(settings.ConfigError) as caught:
+        environment.read({})
+    assert len(caught.value.problems) == 6
