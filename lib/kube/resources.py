@@ -91,6 +91,18 @@ SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", True)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False)
 
+PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", False)
+STORAGE_CLASSES = Resource(
+    "storage.k8s.io", "v1", "storageclasses", "StorageClass", False
+)
+INSTANCE_TYPES_CATALOGS = Resource(
+    "deckhouse.io",
+    "v1alpha1",
+    "instancetypescatalogs",
+    "InstanceTypesCatalog",
+    False,
+)
+
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 
 _RBAC = "rbac.authorization.k8s.io"

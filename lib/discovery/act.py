@@ -1,0 +1,123 @@
+"""Carries actions out: one write each, upon exactly what was seen."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from lib.discovery import metrics, model, storage_classes
+from lib.discovery.model import Action, Step
+from lib.discovery.observe import TIMEOUT_S
+from lib.kube import client, resources
+from lib.kube import errors as kube_errors
+from lib.kube.resources import Resource
+
+Json = dict[str, object]
+
+
+class Actor:
+    """Writes to the API server, and to the metrics that show what there is.
+
+    provisioner: of the StorageClasses that are made.
+    """
+
+    def __init__(
+        self, api: client.Api, shown: metrics.Metrics, provisioner: str
+    ) -> None:
+        self._api = api
+        self._shown = shown
+        self._provisioner = provisioner
+
+    def act(self, action: Action) -> None:
+        """Carry one action out.
+
+        Raises:
+            KubeError: it was not written. Invalid: the user must put something right.
+        """
+        match action:
+            case model.ShowConditions(unmet=unmet):
+                self._shown.show(Step.CONDITIONS, unmet)
+            case model.ShowOrphans(disks=disks):
+                self._shown.show(Step.ORPHANED_DISKS, disks)
+            case model.StoreConditions(text=text, base=base):
+                data: Json = {"data": {model.CONDITIONS_KEY: text}}
+                self._store(resources.CONFIG_MAPS, model.CONDITIONS_MAP, data, base)
+            case model.StoreCatalog(items=items, base=base):
+                listed: Json = {"instanceTypes": msgspec.to_builtins(items)}
+                catalogs = resources.INSTANCE_TYPES_CATALOGS
+                self._store(catalogs, model.CATALOG, listed, base)
+            case model.StoreDocument(document=document, base=base):
+                secret: Json = {"data": {model.DATA_KEY: document}}
+                self._store(resources.SECRETS, model.DATA_SECRET, secret, base)
+            case model.Complain(reasons=reasons):
+                raise model.Invalid("; ".join(reasons))
+            case _:
+                self._on_class(action)
+
+    def _on_class(self, action: Action) -> None:
+        classes = resources.STORAGE_CLASSES
+        match action:
+            case model.CreateClass(wanted=wanted):
+                body = msgspec.json.encode(manifest(wanted, self._provisioner))
+                self._api.create(classes, body, timeout_s=TIMEOUT_S)
+            case model.DeleteClass(name=name, uid=uid, resource_version=version):
+                seen = {"uid": uid, "resourceVersion": version}
+                options = msgspec.json.encode({"preconditions": seen})
+                try:
+                    self._api.delete(classes, name, body=options, timeout_s=TIMEOUT_S)
+                except kube_errors.NotFound:
+                    return
+            case model.ChangeClass(name=name, resource_version=version) as change:
+                patch = msgspec.json.encode(_patch(change, version))
+                self._api.patch(classes, name, patch, timeout_s=TIMEOUT_S)
+
+    def _store(
+        self, resource: Resource, name: str, fields: Json, base: bytes | None
+    ) -> None:
+        """Make the object, or put these fields whole into the one that was seen."""
+        namespace = model.NAMESPACE if resource.namespaced else None
+        if base is None:
+            whole = _head(resource, name) | fields
+            body = msgspec.json.encode(whole)
+            self._api.create(resource, body, namespace, timeout_s=TIMEOUT_S)
+            return
+        seen: Json = msgspec.json.decode(base)
+        self._api.request(
+            "PUT",
+            resource.path(namespace, name),
+            body=msgspec.json.encode(seen | fields),
+            timeout_s=TIMEOUT_S,
+        )
+
+
+def manifest(wanted: storage_classes.StorageClass, provisioner: str) -> Json:
+    """Give the StorageClass of a volume type.
+
+    Source: deckhouse, StorageClasses of cloud-provider-openstack.
+    """
+    head = _head(resources.STORAGE_CLASSES, wanted.name)
+    metadata: Json = {"name": wanted.name, "labels": dict((model.MARK,))}
+    if wanted.is_default:
+        metadata["annotations"] = {model.DEFAULT_CLASS: "true"}
+    return head | {
+        "metadata": metadata,
+        "provisioner": provisioner,
+        "parameters": {"type": wanted.volume_type},
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": True,
+    }
+
+
+def _head(resource: Resource, name: str) -> Json:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name},
+    }
+
+
+def _patch(change: model.ChangeClass, version: str) -> Mapping[str, object]:
+    metadata: Json = {"resourceVersion": version}
+    if change.is_default is not None:
+        mark = "true" if change.is_default else None
+        metadata["annotations"] = {model.DEFAULT_CLASS: mark}
+    return {"metadata": metadata, "allowVolumeExpansion": True}

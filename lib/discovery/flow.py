@@ -1,0 +1,82 @@
+"""The flow as the runtime drives it: each step of the cycle is a key of the queue."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+from lib.cloud import errors as cloud_errors
+from lib.discovery import act, decide, metrics, model, observe
+from lib.discovery.model import Action, Snapshot, Step
+from lib.kube import errors as kube_errors
+from lib.reconcile import failure as failures
+from lib.reconcile import queue
+from lib.reconcile.outcome import Outcome
+
+CYCLE = "cycle"
+"""The one topic there is."""
+
+
+class DiscoveryFlow:
+    """Reads what the cloud offers and tells the cluster.
+
+    Implements lib/reconcile/runner.py, Flow.
+    """
+
+    name = "discovery"
+
+    def __init__(
+        self,
+        observer: observe.Observer,
+        actor: act.Actor,
+        settings: model.Settings,
+        told: metrics.Metrics,
+    ) -> None:
+        self._observer = observer
+        self._actor = actor
+        self._settings = settings
+        self._told = told
+
+    def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
+        """Read the cloud once for all these steps."""
+        seen = self._observer.observe({Step(claim.key) for claim in claims})
+        for step, snapshot in seen.items():
+            self._told.read(step, not _is_of_cloud(snapshot))
+        return {step.value: snapshot for step, snapshot in seen.items()}
+
+    def decide(self, snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
+        """See lib/discovery/decide.py; what holds already, and what fails, is told."""
+        step = model.step_of(snapshot)
+        if isinstance(snapshot, model.Failed) and not _is_of_cloud(snapshot):
+            self._told.failed(step, is_refused=_is_refusal(snapshot.error))
+        outcome = decide.decide(snapshot, self._settings, now)
+        if not outcome.actions:
+            self._told.succeeded(step)
+        return outcome
+
+    def act(self, snapshot: Snapshot, action: Action) -> None:
+        """Carry one action out, and tell how it went."""
+        step = model.step_of(snapshot)
+        try:
+            self._actor.act(action)
+        except (kube_errors.KubeError, model.Invalid) as error:
+            self._told.failed(step, is_refused=_is_refusal(error))
+            raise
+        self._told.succeeded(step)
+
+    def failure(self, error: Exception) -> failures.Failure | None:
+        """Say what a failed pass means; None for a bug."""
+        match error:
+            case kube_errors.KubeError() | cloud_errors.CloudError():
+                return failures.Failure(str(error), error.retry_after_s)
+            case model.Invalid():
+                return failures.Failure(str(error))
+        return None
+
+
+def _is_of_cloud(snapshot: Snapshot) -> bool:
+    return isinstance(snapshot, model.Failed) and isinstance(
+        snapshot.error, cloud_errors.CloudError
+    )
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, kube_errors.KubeError)

@@ -1,0 +1,163 @@
+"""What the steps of discovery tell Prometheus: the reference's series, and ours.
+
+Source: deckhouse, go_lib/cloud-data/reconciler.go: the four series that begin with
+cloud_data_discovery_ and go on with cloud_request_error, update_resource_error,
+orphaned_disk_info and cloud_conditions_error. In the reference the second of them is
+put out by whatever step succeeds next; here it is 1 while any step is in trouble.
+"""
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+import prometheus_client
+
+from lib.discovery.model import Step
+
+Pair = tuple[str, str]
+
+REFERENCE_TYPES: Mapping[Step, str] = {
+    Step.INSTANCE_TYPES: "instance_types",
+    Step.DISCOVERY_DATA: "discovery_data",
+    Step.ORPHANED_DISKS: "disks_meta",
+}
+"""The label `type` of cloud_request_error; other steps are not in it."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Health:
+    """How a step fares.
+
+    is_in_trouble: what it found is not published. refused_since: the API server has
+    not taken or given what it must since then, None when it has.
+    """
+
+    has_succeeded: bool = False
+    is_in_trouble: bool = False
+    refused_since: float | None = None
+
+
+class Metrics:
+    """The series of one process. Safe for many threads.
+
+    clock: monotonic seconds. wall: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        registry: prometheus_client.CollectorRegistry,
+        steps: Iterable[Step],
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
+        self._wall = wall
+        self._lock = threading.Lock()
+        self._steps = {step: _Health() for step in steps}
+        self._shown: dict[Step, frozenset[Pair]] = {}
+        self._cloud = _gauge(
+            registry,
+            "cloud_request_error",
+            "1 after a failed read of the cloud.",
+            ("type",),
+        )
+        self._update = _gauge(
+            registry,
+            "update_resource_error",
+            "1 while what a step found can't be published.",
+        )
+        self._step = _gauge(
+            registry, "step_error", "1 while a step of the cycle fails.", ("step",)
+        )
+        self._success = _gauge(
+            registry,
+            "step_last_success_timestamp_seconds",
+            "When a step last succeeded; 0 for never.",
+            ("step",),
+        )
+        self._vectors = {
+            Step.ORPHANED_DISKS: _gauge(
+                registry,
+                "orphaned_disk_info",
+                "1 for each disk of the cluster without a PersistentVolume.",
+                ("id", "name"),
+            ),
+            Step.CONDITIONS: _gauge(
+                registry,
+                "cloud_conditions_error",
+                "1 for each condition of the cloud that is not met.",
+                ("name", "message"),
+            ),
+        }
+        for step in self._steps:
+            self._step.labels(step.value).set(0)
+            self._success.labels(step.value).set(0)
+            if step in REFERENCE_TYPES:
+                self._cloud.labels(REFERENCE_TYPES[step]).set(0)
+
+    def read(self, step: Step, is_read: bool) -> None:
+        """Note whether the cloud could be read for a step."""
+        if step in REFERENCE_TYPES:
+            self._cloud.labels(REFERENCE_TYPES[step]).set(not is_read)
+        if not is_read:
+            self._step.labels(step.value).set(1)
+
+    def succeeded(self, step: Step) -> None:
+        """Note that a step is done."""
+        with self._lock:
+            self._steps[step] = _Health(has_succeeded=True)
+            self._tell_update()
+        self._step.labels(step.value).set(0)
+        self._success.labels(step.value).set(self._wall())
+
+    def failed(self, step: Step, *, is_refused: bool) -> None:
+        """Note that what a step found could not be published.
+
+        is_refused: by the API server; else by our own judgement.
+        """
+        with self._lock:
+            health = self._steps[step]
+            health.is_in_trouble = True
+            if is_refused and health.refused_since is None:
+                health.refused_since = self._clock()
+            self._tell_update()
+        self._step.labels(step.value).set(1)
+
+    def _tell_update(self) -> None:
+        self._update.set(any(one.is_in_trouble for one in self._steps.values()))
+
+    def refused_for_s(self) -> float:
+        """Tell for how long the API server has refused some step, in seconds."""
+        with self._lock:
+            since = [one.refused_since for one in self._steps.values()]
+        known = [at for at in since if at is not None]
+        return self._clock() - min(known) if known else 0.0
+
+    def have_all_succeeded(self) -> bool:
+        """Tell whether each step has succeeded since the start."""
+        with self._lock:
+            return all(health.has_succeeded for health in self._steps.values())
+
+    def shown(self, step: Step) -> frozenset[Pair]:
+        """Give what the vector of a step shows now."""
+        return self._shown.get(step, frozenset())
+
+    def show(self, step: Step, pairs: frozenset[Pair]) -> None:
+        """Let the vector of a step show exactly these."""
+        vector = self._vectors[step]
+        for gone in self.shown(step) - pairs:
+            vector.remove(*gone)
+        for pair in pairs:
+            vector.labels(*pair).set(1)
+        self._shown[step] = pairs
+
+
+def _gauge(
+    registry: prometheus_client.CollectorRegistry,
+    name: str,
+    help_: str,
+    labels: tuple[str, ...] = (),
+) -> prometheus_client.Gauge:
+    full = f"cloud_data_discovery_{name}"
+    return prometheus_client.Gauge(full, help_, labels, registry=registry)

@@ -1,0 +1,178 @@
+"""All reads of a cycle: of the cloud at once, of the cluster step by step."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from lib.cloud import catalog
+from lib.cloud.catalog import Part
+from lib.cloud.model import Seen, Unknown
+from lib.discovery import model, schema
+from lib.discovery.model import Step
+from lib.kube import client, objects, resources
+from lib.kube import errors as kube_errors
+from lib.kube.resources import Resource
+
+TIMEOUT_S = 10.0
+"""Of every call to the API server. Source: the reference's own."""
+PAGE = 500
+
+PARTS: Mapping[Step, Part] = {
+    Step.CONDITIONS: Part.CONDITIONS,
+    Step.INSTANCE_TYPES: Part.INSTANCE_TYPES,
+    Step.DISCOVERY_DATA: Part.DOCUMENT,
+    Step.ORPHANED_DISKS: Part.VOLUMES,
+    Step.STORAGE_CLASSES: Part.STORAGE_TYPES,
+}
+"""What each step needs to know of the cloud."""
+
+T = TypeVar("T")
+Shown = Callable[[Step], frozenset[tuple[str, str]]]
+"""Gives what the metric of a step shows now."""
+
+
+class Observer:
+    """Reads what some steps need; a failure stays with the step that it is of."""
+
+    def __init__(
+        self,
+        clouds: catalog.Catalog,
+        api: client.Api,
+        settings: model.Settings,
+        shown: Shown,
+    ) -> None:
+        self._clouds = clouds
+        self._api = api
+        self._settings = settings
+        self._shown = shown
+
+    def observe(self, steps: Collection[Step]) -> Mapping[Step, model.Snapshot]:
+        """Read for these steps; one snapshot each."""
+        found: dict[Step, model.Snapshot] = {}
+        given: Mapping[str, object] = {}
+        if Step.DISCOVERY_DATA in steps:
+            try:
+                given = self._given()
+            except (kube_errors.KubeError, model.Invalid) as error:
+                found[Step.DISCOVERY_DATA] = model.Failed(Step.DISCOVERY_DATA, error)
+        parts = {PARTS[step] for step in steps if step not in found}
+        if not self._settings.cluster_id:
+            parts.discard(Part.VOLUMES)  # nobody's volumes are not ours
+        wish = catalog.Wish(frozenset(parts), given, self._settings.cluster_id)
+        reading = self._clouds.read(wish)
+        for step in Step:
+            if step in steps and step not in found:
+                found[step] = self._seen(step, reading)
+        return found
+
+    def _seen(self, step: Step, reading: catalog.Reading) -> model.Snapshot:
+        try:
+            return self._snapshot(step, reading)
+        except (kube_errors.KubeError, model.Invalid) as error:
+            return model.Failed(step, error)
+        except msgspec.DecodeError as error:
+            unreadable = f"an object of the API server can't be read ({error})"
+            return model.Failed(step, model.Invalid(unreadable))
+        except _CloudFailed as failed:
+            return model.Failed(step, failed.of.error)
+
+    def _snapshot(self, step: Step, reading: catalog.Reading) -> model.Snapshot:
+        match step:
+            case Step.CONDITIONS:
+                return self._conditions(_value(reading.conditions, ()))
+            case Step.INSTANCE_TYPES:
+                offered = _value(reading.instance_types, ())
+                catalogs = resources.INSTANCE_TYPES_CATALOGS
+                stored = self._stored(catalogs, model.CATALOG)
+                return model.SeenInstanceTypes(offered, stored)
+            case Step.DISCOVERY_DATA:
+                return self._document(_value(reading.document, catalog.Document(b"")))
+            case Step.ORPHANED_DISKS:
+                return self._disks(_value(reading.volumes, ()))
+            case Step.STORAGE_CLASSES:
+                offers = _value(reading.storage_types, ())
+                classes = self._all(resources.STORAGE_CLASSES, model.StoredClass)
+                return model.SeenClasses(offers, classes)
+
+    def _given(self) -> Mapping[str, object]:
+        """Read the installer's document; in a hybrid cluster there is none.
+
+        Raises:
+            Invalid: it is no JSON object.
+        """
+        secret = self._stored(resources.SECRETS, model.INPUT_SECRET)
+        if secret is None:
+            return self._settings.module_config
+        data = msgspec.json.decode(secret, type=model.StoredSecret).data
+        if model.INPUT_KEY not in data:
+            return self._settings.module_config
+        try:
+            given: dict[str, object] = msgspec.json.decode(
+                data[model.INPUT_KEY], type=dict[str, object]
+            )
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            where = f"Secret {model.NAMESPACE}/{model.INPUT_SECRET}, {model.INPUT_KEY}"
+            raise model.Invalid(f"{where}: want a JSON object") from None
+        return given
+
+    def _conditions(
+        self, conditions: tuple[catalog.Condition, ...]
+    ) -> model.SeenConditions:
+        """Read the ConfigMap only where there is something to put into it."""
+        shown = self._shown(Step.CONDITIONS)
+        if not conditions:
+            return model.SeenConditions(conditions, shown)
+        try:
+            stored = self._stored(resources.CONFIG_MAPS, model.CONDITIONS_MAP)
+        except kube_errors.Forbidden:
+            return model.SeenConditions(conditions, shown, may_store=False)
+        return model.SeenConditions(conditions, shown, stored)
+
+    def _document(self, document: catalog.Document) -> model.SeenDocument:
+        decoded = msgspec.json.decode(document.body)
+        problems = schema.problems(schema.Schema.DISCOVERY_DATA, decoded)
+        stored = self._stored(resources.SECRETS, model.DATA_SECRET)
+        told = tuple(str(problem) for problem in problems)
+        return model.SeenDocument(document.body, told, stored)
+
+    def _disks(self, volumes: tuple[catalog.Volume, ...]) -> model.SeenDisks:
+        """Read the PersistentVolumes after the volumes, whose twins they are."""
+        persistent: tuple[model.PersistentVolume, ...] = ()
+        if volumes:
+            of = resources.PERSISTENT_VOLUMES
+            persistent = self._all(of, model.PersistentVolume)
+        shown = self._shown(Step.ORPHANED_DISKS)
+        return model.SeenDisks(volumes, persistent, shown)
+
+    def _stored(self, resource: Resource, name: str) -> bytes | None:
+        namespace = model.NAMESPACE if resource.namespaced else None
+        try:
+            return self._api.read(resource, name, namespace, timeout_s=TIMEOUT_S)
+        except kube_errors.NotFound:
+            return None
+
+    def _all(self, resource: Resource, of: type[T]) -> tuple[T, ...]:
+        found: list[T] = []
+        query = {"limit": str(PAGE)}
+        while True:
+            body = self._api.list_page(resource, query=query, timeout_s=TIMEOUT_S)
+            page = objects.decode_list(body, of)
+            found.extend(page.items)
+            if not page.metadata.continue_:
+                return tuple(found)
+            query["continue"] = page.metadata.continue_
+
+
+class _CloudFailed(Exception):
+    """A part of the cloud could not be read."""
+
+    def __init__(self, of: Unknown) -> None:
+        super().__init__(str(of.error))
+        self.of = of
+
+
+def _value(part: Seen[T] | Unknown | None, nothing: T) -> T:
+    if isinstance(part, Unknown):
+        raise _CloudFailed(part)
+    return nothing if part is None else part.value

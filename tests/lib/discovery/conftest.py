@@ -1,0 +1,162 @@
+"""A cluster and a cloud for discovery, and a valid published document."""
+
+import base64
+import copy
+import datetime
+import json
+from typing import Any
+
+import prometheus_client
+import pytest
+
+from lib.cloud import catalog
+from lib.cloud.fake import catalog as fake_catalog
+from lib.discovery import act, flow, metrics, model, observe, storage_classes
+from lib.kube import resources
+from lib.kube.fake import api as fake_api
+from lib.reconcile import queue
+
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+CLUSTER = "cluster-1"
+PROVISIONER = "cinder.csi.openstack.org"
+DOCUMENT: dict[str, object] = {
+    "apiVersion": "deckhouse.io/v1alpha1",
+    "kind": "OpenStackCloudProviderDiscoveryData",
+    "flavors": ["m1.small", "большой"],
+    "additionalNetworks": ["net"],
+    "additionalSecurityGroups": ["default"],
+    "defaultImageName": "ubuntu",
+    "images": ["ubuntu"],
+    "mainNetwork": "net",
+    "zones": ["az1"],
+    "volumeTypes": [{"id": "1", "name": "fast"}],
+}
+
+
+class Clock:
+    """Monotonic seconds that move only by `pass_by`."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+    def pass_by(self, seconds: float) -> None:
+        self.at += seconds
+
+
+class Ground:
+    """A cluster and a cloud, which outlive the processes that work on them."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.now = NOW
+        self.api = fake_api.FakeApi(lambda: NOW)
+        self.cloud = fake_catalog.FakeCatalog(
+            instance_types=(
+                catalog.InstanceType("m1.small", 2, 2048, 20),
+                catalog.InstanceType("большой", 4, 1536, 0),
+            ),
+            document=copy.deepcopy(DOCUMENT),
+            marked={CLUSTER: (self.volume("1", "pvc-1"), self.volume("2", "pvc-2"))},
+            storage_types=(catalog.StorageType("SSD R1"), catalog.StorageType("fast")),
+        )
+        self.settings = model.Settings(
+            cluster_id=CLUSTER,
+            manages_classes=True,
+            provisioner=PROVISIONER,
+            rules=storage_classes.Rules(),
+        )
+
+    def volume(self, key: str, name: str) -> catalog.Volume:
+        return catalog.Volume(key, name, NOW - datetime.timedelta(hours=1))
+
+    def persistent(self, name: str, handle: str = "") -> None:
+        spec = {"csi": {"driver": PROVISIONER, "volumeHandle": handle}}
+        self.api.put(
+            resources.PERSISTENT_VOLUMES, {"metadata": {"name": name}, "spec": spec}
+        )
+
+    def process(self) -> "Process":
+        return Process(self)
+
+    def secret(self) -> dict[str, Any] | None:
+        """Give the published document."""
+        for one in self.api.all(resources.SECRETS):
+            found: dict[str, Any] = one
+            if found["metadata"]["name"] == model.DATA_SECRET:
+                text = base64.b64decode(found["data"][model.DATA_KEY])
+                published: dict[str, Any] = json.loads(text)
+                return published
+        return None
+
+    def classes(self) -> dict[str, Any]:
+        """Give the StorageClasses by name."""
+        found: dict[str, Any] = {}
+        for one in self.api.all(resources.STORAGE_CLASSES):
+            named: dict[str, Any] = one
+            found[named["metadata"]["name"]] = named
+        return found
+
+
+class Process:
+    """One life of the discoverer, driven by hand."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.registry = prometheus_client.CollectorRegistry()
+        self.told = metrics.Metrics(
+            self.registry, ground.settings.steps, ground.clock, lambda: 1.0
+        )
+        self.queue = queue.Queue(
+            queue.Backoff(base_s=3, max_s=300), clock=ground.clock, chance=lambda: 0.0
+        )
+        observer = observe.Observer(
+            ground.cloud, ground.api, ground.settings, self.told.shown
+        )
+        actor = act.Actor(ground.api, self.told, ground.settings.provisioner)
+        self.flow = flow.DiscoveryFlow(observer, actor, ground.settings, self.told)
+
+    def cycle(self) -> dict[str, Exception]:
+        """Take one cycle as the runner does; give what failed, by step."""
+        for step in self.ground.settings.steps:
+            self.queue.add(step.value, flow.CYCLE)
+        return self.due()
+
+    def due(self) -> dict[str, Exception]:
+        """Take what is due now."""
+        failed: dict[str, Exception] = {}
+        claims = self.queue.take_due(10)
+        seen = self.flow.observe(claims)
+        for claim in claims:
+            try:
+                outcome = self.flow.decide(seen[claim.key], self.ground.now)
+                for action in outcome.actions:
+                    self.flow.act(seen[claim.key], action)
+                self.queue.forget(claim.key)
+            except Exception as error:
+                if self.flow.failure(error) is None:
+                    raise  # a bug
+                failed[claim.key] = error
+                self.queue.retry(claim.key, claim.topics)
+            finally:
+                self.queue.done(claim.key)
+        return failed
+
+    def value(self, series: str, /, **labels: str) -> float | None:
+        full = f"cloud_data_discovery_{series}"
+        return self.registry.get_sample_value(full, labels)
+
+    def orphans(self) -> set[str]:
+        return {
+            sample.labels["id"]
+            for family in self.registry.collect()
+            for sample in family.samples
+            if sample.name == "cloud_data_discovery_orphaned_disk_info"
+        }
+
+
+@pytest.fixture()
+def ground() -> Ground:
+    return Ground()

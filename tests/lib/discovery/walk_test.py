@@ -1,0 +1,116 @@
+"""A cycle converges from any state, also when the process dies at each single call."""
+
+import collections
+import copy
+from typing import Any
+
+from lib.cloud import catalog
+from lib.kube import resources
+
+ROUNDS_MAX = 20
+ACTIONS = {
+    ("create", "instancetypescatalogs"),
+    ("create", "secrets"),
+    ("create", "storageclasses"),
+    ("delete", "storageclasses"),
+    ("patch", "storageclasses"),
+    ("update", "instancetypescatalogs"),
+    ("update", "secrets"),
+}
+"""Every write that a cycle can make."""
+
+
+class Death(BaseException):
+    """The process ends here."""
+
+
+def old_state(ground: Any) -> None:
+    """A cluster as it was when the cloud was another one."""
+    ground.cloud.instance_types = ground.cloud.instance_types[:1]
+    ground.cloud.document["images"] = ["old"]
+    ground.cloud.storage_types = (
+        catalog.StorageType("fast"),
+        catalog.StorageType("SSD-R1"),
+        catalog.StorageType("gone"),
+    )
+    assert ground.process().cycle() == {}
+    (was,) = (c for n, c in ground.classes().items() if n == "fast")
+    changed = copy.deepcopy(was)
+    changed["allowVolumeExpansion"] = False
+    ground.api.put(resources.STORAGE_CLASSES, changed)
+    ground.api.calls.clear()
+
+
+def new_cloud(ground: Any) -> None:
+    fresh = type(ground)()
+    ground.cloud.instance_types = fresh.cloud.instance_types
+    ground.cloud.document = fresh.cloud.document
+    ground.cloud.storage_types = fresh.cloud.storage_types
+
+
+def world(ground: Any) -> object:
+    """What counts of the cluster in the end."""
+    (types,) = ground.api.all(resources.INSTANCE_TYPES_CATALOGS)
+    classes = {
+        name: (one["parameters"], one["allowVolumeExpansion"])
+        for name, one in ground.classes().items()
+    }
+    return types["instanceTypes"], ground.secret(), classes
+
+
+def walk(ground: Any, die_at: int | None) -> tuple[int, str]:
+    """Live until all is well, dying once; give how many calls, and where it died."""
+    passed, died_in = 0, ""
+
+    def at_call(call: Any) -> None:
+        nonlocal passed, died_in
+        passed += 1
+        if passed - 1 == die_at:
+            died_in = (
+                "read" if isinstance(call, str) else f"{call.verb} {call.resource}"
+            )
+            raise Death
+
+    for fake in (ground.api, ground.cloud):
+        fake.before_call = fake.after_call = at_call
+    process = ground.process()
+    for _ in range(ROUNDS_MAX):
+        try:
+            before = len(ground.api.calls)
+            failed = process.cycle()
+            wrote = any(c.is_write for c in ground.api.calls[before:])
+            if not failed and not wrote:
+                return passed, died_in
+        except Death:
+            process = ground.process()
+    raise AssertionError("it does not come to rest")
+
+
+def test_death_at_each_call_is_outlived(ground: Any) -> None:
+    """From nothing and from an old state; prints action x result."""
+    make = type(ground)
+    results: collections.Counter[tuple[str, str]] = collections.Counter()
+    seen: set[tuple[str, str]] = set()
+    for start in ("nothing", "old state"):
+
+        def fresh(start: str = start) -> Any:
+            one = make()
+            if start == "old state":
+                old_state(one)
+                new_cloud(one)
+            return one
+
+        calm = fresh()
+        calls, _ = walk(calm, None)
+        wanted = world(calm)
+        seen |= {(c.verb, c.resource) for c in calm.api.calls if c.is_write}
+        for die_at in range(calls):
+            ground = fresh()
+            _, died_in = walk(ground, die_at)
+            assert world(ground) == wanted, (start, die_at, died_in)
+            results[start, died_in] += 1
+    for (start, where), count in sorted(results.items()):
+        print(f"{start:10} {where:32} outlived {count} deaths")
+    assert seen == ACTIONS
+    died = {where for _, where in results}
+    assert {f"{verb} {resource}" for verb, resource in ACTIONS} <= died
