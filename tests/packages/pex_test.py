@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-PEXES = ("openstack-ccm", "csi-controller", "mooring")
+PEXES = ("openstack-ccm", "csi-controller", "cloud-data-discoverer", "mooring")
 
 TABLE = [
     pytest.param("openstack-ccm", ["--help"], 0, "--cloud-config", id="ccm --help"),
@@ -65,6 +65,55 @@ TABLE = [
         2,
         "--endpoint: 'csi.sock': want unix:///path/of/a/socket or tcp://host:port",
         id="csi, no endpoint",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        ["--help"],
+        0,
+        "--discovery-period",
+        id="discoverer --help",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        ["--version"],
+        0,
+        "cloud-data-discoverer 0.",
+        id="discoverer --version",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        ["--cloud=openstack", "--discovery-periods=1h"],
+        2,
+        "--discovery-periods: want a known flag, such as --discovery-period",
+        id="discoverer, an unknown flag",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        ["--cloud=openstack", "--discovery-period=soon"],
+        2,
+        "--discovery-period: 'soon': want a duration",
+        id="discoverer, a bad value",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        ["--cloud=openstack", "--listen-address=0.0.0.0:9000"],
+        2,
+        "--listen-address: '0.0.0.0:9000': want a loopback address",
+        id="discoverer, plain HTTP for everybody",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        [],
+        2,
+        "--cloud: want openstack",
+        id="discoverer, no cloud",
+    ),
+    pytest.param(
+        "cloud-data-discoverer",
+        ["--cloud=openstack"],
+        2,
+        "OS_REGION is missing",
+        id="discoverer, no environment",
     ),
     pytest.param("mooring", ["--help"], 0, "lab", id="mooring --help"),
     pytest.param("mooring", ["--version"], 0, "mooring", id="mooring --version"),

@@ -1,0 +1,1 @@
+"""cloud-data-discoverer: tells the cluster what its cloud offers."""

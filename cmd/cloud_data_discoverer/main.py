@@ -1,0 +1,50 @@
+"""Starts cloud-data-discoverer from the reference's own flags and environment."""
+
+import os
+
+from cloud_data_discoverer import version
+from lib.discovery import options
+from lib.process import command_line, config, flags, shutdown
+
+NAME = "cloud-data-discoverer"
+CLOUDS = ("openstack",)
+HELP = """Tell the cluster what its cloud offers.
+
+Keeps the Secret d8-cloud-provider-discovery-data, the InstanceTypesCatalog and, if
+asked to, a StorageClass for each volume type; shows disks that nothing in the cluster
+knows.
+"""
+
+
+def main() -> None:
+    """Run the program."""
+    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS)
+    command_line.command(program, run).main(prog_name=NAME)
+
+
+def run(values: flags.Values) -> int:
+    """Run until told to stop; give the exit code.
+
+    Raises:
+        ConfigError: flags or environment can't be used; every problem is named.
+    """
+    cloud = values[options.CLOUD]
+    if cloud not in CLOUDS:
+        problem = config.Problem("--cloud", cloud or None, ", ".join(CLOUDS))
+        raise config.ConfigError([problem])
+    # Heavy, and of one cloud only.
+    from cloud_data_discoverer import openstack
+    from lib.discovery import discoverer
+
+    wanted = options.read(values, os.environ, openstack.PROVISIONER)
+    credentials = openstack.read(os.environ)
+    agent = f"{NAME}/{version.VERSION}"
+    program = discoverer.Program(
+        NAME,
+        version.VERSION,
+        cloud,
+        lambda calls: openstack.connect(credentials, agent, calls),
+    )
+    code = discoverer.run(program, wanted, os.environ)
+    shutdown.end_now(code)  # a read that hangs must not keep the process
+    return code

@@ -1,0 +1,228 @@
+"""The discoverer from its options to its end: serves, and goes through its cycles."""
+
+import dataclasses
+import datetime
+import html
+import platform
+import threading
+from collections.abc import Callable, Mapping
+
+import prometheus_client
+
+from lib.cloud import protocol
+from lib.daemon import access, counting
+from lib.discovery import act, flow, metrics, observe
+from lib.discovery.options import Options
+from lib.kube import client
+from lib.kube import config as kube_config
+from lib.kube import errors as kube_errors
+from lib.process import (
+    certificates,
+    config,
+    endpoints,
+    exchange,
+    kinds,
+    logs,
+    probes,
+    serving,
+    shutdown,
+    slis,
+    tls,
+)
+from lib.process import metrics as process_metrics
+from lib.reconcile import loops, periodic, queue, runner
+from lib.reconcile import metrics as reconcile_metrics
+
+BACKOFF = queue.Backoff(base_s=3.0, max_s=300.0, jitter=0.3)
+"""Of a step that failed; the next cycle comes anyway."""
+STALL_S = 300.0
+"""The loop must turn within it: the longest cycle, and room."""
+REFUSED_S = 360.0
+"""How long the API server may refuse a step before /healthz says so.
+
+Source: what the reference's 15 attempts take."""
+LAST_S = 10.0
+"""For what is under way, once told to stop. Source: the reference's own."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """Which discoverer this is. connect: opens the cloud; asks nothing of it yet."""
+
+    name: str
+    version: str
+    provider: str
+    connect: Callable[[counting.CloudMetrics], protocol.Cloud]
+
+
+def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
+    """Run until told to stop; give the exit code.
+
+    Raises:
+        ConfigError: the configuration can't be used; nothing was started.
+    """
+    pretty = {"text": True, "json": False, "": None}[wanted.logging_format]
+    logs.configure(logs.Settings(program.name, wanted.verbosity, is_pretty=pretty))
+    registry = process_metrics.new_registry(
+        process_metrics.Build(program.name, program.version)
+    )
+    calls = counting.CloudMetrics(program.provider, registry)
+    cloud = program.connect(calls)
+    api = _api(program, wanted, env, registry)
+    stop = threading.Event()
+    with shutdown.on_signal(stop):
+        discoverer = Discoverer(cloud, api, wanted, registry, stop)
+        discoverer.ready_with(calls.worked)
+        return discoverer.run()
+
+
+def _api(
+    program: Program,
+    wanted: Options,
+    env: Mapping[str, str],
+    registry: prometheus_client.CollectorRegistry,
+) -> client.Client:
+    agent = f"{program.name}/{program.version} ({platform.system().lower()})"
+    try:
+        configuration = kube_config.load(wanted.kubeconfig or None, env=env)
+    except kube_errors.KubeError as error:
+        right = f"a usable one ({error})"
+        problem = config.Problem("--kubeconfig", wanted.kubeconfig or None, right)
+        raise config.ConfigError([problem]) from error
+    counted = counting.KubeMetrics(registry)
+    return client.Client(
+        configuration, user_agent=agent, pool_size=4, observer=counted.observe
+    )
+
+
+class Discoverer:
+    """One life of the process."""
+
+    def __init__(
+        self,
+        cloud: protocol.Cloud,
+        api: client.Api,
+        wanted: Options,
+        registry: prometheus_client.CollectorRegistry,
+        stop: threading.Event,
+    ) -> None:
+        if cloud.catalog is None:
+            raise TypeError(f"the cloud {cloud.name} has no catalog")
+        self._api = api
+        self._wanted = wanted
+        self._registry = registry
+        self._stop = stop
+        self._slis = slis.Slis()
+        self._probes = probes.Probes(self._slis.observe)
+        self._log = logs.get(__name__)
+        settings = wanted.settings
+        self._refused_s = REFUSED_S
+        self._told = metrics.Metrics(registry, settings.steps)
+        self._passes = reconcile_metrics.Metrics(registry)
+        self._queue = queue.Queue(BACKOFF)
+        observer = observe.Observer(cloud.catalog, api, settings, self._told.shown)
+        actor = act.Actor(api, self._told, settings.provisioner)
+        heartbeat = probes.Heartbeat()
+        self._runner = runner.Runner(
+            flow.DiscoveryFlow(observer, actor, settings, self._told),
+            self._queue,
+            self._passes,
+            # All steps that are due are read together, and carried out in their order.
+            runner.Settings(workers=1, batch_max=len(settings.steps)),
+            runner.Clocks(beat=heartbeat.beat),
+        )
+        self._probes.add_live("discovery", heartbeat.within(STALL_S))
+
+    def ready_with(self, worked: threading.Event) -> None:
+        """Be ready only after the cloud has answered once."""
+        self._probes.add_ready(
+            "cloud",
+            lambda: None if worked.is_set() else "no call to the cloud has succeeded",
+        )
+
+    def unwell_after(self, refused_s: float) -> None:
+        """Be not well once the API server has refused a step for so long."""
+        self._refused_s = refused_s
+
+    def run(self) -> int:
+        """Serve, and take cycles, until told to stop."""
+        servers = self._servers()
+        for server in servers:
+            server.start()
+        if not self._wanted.settings.cluster_id:
+            self._log.warning("no CLUSTER_UUID: orphaned disks are not looked for")
+        group = loops.Loops(self._stop)
+        group.start("discovery", self._runner.run)
+        cycle = periodic.Periodic(
+            "cycle", self._wanted.period_s, self._begin, self._passes, sliding=False
+        )
+        group.start("cycle", cycle.run)
+        self._stop.wait()
+        left = group.join(LAST_S)
+        if left:
+            self._log.warning("loops were left behind", loops=left)
+        for server in servers:
+            server.stop()
+        return shutdown.Exit.FAILURE if group.failed.is_set() else shutdown.Exit.OK
+
+    def _begin(self) -> None:
+        """Make every step due, in order."""
+        for step in self._wanted.settings.steps:
+            self._queue.add(step.value, flow.CYCLE)
+
+    def _servers(self) -> tuple[serving.Server, ...]:
+        plain, secure = self._wanted.plain, self._wanted.secure
+        handlers = self._handlers()
+        judge = access.Access(
+            self._api, access.Settings(resource=self._wanted.guarded_by)
+        )
+        found = []
+        if listener := serving.listen(plain.address, plain.port):
+            routes = exchange.Routes(handlers, _everybody)
+            found.append(serving.Server(listener, None, routes))
+        if listener := serving.listen(secure.address, secure.port):
+            routes = exchange.Routes(handlers, judge.authorize)
+            found.append(serving.Server(listener, self._certificate(), routes))
+        return tuple(found)
+
+    def _handlers(self) -> Mapping[str, exchange.Handler]:
+        page = _page(self._wanted.period_s)
+        return {
+            **endpoints.standard(self._probes, self._registry, self._slis.registry),
+            "/healthz": self._health,
+            "/": lambda request: exchange.Reply(page, content_type=_HTML),
+        }
+
+    def _health(self, request: exchange.Request) -> exchange.Reply:
+        """Answer as the reference does; but well again is well again."""
+        is_alive = self._probes.live(request.query, "healthz").is_well
+        is_taken = self._told.refused_for_s() < self._refused_s
+        if is_alive and is_taken:
+            return exchange.Reply(b"ok")
+        return exchange.Reply(b"false", 503)
+
+    def _certificate(self) -> tls.Certificate:
+        files = self._wanted.tls_files
+        if any(files):
+            return tls.FromFiles(*files)
+        names = (platform.node(), "localhost", "127.0.0.1")
+        now = datetime.datetime.now(datetime.UTC)
+        return tls.InMemory(certificates.self_signed(names, now))
+
+
+_HTML = "text/html; charset=utf-8"
+
+
+def _page(period_s: float) -> bytes:
+    every = html.escape(kinds.show_duration(period_s))
+    return (
+        "<!DOCTYPE html><title>cloud-data-discoverer</title>"
+        f"<h1>cloud-data-discoverer</h1><p>Discovers every {every}.</p>"
+        '<p><a href="/metrics">Metrics</a></p>\n'
+    ).encode()
+
+
+def _everybody(request: exchange.Request) -> exchange.Decision:
+    """Let all in: only this pod can reach the loopback address."""
+    del request
+    return exchange.Decision.ALLOW

@@ -1,0 +1,237 @@
+"""What a user asks of the discoverer: flags and their twins in the environment."""
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from lib.daemon import access
+from lib.discovery import model, storage_classes
+from lib.process import command_line, config, flags, kinds, serving
+from lib.process.flags import Flag
+
+T = TypeVar("T")
+
+CLOUD = Flag("cloud", kinds.TEXT, "", "The cloud to read: openstack. Required.")
+PERIOD = Flag(
+    "discovery-period",
+    kinds.duration(1),
+    3600.0,
+    "Time between two cycles; also DISCOVERY_PERIOD.",
+)
+LISTEN_ADDRESS = Flag(
+    "listen-address",
+    kinds.TEXT,
+    "127.0.0.1:9000",
+    "Loopback address of plain HTTP, none if empty; also LISTEN_ADDRESS.",
+)
+KUBECONFIG = Flag(
+    "kubeconfig",
+    kinds.TEXT,
+    "",
+    "How to reach the API server; in-cluster if empty; also KUBECONFIG.",
+)
+SECURE_PORT = Flag(
+    "secure-port",
+    kinds.integer(0, 65535),
+    0,
+    "HTTPS port of probes and metrics, for clusters without kube-rbac-proxy; 0: none.",
+)
+BIND_ADDRESS = Flag(
+    "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
+)
+TLS_CERT = Flag(
+    "tls-cert-file",
+    kinds.TEXT,
+    "",
+    "Certificate of --secure-port; self-signed, in memory, if empty.",
+)
+TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
+ACCESS_DEPLOYMENT = Flag(
+    "access-deployment",
+    kinds.TEXT,
+    "d8-cloud-provider-openstack/cloud-data-discoverer",
+    "namespace/name of the Deployment whose prometheus-metrics a reader may get.",
+)
+MANAGE_CLASSES = Flag(
+    "manage-storage-classes",
+    kinds.BOOLEAN,
+    False,
+    "Keep a StorageClass for each volume type.",
+)
+EXCLUDE = Flag(
+    "storage-class-exclude",
+    kinds.ARRAY,
+    (),
+    "Regular expression; classes whose whole name matches are not made. Repeatable.",
+)
+DEFAULT_CLASS = Flag(
+    "default-storage-class",
+    kinds.TEXT,
+    "",
+    "The default class; the one that is it already, else the first, if empty.",
+)
+LOGGING_FORMAT = Flag(
+    "logging-format",
+    kinds.one_of("text", "json"),
+    "",
+    "How logs are written: text or json; text on a terminal, else json, if empty.",
+)
+
+FLAGS: tuple[Flag[object], ...] = (
+    CLOUD,
+    PERIOD,
+    LISTEN_ADDRESS,
+    KUBECONFIG,
+    SECURE_PORT,
+    BIND_ADDRESS,
+    TLS_CERT,
+    TLS_KEY,
+    ACCESS_DEPLOYMENT,
+    MANAGE_CLASSES,
+    EXCLUDE,
+    DEFAULT_CLASS,
+    LOGGING_FORMAT,
+    command_line.VERBOSITY,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listen:
+    """Where to serve; port 0: nowhere."""
+
+    address: str
+    port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """All of it, checked. plain: HTTP on loopback. secure: HTTPS behind reviews."""
+
+    period_s: float
+    kubeconfig: str
+    plain: Listen
+    secure: Listen
+    tls_files: tuple[str, str]
+    guarded_by: access.Resource
+    settings: model.Settings
+    verbosity: int
+    logging_format: str
+
+
+def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Options:
+    """Judge what was given; a flag beats its twin.
+
+    provisioner: of the cloud's StorageClasses.
+
+    Raises:
+        ConfigError: with every problem.
+    """
+    given = _Given(values, env)
+    problems = given.problems
+    found = Options(
+        period_s=given.get(PERIOD, "DISCOVERY_PERIOD"),
+        kubeconfig=_file(given.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems),
+        plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
+        secure=Listen(values[BIND_ADDRESS], values[SECURE_PORT]),
+        tls_files=_pair(values, problems),
+        guarded_by=_resource(values[ACCESS_DEPLOYMENT], problems),
+        settings=model.Settings(
+            module_config=_module_config(env.get("MODULE_CONFIG", ""), problems),
+            cluster_id=env.get("CLUSTER_UUID", ""),
+            manages_classes=values[MANAGE_CLASSES],
+            provisioner=provisioner,
+            rules=_rules(values, problems),
+        ),
+        verbosity=given.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
+        logging_format=values[LOGGING_FORMAT],
+    )
+    config.require(problems)
+    return found
+
+
+class _Given:
+    """Flags, and where one is not given its twin."""
+
+    def __init__(self, values: flags.Values, env: Mapping[str, str]) -> None:
+        self._values = values
+        self._env = env
+        self.problems: list[config.Problem] = []
+
+    def get(self, flag: Flag[T], twin: str) -> T:
+        text = self._env.get(twin, "")
+        if self._values.is_given(flag) or not text:
+            return self._values[flag]
+        try:
+            return flag.kind.read(text)
+        except ValueError:
+            self.problems.append(config.Problem(twin, text, flag.kind.expected))
+            return flag.default
+
+
+def _file(path: str, name: str, problems: list[config.Problem]) -> str:
+    if path and not pathlib.Path(path).is_file():
+        problems.append(config.Problem(f"--{name}", path, "a file that exists"))
+    return path
+
+
+def _plain(text: str, problems: list[config.Problem]) -> Listen:
+    if not text:
+        return Listen("", 0)
+    host, _, port = text.rpartition(":")
+    host = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    if not serving.is_loopback(host) or not port.isdecimal() or int(port) > 65535:
+        right = (
+            "a loopback address with a port, such as 127.0.0.1:8081;"
+            " --secure-port is there for others"
+        )
+        problems.append(config.Problem("--listen-address", text, right))
+        return Listen("", 0)
+    return Listen(host, int(port))
+
+
+def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, str]:
+    pair = (values[TLS_CERT], values[TLS_KEY])
+    for flag, other, path in zip(
+        (TLS_CERT, TLS_KEY), (TLS_KEY, TLS_CERT), pair, strict=True
+    ):
+        if not path and any(pair):
+            right = f"a file, as --{other.name} is given"
+            problems.append(config.Problem(f"--{flag.name}", None, right))
+        _file(path, flag.name, problems)
+    return pair
+
+
+def _resource(text: str, problems: list[config.Problem]) -> access.Resource:
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        flag = f"--{ACCESS_DEPLOYMENT.name}"
+        problems.append(config.Problem(flag, text, "namespace/name of a Deployment"))
+    return access.Resource(
+        namespace, "apps", "v1", "deployments", "prometheus-metrics", name
+    )
+
+
+def _module_config(text: str, problems: list[config.Problem]) -> Mapping[str, object]:
+    if not text:
+        return {}
+    try:
+        found: dict[str, object] = msgspec.json.decode(text, type=dict[str, object])
+    except msgspec.DecodeError:
+        problems.append(config.Problem("MODULE_CONFIG", None, "a JSON object"))
+        return {}
+    return found
+
+
+def _rules(
+    values: flags.Values, problems: list[config.Problem]
+) -> storage_classes.Rules:
+    try:
+        return storage_classes.read_rules(values[EXCLUDE], values[DEFAULT_CLASS])
+    except config.ConfigError as error:
+        told = [p for p in error.problems if isinstance(p, config.Problem)]
+        flag = f"--{EXCLUDE.name}"
+        problems += [dataclasses.replace(problem, field=flag) for problem in told]
+        return storage_classes.Rules()

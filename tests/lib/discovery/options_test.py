@@ -1,0 +1,84 @@
+"""Flags, their twins in the environment, and what is wrong with them."""
+
+import pathlib
+
+import pytest
+
+from lib.discovery import options
+from lib.process import config, flags
+
+
+def read(arguments: list[str], env: dict[str, str] | None = None) -> options.Options:
+    values = flags.parse(options.FLAGS, arguments)
+    return options.read(values, env or {}, "csi")
+
+
+def test_defaults_are_those_of_the_reference() -> None:
+    found = read([])
+    assert found.period_s == 3600
+    assert found.plain == options.Listen("127.0.0.1", 9000)
+    assert found.secure.port == 0
+    assert found.kubeconfig == ""
+    assert not found.settings.manages_classes
+
+
+def test_twins_count_where_the_flag_is_not_given(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text("")
+    env = {
+        "DISCOVERY_PERIOD": "5m",
+        "LISTEN_ADDRESS": "127.0.0.1:8081",
+        "KUBECONFIG": str(file),
+        "LOGGER_LEVEL": "4",
+        "CLUSTER_UUID": "cluster-1",
+        "MODULE_CONFIG": '{"zones": ["a"], "instances": {"imageName": "x"}}',
+    }
+    found = read([], env)
+    assert (found.period_s, found.plain.port, found.verbosity) == (300, 8081, 4)
+    assert found.kubeconfig == str(file)
+    assert found.settings.cluster_id == "cluster-1"
+    assert found.settings.module_config["zones"] == ["a"]
+    assert read(["--discovery-period=1m"], env).period_s == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", options.Listen("", 0)),
+        ("localhost:1", options.Listen("127.0.0.1", 1)),
+        ("[::1]:2", options.Listen("::1", 2)),
+        ("127.0.0.2:3", options.Listen("127.0.0.2", 3)),
+    ],
+)
+def test_listen_address(text: str, place: options.Listen) -> None:
+    assert read([f"--listen-address={text}"]).plain == place
+
+
+BAD = [
+    (["--listen-address=0.0.0.0:9000"], {}, "--listen-address: '0.0.0.0:9000'"),
+    (["--listen-address=9000"], {}, "--listen-address: '9000'"),
+    (["--listen-address=127.0.0.1:99999"], {}, "--listen-address"),
+    ([], {"DISCOVERY_PERIOD": "soon"}, "DISCOVERY_PERIOD: 'soon': want a duration"),
+    ([], {"LOGGER_LEVEL": "loud"}, "LOGGER_LEVEL: 'loud': want a whole number"),
+    ([], {"KUBECONFIG": "/nonexistent"}, "--kubeconfig: '/nonexistent'"),
+    ([], {"MODULE_CONFIG": "[]"}, "MODULE_CONFIG: want a JSON object"),
+    ([], {"MODULE_CONFIG": "{"}, "MODULE_CONFIG: want a JSON object"),
+    (["--access-deployment=me"], {}, "--access-deployment: 'me'"),
+    (["--storage-class-exclude=("], {}, "--storage-class-exclude: '('"),
+    (["--tls-cert-file=/x"], {}, "--tls-private-key-file: want a file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "env", "said"), BAD, ids=[r[2] for r in BAD])
+def test_a_problem_names_field_and_value(
+    arguments: list[str], env: dict[str, str], said: str
+) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        read(arguments, env)
+    assert said in str(caught.value)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        read(["--storage-class-exclude=("], {"LOGGER_LEVEL": "x", "MODULE_CONFIG": "["})
+    assert len(caught.value.problems) == 3
