@@ -1,0 +1,154 @@
+"""An entrance to the lab's cloud at which calls are counted, changed and refused.
+
+Who logs in through it is shown a catalogue in which every service stands behind it, so
+that a client knows no other way. The services themselves notice nothing.
+"""
+
+import contextlib
+import dataclasses
+import http.client
+import http.server
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+from lib.lab import places
+from lib.lab.openstack import layout
+
+TIMEOUT_S = 60.0
+_OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """One call that came through. size_bytes: of the answer's body."""
+
+    service: str
+    method: str
+    path: str
+    status: int
+    size_bytes: int
+
+
+Headers = dict[str, str]
+Before = Callable[[str, str, Headers], str]
+"""Takes service, path and headers of a call, which it may change; gives the path."""
+
+
+def _unchanged(service: str, path: str, headers: Headers) -> str:
+    del service, headers
+    return path
+
+
+class Front:
+    """One entrance. Safe for many threads.
+
+    down: services that are refused: the connection ends without an answer. before: see
+    `Before`. calls: all that came through so far.
+    """
+
+    def __init__(self, upstream: Mapping[str, int]) -> None:
+        """upstream: ports of the services."""
+        self.down: set[str] = set()
+        self.before: Before = _unchanged
+        self.calls: list[Call] = []
+        self._upstream = upstream
+        self._servers = {name: _Server(name, self) for name in upstream}
+
+    def url(self, service: str, path: str = "") -> str:
+        """Give the address of a service behind the entrance."""
+        return f"http://127.0.0.1:{self._servers[service].server_address[1]}{path}"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator["Front"]:
+        """Serve for as long as the block lasts."""
+        threads = [
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+            for server in self._servers.values()
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield self
+        finally:
+            for server in self._servers.values():
+                server.shutdown()
+                server.server_close()
+
+    def forward(
+        self, service: str, request: http.server.BaseHTTPRequestHandler, body: bytes
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Ask the service itself; give its answer, and the body to pass on."""
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in _OWN_HEADERS
+        }
+        path = self.before(service, request.path, headers)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._upstream[service], timeout=TIMEOUT_S
+        )
+        with contextlib.closing(connection):
+            connection.request(request.command, path, body or None, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        if service == layout.KEYSTONE:
+            text = self._behind(text)
+        made = Call(service, request.command, path, answer.status, len(text))
+        self.calls.append(made)
+        return answer, text
+
+    def _behind(self, text: bytes) -> bytes:
+        """Put our addresses in the place of the services' own."""
+        for name, port in self._upstream.items():
+            own = f"127.0.0.1:{port}".encode()
+            ours = self.url(name).removeprefix("http://").encode()
+            text = text.replace(own + b"/", ours + b"/").replace(
+                own + b'"', ours + b'"'
+            )
+        return text
+
+
+def of(where: places.Places) -> Front:
+    """Make an entrance to the cloud of a lab."""
+    return Front({name: where.port(name) for name in layout.SERVICES})
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    """One service's side of the entrance, on a port that the system chooses."""
+
+    daemon_threads = True
+
+    def __init__(self, service: str, front: Front) -> None:
+        self.service = service
+        self.front = front
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Passes requests on."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def handle_one_request(self) -> None:
+        """Read one request, and answer it or hang up."""
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        front, service = self.server.front, self.server.service
+        if service in front.down:
+            self.close_connection = True
+            return
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        answer, text = front.forward(service, self, body)
+        self.send_response_only(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in _OWN_HEADERS:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""

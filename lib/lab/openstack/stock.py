@@ -1,0 +1,162 @@
+"""A project with very much in it: for those who must read all that a cloud offers.
+
+Everything is made and cleared away in parallel, service by service, by raw calls.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
+
+import keystoneauth1.adapter
+import openstack.connection
+import openstack.exceptions
+
+from lib.lab import places
+from lib.lab.openstack import accounts, cloud
+
+FLAVORS, IMAGES, NETWORKS = 300, 200, 50
+AT_ONCE = 6
+CLUSTER_KEY = "cinder.csi.openstack.org/cluster"
+"""Source: kubernetes/cloud-provider-openstack pkg/csi/cinder."""
+
+COMPUTE = "compute"
+NETWORK = "network"
+IMAGE = "image"
+BLOCK_STORAGE = "block_storage"
+
+T = TypeVar("T")
+Json = dict[str, object]
+
+
+@contextlib.contextmanager
+def stocked(
+    where: places.Places, account: accounts.Account, cluster_id: str
+) -> Iterator["Stock"]:
+    """Fill a project for as long as the block lasts; see `Stock.fill`."""
+    with (
+        contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin,
+        contextlib.closing(cloud.connect(where, account)) as mine,
+    ):
+        stock = Stock(admin, mine)
+        try:
+            stock.fill(cluster_id)
+            yield stock
+        finally:
+            stock.clear()
+
+
+@dataclasses.dataclass
+class Stock:
+    """What a project was given. made: paths of it, by service."""
+
+    admin: openstack.connection.Connection
+    mine: openstack.connection.Connection
+    made: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+
+    def fill(self, cluster_id: str) -> None:
+        """Make flavors, images, networks and a few of everything else.
+
+        Names are in Cyrillic, empty, missing and given twice, each where that service
+        allows it. cluster_id: whose mark the volumes carry.
+        """
+        jobs: list[tuple[Callable[[int], object], int]] = [
+            (self.flavor, FLAVORS),
+            (self._image, IMAGES),
+            (self._network, NETWORKS),
+            (lambda number: self._others(cluster_id), 1),
+        ]
+        with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+            list(pool.map(lambda job: _all(job[0], range(job[1])), jobs))
+
+    def clear(self) -> None:
+        """Delete all that was made; volumes before their types."""
+        if self.made:
+            with concurrent.futures.ThreadPoolExecutor(len(self.made)) as pool:
+                list(pool.map(self._clear, self.made))
+
+    def _clear(self, service: str) -> None:
+        paths = sorted(self.made[service], key=lambda path: "/types/" in path)
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            for kind in (False, True):
+                some = [path for path in paths if ("/types/" in path) is kind]
+                list(pool.map(lambda path: self.delete(service, path), some))
+
+    def get(self, service: str, path: str) -> Json:
+        """Read something as the project sees it."""
+        answer = self._proxy(service, is_admin=False).get(path)
+        openstack.exceptions.raise_from_response(answer)
+        found: Json = answer.json()
+        return found
+
+    def delete(self, service: str, path: str) -> None:
+        """Delete something; fine when it is gone."""
+        self._proxy(service, is_admin=True).delete(path)
+
+    def flavor(self, number: int) -> str:
+        """Make a flavor with much memory, so that nobody takes it for the smallest."""
+        body = {
+            "name": "большой" if number == 0 else f"size-{number:03}",
+            "ram": 65536 + 512 * number,
+            "vcpus": 1 + number % 64,
+            "disk": number % 4,
+            "OS-FLV-EXT-DATA:ephemeral": number % 3,
+        }
+        return self._post(COMPUTE, "/flavors", {"flavor": body}, is_admin=True)
+
+    def volume_type(self, name: str) -> str:
+        """Make a volume type that only this project sees; give its id."""
+        body = {"name": name, "os-volume-type-access:is_public": False}
+        made = self._post(BLOCK_STORAGE, "/types", {"volume_type": body}, is_admin=True)
+        access = {"addProjectAccess": {"project": self.mine.current_project_id}}
+        answer = self.admin.block_storage.post(f"/types/{made}/action", json=access)
+        openstack.exceptions.raise_from_response(answer)
+        return made
+
+    def _image(self, number: int) -> None:
+        body = {"disk_format": "raw", "container_format": "bare"}
+        if number == 0:
+            body["name"] = "образ"
+        elif number > 1:  # and one has no name at all
+            body["name"] = f"image-{number % 150}"
+        if number == 2:
+            body["cinder_img_volume_type"] = "slow"
+        self._post(IMAGE, "/images", body)
+
+    def _network(self, number: int) -> None:
+        odd = {0: "сеть", 1: "", 2: "twice", 3: "twice"}
+        body = {"name": odd.get(number, f"net-{number}")}
+        self._post(NETWORK, "/networks", {"network": body})
+
+    def _others(self, cluster_id: str) -> None:
+        group = {"name": "группа", "description": ""}
+        self._post(NETWORK, "/security-groups", {"security_group": group})
+        spread = {"name": "spread", "policies": ["anti-affinity"]}
+        self._post(COMPUTE, "/os-server-groups", {"server_group": spread})
+        self.volume_type("SSD R1")
+        for name in ("pvc-known", "static", "pvc-lost", "pvc-foreign"):
+            mark = "another" if name == "pvc-foreign" else cluster_id
+            body = {"name": name, "size": 1, "metadata": {CLUSTER_KEY: mark}}
+            self._post(BLOCK_STORAGE, "/volumes", {"volume": body})
+
+    def _post(
+        self, service: str, path: str, body: object, *, is_admin: bool = False
+    ) -> str:
+        """Make something; give its id."""
+        answer = self._proxy(service, is_admin=is_admin).post(path, json=body)
+        openstack.exceptions.raise_from_response(answer)
+        made = answer.json()
+        whole = made if "id" in made else next(iter(made.values()))
+        self.made.setdefault(service, []).append(f"{path}/{whole['id']}")
+        return str(whole["id"])
+
+    def _proxy(self, service: str, *, is_admin: bool) -> keystoneauth1.adapter.Adapter:
+        connection = self.admin if is_admin else self.mine
+        proxy: keystoneauth1.adapter.Adapter = getattr(connection, service)
+        return proxy
+
+
+def _all(work: Callable[[T], object], items: Collection[T]) -> None:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(work, items))
