@@ -268,8 +268,8 @@ def test_a_cycle(ground: places.Places, cloud: Cloud, pex: pathlib.Path) -> None
     spans = sorted(spans_s(cloud.times))
     print(f"cloud calls of a cycle take {spans[len(spans) // 2]:.2f} s (median)")
     print(f"RSS {rss_mib:.0f} MiB; wished for: {RSS_MIB} at most")
-    # Seven lists, the default type, and the volumes; a cycle may be under way.
-    assert len(quiet) <= 9 * (cycles + 1)
+    # Seven lists and the default volume type; a cycle may be under way.
+    assert len(quiet) <= 8 * (cycles + 1)
     assert not [path for path, _ in quiet if "auth" in path]
     assert after[3] == before[3], "nothing is written that already holds"
     assert rss_mib < RSS_MIB * 1.4

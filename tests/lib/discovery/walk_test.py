@@ -5,6 +5,8 @@ import copy
 from typing import Any
 
 from lib.cloud import catalog
+from lib.discovery import flow
+from lib.kube import errors as kube_errors
 from lib.kube import resources
 
 ROUNDS_MAX = 20
@@ -114,3 +116,30 @@ def test_death_at_each_call_is_outlived(ground: Any) -> None:
     assert seen == ACTIONS
     died = {where for _, where in results}
     assert {f"{verb} {resource}" for verb, resource in ACTIONS} <= died
+
+
+def test_a_second_process_in_between_costs_a_try_and_nothing_else(ground: Any) -> None:
+    """What was seen before the other wrote is not written over it; then all is well."""
+    old_state(ground)
+    new_cloud(ground)
+    slow, quick = ground.process(), ground.process()
+    for step in ground.settings.steps:
+        slow.queue.add(step.value, flow.CYCLE)
+    claims = slow.queue.take_due(10)
+    seen = slow.flow.observe(claims)
+    assert quick.cycle() == {}
+    wanted = world(ground)
+    refused = 0
+    for snapshot in seen.values():
+        for action in slow.flow.decide(snapshot, ground.now).actions:
+            try:
+                slow.flow.act(snapshot, action)
+            except (kube_errors.Conflict, kube_errors.AlreadyExists):
+                refused += 1
+    assert refused >= 3
+    assert world(ground) == wanted
+    for claim in claims:
+        slow.queue.done(claim.key)
+    ground.api.calls.clear()
+    assert slow.cycle() == {}
+    assert not any(call.is_write for call in ground.api.calls)
