@@ -1,0 +1,29 @@
+"""The chart's alerts ask for series that there are."""
+
+import pathlib
+import re
+
+import prometheus_client
+import yaml
+
+from lib.discovery import metrics
+from lib.discovery.model import Step
+
+ALERTS = pathlib.Path("charts/cloud-data-discoverer/files/alerts.yaml")
+REFERENCE = {
+    "D8OpenstackCloudDataDiscovererCloudRequestError",
+    "D8OpenstackCloudDataDiscovererSaveError",
+}
+
+
+def test_every_series_of_an_alert_is_one_of_ours() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    metrics.Metrics(registry, Step)
+    ours = {family.name for family in registry.collect()}
+    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+    for rule in group["rules"]:
+        named = set(re.findall(r"cloud_data_discovery_\w+", rule["expr"]))
+        print(f"{rule['alert']:50} {', '.join(sorted(named))}")
+        assert named, rule["alert"]
+        assert named <= ours
+    assert {rule["alert"] for rule in group["rules"]} > REFERENCE
