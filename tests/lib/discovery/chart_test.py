@@ -1,0 +1,83 @@
+"""What the chart renders, by its snapshots, fits the program.
+
+To render them anew, for secure-port and proxy:
+helm template discoverer charts/cloud-data-discoverer -n d8-cloud-provider-openstack
+--kube-version 1.36.0 -f charts/cloud-data-discoverer/snapshots/MODE.values.yaml
+"""
+
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from lib.cloud.openstack import environment
+from lib.discovery import options
+from lib.process import flags
+
+CHART = pathlib.Path("charts/cloud-data-discoverer")
+MODES = ("secure-port", "proxy")
+
+
+def rendered(mode: str, kind: str) -> list[dict[str, Any]]:
+    text = (CHART / "snapshots" / f"{mode}.yaml").read_text()
+    return [one for one in yaml.safe_load_all(text) if one and one["kind"] == kind]
+
+
+def pod(mode: str) -> dict[str, Any]:
+    (deployment,) = rendered(mode, "Deployment")
+    found: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_arguments_and_environment_are_taken_by_the_program(mode: str) -> None:
+    container = pod(mode)["containers"][0]
+    values = flags.parse(options.FLAGS, container["args"])
+    (secret,) = rendered(mode, "Secret")
+    env = {}
+    for one in container["env"]:
+        of = one.get("valueFrom", {}).get("secretKeyRef")
+        assert of is None or of["key"] in secret["data"], one
+        env[one["name"]] = one.get("value", f"http://{one['name']}")
+    environment.read(env)
+    found = options.read(values, {**env, "MODULE_CONFIG": "{}"}, "csi")
+    assert (found.plain.port == 8081) == (mode == "proxy")
+    assert (found.secure.port == 8080) == (mode == "secure-port")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_probes_and_scrapes_reach_one_port_by_https(mode: str) -> None:
+    """Of the program itself, or of the proxy in front of it."""
+    containers = pod(mode)["containers"]
+    for probe in ("livenessProbe", "readinessProbe"):
+        asked = containers[0][probe]["httpGet"]
+        assert (asked["port"], asked["scheme"]) == (8080, "HTTPS")
+    (served,) = (c for c in containers if c.get("ports"))
+    assert served["ports"] == [{"name": "https-metrics", "containerPort": 8080}]
+    assert served["name"] == {"proxy": "kube-rbac-proxy"}.get(
+        mode, containers[0]["name"]
+    )
+
+
+def test_the_proxy_guards_what_the_secure_port_guards() -> None:
+    """kube-rbac-proxy's own configuration, never run here: it is not to be had."""
+    (configured,) = rendered("proxy", "ConfigMap")
+    asked = yaml.safe_load(configured["data"]["config.yaml"])["authorization"]
+    usual = options.read(flags.parse(options.FLAGS, []), {}, "csi").guarded_by
+    assert asked["resourceAttributes"] == {
+        "namespace": usual.namespace,
+        "apiGroup": usual.group,
+        "apiVersion": usual.version,
+        "resource": usual.resource,
+        "subresource": usual.subresource,
+        "name": usual.name,
+    }
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_rights_are_those_of_the_tests(mode: str) -> None:
+    """The lab runs the program with files/rbac.yaml."""
+    text = (CHART / "files" / "rbac.yaml").read_text()
+    for one in yaml.safe_load_all(text):
+        assert one in rendered(mode, one["kind"])
