@@ -198,7 +198,9 @@ def cloud() -> Iterator[Cloud]:
 @pytest.fixture()
 def ground(tmp_path: pathlib.Path) -> Iterator[places.Places]:
     """Give an API server in which nobody judges Nodes that report nothing."""
-    base = int(os.environ.get("MOORING_TEST_PORT_BASE", "22000")) + 200
+    first = int(os.environ.get("MOORING_TEST_PORT_BASE", "22000"))
+    # See tests/lab/conftest.py for the slots of Pants.
+    base = first + 1000 * int(os.environ.get("TEST_SLOT", "0")) + 200
     where = places.Places(places.default().cache, tmp_path, base)
     shown = progress.Lines(sys.stderr)
     programs.build(where, [control_plane.GROUP], shown)

@@ -1,8 +1,8 @@
 """One lab for all tests here: a real control plane and a real OpenStack.
 
-It keeps ports and folders of its own, so that a user's lab may run beside it, and with
-MOORING_TEST_PORT_BASE a second run of these tests. What a killed run has left behind is
-ended first.
+It keeps ports and folders of its own, so that a user's lab may run beside it. Pants runs
+several of these at once, each in a slot with a block of ports; MOORING_TEST_PORT_BASE
+moves them all, for a second checkout. What a killed run has left behind is ended first.
 """
 
 import concurrent.futures
@@ -22,12 +22,14 @@ from lib.lab.openstack import lab as openstack_lab
 
 PORT_BASE = 22000
 """A block of its own; see lib/lab/places.py for that of a user's lab."""
+SLOT_PORTS = 1000
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 
 
 def port_base() -> int:
-    return int(os.environ.get("MOORING_TEST_PORT_BASE", PORT_BASE))
+    first = int(os.environ.get("MOORING_TEST_PORT_BASE", PORT_BASE))
+    return first + SLOT_PORTS * int(os.environ.get("TEST_SLOT", "0"))
 
 
 def end(where: places.Places) -> None:
