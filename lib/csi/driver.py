@@ -1,6 +1,7 @@
 """The controller plugin from its command line to its end."""
 
 import dataclasses
+import functools
 import platform
 import threading
 from collections.abc import Callable, Mapping
@@ -133,10 +134,7 @@ class Plugin:
         calls = counting.CloudMetrics(self._program.provider, self._registry)
         flows: dict[str, flow.Flow] = {}
         for name, door in self._program.doors.items():
-            opened = _Opening(door, calls)
-            cloud = reopening.Reopening(opened)
-            for warning in opened.warnings:
-                self._log.warning("odd configuration", reason=warning)
+            cloud = reopening.Reopening(functools.partial(door, calls))
             self._loops.start(f"watch files of cloud {name!r}", cloud.run)
             flows[name] = flow.Flow(cloud.volumes)
         topology = messages.Topology(self._program.zone_key, self._wanted.has_zones)
@@ -175,24 +173,6 @@ class Plugin:
         handlers = endpoints.standard(checks, self._registry, health.registry)
         routes = exchange.Routes(handlers, _everybody)
         return serving.Server(listener, None, routes)
-
-
-class _Opening:
-    """Opens one cloud, and keeps what was odd at first."""
-
-    def __init__(
-        self,
-        door: Callable[[counting.CloudMetrics], reopening.Opened],
-        calls: counting.CloudMetrics,
-    ) -> None:
-        self._door = door
-        self._calls = calls
-        self.warnings: tuple[str, ...] = ()
-
-    def __call__(self) -> reopening.Opened:
-        opened = self._door(self._calls)
-        self.warnings = opened.warnings
-        return opened
 
 
 def _everybody(request: exchange.Request) -> exchange.Decision:

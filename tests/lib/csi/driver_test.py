@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 import urllib.request
@@ -16,7 +17,7 @@ from lib.cloud.fake import volumes as fake
 from lib.csi import driver, options
 from lib.csi.spec import csi_pb2 as pb
 from lib.daemon import counting, reopening
-from lib.process import config
+from lib.process import config, logs
 
 if TYPE_CHECKING:
     import pathlib
@@ -106,6 +107,17 @@ def running(tmp_path: pathlib.Path) -> Iterator[Running]:
     yield one
     one.stop.set()
     one.thread.join(PATIENCE_S)
+
+
+def test_what_is_odd_in_the_files_is_told_once(tmp_path: pathlib.Path) -> None:
+    log = io.StringIO()
+    logs.configure(logs.Settings("test", is_pretty=False, out=log))
+    one = Running(tmp_path, None)
+    one.thread.start()
+    one.create("pvc-1")
+    one.stop.set()
+    one.thread.join(PATIENCE_S)
+    assert log.getvalue().count("colour is not known") == 1
 
 
 def test_calls_reach_the_cloud_and_the_end_is_in_order(running: Running) -> None:
