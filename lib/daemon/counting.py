@@ -82,10 +82,20 @@ class CloudMetrics:
             self._reference_errors.labels(request).inc()
 
 
+_VERBS = ("attach", "create", "delete", "detach", "get", "list", "update")
+_OTHERWISE = {"extend volume": "volume_expand", "find volumes": "volume_list"}
+"""What the reference calls by another name.
+
+Source: kubernetes/cloud-provider-openstack pkg/csi/cinder/openstack, NewMetricContext.
+"""
+
+
 def _reference_request(operation: str) -> str:
     """Name a call as the reference does: "list servers" is server_list."""
+    if operation in _OTHERWISE:
+        return _OTHERWISE[operation]
     verb, _, noun = operation.partition(" ")
-    if verb not in ("create", "delete", "get", "list", "update"):
+    if verb not in _VERBS:
         return operation.replace(" ", "_")
     return f"{noun.removesuffix('s').replace(' ', '_')}_{verb}"
 
