@@ -202,11 +202,22 @@ class _Settling:
                 self._why = outcome.waiting_for
                 self._due = self._now() + outcome.requeue_after_s
         except errors.CloudError as error:
-            raise refusals.from_cloud(error) from error
+            raise self._told(error) from error
         except Refused as refused:
             if refused.code is not Code.DEADLINE_EXCEEDED:
                 raise
             raise self._late() from refused
+
+    def _told(self, error: errors.CloudError) -> Refused:
+        """Name the field that the caller got wrong, where it is not the volume."""
+        wish = self._wish
+        is_instance = isinstance(wish, model.Publish) and (
+            isinstance(error, errors.NotFound) and error.resource == wish.instance_id
+        )
+        if not is_instance:
+            return refusals.from_cloud(error)
+        text = f"node_id is {error.resource!r}; there is no such instance"
+        return Refused(Code.NOT_FOUND, text)
 
     def _late(self) -> Refused:
         """Say what the time was spent waiting for."""

@@ -597,7 +597,7 @@ ROWS = (
         "no such node",
         publish(node_id="nobody"),
         "NOT_FOUND",
-        "nobody",
+        "node_id is 'nobody'; there is no such instance",
         _has(),
     ),
     Row(

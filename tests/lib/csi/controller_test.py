@@ -294,6 +294,16 @@ def test_a_page_that_ends_with_the_list_has_no_token() -> None:
     assert world.list(0).next_token == ""
 
 
+def test_no_page_is_larger_than_callers_take() -> None:
+    """Also for one who asks for everything at once."""
+    world = World()
+    world.cloud.put(*(stock(number) for number in range(10_001)))
+    first = world.list()
+    assert len(first.entries) == 10_000
+    assert first.ByteSize() < 4 * 2**20 / 2
+    assert len(world.list(token=first.next_token).entries) == 1
+
+
 def test_a_created_volume_raises_the_count_by_one_at_once() -> None:
     world = World()
     world.cloud.put(stock(7))
