@@ -12,7 +12,6 @@ import os
 import pathlib
 import threading
 import time
-import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from typing import NoReturn
@@ -257,21 +256,22 @@ def _bytes(answer: message.Message) -> bytes:
 
 
 def _target(endpoint: str) -> str:
-    """Read "unix:///path", "unix:/path" or "tcp://host:port" as gRPC's target.
+    """Read "unix://path" or "tcp://host:port" as gRPC's target.
 
-    A socket that a killed process left behind is taken away.
+    A path is absolute, also where it does not begin with a slash; a socket that a
+    killed process left there is taken away. No host means all addresses.
 
-    Source: kubernetes/cloud-provider-openstack pkg/csi/cinder utils (ParseEndpoint).
+    Source: kubernetes/cloud-provider-openstack pkg/csi/cinder (ParseEndpoint, serve).
     """
-    scheme, _, rest = endpoint.partition(":")
-    if scheme.lower() == "tcp" and (address := rest.removeprefix("//")):
-        return address
-    path = urllib.parse.unquote(rest.removeprefix("//"))
-    if scheme.lower() != "unix" or not path.strip("/"):
+    scheme, _, rest = endpoint.partition("://")
+    if scheme.lower() == "tcp" and rest:
+        return f"[::]{rest}" if rest.startswith(":") else rest
+    path = rest.strip("/")
+    if scheme.lower() != "unix" or not path:
         wanted = "unix:///path/of/a/socket or tcp://host:port"
         problem = config.Problem("--endpoint", endpoint or None, wanted)
         raise config.ConfigError([problem])
     with contextlib.suppress(OSError):
-        if pathlib.Path(path).is_socket():
-            os.unlink(path)
-    return f"unix:{path}"
+        if pathlib.Path(f"/{path}").is_socket():
+            os.unlink(f"/{path}")
+    return f"unix:/{path}"

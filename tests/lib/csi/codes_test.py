@@ -1,7 +1,7 @@
 """Each RPC, each condition that can be met, and the code that CSI wants for it.
 
-One table in one file, long as it is. It is printed; a condition of the specification without a row fails, and so does
-a message that does not name what is wrong.
+One table in one file, long as it is. It is printed; a condition of the specification
+without a row fails, and so does a message that does not name what is wrong.
 """
 
 import dataclasses

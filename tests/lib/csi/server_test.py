@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 import threading
 import time
 from io import StringIO
@@ -251,9 +252,27 @@ def test_an_endpoint_that_can_not_be_listened_on_is_told(endpoint: str) -> None:
         server.Server(endpoint, (), metrics)
 
 
-def test_a_socket_that_was_left_behind_is_replaced(tmp_path: pathlib.Path) -> None:
-    import socket
+def test_a_path_is_absolute_as_with_the_reference(tmp_path: pathlib.Path) -> None:
+    """Its own manifests say unix://csi/csi.sock and mean /csi/csi.sock."""
+    metrics = server.Metrics("d", prometheus_client.CollectorRegistry())
+    rpcs = server.Server(f"unix:/{tmp_path}/csi.sock", (), metrics)
+    rpcs.start()
+    assert (tmp_path / "csi.sock").is_socket()
+    rpcs.stop(0)
 
+
+def test_a_tcp_port_without_host_is_listened_on_everywhere() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    metrics = server.Metrics("d", prometheus_client.CollectorRegistry())
+    rpcs = server.Server(f"tcp://:{port}", (), metrics)
+    rpcs.start()
+    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE):
+        pass
+    rpcs.stop(0)
+
+
+def test_a_socket_that_was_left_behind_is_replaced(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "csi.sock"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
