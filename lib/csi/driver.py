@@ -24,6 +24,7 @@ from lib.kube import client
 from lib.kube import config as kube_config
 from lib.kube import errors as kube_errors
 from lib.process import (
+    arenas,
     command_line,
     config,
     endpoints,
@@ -73,6 +74,7 @@ def run(
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
+    arenas.limit()
     chosen = {"text": True, "json": False, "": None}[values[flag_table.LOGGING_FORMAT]]
     verbosity = values[command_line.VERBOSITY]
     logs.configure(logs.Settings(program.name, verbosity, is_pretty=chosen))
