@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lib.kube import client
-from lib.lab import ccm, cluster, control_plane, places, processes, programs, progress
+from lib.lab import (
+    ccm,
+    cluster,
+    control_plane,
+    csi,
+    places,
+    processes,
+    programs,
+    progress,
+)
 from lib.lab.openstack import accounts, cloud, tenant
 from lib.lab.openstack import lab as openstack_lab
 
@@ -101,12 +110,30 @@ def ccm_kubeconfig(where: places.Places, api: client.Api) -> pathlib.Path:
     return target
 
 
-@pytest.fixture(scope="session")
-def ccm_pex() -> pathlib.Path:
+def pex(name: str) -> pathlib.Path:
     """Give the PEX that Pants put beside the tests; in a checkout the one in dist/."""
     here = pathlib.Path.cwd()
-    found = [here / "openstack-ccm.pex", here / "dist" / "openstack-ccm.pex"]
+    found = [here / f"{name}.pex", here / "dist" / f"{name}.pex"]
     return next(file for file in found if file.exists())
+
+
+@pytest.fixture(scope="session")
+def ccm_pex() -> pathlib.Path:
+    """Give openstack-ccm."""
+    return pex("openstack-ccm")
+
+
+@pytest.fixture(scope="session")
+def csi_pex() -> pathlib.Path:
+    """Give csi-controller."""
+    return pex("csi-controller")
+
+
+@pytest.fixture(scope="session")
+def csi_programs(where: places.Places) -> None:
+    """Build csi-sanity, the sidecars and the scheduler, if they are missing."""
+    groups = [csi.GROUP, control_plane.SCHEDULER_GROUP]
+    programs.build(where, groups, progress.Lines(sys.stderr))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,86 @@
+"""Objects of a cluster as plain JSON, for those who play user, kubelet or node plugin.
+
+What the product itself reads and writes is typed (lib/kube); here nobody knows which
+fields a test will want.
+"""
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lib.kube import client
+from lib.kube import errors as kube_errors
+from lib.kube.resources import Resource
+
+TIMEOUT_S = 30.0
+Json = dict[str, Any]
+
+CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True)
+VOLUME = Resource("", "v1", "persistentvolumes", "PersistentVolume", False)
+POD = Resource("", "v1", "pods", "Pod", True)
+NODE = Resource("", "v1", "nodes", "Node", False)
+CSI_NODE = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False)
+CSI_DRIVER = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False)
+CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False)
+ATTACHMENT = Resource(
+    "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Objects:
+    """The API server's objects as JSON; those with a namespace are in `namespace`."""
+
+    api: client.Api
+    namespace: str
+
+    def _space(self, kind: Resource) -> str | None:
+        return self.namespace if kind.namespaced else None
+
+    def make(
+        self,
+        kind: Resource,
+        name: str,
+        metadata: Mapping[str, object] | None = None,
+        **parts: object,
+    ) -> Json:
+        """Create an object; give it as it is now."""
+        named = {"name": name, **(metadata or {})}
+        body = {"apiVersion": kind.api_version, "kind": kind.kind}
+        whole = json.dumps(body | {"metadata": named} | parts).encode()
+        space = self._space(kind)
+        return dict(
+            json.loads(self.api.create(kind, whole, space, timeout_s=TIMEOUT_S))
+        )
+
+    def get(self, kind: Resource, name: str) -> Json | None:
+        """Give an object; None when there is none."""
+        space = self._space(kind)
+        try:
+            return dict(
+                json.loads(self.api.read(kind, name, space, timeout_s=TIMEOUT_S))
+            )
+        except kube_errors.NotFound:
+            return None
+
+    def all(self, kind: Resource) -> list[Json]:
+        """Give all of a kind."""
+        space = self._space(kind)
+        page = self.api.list_page(kind, space, query={}, timeout_s=TIMEOUT_S)
+        return list(json.loads(page)["items"])
+
+    def patch(self, kind: Resource, name: str, **parts: object) -> None:
+        """Change parts of an object, by a merge patch."""
+        space = self._space(kind)
+        self.api.patch(
+            kind, name, json.dumps(parts).encode(), space, timeout_s=TIMEOUT_S
+        )
+
+    def delete(self, kind: Resource, name: str) -> None:
+        """Delete an object at once; fine when there is none."""
+        space = self._space(kind)
+        body = json.dumps({"gracePeriodSeconds": 0}).encode()
+        with contextlib.suppress(kube_errors.NotFound):
+            self.api.delete(kind, name, space, body=body, timeout_s=TIMEOUT_S)
