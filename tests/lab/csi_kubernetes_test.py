@@ -8,6 +8,7 @@ for whatever is scheduled.
 import concurrent.futures
 import dataclasses
 import hashlib
+import json
 import pathlib
 import random
 import time
@@ -59,13 +60,18 @@ Json = kube_objects.Json
 
 @dataclasses.dataclass
 class Ground:
-    """The cluster and the cloud. instances: servers' ids by the names of Nodes."""
+    """The cluster and the cloud.
+
+    instances: servers' ids by the names of Nodes. words: more of the sidecars' command
+    line, the next time they start.
+    """
 
     where: places.Places
     objects: kube_objects.Objects
     volumes: Volumes
     instances: Mapping[str, str]
     keeper: csi_keeper.Keeper
+    words: list[str]
     rows: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     def until(self, what: str, seen: Callable[[], object]) -> None:
@@ -163,9 +169,11 @@ def ground(
     kubeconfig = csi.allow(where)
     control_plane.start_scheduler(where, progress.Silent())
 
+    words = ["--leader-election", "--leader-election-namespace=kube-system"]
+
     def start() -> None:
         csi.start_driver(where, csi_pex, conf, CLUSTER)
-        csi.start_sidecars(where, kubeconfig, ("--leader-election=false",))
+        csi.start_sidecars(where, kubeconfig, words)
 
     for name, machine in machines.items():
         add_node(objects, name, machine.id, machine.zone)
@@ -173,7 +181,7 @@ def ground(
     chance = random.Random(SEED)  # noqa: S311 - when to kill
     keeper = csi_keeper.Keeper(where, start, chance)
     instances = {name: machine.id for name, machine in machines.items()}
-    made = Ground(where, objects, opened.volumes, instances, keeper)
+    made = Ground(where, objects, opened.volumes, instances, keeper, words)
     try:
         yield made
         clear(made)
@@ -252,7 +260,10 @@ def clear(ground: Ground) -> None:
 
 
 def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> None:
-    """Claim, volume, attachment, growth, and everything away again."""
+    """Claim, volume, attachment, growth, and everything away again.
+
+    The sidecars have been elected by then, with the rights of the chart.
+    """
     objects = ground.objects
     ground.claim("one", "late")
     ground.pod("first", "one")
@@ -298,7 +309,12 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
         lambda: not objects.get(kube_objects.VOLUME, name),
     )
     assert ground.seen(handle) is None
-    ground.show()
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    leases = json.loads(objects.api.request("GET", path, timeout_s=30))["items"]
+    mark = DRIVER.replace(".", "-")
+    elected = [one for one in leases if one["metadata"]["name"].endswith(mark)]
+    ground.show(("Leases of the sidecars", len(elected)))
+    assert len(elected) == len(csi.SIDECARS)
 
 
 def is_attached(ground: Ground, volume_name: str) -> bool:
@@ -459,8 +475,14 @@ def add_reference_objects(
 def test_nothing_is_lost_or_left_when_the_driver_is_killed_at_random(
     ground: Ground,
 ) -> None:
-    """Fifty claims at once, attached, grown and deleted; then all agree."""
+    """Fifty claims at once, attached, grown and deleted; then all agree.
+
+    Without an election: a sidecar that ended with the driver would wait for its own
+    Lease to run out.
+    """
     objects = ground.objects
+    ground.words[:] = ["--leader-election=false"]
+    processes.stop(ground.where, csi.SIDECARS)
     names = [f"many-{number}" for number in range(CLAIMS)]
     with ground.keeper.killing():
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -54,6 +54,22 @@ def test_kubernetes_version_is_the_one_in_go_mod() -> None:
     assert f"gitVersion=v{go_modules.KUBERNETES_VERSION} " in go_modules.ldflags("kube")
 
 
+@pytest.mark.parametrize(
+    ("program", "pin"),
+    [
+        ("csi-sanity", "csi-test/v5 v5.6.0"),
+        ("csi-provisioner", "external-provisioner/v6 v6.3.0"),
+        ("csi-attacher", "external-attacher/v4 v4.13.0"),
+        ("csi-resizer", "external-resizer/v2 v2.3.0"),
+    ],
+)
+def test_programs_of_csi_are_the_releases_we_name(program: str, pin: str) -> None:
+    """The README of csi-controller says what was run."""
+    module = go_modules.by_name(program).module
+    go_mod = go_modules.files(module)["go.mod"].decode()
+    assert f"github.com/kubernetes-csi/{pin} " in go_mod
+
+
 def test_programs_of_one_module_are_neighbours() -> None:
     """Each module of a group is built in one go, so shared packages compile once."""
     for group in go_modules.GROUPS:
