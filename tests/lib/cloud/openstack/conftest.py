@@ -14,7 +14,7 @@ import pytest
 
 from lib.cloud.openstack import client, cloud, session, settings
 
-_VERSIONED = r"^/(identity/v3|compute/v2\.1|network/v2\.0|volume/v3)/"
+_VERSIONED = r"^/(identity/v3|compute/v2\.1|network/v2\.0|volume/v3(?:/project-1)?)/"
 Json = dict[str, object]
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -67,6 +67,7 @@ class StandIn:
         self.refused: set[str] = set()
         self.more: Callable[[Call, str], Answer | None] = lambda call, name: None
         self.volume_versions = ("3.0", "3.71")
+        self.volume_service = ("block-storage", "/volume/v3")
 
     def fail(
         self,
@@ -183,7 +184,7 @@ class StandIn:
         catalog = [
             self._endpoint("compute", f"{self.url}/compute/v2.1"),
             self._endpoint("network", f"{self.url}/network/"),
-            self._endpoint("block-storage", f"{self.url}/volume/v3"),
+            self._endpoint(self.volume_service[0], self.url + self.volume_service[1]),
             *(self._endpoint(kind, f"{self.url}/{kind}") for kind in self.elsewhere),
         ]
         token = {

@@ -40,6 +40,7 @@ class Call(Protocol):
 class StandIn(Protocol):
     calls: list[Call]
     volume_versions: tuple[str, str]
+    volume_service: tuple[str, str]
 
     def fail(self, name: str, status: int, body: bytes = b"{}") -> None: ...
 
@@ -448,6 +449,26 @@ def test_an_old_cinder_is_not_asked_to_grow_what_is_attached(
         volumes.resize(seen, 5 * GIB)
     volumes.resize(look(volumes, cinder.put(2)), 5 * GIB)
     assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.41"
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        ("block-storage", "/volume/v3"),
+        ("volumev3", "/volume/v3"),
+        ("volumev3", "/volume/v3/project-1"),
+    ],
+)
+def test_cinder_is_found_by_any_of_its_names(
+    stand_in: StandIn,
+    cinder: Cinder,
+    make_volumes: MakeVolumes,
+    service: str,
+    path: str,
+) -> None:
+    """Old catalogues call it volumev3, and name the project in its URL."""
+    stand_in.volume_service = (service, path)
+    assert look(make_volumes(), cinder.put(1)).name == "pvc-1"
 
 
 def test_without_microversions_the_oldest_is_asked_for(
