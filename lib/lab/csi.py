@@ -41,14 +41,15 @@ numbers of workers. A test does not wait five minutes for another try."""
 
 
 def manifest() -> str:
-    """Give the RBAC manifest of the chart."""
+    """Give the manifests of the chart: the CSIDriver, and who may do what."""
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
-    root = pathlib.Path(__file__).parents[2]
-    return (root / "charts/csi-controller/files/rbac.yaml").read_text()
+    files = pathlib.Path(__file__).parents[2] / "charts/csi-controller/files"
+    names = ("csidriver.yaml", "rbac.yaml")
+    return "---\n".join((files / name).read_text() for name in names)
 
 
 def allow(where: places.Places) -> pathlib.Path:
-    """Create the ServiceAccount with its rights; give its kubeconfig.
+    """Create the CSIDriver and the ServiceAccount; give the latter's kubeconfig.
 
     Raises:
         LabError: the control plane does not answer.

@@ -22,7 +22,6 @@ VOLUME = Resource("", "v1", "persistentvolumes", "PersistentVolume", False)
 POD = Resource("", "v1", "pods", "Pod", True)
 NODE = Resource("", "v1", "nodes", "Node", False)
 CSI_NODE = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False)
-CSI_DRIVER = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False)
 CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False)
 ATTACHMENT = Resource(
     "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False

@@ -96,11 +96,8 @@ def driver(
     )
     with contextlib.closing(csi_wire.Caller(csi.address(where))) as caller:
         yield Driver(caller, port)
+    # Its volumes stay behind, in a project that nobody else looks into.
     csi.stop(where)
-    mine[1].clear()
-    storage = mine[1].connection.block_storage
-    for volume in list(storage.volumes()):
-        storage.delete_volume(str(volume.id))
 
 
 def besides_polls(calls: collections.Counter[str], took_s: float) -> int:

@@ -220,19 +220,7 @@ def add_node(
 
 
 def add_classes(objects: kube_objects.Objects) -> None:
-    """Make the CSIDriver and two classes.
-
-    Source: kubernetes/cloud-provider-openstack manifests/cinder-csi-plugin.
-    """
-    objects.make(
-        kube_objects.CSI_DRIVER,
-        DRIVER,
-        spec={
-            "attachRequired": True,
-            "podInfoOnMount": True,
-            "volumeLifecycleModes": ["Persistent"],
-        },
-    )
+    """Make two classes, which differ in when a volume is made."""
     for name, mode in (("late", "WaitForFirstConsumer"), ("now", "Immediate")):
         objects.make(
             kube_objects.CLASS,
@@ -256,7 +244,6 @@ def clear(ground: Ground) -> None:
     ground.until("Cinder holds nothing", lambda: not ground.volumes.listing())
     for name in ("late", "now"):
         objects.delete(kube_objects.CLASS, name)
-    objects.delete(kube_objects.CSI_DRIVER, DRIVER)
 
 
 def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> None:

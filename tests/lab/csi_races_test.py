@@ -22,6 +22,7 @@ from lib.cloud.openstack import config as openstack_config
 from lib.cloud.openstack.volumes import cloud as volumes_cloud
 from lib.cloud.volumes import (
     ById,
+    ByName,
     Volume,
     VolumeId,
     VolumePhase,
@@ -36,6 +37,8 @@ from lib.volumes.refusals import Refused
 
 GIB = 2**30
 CLUSTER = "races"
+BROKEN = "race-broken"
+"""A type that no back end can make."""
 TIMES = 30.0
 PATIENCE_S = 60.0
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
@@ -58,9 +61,9 @@ def in_an_hour() -> datetime.datetime:
 
 @dataclasses.dataclass(frozen=True)
 class Ground:
-    """The cloud as the driver sees it (twice as fast in `quick`), and as others do.
+    """The cloud as the driver sees it, and as others do.
 
-    here, there: servers that stay.
+    later: the same cloud an hour from now. here, there: servers that stay.
     """
 
     volumes: volumes_cloud.OpenStackVolumes
@@ -147,8 +150,11 @@ def ended(process: flow.Flow, wish: model.Wish, call: calls.Call) -> str:
     return "OK"
 
 
-def spec(volumes: volumes_cloud.OpenStackVolumes) -> VolumeSpec:
-    parsed = volumes.parse(VolumeRequest(f"race-{uuid.uuid4()}", GIB, CLUSTER))
+def spec(volumes: volumes_cloud.OpenStackVolumes, kind: str = "fast") -> VolumeSpec:
+    request = VolumeRequest(
+        f"race-{uuid.uuid4()}", GIB, CLUSTER, parameters={"type": kind}
+    )
+    parsed = volumes.parse(request)
     assert isinstance(parsed, VolumeSpec)
     return parsed
 
@@ -289,6 +295,19 @@ def delete_of_what_is_being_made(ground: Ground) -> str:
     return code
 
 
+def made_again_after_it_failed(ground: Ground) -> str:
+    """What never was fit for use is deleted, and made anew under its name."""
+    broken = ground.volumes.create(spec(ground.volumes, BROKEN))
+    ground.wait(broken.id, VolumePhase.FAILED)
+    wanted = dataclasses.replace(spec(ground.volumes), name=broken.name)
+    code = ground.settle(model.Make(wanted))
+    found = ground.volumes.observe([ByName(broken.name)]).found[ByName(broken.name)]
+    assert isinstance(found, tuple)
+    assert [one.phase for one in found] == [VolumePhase.AVAILABLE]
+    assert found[0].id != broken.id
+    return code
+
+
 def growth_of_what_is_being_attached(ground: Ground) -> str:
     own = ground.volume()
     ground.volumes.attach(ground.see(own), ground.here)
@@ -316,6 +335,7 @@ RACES: tuple[tuple[Callable[[Ground], str], str], ...] = (
     (delete_of_what_is_attached, "FAILED_PRECONDITION"),
     (delete_of_what_is_being_made, "OK"),
     (growth_of_what_is_being_attached, "OK"),
+    (made_again_after_it_failed, "OK"),
 )
 AT_ONCE = 6
 
@@ -331,6 +351,10 @@ def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
     )
     two = mine.boot_all(["race-1", "race-2"])
     with lab_cloud.connect(where, accounts.ADMIN) as admin:
+        nowhere = {"volume_backend_name": "nowhere"}
+        admin.block_storage.create_type(
+            name=BROKEN, is_public=True, extra_specs=nowhere
+        )
         own = Ground(
             volumes_cloud.OpenStackVolumes(api, config.block_storage),
             volumes_cloud.OpenStackVolumes(api, config.block_storage, in_an_hour),
@@ -339,10 +363,8 @@ def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
             InstanceId(two["race-1"].id),
             InstanceId(two["race-2"].id),
         )
+        # Its volumes stay behind, in a project that nobody else looks into.
         yield own
-        mine.clear()
-        for volume in own.volumes.listing():
-            admin.block_storage.delete_volume(volume.id, force=True)
     opened.session.close()
 
 
