@@ -50,6 +50,8 @@ class Service(enum.Enum):
     NETWORK = "network"
     VOLUME = "block-storage"
     IMAGE = "image"
+    LOAD_BALANCER = "load-balancer"
+    KEY_MANAGER = "key-manager"
 
 
 _MAJOR = {
@@ -57,6 +59,8 @@ _MAJOR = {
     Service.NETWORK: "2",
     Service.VOLUME: "3",
     Service.IMAGE: "2",
+    Service.LOAD_BALANCER: "2",
+    Service.KEY_MANAGER: "1",
 }
 _NEWEST: Mapping[Service, Version] = {
     Service.COMPUTE: NEWEST_COMPUTE,
@@ -102,7 +106,8 @@ class Refusal:
 class Write:
     """One call that changes something. path, resource, newest: as with `Get`.
 
-    body: JSON to send. refusals: the first that fits counts.
+    body: JSON to send. refusals: the first that fits counts. revision: the number
+    that the thing must still have; Neutron answers 412 when it has not.
     """
 
     service: Service
@@ -114,6 +119,7 @@ class Write:
     refusals: Sequence[Refusal] = ()
     newest: Version | None = None
     query: Query = ()
+    revision: int | None = None
 
 
 Call = Get | Write
@@ -196,6 +202,20 @@ class Client:
         """
         with self._translated(f"find the {service.value} service", ""):
             return _microversion(self._data(service), service, newest)
+
+    def version(self, service: Service) -> Version:
+        """Give the newest version of its API that a service offers.
+
+        Raises:
+            CloudError: the endpoint, or its version document, could not be found.
+        """
+        operation = f"find the {service.value} service"
+        with self._translated(operation, ""):
+            offered = self._data(service).api_version
+        if offered is None:
+            message = f"the {service.value} service does not say its version"
+            raise errors.Unavailable(message, operation=operation)
+        return tuple(int(part) for part in offered)
 
     def _counted(self, call: Call, deadline: float, send: Callable[[], bytes]) -> bytes:
         began = self.now()
@@ -413,13 +433,17 @@ def _error(call: Call, answer: _Answer) -> errors.CloudError:
     )
 
 
+_ERROR_KEYS = ("itemNotFound", "NeutronError", "faultstring", "title")
+"""Of Nova and Cinder, of Neutron, of Octavia, of Barbican."""
+
+
 def _is_from_service(body: bytes) -> bool:
     """Say whether an error's body is JSON as the services write it."""
     try:
         told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
         return False
-    return any(key in told for key in ("itemNotFound", "NeutronError"))
+    return any(key in told for key in _ERROR_KEYS)
 
 
 def _broken(call: Call, message: str) -> errors.Unavailable:
@@ -474,6 +498,8 @@ _SAID_AS = {Service.COMPUTE: "compute", Service.VOLUME: "volume"}
 
 def _headers(data: keystoneauth1.discover.EndpointData, call: Call) -> dict[str, str]:
     headers = {"Accept": "application/json"}
+    if isinstance(call, Write) and call.revision is not None:
+        headers["If-Match"] = f"revision_number={call.revision}"
     chosen = _microversion(data, call.service, call.newest)
     if chosen is not None:
         version = ".".join(map(str, chosen))

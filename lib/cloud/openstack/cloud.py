@@ -29,6 +29,7 @@ from lib.cloud.openstack import (
     translate,
 )
 from lib.cloud.openstack.addresses import Wiring
+from lib.cloud.openstack.load_balancers import cloud as load_balancers
 from lib.cloud.openstack.settings import Config
 from lib.cloud.openstack.volumes import cloud as volumes_cloud
 
@@ -66,7 +67,13 @@ def connect(
     api = client.Client(opened, where, on_call, on_circuit=on_circuit)
     instances = OpenStackInstances(api, config, memory=memory)
     volumes = volumes_cloud.OpenStackVolumes(api, config.block_storage)
-    return protocol.Cloud(provider_id.OPENSTACK, instances, volumes=volumes)
+    balancers = load_balancers.OctaviaLoadBalancers(api, config.load_balancer)
+    return protocol.Cloud(
+        provider_id.OPENSTACK,
+        instances,
+        load_balancers=balancers if config.load_balancer.enabled else None,
+        volumes=volumes,
+    )
 
 
 class OpenStackInstances:

@@ -268,6 +268,7 @@ def _load_balancer(
         lb_method=section.text("lb-method", default.lb_method),
         subnet_id=section.text("subnet-id"),
         member_subnet_id=section.text("member-subnet-id"),
+        member_cidr=_cidrs(section, "member-cidr"),
         network_id=section.text("network-id"),
         floating_network_id=section.text("floating-network-id"),
         floating_subnet_id=section.text("floating-subnet-id"),
@@ -297,6 +298,18 @@ def _load_balancer(
     )
     section.finish()
     return found
+
+
+def _cidrs(section: SectionReader, key: str) -> tuple[settings.Network, ...]:
+    found: list[settings.Network] = []
+    for item in ",".join(section.texts(key)).split(","):
+        try:
+            if item.strip():
+                found.append(ipaddress.ip_network(item.strip(), strict=False))
+        except ValueError:
+            right = "CIDRs such as 10.0.0.0/16, separated by commas"
+            section.problem(key, item.strip(), right)
+    return tuple(found)
 
 
 def _block_storage(section: SectionReader) -> BlockStorage:

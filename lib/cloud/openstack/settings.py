@@ -84,6 +84,8 @@ class LoadBalancer:
     lb_method: str = "ROUND_ROBIN"
     subnet_id: str = ""
     member_subnet_id: str = ""
+    member_cidr: tuple[Network, ...] = ()
+    """Ours: which addresses of Nodes members may have; empty: any."""
     network_id: str = ""
     floating_network_id: str = ""
     floating_subnet_id: str = ""

@@ -1,0 +1,107 @@
+"""Which Nodes receive traffic, and at which of their addresses: pure.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+(nodeAddressForLB, filterNodes).
+"""
+
+import ipaddress
+from collections.abc import Sequence
+
+from lib.cloud.load_balancers import Facts, IpFamily, Node, Problem, Reason
+from lib.cloud.model import AddressType
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.annotations import Reader
+from lib.cloud.openstack.load_balancers.wanted import WantedMember
+
+_KINDS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
+_VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
+NAMED = 5
+"""So many Nodes are named in one problem."""
+
+Cidrs = Sequence[settings.Network]
+
+
+def select(
+    facts: Facts, reader: Reader, config: settings.LoadBalancer
+) -> tuple[WantedMember, ...]:
+    """Choose the Nodes that the selector matches, by name, each address once."""
+    selector = _selector(reader, config)
+    cidrs = _cidrs(reader, config)
+    family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
+    found: dict[str, WantedMember] = {}
+    without: list[str] = []
+    for node in sorted(facts.nodes, key=lambda node: node.name):
+        if not matches(node, selector):
+            continue
+        address = address_of(node, family, cidrs)
+        if address:
+            found.setdefault(address, WantedMember(node.name, address))
+        else:
+            without.append(node.name)
+    if without:
+        reader.problems.append(_without_address(without, family, cidrs))
+    return tuple(found.values())
+
+
+def matches(node: Node, selector: dict[str, str]) -> bool:
+    """Say whether the Node has all these labels; without a value any value fits."""
+    labels = dict(node.labels)
+    return all(
+        key in labels and value in ("", labels[key]) for key, value in selector.items()
+    )
+
+
+def address_of(node: Node, family: IpFamily, cidrs: Cidrs) -> str:
+    """Give the Node's first internal, else external address of the family.
+
+    cidrs: when given, only addresses in one of them count. Empty: there is none.
+    """
+    for kind in _KINDS:
+        for one in node.addresses:
+            if one.type == kind and _fits(one.address, family, cidrs):
+                return one.address
+    return ""
+
+
+def _fits(text: str, family: IpFamily, cidrs: Cidrs) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if address.version != _VERSION[family]:
+        return False
+    return not cidrs or any(address in cidr for cidr in cidrs)
+
+
+def _selector(reader: Reader, config: settings.LoadBalancer) -> dict[str, str]:
+    """Read "key=value, key"; no pair at all matches every Node."""
+    text = reader.text(keys.NODE_SELECTOR, config.node_selector)
+    selector: dict[str, str] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        key, _, value = pair.partition("=")
+        if not key:
+            reader.fatal(keys.NODE_SELECTOR, text, "key=value or key, and commas")
+        selector[key] = value
+    return selector
+
+
+def _cidrs(reader: Reader, config: settings.LoadBalancer) -> Cidrs:
+    text = reader.text(keys.MEMBER_CIDR)
+    if not text:
+        return config.member_cidr
+    found: list[settings.Network] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            found.append(ipaddress.ip_network(part, strict=False))
+        except ValueError:
+            reader.fatal(keys.MEMBER_CIDR, part, "CIDRs, separated by commas")
+    return found
+
+
+def _without_address(names: list[str], family: IpFamily, cidrs: Cidrs) -> Problem:
+    shown = ", ".join(names[:NAMED])
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    within = f" within {', '.join(map(str, cidrs))}" if cidrs else ""
+    message = f"no {family} address{within} on {shown}{more}: left out"
+    return Problem(Reason.NO_ADDRESS, message)

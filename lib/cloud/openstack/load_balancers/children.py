@@ -1,0 +1,165 @@
+"""Reads listeners, pools, monitors and members of load balancers, few calls for many.
+
+What was read is kept by load balancer, and used again as long as its `updated_at`
+says that nothing under it has changed. That has a resolution of one second, so only
+what was read a while after the last change counts.
+"""
+
+import concurrent.futures
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import Depth
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.openstack import client
+from lib.cloud.openstack.load_balancers import lists, native
+from lib.cloud.openstack.load_balancers.observed import Children
+
+AT_ONCE = 16
+"""Calls at one time, of one observation."""
+STILL_S = 2.0
+"""Seconds that `updated_at` must have stood still before a read is kept."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """since: when this updated_at was first seen. children: None: not read since."""
+
+    updated_at: str
+    since: float
+    children: Children | None = None
+
+
+class ChildrenReader:
+    """Reads children. Safe to use from several threads."""
+
+    def __init__(self, api: client.Client) -> None:
+        self._api = api
+        self._lock = threading.Lock()
+        self._kept: dict[str, _Kept] = {}
+
+    def read(
+        self,
+        wanted: Collection[native.LoadBalancer],
+        depths: Mapping[str, Depth],
+        deadline: float,
+    ) -> Mapping[str, Seen[Children] | Unknown]:
+        """Give the children of each of these load balancers, by its id.
+
+        depths: by the same ids.
+        """
+        began = self._api.now()
+        found: dict[str, Seen[Children] | Unknown] = {}
+        for one in wanted:
+            kept = self._note(one, began)
+            if kept.children is not None and depths[one.id] <= Depth.CHANGED:
+                found[one.id] = Seen(kept.children)
+        missing = [one for one in wanted if one.id not in found]
+        if not missing:
+            return found
+        try:
+            read = self._lists(missing, deadline)
+        except errors.CloudError as error:
+            return found | {one.id: Unknown(error) for one in missing}
+        trees = self._many(
+            [one.id for one in missing],
+            lambda id_: self._whole(id_, read[id_], depths[id_], deadline),
+        )
+        for one in missing:
+            self._keep(one, began, trees[one.id])
+        return found | trees
+
+    def forget(self, present: Iterable[str]) -> None:
+        """Drop what is kept of load balancers that are no more."""
+        ids = set(present)
+        with self._lock:
+            self._kept = {key: one for key, one in self._kept.items() if key in ids}
+
+    def _note(self, one: native.LoadBalancer, now: float) -> _Kept:
+        with self._lock:
+            kept = self._kept.get(one.id)
+            updated_at = one.updated_at or ""
+            if kept is None or kept.updated_at != updated_at or not updated_at:
+                kept = self._kept[one.id] = _Kept(updated_at, now)
+            return kept
+
+    def _keep(
+        self,
+        one: native.LoadBalancer,
+        began: float,
+        read: Seen[Children] | Unknown,
+    ) -> None:
+        with self._lock:
+            kept = self._kept.get(one.id)
+            if kept is None or not isinstance(read, Seen):
+                return
+            if kept.updated_at == one.updated_at and began - kept.since >= STILL_S:
+                self._kept[one.id] = dataclasses.replace(kept, children=read.value)
+
+    def _lists(
+        self, missing: Sequence[native.LoadBalancer], deadline: float
+    ) -> Mapping[str, Children]:
+        """List for one load balancer what is its, for several what the project has."""
+        only = missing[0].id if len(missing) == 1 else ""
+        listeners = lists.listeners(self._api, only, deadline)
+        pools = lists.pools(self._api, only, deadline)
+        ids = {one.id for one in missing}
+        ours = [pool for pool in pools if ids & {lb.id for lb in pool.loadbalancers}]
+        monitors: tuple[native.Monitor, ...] = ()
+        if any(pool.healthmonitor_id for pool in ours):
+            monitors = lists.monitors(self._api, deadline)
+        by_id = {monitor.id: monitor for monitor in monitors}
+        return {id_: _part(id_, listeners, ours, by_id) for id_ in ids}
+
+    def _whole(
+        self, id_: str, part: Children, depth: Depth, deadline: float
+    ) -> Seen[Children] | Unknown:
+        try:
+            members: dict[str, tuple[native.Member, ...]] = {}
+            if depth >= Depth.FULL:
+                for pool_id in part.pools:
+                    members[pool_id] = lists.members(self._api, pool_id, deadline)
+                full = frozenset(members)
+            else:
+                full = frozenset()
+                if part.pools:
+                    tree = lists.status_tree(self._api, id_, deadline)
+                    for listener in tree.listeners:
+                        members |= {p.id: p.members for p in listener.pools}
+        except errors.CloudError as error:
+            return Unknown(error)
+        return Seen(dataclasses.replace(part, members=members, full=full))
+
+    def _many(
+        self,
+        ids: Sequence[str],
+        read: Callable[[str], Seen[Children] | Unknown],
+    ) -> dict[str, Seen[Children] | Unknown]:
+        if len(ids) == 1:
+            return {ids[0]: read(ids[0])}
+        most = min(AT_ONCE, len(ids))
+        with concurrent.futures.ThreadPoolExecutor(most, "children") as pool:
+            return dict(zip(ids, pool.map(read, ids), strict=True))
+
+
+def _part(
+    id_: str,
+    listeners: Iterable[native.Listener],
+    pools: Iterable[native.Pool],
+    monitors: Mapping[str, native.Monitor],
+) -> Children:
+    own = {
+        pool.id: pool
+        for pool in pools
+        if any(lb.id == id_ for lb in pool.loadbalancers)
+    }
+    used = {pool.healthmonitor_id for pool in own.values() if pool.healthmonitor_id}
+    return Children(
+        listeners=tuple(
+            one for one in listeners if any(lb.id == id_ for lb in one.loadbalancers)
+        ),
+        pools=own,
+        monitors={key: monitors[key] for key in used if key in monitors},
+    )

@@ -1,0 +1,165 @@
+"""The load balancers of one OpenStack project: the door of this room."""
+
+import datetime
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import (
+    Asked,
+    Depth,
+    Facts,
+    Gate,
+    GateState,
+    Observation,
+    Observed,
+    Owned,
+    Plan,
+    Problems,
+    Ref,
+    Spec,
+    Step,
+    StepResult,
+    Target,
+)
+from lib.cloud.model import Unknown
+from lib.cloud.openstack import client, settings
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import lists, names, native, parse
+from lib.cloud.openstack.load_balancers import plan as plans
+from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
+from lib.cloud.openstack.load_balancers.requests import Request
+
+WRITE_TIMEOUT_S = 60.0
+FIRST_POLL_S = 1.0
+LAST_POLL_S = 3.0
+SLOW_POLL_S = 5.0
+SLOW_AFTER_S = 120.0
+"""Polls begin a second apart, drift to three, and to five after two minutes: the mean
+time between the end of a change and its discovery stays below 1.5 s."""
+_TRY_NEXT = (errors.LimitReached, errors.InvalidRequest)
+
+
+class _Id(msgspec.Struct, frozen=True):
+    id: str = ""
+
+
+class OctaviaLoadBalancers:
+    """Implements `lib.cloud.load_balancers.LoadBalancers`."""
+
+    def __init__(self, api: client.Client, config: settings.LoadBalancer) -> None:
+        self._api = api
+        self._config = config
+        self._observer = Observer(api, config)
+
+    def refer(self, facts: Facts) -> Ref:
+        """See the protocol."""
+        return parse.refer(facts, self._config)
+
+    def parse(self, facts: Facts) -> Spec | Problems:
+        """See the protocol."""
+        return parse.parse(facts, self._config)
+
+    def observe(
+        self, targets: Collection[Target], depth: Depth
+    ) -> Mapping[Ref, Observation]:
+        """See the protocol."""
+        return self._observer.observe(targets, depth)
+
+    def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
+        """See the protocol."""
+        del now
+        return plans.plan(target, observed, self._config)
+
+    def apply(self, step: Step) -> StepResult:
+        """See the protocol."""
+        request = step.native
+        if not isinstance(request, Request):
+            raise TypeError("the step is of another room")
+        body = self._sent(request)
+        made = _made_id(body)
+        if request.writes[0].operation == "create load balancer":
+            ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
+            return StepResult(made, ids, FIRST_POLL_S)
+        opens_after_s = FIRST_POLL_S if request.balancer_id else 0.0
+        return StepResult(made, opens_after_s=opens_after_s)
+
+    def _sent(self, request: Request) -> bytes:
+        """Send the first write that is not refused as impossible."""
+        deadline = self._api.now() + WRITE_TIMEOUT_S
+        *others, last = request.writes
+        for write in others:
+            try:
+                return self._api.write(write, deadline)
+            except _TRY_NEXT:
+                continue
+        try:
+            return self._api.write(last, deadline)
+        except errors.NotFound:
+            if request.is_gone_fine:
+                return b""
+            raise
+
+    def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
+        """See the protocol."""
+        if not asked:
+            return {}
+        deadline = self._api.now() + TIMEOUT_S
+        try:
+            if len(asked) == 1:
+                one = lists.state(self._api, next(iter(asked)).id, deadline)
+                found = {} if one is None else {one.id: one}
+            else:
+                all_ = lists.states(self._api, deadline)
+                found = {each.id: each for each in all_}
+        except errors.CloudError as error:
+            return {each.id: Unknown(error) for each in asked}
+        return {each.id: gate(found.get(each.id), each.waited_s) for each in asked}
+
+    def changes(self) -> Iterator[str] | None:
+        """See the protocol: Octavia has no watch."""
+        return None
+
+    def owned(self, cluster_id: str) -> Iterator[Owned]:
+        """See the protocol."""
+        deadline = self._api.now() + TIMEOUT_S
+        for one in lists.load_balancers(self._api, deadline):
+            marks = names.marks(one.tags) | names.marks_in(one.description)
+            if uid := names.uid_of(marks, cluster_id):
+                yield Owned("load balancer", one.id, one.name, uid)
+        for ip in lists.floating_ips(self._api, deadline):
+            if uid := names.uid_of(names.marks_in(ip.description), cluster_id):
+                yield Owned("floating IP", ip.id, ip.floating_ip_address, uid)
+        for group in lists.security_groups(self._api, (), deadline):
+            if uid := names.uid_of(names.marks_in(group.description), cluster_id):
+                yield Owned("security group", group.id, group.name, uid)
+
+
+def gate(found: native.LoadBalancer | None, waited_s: float) -> Gate:
+    """Say whether a load balancer takes the next write."""
+    if found is None or found.is_going and found.provisioning_status == native.DELETED:
+        return Gate(GateState.LOST)
+    if found.provisioning_status == native.ACTIVE:
+        return Gate(GateState.OPEN)
+    if found.is_pending:
+        return Gate(GateState.CLOSED, poll_after_s(waited_s))
+    return Gate(GateState.LOST)
+
+
+def poll_after_s(waited_s: float) -> float:
+    """Say when to ask again, by how long it has been waited."""
+    if waited_s >= SLOW_AFTER_S:
+        return SLOW_POLL_S
+    return min(FIRST_POLL_S + waited_s / 10, LAST_POLL_S)
+
+
+def _made_id(body: bytes) -> str:
+    """Read the id of what a write made; empty where it says none."""
+    if not body:
+        return ""
+    try:
+        found = msgspec.json.decode(body, type=dict[str, _Id])
+    except msgspec.DecodeError:
+        return ""  # several things, or none: nobody asks for their ids
+    return next((one.id for one in found.values()), "")

@@ -1,0 +1,130 @@
+"""A new load balancer: one request with all that is under it. Pure.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+(createOctaviaLoadBalancer).
+"""
+
+from lib.cloud.load_balancers import (
+    IpFamily,
+    Notice,
+    NoticeType,
+    Problem,
+    Reason,
+    Ref,
+    Step,
+)
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.load_balancers import bodies, names, requests
+from lib.cloud.openstack.load_balancers.bodies import Body, Context
+from lib.cloud.openstack.load_balancers.observed import Features, Surroundings, Tree
+from lib.cloud.openstack.load_balancers.wanted import Wanted
+
+
+def name_of(ref: Ref, tree: Tree) -> str:
+    """Choose the usual name, or a distinct one where somebody else has that."""
+    is_taken = any(
+        one.name == names.load_balancer(ref) for one in tree.identity.namesakes
+    )
+    return names.distinct(ref) if is_taken else names.load_balancer(ref)
+
+
+def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) -> Step:
+    """Make it; where the provider takes only single calls, without its children."""
+    body = _balancer(ref, context, tree.around, config)
+    if not config.provider_requires_serial_api_calls:
+        body["listeners"] = _listeners(context)
+    why = "the Service has none"
+    if tree.identity.was_lost:
+        why = "the Service's own was deleted by somebody"
+    return requests.create_balancer(
+        (f"load balancer {context.owner}",), why, {"loadbalancer": body}
+    )
+
+
+def remarks(
+    ref: Ref, wanted: Wanted, tree: Tree
+) -> tuple[tuple[Notice, ...], tuple[Problem, ...]]:
+    """Say what of the wishes for a new one can't be had."""
+    notices: list[Notice] = []
+    problems: list[Problem] = []
+    if wanted.placement.availability_zone and not tree.features.zones:
+        message = (
+            "LoadBalancer Availability Zones aren't supported. Please, upgrade Octavia"
+            " API to version 2.14 or later (Ussuri release) to use them for Service"
+            f" {ref.key}"
+        )
+        reason = "LoadBalancerAvailabilityZonesIgnored"
+        notices.append(Notice(NoticeType.WARNING, reason, message))
+    if len(wanted.families) > 1 and not _second_vip(wanted, tree.features, tree.around):
+        second = wanted.families[1]
+        message = (
+            f"the load balancer gets no {second} address: it takes additional VIPs"
+            f" (Octavia 2.26) and a subnet of {second} in the VIP's network"
+        )
+        problems.append(Problem(Reason.UNSUPPORTED, message))
+    if tree.identity.namesakes:
+        ids = ", ".join(sorted(one.id for one in tree.identity.namesakes))
+        message = (
+            f"load balancer {ids} has this Service's name, but does not belong to it:"
+            " it is left alone, and another one is made"
+        )
+        problems.append(Problem(Reason.FOREIGN, message))
+    return tuple(notices), tuple(problems)
+
+
+def _balancer(
+    ref: Ref, context: Context, around: Surroundings, config: settings.LoadBalancer
+) -> Body:
+    wanted, can = context.wanted, context.can
+    body: Body = {
+        "name": context.owner,
+        "description": names.description(ref),
+        "provider": config.lb_provider,
+    }
+    if can.tags:
+        body["tags"] = [context.owner, names.mark(ref), names.MADE]
+    else:
+        body["description"] = names.marked(names.description(ref), ref)
+    place = wanted.placement
+    if can.flavors and place.flavor_id:
+        body["flavor_id"] = place.flavor_id
+    if can.zones and place.availability_zone:
+        body["availability_zone"] = place.availability_zone
+    if place.port_id:
+        body["vip_port_id"] = place.port_id
+    else:
+        subnet_id = place.subnet_id or around.node_subnet_id
+        if subnet_id:
+            body["vip_subnet_id"] = subnet_id
+        if place.network_id:
+            body["vip_network_id"] = place.network_id
+        if second := _second_vip(wanted, can, around):
+            body["additional_vips"] = [second]
+    is_vip = wanted.is_internal or wanted.family is IpFamily.IPV6
+    if wanted.address and is_vip:
+        body["vip_address"] = wanted.address
+    return body
+
+
+def _second_vip(wanted: Wanted, can: Features, around: Surroundings) -> Body:
+    if len(wanted.families) < 2 or not can.additional_vips or wanted.placement.port_id:
+        return {}
+    if not around.second_subnet_id:
+        return {}
+    return {"subnet_id": around.second_subnet_id}
+
+
+def _listeners(context: Context) -> list[Body]:
+    """Describe all listeners with their pools, members and monitors."""
+    found: list[Body] = []
+    for port in context.wanted.ports:
+        pool = bodies.pool(
+            context, port, names.child("pool", port.index, context.owner)
+        )
+        pool["members"] = bodies.members(context, port)
+        if context.monitors:
+            name = names.child("monitor", port.index, context.owner)
+            pool["healthmonitor"] = bodies.monitor(context, port, name)
+        name = names.child("listener", port.index, context.owner)
+        found.append(bodies.listener(context, port, name) | {"default_pool": pool})
+    return found

@@ -1,0 +1,165 @@
+"""Security groups that let the load balancer reach the Nodes: pure.
+
+Rules: only ingress rules are compared; what Neutron gives a new group for egress stays.
+Ports are changed only as they were seen (revision number).
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer_sg.go.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from lib.cloud.load_balancers import Problem, Reason, Ref, Step
+from lib.cloud.openstack.load_balancers import names, requests
+from lib.cloud.openstack.load_balancers.native import (
+    Port,
+    Rule,
+    SecurityGroup,
+    Subnet,
+)
+from lib.cloud.openstack.load_balancers.observed import Surroundings
+from lib.cloud.openstack.load_balancers.wanted import Wanted
+
+Key = tuple[str, str, str, int, int]
+"""Protocol, ethertype, remote prefix, lowest and highest port."""
+
+
+def keep(
+    ref: Ref, wanted: Wanted, around: Surroundings, provider: str
+) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
+    """Say what brings the group, its rules and its ports about."""
+    group = around.group
+    path = (f"security group {names.security_group(ref)}",)
+    if around.member_subnet is None:
+        message = "the subnet of the members is not known or can't be seen"
+        return (), (Problem(Reason.SUBNET, message),)
+    if group is None:
+        body = {
+            "name": names.security_group(ref),
+            "description": names.marked(names.security_group_description(ref), ref),
+        }
+        step = requests.create_network_thing(
+            path,
+            "security groups are managed",
+            "security-groups",
+            [{"security_group": body}],
+            is_repeatable=False,
+        )
+        return (step,), ()
+    rules = tuple(_rules(path, wanted, around.member_subnet, group, provider))
+    ports = tuple(_ports(wanted, around, around.member_subnet, group))
+    return (*rules, *ports), ()
+
+
+def remove(around: Surroundings) -> Iterator[Step]:
+    """Take the group off all ports, then delete it."""
+    group = around.group
+    if group is None:
+        return
+    for port in around.ports:
+        if group.id in port.security_groups:
+            yield _without(port, group)
+    yield requests.delete_network_thing(
+        (f"security group {group.name}",),
+        "it is not wanted any more",
+        f"security-groups/{group.id}",
+    )
+
+
+def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:
+    """Give the rules: the load balancer's subnet may reach each nodePort.
+
+    ovn keeps the address of the client, so there the clients are let in.
+    """
+    ethertype = "IPv6" if subnet.ip_version == 6 else "IPv4"
+    sources = wanted.cidrs if provider == "ovn" else (subnet.cidr,)
+    found = {
+        (port.protocol.lower(), ethertype, source, port.node_port, port.node_port)
+        for port in wanted.ports
+        for source in sources
+        if port.node_port
+    }
+    if wanted.health_port:
+        at = wanted.health_port
+        found.add(("tcp", ethertype, subnet.cidr, at, at))
+    return frozenset(found)
+
+
+def _rules(
+    path: tuple[str, ...],
+    wanted: Wanted,
+    subnet: Subnet,
+    group: SecurityGroup,
+    provider: str,
+) -> Iterator[Step]:
+    there = {_key(r): r for r in group.security_group_rules if r.direction == "ingress"}
+    keys = wanted_rules(wanted, subnet, provider)
+    missing = sorted(keys - there.keys())
+    if missing:
+        yield requests.create_network_thing(
+            (*path, "rules"),
+            "ports without a rule: " + ", ".join(f"{k[3]}/{k[0]}" for k in missing),
+            "security-group-rules",
+            [{"security_group_rules": [_body(key, group) for key in missing]}],
+            is_repeatable=True,
+        )
+    for key in sorted(there.keys() - keys, key=str):
+        yield requests.delete_network_thing(
+            (*path, f"rule {there[key].id}"),
+            "the Service has no such port",
+            f"security-group-rules/{there[key].id}",
+        )
+
+
+def _key(rule: Rule) -> Key:
+    return (
+        (rule.protocol or "").lower(),
+        rule.ethertype,
+        rule.remote_ip_prefix or "",
+        rule.port_range_min or 0,
+        rule.port_range_max or 0,
+    )
+
+
+def _body(key: Key, group: SecurityGroup) -> Mapping[str, object]:
+    protocol, ethertype, prefix, low, high = key
+    return {
+        "security_group_id": group.id,
+        "direction": "ingress",
+        "protocol": protocol,
+        "ethertype": ethertype,
+        "remote_ip_prefix": prefix,
+        "port_range_min": low,
+        "port_range_max": high,
+    }
+
+
+def _ports(
+    wanted: Wanted, around: Surroundings, subnet: Subnet, group: SecurityGroup
+) -> Iterator[Step]:
+    addresses = {one.address for one in wanted.members}
+    for port in around.ports:
+        has = group.id in port.security_groups
+        is_member = bool(port.device_id) and any(
+            fixed.ip_address in addresses and fixed.subnet_id == subnet.id
+            for fixed in port.fixed_ips
+        )
+        if is_member and not has and port.port_security_enabled:
+            ids = [*port.security_groups, group.id]
+            yield _set(port, ids, f"it has a member's address, not {group.name}")
+        elif has and not is_member:
+            yield _without(port, group)
+
+
+def _without(port: Port, group: SecurityGroup) -> Step:
+    ids = [id_ for id_ in port.security_groups if id_ != group.id]
+    return _set(port, ids, f"{group.name} is not wanted there")
+
+
+def _set(port: Port, ids: list[str], why: str) -> Step:
+    return requests.change_network_thing(
+        (f"port {port.id}", "security groups"),
+        why,
+        f"ports/{port.id}",
+        {"port": {"security_groups": ids}},
+        revision=port.revision_number,
+    )

@@ -1,0 +1,184 @@
+"""Which load balancer is a Service's: pure.
+
+Rules: our mark decides. What carries none is adopted only if the Service itself points
+at it: by its load-balancer-id annotation, or by the address in its status. A name
+alone proves nothing, for clusters of one name share projects.
+"""
+
+import dataclasses
+from collections.abc import Collection, Sequence
+
+from lib.cloud.load_balancers import Problem, Reason, Ref
+from lib.cloud.openstack.load_balancers import names
+from lib.cloud.openstack.load_balancers.native import FloatingIp, LoadBalancer
+from lib.cloud.openstack.load_balancers.observed import Identity, Relation
+from lib.cloud.openstack.load_balancers.wanted import Hints
+
+
+def hints_of(ref: Ref) -> Hints:
+    """Give the room's own part of a ref."""
+    return ref.native if isinstance(ref.native, Hints) else Hints()
+
+
+def marks_of(found: LoadBalancer) -> frozenset[str]:
+    """Give the marks in tags, or in the description where Octavia has no tags."""
+    return names.marks(found.tags) | names.marks_in(found.description)
+
+
+def is_ours(found: FloatingIp, ref: Ref) -> bool:
+    """Say whether a floating IP was made for the Service; it may be free by now."""
+    return names.mark(ref) in names.marks_in(found.description)
+
+
+def is_made_on(found: FloatingIp, port_id: str, ref: Ref) -> bool:
+    """Say whether a floating IP on this port was made for the Service.
+
+    port_id: of our own VIP. The reference's description alone tells no clusters apart.
+    """
+    if is_ours(found, ref):
+        return True
+    described = found.description == names.floating_ip(ref)
+    return described and bool(port_id) and found.port_id == port_id
+
+
+def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:
+    """Say whether other Services are on it, too, of whichever cluster."""
+    own = {names.load_balancer(ref), found.name}
+    return bool(names.services(found.tags) - own)
+
+
+def identify(
+    ref: Ref,
+    load_balancers: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+) -> Identity:
+    """Find the Service's load balancer among all of the project."""
+    hints = hints_of(ref)
+    mark = names.mark(ref)
+    marked = [one for one in load_balancers if mark in marks_of(one)]
+    going = tuple(one for one in marked if one.is_going)
+    ours = [one for one in marked if not one.is_going]
+    others = [one for one in load_balancers if not one.is_going and one not in marked]
+    if ours:
+        return _of_marked(ref, ours, going, floating_ips)
+    if hints.given_id:
+        return _of_given(ref, load_balancers, floating_ips, going)
+    return _by_address(ref, others, floating_ips, going)
+
+
+def is_referred(
+    one: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
+) -> bool:
+    """Say whether the Service points at it, by id or by the address in its status."""
+    hints = hints_of(ref)
+    return one.id in (hints.given_id, hints.owned_id) or bool(
+        addresses(one, floating_ips) & set(hints.addresses)
+    )
+
+
+def addresses(
+    one: LoadBalancer, floating_ips: Collection[FloatingIp]
+) -> frozenset[str]:
+    """Give all addresses under which it can be reached."""
+    found = {one.vip_address or ""} | {vip.ip_address for vip in one.additional_vips}
+    if one.vip_port_id:
+        found |= {
+            ip.floating_ip_address
+            for ip in floating_ips
+            if ip.port_id == one.vip_port_id
+        }
+    return frozenset(found - {""})
+
+
+def _of_marked(
+    ref: Ref,
+    ours: list[LoadBalancer],
+    going: tuple[LoadBalancer, ...],
+    floating_ips: Collection[FloatingIp],
+) -> Identity:
+    """Choose the one that is referred to, else the oldest, else the lowest id."""
+    ours.sort(
+        key=lambda one: (
+            not is_referred(one, ref, floating_ips),
+            one.created_at or "",
+            one.id,
+        )
+    )
+    first, *rest = ours
+    given_id = hints_of(ref).given_id
+    problem = None
+    if given_id and given_id != first.id:
+        message = (
+            f"the Service's own load balancer is {first.id}; the one that it names,"
+            f" {given_id}, is not used"
+        )
+        problem = Problem(Reason.FOREIGN, message)
+    unused = (one for one in rest if not is_referred(one, ref, floating_ips))
+    return Identity(first, Relation.OWNED, going, tuple(unused), problem=problem)
+
+
+def _of_given(
+    ref: Ref,
+    load_balancers: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+    going: tuple[LoadBalancer, ...],
+) -> Identity:
+    """Use the one that the annotation names: adopted by its name, else shared."""
+    hints = hints_of(ref)
+    given = next((one for one in load_balancers if one.id == hints.given_id), None)
+    if given is None or given.is_going:
+        if hints.owned_id == hints.given_id:
+            gone = going if given is None else tuple({*going, given})
+            found = _by_address(ref, _present(load_balancers), floating_ips, gone)
+            return dataclasses.replace(found, was_lost=found.load_balancer is None)
+        message = (
+            f"there is no load balancer {hints.given_id}, which the Service names;"
+            " remove the annotation to have one made"
+        )
+        problem = Problem(Reason.MISSING, message, is_fatal=True)
+        return Identity(going=going, problem=problem)
+    if marks_of(given):
+        return Identity(given, Relation.SHARED, going)
+    is_own = given.name in _own_names(ref) or hints.owned_id == given.id
+    is_renamed = _is_of_other_cluster_name(given, ref) and bool(
+        addresses(given, floating_ips) & set(hints.addresses)
+    )
+    relation = Relation.OWNED if is_own or is_renamed else Relation.SHARED
+    return Identity(given, relation, going)
+
+
+def _by_address(
+    ref: Ref,
+    others: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+    going: tuple[LoadBalancer, ...],
+) -> Identity:
+    wanted = set(hints_of(ref).addresses)
+    named = [one for one in others if one.name in _own_names(ref)]
+    found = [
+        one
+        for one in named
+        if not marks_of(one) and addresses(one, floating_ips) & wanted
+    ]
+    if len(found) > 1:
+        ids = ", ".join(sorted(one.id for one in found))
+        message = f"several load balancers have the Service's name and address: {ids}"
+        problem = Problem(Reason.AMBIGUOUS, message, is_fatal=True)
+        return Identity(going=going, problem=problem)
+    if found:
+        return Identity(found[0], Relation.OWNED, going)
+    return Identity(going=going, namesakes=tuple(named))
+
+
+def _present(load_balancers: Sequence[LoadBalancer]) -> list[LoadBalancer]:
+    return [one for one in load_balancers if not one.is_going]
+
+
+def _own_names(ref: Ref) -> tuple[str, str, str]:
+    return names.load_balancer(ref), names.legacy(ref), names.distinct(ref)
+
+
+def _is_of_other_cluster_name(one: LoadBalancer, ref: Ref) -> bool:
+    """Say whether it is this Service's by name, but for the cluster's name."""
+    tail = f"_{ref.namespace}_{ref.name}"
+    return one.name.startswith(names.SERVICE_PREFIX) and one.name.endswith(tail)

@@ -1,0 +1,113 @@
+"""Names, descriptions, tags and marks: what the reference writes, and our own mark.
+
+Rules: every text is cut to 255 bytes. A mark says whose a thing is: cluster id and
+Service UID. It stands beside the reference's tags and does not begin as they do, for
+the reference counts those.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go,
+loadbalancer_sg.go.
+"""
+
+import re
+from collections.abc import Iterable
+
+from lib.cloud.load_balancers import Ref
+
+MAX_BYTES = 255
+SERVICE_PREFIX = "kube_service_"
+MARK_PREFIX = "mooring:"
+MADE = "mooring-made"
+"""Tag of what we made; what was adopted carries the mark only."""
+_MARKED = re.compile(r" \((mooring:[^)]*)\)$")
+FLOATING_IP_PREFIX = "Floating IP for Kubernetes external service "
+
+
+def cut(text: str) -> str:
+    """Cut to 255 bytes of UTF-8, never inside a letter."""
+    return text.encode()[:MAX_BYTES].decode(errors="ignore")
+
+
+def load_balancer(ref: Ref) -> str:
+    """Give the name that the reference uses, too; it is not unique."""
+    return cut(f"{SERVICE_PREFIX}{ref.cluster.name}_{ref.namespace}_{ref.name}")
+
+
+def distinct(ref: Ref) -> str:
+    """Give the name of ours when somebody else's load balancer has the usual one."""
+    tail = f"_{ref.uid[:8]}"
+    return load_balancer(ref)[: MAX_BYTES - len(tail)] + tail
+
+
+def legacy(ref: Ref) -> str:
+    """Give the name that the reference's oldest releases used.
+
+    Source: k8s.io/cloud-provider, DefaultLoadBalancerName.
+    """
+    return ("a" + ref.uid.replace("-", ""))[:32]
+
+
+def child(kind: str, index: int, owner: str) -> str:
+    """Name a listener, pool or monitor of a Service's port.
+
+    index: of the port in the Service. owner: the load balancer's name.
+    """
+    return cut(f"{kind}_{index}_{owner}")
+
+
+def description(ref: Ref) -> str:
+    """Describe a load balancer."""
+    return cut(f"Kubernetes external service {ref.key} from cluster {ref.cluster.name}")
+
+
+def marked(text: str, ref: Ref) -> str:
+    """Put the mark behind a description: what has no tags at its creation is marked so.
+
+    Texts of the reference stay as they are in front of it.
+    """
+    tail = f" ({mark(ref)})"
+    room = MAX_BYTES - len(tail.encode())
+    return text.encode()[:room].decode(errors="ignore") + tail
+
+
+def floating_ip(ref: Ref) -> str:
+    """Describe a floating IP, as the reference does."""
+    return cut(f"{FLOATING_IP_PREFIX}{ref.key} from cluster {ref.cluster.name}")
+
+
+def security_group(ref: Ref) -> str:
+    """Name the security group; it holds the Service's UID, so it is unique."""
+    return cut(f"lb-sg-{ref.uid}-{ref.namespace}-{ref.name}")
+
+
+def security_group_description(ref: Ref) -> str:
+    """Describe the security group."""
+    return cut(
+        f"Security Group for {ref.key} Service LoadBalancer"
+        f" in cluster {ref.cluster.name}"
+    )
+
+
+def mark(ref: Ref) -> str:
+    """Give the tag that says whose a thing is."""
+    return f"{MARK_PREFIX}{ref.cluster.id}:{ref.uid}"
+
+
+def marks_in(text: str | None) -> frozenset[str]:
+    """Give the mark at the end of a description."""
+    return frozenset(_MARKED.findall(text or ""))
+
+
+def uid_of(tags: Iterable[str], cluster_id: str) -> str:
+    """Find the Service UID in the mark of this cluster; empty without one."""
+    prefix = f"{MARK_PREFIX}{cluster_id}:"
+    return next((t.removeprefix(prefix) for t in tags if t.startswith(prefix)), "")
+
+
+def marks(tags: Iterable[str]) -> frozenset[str]:
+    """Give all marks among tags, of whichever cluster."""
+    return frozenset(tag for tag in tags if tag.startswith(MARK_PREFIX))
+
+
+def services(tags: Iterable[str]) -> frozenset[str]:
+    """Give the tags that the reference counts as users of a load balancer."""
+    return frozenset(tag for tag in tags if tag.startswith(SERVICE_PREFIX))

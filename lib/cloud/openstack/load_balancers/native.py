@@ -1,0 +1,297 @@
+"""What Octavia and Neutron send, as far as load balancers need it."""
+
+import msgspec
+
+from lib.cloud.openstack.native import Link
+
+ACTIVE = "ACTIVE"
+ERROR = "ERROR"
+DELETED = "DELETED"
+PENDING_DELETE = "PENDING_DELETE"
+
+
+class Id(msgspec.Struct, frozen=True):
+    """A reference to another thing."""
+
+    id: str
+
+
+class Vip(msgspec.Struct, frozen=True):
+    """One of a load balancer's additional addresses."""
+
+    ip_address: str = ""
+    subnet_id: str | None = None
+
+
+class LoadBalancer(msgspec.Struct, frozen=True):
+    """A load balancer. created_at, updated_at: UTC, without a zone."""
+
+    id: str
+    name: str = ""
+    description: str | None = ""
+    provisioning_status: str = ""
+    created_at: str | None = ""
+    updated_at: str | None = ""
+    vip_address: str | None = ""
+    vip_port_id: str | None = ""
+    vip_subnet_id: str | None = ""
+    vip_network_id: str | None = ""
+    additional_vips: tuple[Vip, ...] = ()
+    provider: str | None = ""
+    flavor_id: str | None = ""
+    availability_zone: str | None = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_pending(self) -> bool:
+        """True while Octavia is at it, and refuses writes."""
+        return self.provisioning_status.startswith("PENDING_")
+
+    @property
+    def is_going(self) -> bool:
+        """True when it is deleted, or will be."""
+        return self.provisioning_status in (DELETED, PENDING_DELETE)
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """A listener."""
+
+    id: str
+    name: str = ""
+    protocol: str = ""
+    protocol_port: int = 0
+    connection_limit: int | None = -1
+    default_pool_id: str | None = None
+    insert_headers: dict[str, str] | None = None
+    default_tls_container_ref: str | None = None
+    timeout_client_data: int | None = None
+    timeout_member_connect: int | None = None
+    timeout_member_data: int | None = None
+    timeout_tcp_inspect: int | None = None
+    allowed_cidrs: tuple[str, ...] | None = None
+    tags: tuple[str, ...] = ()
+    loadbalancers: tuple[Id, ...] = ()
+
+
+class Persistence(msgspec.Struct, frozen=True):
+    """How a pool keeps a client at a member."""
+
+    type: str = ""
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """A pool, without its members."""
+
+    id: str
+    name: str = ""
+    protocol: str = ""
+    lb_algorithm: str = ""
+    session_persistence: Persistence | None = None
+    listeners: tuple[Id, ...] = ()
+    loadbalancers: tuple[Id, ...] = ()
+    healthmonitor_id: str | None = None
+
+
+class Monitor(msgspec.Struct, frozen=True):
+    """A health monitor. Times in seconds."""
+
+    id: str
+    name: str | None = ""
+    type: str = ""
+    delay: int = 0
+    timeout: int = 0
+    max_retries: int = 0
+    max_retries_down: int | None = 3
+    url_path: str | None = None
+    http_method: str | None = None
+    expected_codes: str | None = None
+    pools: tuple[Id, ...] = ()
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A member; the status tree shows no subnet, weight and monitor port."""
+
+    id: str
+    name: str | None = ""
+    address: str = ""
+    protocol_port: int = 0
+    subnet_id: str | None = None
+    weight: int | None = 1
+    monitor_port: int | None = None
+
+
+class TreePool(msgspec.Struct, frozen=True):
+    """A pool in the status tree."""
+
+    id: str
+    members: tuple[Member, ...] = ()
+
+
+class TreeListener(msgspec.Struct, frozen=True):
+    """A listener in the status tree."""
+
+    id: str
+    pools: tuple[TreePool, ...] = ()
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """A load balancer in the status tree."""
+
+    id: str
+    listeners: tuple[TreeListener, ...] = ()
+
+
+class Statuses(msgspec.Struct, frozen=True):
+    """The tree's root."""
+
+    loadbalancer: Tree
+
+
+class StatusAnswer(msgspec.Struct, frozen=True):
+    """GET /lbaas/loadbalancers/{id}/status."""
+
+    statuses: Statuses
+
+
+class FloatingIp(msgspec.Struct, frozen=True):
+    """A floating IP; port_id: empty when it is free."""
+
+    id: str
+    floating_ip_address: str = ""
+    floating_network_id: str = ""
+    port_id: str | None = None
+    description: str | None = ""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A rule of a security group."""
+
+    id: str
+    direction: str = ""
+    protocol: str | None = None
+    ethertype: str = ""
+    remote_ip_prefix: str | None = None
+    port_range_min: int | None = None
+    port_range_max: int | None = None
+
+
+class SecurityGroup(msgspec.Struct, frozen=True):
+    """A security group with its rules."""
+
+    id: str
+    name: str = ""
+    description: str | None = ""
+    security_group_rules: tuple[Rule, ...] = ()
+
+
+class FixedIp(msgspec.Struct, frozen=True):
+    """One address of a port."""
+
+    ip_address: str
+    subnet_id: str = ""
+
+
+class Port(msgspec.Struct, frozen=True):
+    """A Neutron port, as security groups and subnets are concerned."""
+
+    id: str
+    device_id: str = ""
+    fixed_ips: tuple[FixedIp, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    port_security_enabled: bool = True
+    revision_number: int | None = None
+
+
+class Subnet(msgspec.Struct, frozen=True):
+    """A subnet."""
+
+    id: str
+    name: str = ""
+    network_id: str = ""
+    cidr: str = ""
+    ip_version: int = 4
+    tags: tuple[str, ...] = ()
+
+
+class Network(msgspec.Struct, frozen=True):
+    """A network."""
+
+    id: str
+    name: str = ""
+    subnets: tuple[str, ...] = ()
+
+
+class LoadBalancersPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/loadbalancers."""
+
+    items: tuple[LoadBalancer, ...] = msgspec.field(name="loadbalancers")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="loadbalancers_links")
+
+
+class ListenersPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/listeners."""
+
+    items: tuple[Listener, ...] = msgspec.field(name="listeners")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="listeners_links")
+
+
+class PoolsPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/pools."""
+
+    items: tuple[Pool, ...] = msgspec.field(name="pools")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="pools_links")
+
+
+class MonitorsPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/healthmonitors."""
+
+    items: tuple[Monitor, ...] = msgspec.field(name="healthmonitors")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="healthmonitors_links")
+
+
+class MembersPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/pools/{id}/members."""
+
+    items: tuple[Member, ...] = msgspec.field(name="members")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="members_links")
+
+
+class FloatingIpsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/floatingips."""
+
+    items: tuple[FloatingIp, ...] = msgspec.field(name="floatingips")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="floatingips_links")
+
+
+class SecurityGroupsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/security-groups."""
+
+    items: tuple[SecurityGroup, ...] = msgspec.field(name="security_groups")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="security_groups_links")
+
+
+class PortsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/ports."""
+
+    items: tuple[Port, ...] = msgspec.field(name="ports")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="ports_links")
+
+
+class SubnetsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/subnets."""
+
+    items: tuple[Subnet, ...] = msgspec.field(name="subnets")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="subnets_links")
+
+
+class NetworksPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/networks."""
+
+    items: tuple[Network, ...] = msgspec.field(name="networks")
+    links: tuple[Link, ...] = msgspec.field(default=(), name="networks_links")
+
+
+class LoadBalancerAnswer(msgspec.Struct, frozen=True):
+    """GET /lbaas/loadbalancers/{id}."""
+
+    loadbalancer: LoadBalancer

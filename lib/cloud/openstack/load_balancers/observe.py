@@ -1,0 +1,178 @@
+"""Observes load balancers for many Services at once."""
+
+from collections.abc import Collection, Mapping
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import (
+    Depth,
+    Observation,
+    Observed,
+    Ref,
+    Target,
+)
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.openstack import client, settings
+from lib.cloud.openstack.load_balancers import (
+    identity,
+    lists,
+    names,
+    native,
+    surroundings,
+)
+from lib.cloud.openstack.load_balancers.children import ChildrenReader
+from lib.cloud.openstack.load_balancers.observed import (
+    Children,
+    Features,
+    Identity,
+    Relation,
+    Surroundings,
+    Tree,
+    features,
+)
+from lib.cloud.openstack.load_balancers.wanted import Monitored, Wanted
+
+TIMEOUT_S = 120.0
+"""Of one observation with all its calls."""
+
+
+def wanted_of(target: Target) -> Wanted | None:
+    """Give the room's own part of a target's spec."""
+    if target.spec is None or not isinstance(target.spec.native, Wanted):
+        return None
+    return target.spec.native
+
+
+class Observer:
+    """Reads everything. Keeps only what `ChildrenReader` keeps."""
+
+    def __init__(self, api: client.Client, config: settings.LoadBalancer) -> None:
+        self._api = api
+        self._config = config
+        self._children = ChildrenReader(api)
+
+    def observe(
+        self, targets: Collection[Target], depth: Depth
+    ) -> Mapping[Ref, Observation]:
+        """See the protocol."""
+        deadline = self._api.now() + TIMEOUT_S
+        if not targets:
+            return {}
+        try:
+            batch, found, can = self._common(targets, deadline)
+        except errors.CloudError as error:
+            return {target.ref: Unknown(error) for target in targets}
+        depths = _depths(targets, found, depth)
+        needed = {
+            one.id: one
+            for target in targets
+            if (one := found[target.ref].load_balancer) and one.id in depths
+        }
+        children = self._children.read(tuple(needed.values()), depths, deadline)
+        return {
+            target.ref: self._one(target, found[target.ref], children, batch, can)
+            for target in targets
+        }
+
+    def _common(
+        self, targets: Collection[Target], deadline: float
+    ) -> tuple[surroundings.Batch, Mapping[Ref, Identity], Features]:
+        """Read the lists that all targets need, and find each its load balancer."""
+        version = self._api.version(client.Service.LOAD_BALANCER)
+        balancers = lists.load_balancers(self._api, deadline)
+        self._children.forget(one.id for one in balancers)
+        floating_ips = lists.floating_ips(self._api, deadline)
+        wanted = {names.security_group(target.ref) for target in targets}
+        groups = lists.security_groups(self._api, wanted, deadline)
+        batch = surroundings.Batch(
+            self._api,
+            self._config,
+            deadline,
+            floating_ips,
+            {group.name: group for group in groups},
+        )
+        found = {
+            target.ref: identity.identify(target.ref, balancers, floating_ips)
+            for target in targets
+        }
+        return batch, found, features(version, self._config.lb_provider)
+
+    def _one(
+        self,
+        target: Target,
+        found: Identity,
+        children: Mapping[str, Seen[Children] | Unknown],
+        batch: surroundings.Batch,
+        can: Features,
+    ) -> Observation:
+        own: Children | None = None
+        if found.load_balancer is not None:
+            read = children.get(found.load_balancer.id)
+            if isinstance(read, Unknown):
+                return read
+            own = read.value if read is not None else None
+        group = batch.groups.get(names.security_group(target.ref))
+        wanted = wanted_of(target)
+        try:
+            if wanted is None:
+                around = surroundings.of_deletion(batch, group)
+            else:
+                around = surroundings.of_wanted(batch, wanted, found, own, group)
+        except errors.CloudError as error:
+            return Unknown(error)
+        tree = Tree(found, can, own, around)
+        main = found.load_balancer
+        return Seen(
+            Observed(
+                is_there=is_anything_there(target.ref, found, around),
+                id=main.id if main else "",
+                native=tree,
+            )
+        )
+
+
+def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
+    """Say whether something of ours is left for this Service."""
+    return bool(
+        found.load_balancer
+        or found.going
+        or found.duplicates
+        or around.group
+        or any(identity.is_ours(ip, ref) for ip in around.floating_ips)
+    )
+
+
+def _depths(
+    targets: Collection[Target], found: Mapping[Ref, Identity], depth: Depth
+) -> Mapping[str, Depth]:
+    """Say of which load balancers the children matter, and how much of them.
+
+    Those that Octavia is at will have others soon, and those that go need none, but
+    where only our part of them goes.
+    """
+    depths: dict[str, Depth] = {}
+    for target in targets:
+        one = found[target.ref]
+        main = one.load_balancer
+        if main is None or main.provisioning_status != native.ACTIVE:
+            continue
+        wanted = wanted_of(target)
+        if wanted is None and _goes_whole(target.ref, one):
+            continue
+        own = depth
+        if wanted is not None and needs_members(wanted):
+            own = Depth.FULL
+        depths[main.id] = max(own, depths.get(main.id, Depth.CHANGED))
+    return depths
+
+
+def _goes_whole(ref: Ref, found: Identity) -> bool:
+    """Say whether a deletion takes the load balancer itself, and all under it."""
+    one = found.load_balancer
+    if one is None or found.relation is not Relation.OWNED:
+        return False
+    return not identity.is_used_by_others(one, ref)
+
+
+def needs_members(wanted: Wanted) -> bool:
+    """Say whether monitor ports count, which only lists of members show."""
+    return wanted.is_local and wanted.monitored is not Monitored.NO

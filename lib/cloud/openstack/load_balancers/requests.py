@@ -1,0 +1,188 @@
+"""The requests of this room, as steps: what is sent, and what refusals mean. Pure.
+
+Source: Octavia API v2 reference; Networking API v2 reference.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import Step, Verb
+from lib.cloud.openstack import client
+from lib.cloud.openstack.load_balancers.lists import BALANCER, NETWORK, quoted
+
+Body = Mapping[str, object]
+Path = tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What a step sends.
+
+    writes: tried in this order until one is not refused as impossible; all but the
+    last may be, for alternatives. is_gone_fine: "not found" means done.
+    balancer_id: of the load balancer that is busy afterwards; empty: none is.
+    """
+
+    writes: tuple[client.Write, ...]
+    is_gone_fine: bool = False
+    balancer_id: str = ""
+
+
+_BALANCER_REFUSALS = (
+    client.Refusal(
+        403,
+        "quota",
+        errors.QuotaExceeded,
+        "the project's load balancer quota is used up",
+    ),
+    client.Refusal(
+        409, "immutable", errors.Busy, "the load balancer is at another change"
+    ),
+    client.Refusal(
+        409, "already exists", errors.Busy, "there is one already, made meanwhile"
+    ),
+)
+NO_ADDRESS_LEFT = "no more ip addresses"
+_NETWORK_REFUSALS = (
+    client.Refusal(
+        409, "quota", errors.QuotaExceeded, "the project's network quota is used up"
+    ),
+    client.Refusal(
+        409,
+        NO_ADDRESS_LEFT,
+        errors.LimitReached,
+        "the subnet has no address left",
+    ),
+    client.Refusal(412, "", errors.Busy, "the port was changed meanwhile"),
+)
+
+
+def create(path: Path, why: str, url: str, body: Body, balancer_id: str) -> Step:
+    """Make a child of a load balancer; Octavia refuses to make it twice."""
+    write = _balancer("POST", url, f"create {url}", body, path[-1])
+    request = Request((write,), balancer_id=balancer_id)
+    return Step(Verb.CREATE, path, why, request)
+
+
+def create_balancer(path: Path, why: str, body: Body) -> Step:
+    """Make a load balancer; nothing keeps Octavia from making two."""
+    url = "lbaas/loadbalancers"
+    write = _balancer("POST", url, "create load balancer", body, path[-1])
+    return Step(
+        Verb.CREATE, path, why, Request((write,)), is_gated=False, is_repeatable=False
+    )
+
+
+def change(path: Path, why: str, url: str, body: Body, balancer_id: str) -> Step:
+    """Change a load balancer or a child of it."""
+    operation = f"update {url.split('/')[1]}"
+    write = _balancer("PUT", url, operation, body, path[-1])
+    return Step(Verb.CHANGE, path, why, Request((write,), balancer_id=balancer_id))
+
+
+def change_members(
+    path: Path,
+    why: str,
+    pool_id: str,
+    members: Sequence[Body],
+    balancer_id: str,
+    *,
+    additive: bool,
+) -> Step:
+    """Set a pool's members in one batch. additive: those not named stay as they are."""
+    write = client.Write(
+        BALANCER,
+        "PUT",
+        f"lbaas/pools/{quoted(pool_id)}/members",
+        "update members",
+        {"members": list(members)},
+        pool_id,
+        _BALANCER_REFUSALS,
+        query=(("additive_only", "true"),) if additive else (),
+    )
+    return Step(Verb.CHANGE, path, why, Request((write,), balancer_id=balancer_id))
+
+
+def delete(path: Path, why: str, url: str, balancer_id: str) -> Step:
+    """Delete a child of a load balancer."""
+    operation = f"delete {url.split('/')[1]}"
+    write = _balancer("DELETE", url, operation, None, path[-1])
+    request = Request((write,), is_gone_fine=True, balancer_id=balancer_id)
+    return Step(Verb.DELETE, path, why, request)
+
+
+def delete_balancer(
+    path: Path, why: str, id_: str, *, cascades: bool, is_gated: bool = True
+) -> Step:
+    """Delete a load balancer. cascades: with all that is under it."""
+    write = client.Write(
+        BALANCER,
+        "DELETE",
+        f"lbaas/loadbalancers/{quoted(id_)}",
+        "delete load balancer",
+        None,
+        id_,
+        _BALANCER_REFUSALS,
+        query=(("cascade", "true"),) if cascades else (),
+    )
+    request = Request((write,), is_gone_fine=True, balancer_id=id_)
+    return Step(Verb.DELETE, path, why, request, is_gated=is_gated)
+
+
+def fail_over(path: Path, why: str, id_: str) -> Step:
+    """Let Octavia build a load balancer's machines anew."""
+    url = f"lbaas/loadbalancers/{quoted(id_)}/failover"
+    write = _balancer("PUT", url, "fail over load balancer", None, id_)
+    request = Request((write,), balancer_id=id_)
+    return Step(Verb.CHANGE, path, why, request, is_gated=False)
+
+
+def create_network_thing(
+    path: Path, why: str, url: str, bodies: Sequence[Body], *, is_repeatable: bool
+) -> Step:
+    """Make something of Neutron's. bodies: alternatives, best first."""
+    operation = f"create {url}"
+    writes = tuple(_network("POST", url, operation, body, path[-1]) for body in bodies)
+    return Step(
+        Verb.CREATE,
+        path,
+        why,
+        Request(writes),
+        is_gated=False,
+        is_repeatable=is_repeatable,
+    )
+
+
+def change_network_thing(
+    path: Path, why: str, url: str, body: Body, revision: int | None = None
+) -> Step:
+    """Change something of Neutron's. revision: only if it still has this number."""
+    operation = f"update {url.split('/')[0]}"
+    write = dataclasses.replace(
+        _network("PUT", url, operation, body, path[-1]), revision=revision
+    )
+    return Step(Verb.CHANGE, path, why, Request((write,)), is_gated=False)
+
+
+def delete_network_thing(path: Path, why: str, url: str) -> Step:
+    """Delete something of Neutron's."""
+    operation = f"delete {url.split('/')[0]}"
+    write = _network("DELETE", url, operation, None, path[-1])
+    request = Request((write,), is_gone_fine=True)
+    return Step(Verb.DELETE, path, why, request, is_gated=False)
+
+
+def _balancer(
+    method: client.Method, url: str, operation: str, body: Body | None, resource: str
+) -> client.Write:
+    said = operation.replace("lbaas/", "")
+    return client.Write(BALANCER, method, url, said, body, resource, _BALANCER_REFUSALS)
+
+
+def _network(
+    method: client.Method, url: str, operation: str, body: Body | None, resource: str
+) -> client.Write:
+    return client.Write(
+        NETWORK, method, url, operation, body, resource, _NETWORK_REFUSALS
+    )

@@ -1,0 +1,358 @@
+"""Compares the wanted listeners, pools, members and monitors with those there: pure.
+
+Rules: listeners are known by protocol and port, members by address and port. Names of
+what is there are left alone. What needs an id that is not known yet comes with the next
+comparison. What is not ours is not touched.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go (which
+settings are compared).
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from lib.cloud.load_balancers import Problem, Reason, Ref, Step
+from lib.cloud.openstack.load_balancers import bodies, names, requests
+from lib.cloud.openstack.load_balancers.bodies import Body, Context
+from lib.cloud.openstack.load_balancers.lists import quoted
+from lib.cloud.openstack.load_balancers.native import (
+    Listener,
+    LoadBalancer,
+    Member,
+    Monitor,
+    Pool,
+)
+from lib.cloud.openstack.load_balancers.observed import Children, Relation
+from lib.cloud.openstack.load_balancers.wanted import WantedPort
+
+SHOWN = 3
+"""So many members are named in a step's reason."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """The load balancer that is looked at, and what it is to the Service."""
+
+    ref: Ref
+    balancer: LoadBalancer
+    relation: Relation
+    children: Children
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """How steps name the load balancer."""
+        return (f"load balancer {self.balancer.name}",)
+
+    def owns(self, listener: Listener) -> bool:
+        """Say whether a listener is this Service's.
+
+        Our mark decides; without any, the tag that the reference writes does, or on
+        an own load balancer the lack of every tag.
+        """
+        marks = names.marks(listener.tags)
+        if marks:
+            return names.mark(self.ref) in marks
+        if names.load_balancer(self.ref) in listener.tags:
+            return True
+        if self.relation is not Relation.OWNED:
+            return False
+        return not listener.tags or self.balancer.name in listener.tags
+
+    def pool_of(self, listener: Listener) -> Pool | None:
+        """Give a listener's pool."""
+        if listener.default_pool_id:
+            return self.children.pools.get(listener.default_pool_id)
+        return None
+
+
+def conflicts(place: Place, context: Context) -> tuple[Problem, ...]:
+    """Find wanted ports that somebody else's listener has."""
+    taken = {
+        (bodies.transport(one.protocol), one.protocol_port)
+        for one in place.children.listeners
+        if not place.owns(one)
+    }
+    wanted = [
+        f"{port.port}/{port.protocol}"
+        for port in context.wanted.ports
+        if (_transport(context, port), port.port) in taken
+    ]
+    if not wanted:
+        return ()
+    message = (
+        f"load balancer {place.balancer.id} has listeners of others on ports"
+        f" {', '.join(wanted)}"
+    )
+    return (Problem(Reason.PORT_CONFLICT, message, is_fatal=True),)
+
+
+def steps(place: Place, context: Context) -> tuple[Step, ...]:
+    """Say what brings the tree closer, in the order in which it must happen."""
+    ours = [one for one in place.children.listeners if place.owns(one)]
+    found = {(one.protocol, one.protocol_port): one for one in ours}
+    wanted = {
+        (bodies.listener_protocol(context.wanted, port), port.port): port
+        for port in context.wanted.ports
+    }
+    left = [one for key, one in found.items() if key not in wanted]
+    missing = {
+        (_transport(context, port), port.port)
+        for key, port in wanted.items()
+        if key not in found
+    }
+    in_the_way = [
+        one
+        for one in left
+        if (bodies.transport(one.protocol), one.protocol_port) in missing
+    ]
+    result = list(removals(place, in_the_way, "its port gets another protocol"))
+    for key, port in wanted.items():
+        if key in found:
+            result += _changes(place, context, port, found[key])
+        else:
+            result.append(_new_listener(place, context, port))
+    rest = [one for one in left if one not in in_the_way]
+    return (*result, *removals(place, rest, "the Service has no such port"))
+
+
+def removals(place: Place, listeners: Sequence[Listener], why: str) -> Iterator[Step]:
+    """Delete listeners, each behind its pool; a pool takes members and monitor along.
+
+    In this order a death between the two leaves nothing that belongs to nobody.
+    """
+    for one in listeners:
+        path = (*place.path, _shown(one))
+        pool = place.pool_of(one)
+        if pool is not None and [each.id for each in pool.listeners] == [one.id]:
+            yield _delete_pool(place, path, pool, why)
+        url = f"lbaas/listeners/{quoted(one.id)}"
+        yield requests.delete(path, why, url, place.balancer.id)
+
+
+def _changes(
+    place: Place, context: Context, port: WantedPort, listener: Listener
+) -> Iterator[Step]:
+    path = (*place.path, _shown(listener))
+    changed = _listener_changes(context, listener)
+    if changed:
+        yield requests.change(
+            path,
+            _told(changed, listener),
+            f"lbaas/listeners/{quoted(listener.id)}",
+            {"listener": changed},
+            place.balancer.id,
+        )
+    yield from _pool(place, context, port, listener)
+
+
+def _pool(
+    place: Place, context: Context, port: WantedPort, listener: Listener
+) -> Iterator[Step]:
+    path = (*place.path, _shown(listener))
+    pool = place.pool_of(listener)
+    protocol = bodies.pool_protocol(context.wanted, port)
+    if pool is not None and pool.protocol != protocol:
+        why = f"its protocol is {pool.protocol}, wanted {protocol}"
+        yield _delete_pool(place, path, pool, why)
+        pool = None
+    if pool is None:
+        name = names.child("pool", port.index, context.owner)
+        body = bodies.pool(context, port, name) | {"listener_id": listener.id}
+        why = "the listener has none"
+        yield requests.create(
+            (*path, f"pool {name}"),
+            why,
+            "lbaas/pools",
+            {"pool": body},
+            place.balancer.id,
+        )
+        return
+    path = (*path, f"pool {pool.name}")
+    changed = _pool_changes(context, pool)
+    if changed:
+        url = f"lbaas/pools/{quoted(pool.id)}"
+        yield requests.change(
+            path, _told(changed, pool), url, {"pool": changed}, place.balancer.id
+        )
+    yield from _members(place, context, port, pool)
+    yield from _monitor(place, context, port, pool)
+
+
+def _listener_changes(context: Context, found: Listener) -> Body:
+    """Give the settings of a listener that are otherwise than wanted."""
+    wanted, can = context.wanted, context.can
+    changed: Body = {}
+    if missing := [tag for tag in context.tags if tag not in found.tags]:
+        changed["tags"] = [*found.tags, *missing]
+    if found.connection_limit != wanted.connection_limit:
+        changed["connection_limit"] = wanted.connection_limit
+    headers = found.insert_headers or {}
+    forwards = wanted.forwards_for and bodies.transport(found.protocol) == "TCP"
+    if (headers.get(bodies.FORWARDED_FOR) == "true") != forwards:
+        rest = {k: v for k, v in headers.items() if k != bodies.FORWARDED_FOR}
+        more = {bodies.FORWARDED_FOR: "true"} if forwards else {}
+        changed["insert_headers"] = rest | more
+    is_tls = found.protocol == "TERMINATED_HTTPS"
+    if is_tls and found.default_tls_container_ref != wanted.tls_ref:
+        changed["default_tls_container_ref"] = wanted.tls_ref
+    if can.timeouts:
+        for key, value in bodies.timeouts(wanted.timeouts).items():
+            if getattr(found, key) != value:
+                changed[key] = value
+    if can.cidrs and set(found.allowed_cidrs or ()) != set(wanted.cidrs):
+        changed["allowed_cidrs"] = list(wanted.cidrs)
+    return changed
+
+
+def _pool_changes(context: Context, found: Pool) -> Body:
+    changed: Body = {}
+    if found.lb_algorithm != context.wanted.algorithm:
+        changed["lb_algorithm"] = context.wanted.algorithm
+    kept = found.session_persistence is not None
+    if kept != context.wanted.has_affinity:
+        changed["session_persistence"] = bodies.persistence(context.wanted)
+    return changed
+
+
+def _members(
+    place: Place, context: Context, port: WantedPort, pool: Pool
+) -> Iterator[Step]:
+    """Set the members of a pool where they differ, all with one request."""
+    found = {
+        (one.address, one.protocol_port): one
+        for one in place.children.members.get(pool.id, ())
+    }
+    wanted = {
+        (one.address, port.node_port): one
+        for one in context.wanted.members
+        if port.node_port
+    }
+    is_full = pool.id in place.children.full
+    moved = {
+        key
+        for key in found.keys() & wanted.keys()
+        if is_full and _is_elsewhere(context, found[key])
+    }
+    gone = sorted((found.keys() - wanted.keys()) | moved)
+    new = sorted(wanted.keys() - found.keys())
+    changed = sorted(
+        key
+        for key in (found.keys() & wanted.keys()) - moved
+        if not bodies.is_same_member(
+            found[key], bodies.member(context, port, wanted[key]), is_full=is_full
+        )
+    )
+    if not (gone or new or changed):
+        return
+    additive = not gone and context.can.additive_members
+    named = set(new + changed) if additive else wanted.keys() - moved
+    sent = [
+        (
+            bodies.member(context, port, wanted[key])
+            if key in new
+            else bodies.changed_member(context, port, wanted[key])
+        )
+        for key in sorted(named)
+    ]
+    parts = {"to add": new, "to change": changed, "to remove": gone}
+    why = "members " + "; ".join(
+        f"{verb}: {_some(keys_)}" for verb, keys_ in parts.items() if keys_
+    )
+    path = (*place.path, f"pool {pool.name}", "members")
+    yield requests.change_members(
+        path, why, pool.id, sent, place.balancer.id, additive=additive
+    )
+
+
+def _is_elsewhere(context: Context, found: Member) -> bool:
+    """Say whether a member is in another subnet, which can't be changed in place."""
+    wanted = context.member_subnet_id
+    return bool(wanted and found.subnet_id and found.subnet_id != wanted)
+
+
+def _monitor(
+    place: Place, context: Context, port: WantedPort, pool: Pool
+) -> Iterator[Step]:
+    path = (*place.path, f"pool {pool.name}", "monitor")
+    found = place.children.monitors.get(pool.healthmonitor_id or "")
+    if found is not None:
+        url = f"lbaas/healthmonitors/{quoted(found.id)}"
+        kind = bodies.monitor_type(context, port)
+        if not context.monitors:
+            yield requests.delete(path, "none is wanted", url, place.balancer.id)
+            return
+        if found.type == kind:
+            changed = _monitor_changes(context, port, found)
+            if changed:
+                why = _told(changed, found)
+                yield requests.change(
+                    path, why, url, {"healthmonitor": changed}, place.balancer.id
+                )
+            return
+        why = f"its type is {found.type}, wanted {kind}"
+        yield requests.delete(path, why, url, place.balancer.id)
+    elif pool.healthmonitor_id or not context.monitors:
+        return  # one that was made since the monitors were listed, or none is wanted
+    name = names.child("monitor", port.index, context.owner)
+    body = bodies.monitor(context, port, name) | {"pool_id": pool.id}
+    yield requests.create(
+        path,
+        "the pool has none",
+        "lbaas/healthmonitors",
+        {"healthmonitor": body},
+        place.balancer.id,
+    )
+
+
+def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body:
+    wanted: Body = dict(bodies.monitor_settings(context, port))
+    if found.delay == context.wanted.monitoring.delay_s:
+        del wanted["delay"]  # the cloud allows what we would not dare to ask for
+    if found.type == "HTTP":
+        wanted |= bodies.HTTP_MONITOR
+    return {key: value for key, value in wanted.items() if getattr(found, key) != value}
+
+
+def _new_listener(place: Place, context: Context, port: WantedPort) -> Step:
+    name = names.child("listener", port.index, context.owner)
+    body = bodies.listener(context, port, name) | {"loadbalancer_id": place.balancer.id}
+    return requests.create(
+        (*place.path, f"listener {name}"),
+        f"there is none for port {port.port}/{port.protocol}",
+        "lbaas/listeners",
+        {"listener": body},
+        place.balancer.id,
+    )
+
+
+def _delete_pool(place: Place, path: tuple[str, ...], pool: Pool, why: str) -> Step:
+    url = f"lbaas/pools/{quoted(pool.id)}"
+    return requests.delete((*path, f"pool {pool.name}"), why, url, place.balancer.id)
+
+
+def _transport(context: Context, port: WantedPort) -> str:
+    return bodies.transport(bodies.listener_protocol(context.wanted, port))
+
+
+def _shown(listener: Listener) -> str:
+    return f"listener {listener.name or listener.id}"
+
+
+def _told(changed: Body, found: Listener | Pool | Monitor) -> str:
+    """Say what is, and what is wanted."""
+    return "; ".join(
+        f"{key} is {_plain(getattr(found, key))}, wanted {_plain(value)}"
+        for key, value in changed.items()
+    )
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value)) or "none"
+    return str(getattr(value, "type", value))
+
+
+def _some(keys_: Sequence[tuple[str, int]]) -> str:
+    shown = ", ".join(address for address, _ in keys_[:SHOWN])
+    more = f" and {len(keys_) - SHOWN} more" if len(keys_) > SHOWN else ""
+    return shown + more

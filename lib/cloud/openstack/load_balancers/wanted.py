@@ -1,0 +1,166 @@
+"""What a Service asks of Octavia, parsed: the provider's value inside a Spec."""
+
+import dataclasses
+import enum
+
+from lib.cloud.load_balancers import IpFamily, Notice, PortProtocol
+
+
+class Proxy(enum.StrEnum):
+    """The pool protocol that carries a client's address; none: the listener's own."""
+
+    NONE = ""
+    V1 = "PROXY"
+    V2 = "PROXYV2"
+
+
+class OnError(enum.StrEnum):
+    """What to do about a load balancer that was usable and turned ERROR."""
+
+    REPORT = "report"
+    FAILOVER = "failover"
+    RECREATE = "recreate"
+
+
+class Monitored(enum.Enum):
+    """Whether pools have health monitors."""
+
+    YES = "yes"
+    NO = "no"
+    LOCAL = "local"
+    """Nobody said it, but the traffic policy Local needs them: where we made it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Of a listener, in milliseconds."""
+
+    client_data: int = 50000
+    member_connect: int = 5000
+    member_data: int = 50000
+    tcp_inspect: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Monitoring:
+    """Of a pool's monitor. Times in seconds."""
+
+    delay_s: int = 5
+    timeout_s: int = 3
+    max_retries: int = 1
+    max_retries_down: int = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WantedPort:
+    """One port. index: in the Service; part of names."""
+
+    index: int
+    protocol: PortProtocol
+    port: int
+    node_port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WantedMember:
+    """A Node that receives traffic, at its address."""
+
+    name: str
+    address: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Floating:
+    """Where floating IPs come from.
+
+    network_id: empty: the first external network. subnet_id beats subnet (a name
+    pattern) and tags (an expression).
+    """
+
+    network_id: str = ""
+    subnet_id: str = ""
+    subnet: str = ""
+    tags: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the address of a new load balancer lives; port_id replaces the others.
+
+    member_subnet_id: empty: not said. from_node: neither network nor subnet is said,
+    so the subnet of the first Node's address counts, for members too.
+    """
+
+    port_id: str = ""
+    network_id: str = ""
+    subnet_id: str = ""
+    member_subnet_id: str = ""
+    flavor_id: str = ""
+    availability_zone: str = ""
+
+    @property
+    def from_node(self) -> bool:
+        """True when the first Node's subnet has to say where the VIP is."""
+        return not (self.network_id or self.subnet_id)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """All that one Service wants.
+
+    families: the first one is the VIP's; a second one asks for an additional VIP.
+    given_id: the load balancer to use. address: loadBalancerIP, empty: any.
+    cidrs: who may connect, normalised; has_ranges: the user named them. health_port:
+    of the traffic policy Local, else 0. algorithm: lb-method. manage_groups: keep
+    security groups. notices: Events that parsing already knows of.
+    """
+
+    ports: tuple[WantedPort, ...]
+    members: tuple[WantedMember, ...]
+    families: tuple[IpFamily, ...] = (IpFamily.IPV4,)
+    is_internal: bool = False
+    given_id: str = ""
+    address: str = ""
+    placement: Placement = dataclasses.field(default_factory=Placement)
+    floating: Floating = dataclasses.field(default_factory=Floating)
+    keeps_floating_ip: bool = False
+    proxy: Proxy = Proxy.NONE
+    forwards_for: bool = False
+    tls_ref: str = ""
+    connection_limit: int = -1
+    algorithm: str = "ROUND_ROBIN"
+    timeouts: Timeouts = dataclasses.field(default_factory=Timeouts)
+    has_affinity: bool = False
+    monitored: Monitored = Monitored.NO
+    monitoring: Monitoring = dataclasses.field(default_factory=Monitoring)
+    health_port: int = 0
+    cidrs: tuple[str, ...] = ("0.0.0.0/0",)
+    has_ranges: bool = False
+    hostname: str = ""
+    on_error: OnError = OnError.REPORT
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def family(self) -> IpFamily:
+        """The family of the VIP."""
+        return self.families[0]
+
+    @property
+    def is_local(self) -> bool:
+        """True when only Nodes with a Pod answer."""
+        return self.health_port > 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hints:
+    """What a Ref knows beside the names.
+
+    given_id: the id in the annotations. owned_id: of the load balancer that we have
+    once owned for this Service, by our own annotation. addresses: in the status.
+    keeps_floating_ip: keep-floatingip, however wrong the rest may be.
+    """
+
+    given_id: str = ""
+    owned_id: str = ""
+    addresses: tuple[str, ...] = ()
+    keeps_floating_ip: bool = False
