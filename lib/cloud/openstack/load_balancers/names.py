@@ -34,8 +34,7 @@ def load_balancer(ref: Ref) -> str:
 
 def distinct(ref: Ref) -> str:
     """Give the name of ours when somebody else's load balancer has the usual one."""
-    tail = f"_{ref.uid[:8]}"
-    return load_balancer(ref)[: MAX_BYTES - len(tail)] + tail
+    return _with_tail(load_balancer(ref), f"_{ref.uid[:8]}")
 
 
 def legacy(ref: Ref) -> str:
@@ -64,7 +63,10 @@ def marked(text: str, ref: Ref) -> str:
 
     Texts of the reference stay as they are in front of it.
     """
-    tail = f" ({mark(ref)})"
+    return _with_tail(text, f" ({mark(ref)})")
+
+
+def _with_tail(text: str, tail: str) -> str:
     room = MAX_BYTES - len(tail.encode())
     return text.encode()[:room].decode(errors="ignore") + tail
 

@@ -21,13 +21,13 @@ BUSY = Facts(
     "web",
     driver.UID,
     annotations={keys.ENABLE_MONITOR: "true"},
-    ports=(Port(80, TCP, 30080), Port(443, TCP, 30443), Port(53, UDP, 30053)),
+    ports=(Port(80, TCP, 30080), Port(53, UDP, 30053)),
 )
 MANAGED = settings.LoadBalancer(manage_security_groups=True)
 
 
 def start(
-    facts: Facts = BUSY, config: settings.LoadBalancer = MANAGED, nodes: int = 3
+    facts: Facts = BUSY, config: settings.LoadBalancer = MANAGED, nodes: int = 2
 ) -> driver.Driver:
     on = driver.ground()
     made = tuple(on.node(number) for number in range(1, nodes + 1))
@@ -59,8 +59,8 @@ def test_a_new_load_balancer_is_one_request_and_goes_without_a_trace() -> None:
     steps = driven.settle()
     posts = [call for call in driven.cloud.writes if call.parts[0] == "lbaas"]
     assert [call.path for call in posts] == ["lbaas/loadbalancers"]
-    assert len(steps) == 7, steps
-    assert len(driven.members) == 3
+    assert len(steps) == 6, steps
+    assert len(driven.members) == 2
     assert_at_rest(driven)
     driven.settle(gone=True)
     assert_empty(driven.cloud)
@@ -108,7 +108,7 @@ def test_death_at_any_call_of_a_creation_leaves_one_of_each(after: bool) -> None
         octavia, neutron = driven.cloud.octavia, driven.cloud.neutron
         print(f"creation, death {at}: {len(driven.applied)} steps")
         assert len(octavia.load_balancers) == 1, at
-        assert len(octavia.listeners) == len(octavia.pools) == 3, at
+        assert len(octavia.listeners) == len(octavia.pools) == 2, at
         assert len(neutron.floating_ips) == len(neutron.groups) == 1, at
         assert_at_rest(driven)
         driven.settle(gone=True)
@@ -131,7 +131,7 @@ def test_death_at_any_call_of_a_change_or_deletion_is_made_good(
         driven.settle()
         driven.annotate({keys.PROXY_PROTOCOL: "v1", keys.CONNECTION_LIMIT: "7"})
         driven.change(
-            ports=(Port(443, TCP, 30444), Port(8080, TCP, 30808)),
+            ports=(Port(80, TCP, 30081), Port(8080, TCP, 30808)),
             nodes=(*driven.facts.nodes[1:], driven.ground.node(9)),
         )
         there = walk(driven, at, after=after, gone=gone)

@@ -1,0 +1,336 @@
+"""Whose a load balancer is: made, adopted, shared, foreign, lost, made twice."""
+
+import dataclasses
+
+import pytest
+
+from lib.cloud.load_balancers import Cluster, Ingress, Port, PortProtocol, Reason
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver, wire
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import names
+
+NAME = "kube_service_kubernetes_default_web"
+URL = "fake://load-balancer/lbaas/loadbalancers"
+
+
+def make(
+    on: driver.Ground, name: str = NAME, tags: tuple[str, ...] = (NAME,), port: int = 80
+) -> wire.Json:
+    """Make a load balancer the way the reference leaves one; give it."""
+    listener: wire.Json = {
+        "name": f"listener_0_{name}",
+        "protocol": "TCP",
+        "protocol_port": port,
+        "tags": list(tags),
+        "allowed_cidrs": ["0.0.0.0/0"],
+        "default_pool": {
+            "name": f"pool_0_{name}",
+            "protocol": "TCP",
+            "lb_algorithm": "ROUND_ROBIN",
+            "members": [
+                {
+                    "name": "node-1",
+                    "address": "10.0.0.1",
+                    "protocol_port": 30080,
+                    "subnet_id": on.subnet_id,
+                }
+            ],
+        },
+    }
+    body: wire.Json = {
+        "loadbalancer": {
+            "name": name,
+            "description": "Kubernetes external service default/web from cluster"
+            " kubernetes",
+            "provider": "amphora",
+            "vip_subnet_id": on.subnet_id,
+            "tags": list(tags),
+            "listeners": [listener],
+        }
+    }
+    answer = on.cloud.octavia.answer(
+        wire.call_of("load-balancer", "POST", URL, body, {})
+    )
+    on.cloud.octavia.finish()
+    made = wire.part(answer.body or {}, "loadbalancer")
+    return on.cloud.octavia.load_balancers[str(made["id"])]
+
+
+def add_floating_ip(on: driver.Ground, balancer: wire.Json) -> str:
+    """Put a floating IP on it, as the reference does; give its address."""
+    body: wire.Json = {
+        "floatingip": {
+            "floating_network_id": on.external_id,
+            "port_id": balancer["vip_port_id"],
+            "description": "Floating IP for Kubernetes external service default/web"
+            " from cluster kubernetes",
+        }
+    }
+    answer = on.cloud.neutron.answer(
+        wire.call_of("network", "POST", "fake://network/floatingips", body, {})
+    )
+    made = wire.part(answer.body or {}, "floatingip")
+    return str(made["floating_ip_address"])
+
+
+def start(config: settings.LoadBalancer | None = None) -> driver.Driver:
+    on = driver.ground()
+    return driver.Driver(on, driver.service((on.node(1),)), config)
+
+
+def test_two_clusters_of_one_name_do_not_take_each_others() -> None:
+    """Both have default/web in a project: two load balancers, one event, two ends."""
+    on = driver.ground()
+    facts = driver.service((on.node(1),))
+    one = driver.Driver(on, facts)
+    other_facts = dataclasses.replace(
+        facts, cluster=Cluster("cluster-2", "kubernetes"), uid="99999999-0000"
+    )
+    other = driver.Driver(on, other_facts)
+    one.settle()
+    assert not other.one_pass()
+    assert [p.reason for p in other.problems] == [Reason.FOREIGN]
+    other.settle()
+    assert one.balancer["name"] == NAME
+    assert other.balancer["name"] == f"{NAME}_99999999"
+    assert one.balancer["id"] != other.balancer["id"]
+    assert one.floating_ip != other.floating_ip
+    assert (one.settle(), other.settle()) == ([], [])
+    before = repr((one.balancer, one.listener, one.pool, one.floating_ip))
+    other.settle(gone=True)
+    assert repr((one.balancer, one.listener, one.pool, one.floating_ip)) == before
+    assert list(on.cloud.octavia.load_balancers) == [one.balancer["id"]]
+
+
+@pytest.mark.parametrize("by", ["id", "floating IP", "VIP", "nip.io"])
+def test_what_the_reference_made_is_adopted_and_only_marked(by: str) -> None:
+    """The Service points at it: ids, names, settings and address stay."""
+    driven = start(settings.LoadBalancer(internal_lb=by == "VIP"))
+    made = make(driven.ground)
+    address = str(made["vip_address"])
+    if by != "VIP":
+        address = add_floating_ip(driven.ground, made)
+    match by:
+        case "id":
+            driven.annotate({keys.LOAD_BALANCER_ID: str(made["id"])})
+        case "nip.io":
+            driven.change(ingress=(Ingress(hostname=f"{address}.nip.io"),))
+        case _:
+            driven.change(ingress=(Ingress(ip=address),))
+    before = repr((driven.cloud.octavia.pools, driven.cloud.octavia.members))
+    ips = repr(driven.cloud.neutron.floating_ips)
+    steps = driven.settle()
+    assert [step.split(":")[0].split(" / ")[-1] for step in steps] == [
+        "tags",
+        f"listener listener_0_{NAME}",
+    ]
+    mark = f"mooring:cluster-1:{driver.UID}"
+    assert made["tags"] == [NAME, mark]
+    assert driven.listener["tags"] == [NAME, mark]
+    assert repr((driven.cloud.octavia.pools, driven.cloud.octavia.members)) == before
+    assert repr(driven.cloud.neutron.floating_ips) == ips
+    assert driven.facts.ingress[0].ip == address
+    assert driven.facts.annotations[keys.LOAD_BALANCER_ID] == made["id"]
+    driven.settle(gone=True)
+    assert driven.cloud.octavia.load_balancers == {}
+    assert driven.cloud.neutron.floating_ips == {}
+
+
+def test_a_name_alone_proves_nothing() -> None:
+    """One with our name that the Service does not point at is left alone."""
+    driven = start()
+    made = make(driven.ground)
+    address = add_floating_ip(driven.ground, made)
+    before = repr((made, driven.cloud.octavia.listeners))
+    assert not driven.one_pass()
+    assert [problem.reason for problem in driven.problems] == [Reason.FOREIGN]
+    assert str(made["id"]) in driven.problems[0].message
+    driven.settle()
+    assert driven.balancer["id"] != made["id"]
+    assert driven.facts.ingress[0].ip != address
+    driven.settle(gone=True)
+    left = {made["id"]: made}
+    assert driven.cloud.octavia.load_balancers == left
+    assert repr((made, driven.cloud.octavia.listeners)) == before
+
+
+def test_one_marked_by_another_service_is_shared_not_taken() -> None:
+    """Its id in the annotation means sharing, whatever its name says."""
+    owner = start()
+    owner.settle()
+    facts = driver.service(
+        owner.facts.nodes,
+        name="second",
+        uid="second-uid",
+        ports=(Port(443, PortProtocol.TCP, 30443),),
+        annotations={keys.LOAD_BALANCER_ID: str(owner.balancer["id"])},
+    )
+    second = driver.Driver(owner.ground, facts)
+    before = repr((owner.listener, owner.pool, owner.floating_ip))
+    second.settle()
+    assert second.facts.ingress == owner.facts.ingress
+    assert owner.balancer["tags"] == [
+        NAME,
+        f"mooring:cluster-1:{driver.UID}",
+        names.MADE,
+        "kube_service_kubernetes_default_second",
+    ]
+    assert keys.OWNED_ID not in second.facts.annotations
+    assert (owner.settle(), second.settle()) == ([], [])
+    assert repr((owner.listener, owner.pool, owner.floating_ip)) == before
+    owner.settle(gone=True)
+    assert len(owner.cloud.octavia.load_balancers) == 1  # the other is still on it
+    assert [x["protocol_port"] for x in owner.cloud.octavia.listeners.values()] == [443]
+
+
+def test_the_owner_stays_when_the_other_leaves() -> None:
+    """Only the leaver's listener, pool and tag go."""
+    owner = start()
+    owner.settle()
+    before = repr((owner.balancer["tags"], owner.listener, owner.pool, owner.members))
+    facts = driver.service(
+        owner.facts.nodes,
+        name="second",
+        uid="second-uid",
+        ports=(Port(443, PortProtocol.TCP, 30443),),
+        annotations={keys.LOAD_BALANCER_ID: str(owner.balancer["id"])},
+    )
+    second = driver.Driver(owner.ground, facts)
+    second.settle()
+    second.settle(gone=True)
+    after = repr((owner.balancer["tags"], owner.listener, owner.pool, owner.members))
+    assert after == before
+    assert len(owner.cloud.octavia.listeners) == len(owner.cloud.octavia.pools) == 1
+
+
+def test_a_colliding_port_on_a_shared_one_is_refused() -> None:
+    """Also when the listener there is HTTP: both would listen on TCP."""
+    owner = start()
+    owner.annotate({keys.FORWARDED_FOR: "true"})
+    owner.settle()
+    facts = driver.service(
+        owner.facts.nodes,
+        name="second",
+        uid="second-uid",
+        annotations={keys.LOAD_BALANCER_ID: str(owner.balancer["id"])},
+    )
+    second = driver.Driver(owner.ground, facts)
+    writes = len(owner.cloud.writes)
+    assert second.settle() == []
+    assert [p.reason for p in second.problems] == [Reason.PORT_CONFLICT]
+    assert len(owner.cloud.writes) == writes
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("limit", Reason.SHARED_LIMIT),
+        ("internal", Reason.UNSUPPORTED),
+        ("no tags", Reason.UNSUPPORTED),
+        ("missing", Reason.MISSING),
+    ],
+)
+def test_sharing_is_refused_with_a_reason(case: str, reason: Reason) -> None:
+    """Nothing is written, and nothing is asked for again at once."""
+    driven = start()
+    made = make(driven.ground, "users", ("kube_service_a", "kube_service_b"), 81)
+    if case != "limit":
+        made["tags"] = []
+    id_ = str(made["id"]) if case != "missing" else driver.UID
+    driven.annotate({keys.LOAD_BALANCER_ID: id_})
+    if case == "internal":
+        driven.annotate({keys.INTERNAL: "true"})
+    if case == "no tags":
+        driven.cloud.octavia.version = (2, 4)
+    assert driven.settle() == []
+    assert [(p.reason, p.is_fatal) for p in driven.problems] == [(reason, True)]
+
+
+def test_one_that_was_deleted_by_hand_is_made_again_with_its_address() -> None:
+    """The floating IP that was made for it comes to the new one."""
+    driven = start()
+    driven.settle()
+    was, ingress = driven.balancer["id"], driven.facts.ingress
+    driven.cloud.octavia._drop(str(was))
+    assert not driven.one_pass()
+    assert [problem.reason for problem in driven.problems] == [Reason.DRIFT]
+    driven.settle()
+    assert driven.balancer["id"] != was
+    assert driven.facts.ingress == ingress
+    assert len(driven.cloud.neutron.floating_ips) == 1
+
+
+def test_of_two_with_our_mark_the_one_in_use_stays() -> None:
+    """The other, never used, is deleted; one that something refers to is not."""
+    driven = start()
+    driven.settle()
+    twin = make(driven.ground, NAME, (NAME, f"mooring:cluster-1:{driver.UID}"))
+    was = driven.balancer["id"]
+    steps = driven.settle()
+    assert len(steps) == 1
+    assert "made twice" in steps[0]
+    assert driven.balancer["id"] == was
+    driven.cloud.clock.sleep(10)
+    driven.cloud.octavia.advance()
+    assert twin["id"] not in driven.cloud.octavia.load_balancers
+
+
+def test_a_service_that_is_renamed_in_its_annotation_keeps_its_own() -> None:
+    """The id must not be edited; ours stays, and is written back."""
+    driven = start()
+    driven.settle()
+    was = driven.balancer["id"]
+    other = make(driven.ground, "users", (), 81)
+    driven.annotate({keys.LOAD_BALANCER_ID: str(other["id"])})
+    assert driven.settle() == []
+    assert [problem.reason for problem in driven.problems] == [Reason.FOREIGN]
+    assert driven.facts.annotations[keys.LOAD_BALANCER_ID] == was
+
+
+def test_without_tags_the_mark_is_in_the_description() -> None:
+    """Octavia below 2.5: found again after a death, and gone without a trace."""
+    driven = start()
+    driven.cloud.octavia.version = (2, 4)
+    driven.settle()
+    mark = f"mooring:cluster-1:{driver.UID}"
+    assert str(driven.balancer["description"]).endswith(f" ({mark})")
+    assert driven.balancer["tags"] == []
+    driven.change(annotations={}, ingress=())
+    driven.restart()
+    assert driven.settle() == []
+    assert len(driven.cloud.octavia.load_balancers) == 1
+    driven.settle(gone=True)
+    assert driven.cloud.octavia.load_balancers == {}
+
+
+def test_names_are_cut_at_255_bytes_and_never_inside_a_letter() -> None:
+    """Whatever the names of clusters, namespaces and Services are."""
+    ref = start().balancers.refer(
+        driver.service((), namespace="n" * 63, name="ж" * 200)
+    )
+    for text in (
+        names.load_balancer(ref),
+        names.distinct(ref),
+        names.marked(names.floating_ip(ref), ref),
+        names.child("listener", 3, names.load_balancer(ref)),
+    ):
+        assert len(text.encode()) <= 255
+    assert names.marks_in(names.marked(names.floating_ip(ref), ref)) == {
+        names.mark(ref)
+    }
+
+
+def test_owned_finds_everything_that_carries_the_mark() -> None:
+    """Load balancer, floating IP and group of this cluster; nothing of another."""
+    driven = start(settings.LoadBalancer(manage_security_groups=True))
+    driven.settle()
+    make(driven.ground)
+    found = list(driven.balancers.owned("cluster-1"))
+    assert sorted(one.kind for one in found) == [
+        "floating IP",
+        "load balancer",
+        "security group",
+    ]
+    assert {one.uid for one in found} == {driver.UID}
+    assert list(driven.balancers.owned("cluster-2")) == []
