@@ -33,11 +33,11 @@ from lib.cloud.openstack.load_balancers.requests import Request
 
 WRITE_TIMEOUT_S = 60.0
 FIRST_POLL_S = 1.0
-LAST_POLL_S = 3.0
-SLOW_POLL_S = 5.0
+LAST_POLL_S = 2.5
+SLOW_POLL_S = 4.0
 SLOW_AFTER_S = 120.0
-"""Polls begin a second apart, drift to three, and to five after two minutes: the mean
-time between the end of a change and its discovery stays below 1.5 s."""
+"""Polls begin a second apart and drift to 2.5, to 4 after two minutes: a change that
+has ended is seen soon after, and one that takes long is not asked for too often."""
 _TRY_NEXT = (errors.LimitReached, errors.InvalidRequest)
 
 

@@ -61,7 +61,7 @@ class Observer:
             batch, found, can = self._common(targets, deadline)
         except errors.CloudError as error:
             return {target.ref: Unknown(error) for target in targets}
-        depths = _depths(targets, found, depth)
+        depths = _depths(targets, found, depth, self._config)
         needed = {
             one.id: one
             for target in targets
@@ -142,7 +142,10 @@ def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
 
 
 def _depths(
-    targets: Collection[Target], found: Mapping[Ref, Identity], depth: Depth
+    targets: Collection[Target],
+    found: Mapping[Ref, Identity],
+    depth: Depth,
+    config: settings.LoadBalancer,
 ) -> Mapping[str, Depth]:
     """Say of which load balancers the children matter, and how much of them.
 
@@ -156,7 +159,8 @@ def _depths(
         if main is None or main.provisioning_status != native.ACTIVE:
             continue
         wanted = wanted_of(target)
-        if wanted is None and _goes_whole(target.ref, one):
+        is_cascaded = config.cascade_delete and _goes_whole(target.ref, one)
+        if wanted is None and is_cascaded:
             continue
         own = depth
         if wanted is not None and needs_members(wanted):

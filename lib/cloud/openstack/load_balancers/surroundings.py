@@ -192,13 +192,20 @@ def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
         return FloatingSource()
     if found is None and wanted.family is IpFamily.IPV6:
         return FloatingSource()
-    port_id = found.vip_port_id if found else ""
-    if port_id and any(ip.port_id == port_id for ip in batch.floating_ips):
-        return FloatingSource(wanted.floating.network_id or "unread")
+    if not _needs_floating_ip(batch, wanted, found.vip_port_id if found else ""):
+        return FloatingSource()
     network_id = wanted.floating.network_id or _first_external(batch)
     if not network_id:
         return FloatingSource()
     return _subnets_of(batch, network_id, wanted.floating)
+
+
+def _needs_floating_ip(batch: Batch, wanted: Wanted, port_id: str | None) -> bool:
+    """Say whether a floating IP may have to be made."""
+    if wanted.address:
+        known = {ip.floating_ip_address for ip in batch.floating_ips}
+        return wanted.address not in known
+    return not (port_id and any(ip.port_id == port_id for ip in batch.floating_ips))
 
 
 def _first_external(batch: Batch) -> str:

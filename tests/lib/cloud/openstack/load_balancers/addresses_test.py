@@ -1,0 +1,269 @@
+"""Floating IPs, VIPs of two families, the status, security groups."""
+
+import dataclasses
+
+import pytest
+
+from lib.cloud.load_balancers import (
+    Ingress,
+    IpFamily,
+    IpMode,
+    Port,
+    PortProtocol,
+    Reason,
+)
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers import annotations as keys
+
+V4, V6 = IpFamily.IPV4, IpFamily.IPV6
+MANAGED = settings.LoadBalancer(manage_security_groups=True)
+
+
+def start(
+    config: settings.LoadBalancer | None = None, **fields: object
+) -> driver.Driver:
+    on = driver.ground()
+    facts = driver.service((on.node(1), on.node(2)), **fields)
+    return driver.Driver(on, facts, config)
+
+
+def add_ip(
+    driven: driver.Driver, address: str, port_id: str | None = None
+) -> wire.Json:
+    ip: wire.Json = {
+        "id": f"id-{address}",
+        "floating_ip_address": address,
+        "floating_network_id": driven.ground.external_id,
+        "port_id": port_id,
+        "description": "of the user",
+        "tags": [],
+    }
+    driven.cloud.neutron.floating_ips[str(ip["id"])] = ip
+    return ip
+
+
+def test_a_floating_ip_of_the_users_is_attached_and_only_detached_at_the_end() -> None:
+    """loadBalancerIP names a free one; it outlives the Service."""
+    driven = start(load_balancer_ip="198.51.100.7")
+    ip = add_ip(driven, "198.51.100.7")
+    driven.settle()
+    assert ip["port_id"] == driven.balancer["vip_port_id"]
+    assert driven.facts.ingress == (Ingress("198.51.100.7", ip_mode=IpMode.VIP),)
+    driven.settle(gone=True)
+    assert ip["port_id"] is None
+    assert list(driven.cloud.neutron.floating_ips) == [ip["id"]]
+
+
+def test_an_address_in_use_is_said_and_the_old_one_stays() -> None:
+    """Nothing is taken off before the other is to be had."""
+    driven = start()
+    driven.settle()
+    before = driven.facts.ingress
+    other = driven.ground.cloud.neutron.add_port(driven.ground.subnet_id)
+    add_ip(driven, "198.51.100.7", other)
+    driven.change(load_balancer_ip="198.51.100.7")
+    assert driven.settle() == []
+    assert [problem.reason for problem in driven.problems] == [Reason.ADDRESS_TAKEN]
+    assert driven.facts.ingress == before
+
+
+def test_an_address_that_nobody_has_is_made_before_the_old_one_goes() -> None:
+    """As administrators may do; the old one was made for us and is deleted."""
+    driven = start()
+    driven.settle()
+    driven.change(load_balancer_ip="198.51.100.77")
+    steps = driven.settle()
+    assert [step.split(":")[0] for step in steps] == [
+        "create floating IP 198.51.100.77",
+        "delete floating IP 198.51.100.100",
+        "change floating IP 198.51.100.77",
+    ]
+    assert driven.facts.ingress[0].ip == "198.51.100.77"
+    assert len(driven.cloud.neutron.floating_ips) == 1
+
+
+def test_subnets_are_tried_until_one_has_an_address() -> None:
+    """A pattern that fits several: full ones are passed over."""
+    driven = start(settings.LoadBalancer(floating_subnet="public-*"))
+    neutron = driven.cloud.neutron
+    neutron.add_subnet(driven.ground.external_id, "203.0.113.0/24", "public-b")
+    neutron.full_subnets.add(driven.ground.external_subnet_id)
+    driven.settle()
+    assert driven.facts.ingress[0].ip.startswith("203.0.113.")
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        (settings.LoadBalancer(floating_subnet="other-*"), "other-*"),
+        (settings.LoadBalancer(floating_subnet_id="inside"), "inside"),
+    ],
+)
+def test_a_subnet_that_is_not_there_is_said_before_anything_is_made(
+    config: settings.LoadBalancer, named: str
+) -> None:
+    """Neither by pattern nor by id; the message names it."""
+    driven = start(config)
+    assert driven.settle() == []
+    assert [problem.reason for problem in driven.problems] == [Reason.SUBNET]
+    assert named in driven.problems[0].message
+
+
+def test_without_an_external_network_the_vip_is_used_and_said() -> None:
+    """As the reference does, with its Event."""
+    driven = start()
+    driven.cloud.neutron.networks[driven.ground.external_id]["router:external"] = False
+    driven.settle()
+    assert [n.reason for n in driven.notices] == ["LoadBalancerForcedInternal"]
+    assert driven.facts.ingress[0].ip == driven.balancer["vip_address"]
+
+
+def test_an_ipv6_load_balancer_has_no_floating_ip() -> None:
+    """Its VIP is the address; an Event says so."""
+    driven = start(ip_families=(V6,))
+    neutron = driven.cloud.neutron
+    subnet_id = neutron.add_subnet(driven.ground.network_id, "fd00::/64", "v6")
+    node = driven.facts.nodes[0]
+    address = dataclasses.replace(node.addresses[0], address="fd00::1")
+    neutron.add_port(subnet_id, "fd00::1", "server-1")
+    driven.change(nodes=(dataclasses.replace(node, addresses=(address,)),))
+    driven.settle()
+    assert driven.listener["allowed_cidrs"] == ["::/0"]
+    assert [n.reason for n in driven.notices] == ["LoadBalancerFloatingIPSkipped"]
+    assert driven.facts.ingress[0].ip == driven.balancer["vip_address"]
+    assert driven.members[0]["address"] == "fd00::1"
+
+
+def test_two_families_get_a_second_vip_where_octavia_has_them() -> None:
+    """Both addresses are in the status; older Octavias say what they lack."""
+    driven = start(ip_families=(V4, V6))
+    driven.cloud.neutron.add_subnet(driven.ground.network_id, "fd00::/64", "v6")
+    driven.settle()
+    assert len(driven.facts.ingress) == 2
+    assert driven.facts.ingress[1].ip.startswith("fd00::")
+    older = start(ip_families=(V4, V6))
+    older.cloud.octavia.version = (2, 25)
+    assert not older.one_pass()
+    assert [problem.reason for problem in older.problems] == [Reason.UNSUPPORTED]
+    older.settle()
+    assert [problem.reason for problem in older.problems] == [Reason.IMMUTABLE]
+    assert len(older.facts.ingress) == 1
+
+
+@pytest.mark.parametrize(
+    ("annotations", "config", "expected"),
+    [
+        ({}, {}, Ingress("198.51.100.100", ip_mode=IpMode.VIP)),
+        (
+            {keys.PROXY_PROTOCOL: "true"},
+            {},
+            Ingress("198.51.100.100", ip_mode=IpMode.PROXY),
+        ),
+        (
+            {keys.PROXY_PROTOCOL: "v2"},
+            {"enable_ingress_hostname": True},
+            Ingress(hostname="198.51.100.100.nip.io"),
+        ),
+        ({keys.HOSTNAME: "a.example"}, {}, Ingress(hostname="a.example")),
+    ],
+)
+def test_the_status_is_as_the_reference_writes_it(
+    annotations: dict[str, str], config: dict[str, object], expected: Ingress
+) -> None:
+    """Address with its mode, or a hostname."""
+    given = dataclasses.replace(settings.LoadBalancer(), **config)  # type: ignore[arg-type]
+    driven = start(given, annotations=annotations)
+    driven.settle()
+    assert driven.facts.ingress == (expected,)
+    address = driven.facts.annotations[keys.LOAD_BALANCER_ADDRESS]
+    assert address == "198.51.100.100"
+
+
+# ------------------------------------------------------------------ security groups
+
+
+def rules(driven: driver.Driver) -> set[tuple[object, ...]]:
+    """The ingress rules of the only group."""
+    (group,) = driven.cloud.neutron.groups.values()
+    return {
+        (rule["protocol"], rule["port_range_min"], rule["remote_ip_prefix"])
+        for rule in wire.objects(group, "security_group_rules")
+        if rule["direction"] == "ingress"
+    }
+
+
+def carriers(driven: driver.Driver) -> list[str]:
+    """The servers whose ports carry the group."""
+    (group_id,) = driven.cloud.neutron.groups
+    return sorted(
+        str(port["device_id"])
+        for port in driven.cloud.neutron.ports.values()
+        if group_id in wire.texts(port["security_groups"])
+    )
+
+
+def test_a_managed_group_follows_ports_and_nodes() -> None:
+    """Rules per nodePort from the members' subnet, on the members' ports only."""
+    driven = start(MANAGED, ports=(Port(80, PortProtocol.TCP, 30080),))
+    driven.settle()
+    assert rules(driven) == {("tcp", 30080, "10.0.0.0/16")}
+    assert carriers(driven) == ["server-1", "server-2"]
+    driven.change(
+        ports=(Port(53, PortProtocol.UDP, 30053),),
+        nodes=(driven.facts.nodes[1], driven.ground.node(3)),
+        is_local=True,
+        health_check_node_port=31000,
+    )
+    driven.settle()
+    assert rules(driven) == {
+        ("udp", 30053, "10.0.0.0/16"),
+        ("tcp", 31000, "10.0.0.0/16"),
+    }
+    assert carriers(driven) == ["server-2", "server-3"]
+    driven.config = settings.LoadBalancer()
+    driven.restart()
+    driven.settle()
+    assert driven.cloud.neutron.groups == {}
+
+
+def test_a_port_that_was_changed_meanwhile_is_looked_at_again() -> None:
+    """Somebody else's group on the port is not lost."""
+    driven = start(MANAGED)
+    changed: list[str] = []
+
+    def fault(call: wire.Call) -> session.Fault | None:
+        if call.method == "PUT" and call.parts[0] == "ports" and not changed:
+            changed.append(call.parts[1])
+            port = driven.cloud.neutron.ports[call.parts[1]]
+            port |= {"security_groups": ["another"], "revision_number": 7}
+        return None
+
+    driven.cloud.fault = fault
+    driven.settle()
+    assert carriers(driven) == ["server-1", "server-2"]
+    port = driven.cloud.neutron.ports[changed[0]]
+    assert "another" in wire.texts(port["security_groups"])
+
+
+def test_a_port_without_port_security_is_passed_over() -> None:
+    """Neutron would refuse a group there."""
+    driven = start(MANAGED)
+    for port in driven.cloud.neutron.ports.values():
+        port["port_security_enabled"] = port["device_id"] != "server-1"
+    driven.settle()
+    assert carriers(driven) == ["server-2"]
+
+
+def test_ovn_lets_the_clients_in_instead_of_the_subnet() -> None:
+    """It keeps the address of the client."""
+    config = settings.LoadBalancer(
+        lb_provider="ovn", lb_method="SOURCE_IP_PORT", manage_security_groups=True
+    )
+    driven = start(config, source_ranges=("192.0.2.0/24", "10.0.0.0/8"))
+    driven.settle()
+    assert rules(driven) == {
+        ("tcp", 30080, "192.0.2.0/24"),
+        ("tcp", 30080, "10.0.0.0/8"),
+    }
+    assert driven.listener["allowed_cidrs"] is None

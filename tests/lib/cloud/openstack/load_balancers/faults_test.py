@@ -1,0 +1,387 @@
+"""ERROR, refusals, providers that lack things, and how many calls all this costs."""
+
+import dataclasses
+
+import pytest
+
+from lib.cloud.load_balancers import (
+    Asked,
+    Depth,
+    Gate,
+    GateState,
+    Plan,
+    Port,
+    PortProtocol,
+    Reason,
+    Target,
+)
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import cloud as room
+
+TCP, UDP = PortProtocol.TCP, PortProtocol.UDP
+
+
+def start(
+    config: settings.LoadBalancer | None = None, nodes: int = 2, **fields: object
+) -> driver.Driver:
+    on = driver.ground()
+    made = tuple(on.node(number) for number in range(1, nodes + 1))
+    return driver.Driver(on, driver.service(made, **fields), config)
+
+
+def test_one_that_never_was_usable_is_made_again_after_a_backoff() -> None:
+    """Its plan says that the queue's backoff has to come first."""
+    driven = start()
+    driven.cloud.octavia.builds_fail = 2
+    driven.one_pass()
+    driven.cloud.clock.sleep(10)
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    assert made.backs_off
+    assert [problem.reason for problem in made.problems] == [Reason.IN_ERROR]
+    driven.settle()
+    assert driven.balancer["provisioning_status"] == "ACTIVE"
+    assert len(driven.cloud.octavia.load_balancers) == 1
+
+
+@pytest.mark.parametrize("policy", ["report", "failover", "recreate"])
+def test_one_that_was_usable_follows_its_annotation(policy: str) -> None:
+    """Nothing is deleted without its owner's word; the address stays in any case."""
+    driven = start()
+    driven.annotate({keys.ON_ERROR: policy})
+    driven.settle()
+    was, ingress = driven.balancer["id"], driven.facts.ingress
+    driven.balancer["provisioning_status"] = "ERROR"
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    assert [problem.reason for problem in made.problems] == [Reason.IN_ERROR]
+    if policy == "report":
+        assert (made.steps, made.retry_after_s) == ((), 60.0)
+        return
+    driven.settle()
+    assert (driven.balancer["id"] == was) == (policy == "failover")
+    assert driven.facts.ingress == ingress
+
+
+def test_one_in_error_is_deleted_with_all_that_is_under_it() -> None:
+    """Also where the configuration wants no cascade."""
+    driven = start(settings.LoadBalancer(cascade_delete=False))
+    driven.settle()
+    driven.balancer["provisioning_status"] = "ERROR"
+    driven.settle(gone=True)
+    assert driven.cloud.octavia.load_balancers == {}
+
+
+def test_without_cascade_children_go_one_by_one() -> None:
+    """Pools before listeners before the load balancer."""
+    driven = start(settings.LoadBalancer(cascade_delete=False))
+    driven.settle()
+    steps = driven.settle(gone=True)
+    kinds = [step.split(":")[0].split(" / ")[-1].split("_")[0] for step in steps]
+    assert kinds == [
+        "delete floating IP 198.51.100.100",
+        "pool pool",
+        "listener listener",
+        "delete load balancer kube",
+    ]
+    assert driven.cloud.octavia.load_balancers == {}
+
+
+def test_serial_providers_get_everything_in_single_calls() -> None:
+    """The load balancer is made without children; the result is the same."""
+    driven = start(settings.LoadBalancer(provider_requires_serial_api_calls=True))
+    driven.annotate({keys.ENABLE_MONITOR: "true"})
+    driven.settle()
+    first = driven.cloud.writes[0]
+    assert "listeners" not in wire.part(first.body, "loadbalancer")
+    assert len(driven.members) == 2
+    assert driven.monitor["type"] == "TCP"
+
+
+@pytest.mark.parametrize(
+    ("version", "lacks"),
+    [
+        ((2, 0), "timeout_client_data"),
+        ((2, 4), "tags"),
+        ((2, 11), "allowed_cidrs"),
+    ],
+)
+def test_old_octavias_are_not_asked_for_what_they_lack(
+    version: tuple[int, int], lacks: str
+) -> None:
+    """Neither at creation nor at change."""
+    driven = start(source_ranges=("192.0.2.0/24",))
+    driven.cloud.octavia.version = version
+    driven.settle()
+    driven.annotate({keys.CONNECTION_LIMIT: "7"})
+    driven.settle()
+    for call in driven.cloud.writes:
+        assert lacks not in str(call.body)
+    told = [notice.reason for notice in driven.notices]
+    assert told == ["LoadBalancerSourceRangesIgnored"]
+
+
+def test_batches_are_additive_only_where_octavia_knows_it() -> None:
+    """Below 2.11 it would take the part for the whole."""
+    for version, is_additive in (((2, 11), True), ((2, 10), False)):
+        driven = start()
+        driven.cloud.octavia.version = version
+        driven.settle()
+        driven.change(nodes=(*driven.facts.nodes, driven.ground.node(3)))
+        driven.settle()
+        (call,) = (c for c in driven.cloud.writes if c.parts[-1] == "members")
+        assert (call.one("additive_only") == "true") == is_additive
+        assert len(wire.objects(call.body, "members")) == (1 if is_additive else 3)
+        assert len(driven.members) == 3
+
+
+def test_local_traffic_gets_a_monitor_or_a_warning() -> None:
+    """By default what we make; forbidden, or adopted, or ovn: a warning."""
+    driven = start(is_local=True, health_check_node_port=31000)
+    driven.settle()
+    assert driven.monitor["type"] == "HTTP"
+    assert {member["monitor_port"] for member in driven.members} == {31000}
+    assert [problem.reason for problem in driven.problems] == []
+    driven.annotate({keys.ENABLE_MONITOR: "false"})
+    driven.settle()
+    assert driven.monitor == {}
+    assert [problem.reason for problem in driven.problems] == [Reason.NO_HEALTH_CHECK]
+    ovn = start(settings.LoadBalancer(lb_provider="ovn", lb_method="SOURCE_IP_PORT"))
+    ovn.change(is_local=True, health_check_node_port=31000)
+    ovn.settle()
+    assert ovn.monitor["type"] == "TCP"
+    assert Reason.NO_HEALTH_CHECK in {problem.reason for problem in ovn.problems}
+
+
+def test_a_health_check_port_that_changes_is_seen() -> None:
+    """Only lists of members show it."""
+    driven = start(is_local=True, health_check_node_port=31000)
+    driven.settle()
+    driven.change(health_check_node_port=31001)
+    driven.settle()
+    assert {member["monitor_port"] for member in driven.members} == {31001}
+
+
+@pytest.mark.parametrize("status", [403, 409, 413, 429, 500, 503, 0])
+def test_a_refused_write_is_tried_again_later(status: int) -> None:
+    """Whatever the cloud answers, the next pass goes on from what is there."""
+    driven = start()
+    left = [True]
+
+    def fault(call: wire.Call) -> session.Fault | None:
+        if call.method == "POST" and left:
+            left.clear()
+            return session.Fault(status)
+        return None
+
+    driven.cloud.fault = fault
+    driven.settle()
+    assert len(driven.cloud.octavia.load_balancers) == 1
+
+
+def test_a_list_that_fails_makes_unknown_and_nothing_is_written() -> None:
+    """Also when only one of several lists fails."""
+    for path in ("lbaas/loadbalancers", "floatingips", "lbaas/pools", "ports"):
+        driven = start()
+        driven.settle()
+        driven.annotate({keys.CONNECTION_LIMIT: "9"})
+
+        def fault(call: wire.Call, path: str = path) -> session.Fault | None:
+            return session.Fault(500) if call.path == path else None
+
+        driven.cloud.fault = fault
+        assert isinstance(driven.plan(), Unknown), path
+
+
+# ------------------------------------------------------------------ gates, calls
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ("ACTIVE", GateState.OPEN),
+        ("PENDING_CREATE", GateState.CLOSED),
+        ("PENDING_UPDATE", GateState.CLOSED),
+        ("PENDING_DELETE", GateState.CLOSED),
+        ("ERROR", GateState.LOST),
+        ("DELETED", GateState.LOST),
+        ("SOMETHING", GateState.LOST),
+    ],
+)
+def test_each_status_opens_closes_or_ends(status: str, state: GateState) -> None:
+    """A gate is one call, for one load balancer or for many."""
+    driven = start()
+    driven.settle()
+    driven.balancer["provisioning_status"] = status
+    asked = [Asked(str(driven.balancer["id"]), 0.0), Asked("nobody", 0.0)]
+    before = len(driven.cloud.calls)
+    for some in (asked[:1], asked):
+        found = driven.balancers.gates(some)
+        one = found[asked[0].id]
+        assert isinstance(one, Gate)
+        assert one.state is state
+        assert (one.retry_after_s > 0) == (state is GateState.CLOSED)
+    assert found["nobody"] == Gate(GateState.LOST)
+    assert len(driven.cloud.calls) == before + 2
+
+
+def test_the_next_poll_comes_soon_after_the_end() -> None:
+    """The poll that sees a change's end: 1.5 s late in the median, 5 s at most."""
+    late: list[float] = []
+    soon = 1200  # those that end within two minutes
+    for tenth in range(1, 3000):
+        ends = tenth / 10
+        at = room.FIRST_POLL_S
+        while at < ends:
+            at += room.poll_after_s(at)
+        late.append(at - ends)
+    assert sorted(late[:soon])[soon // 2] <= 1.5
+    assert max(late) <= 5.0
+
+
+def many(count: int) -> list[driver.Driver]:
+    """Give Services on one ground, served by one process."""
+    on = driver.ground()
+    nodes = tuple(on.node(number) for number in range(1, 11))
+    ports = tuple(Port(80 + at, TCP, 30080 + at) for at in range(2))
+    found = [
+        driver.Driver(
+            on, driver.service(nodes, name=f"web-{at}", uid=f"uid-{at}", ports=ports)
+        )
+        for at in range(count)
+    ]
+    for each in found:
+        each.balancers = found[0].balancers
+    return found
+
+
+def observe(services: list[driver.Driver], depth: Depth) -> int:
+    """Observe all at once with a process that knows nothing; count calls and steps."""
+    first = services[0]
+    first.restart()
+    targets = []
+    for each in services:
+        spec = first.balancers.parse(each.facts)
+        targets.append(Target(first.balancers.refer(each.facts), spec))  # type: ignore[arg-type]
+    before = len(first.cloud.calls)
+    seen = first.balancers.observe(targets, depth)
+    for target in targets:
+        found = seen[target.ref]
+        assert isinstance(found, Seen)
+        assert first.balancers.plan(target, found.value, driver.NOW).settled
+    return len(first.cloud.calls) - before
+
+
+def test_calls_do_not_grow_with_what_is_in_a_load_balancer() -> None:
+    """The table of reads: for one Service of 20 ports, for 10, for 30."""
+    table: dict[str, int] = {}
+    ports = tuple(Port(80 + at, TCP, 30080 + at) for at in range(20))
+    config = settings.LoadBalancer(create_monitor=True)
+    single = start(config, nodes=10, ports=ports)
+    single.cloud.octavia.build_s = 0.0
+    before = len(single.cloud.calls)
+    single.settle()
+    table["create 20 ports, without polls"] = len(single.cloud.calls) - before
+    single.cloud.clock.sleep(60)
+    before = len(single.cloud.calls)
+    single.one_pass()
+    table["no change, 20 ports, monitors"] = len(single.cloud.calls) - before
+    single.depth = Depth.CHANGED
+    single.cloud.clock.sleep(60)
+    single.one_pass()
+    before = len(single.cloud.calls)
+    single.one_pass()
+    table["no change, nothing new"] = len(single.cloud.calls) - before
+    for count in (10, 30):
+        services = many(count)
+        for each in services:
+            each.settle()
+        services[0].cloud.clock.sleep(60)
+        table[f"{count} Services at once"] = observe(services, Depth.TREE)
+    for name, calls in table.items():
+        print(f"{name:35} {calls:4}")
+    assert table["create 20 ports, without polls"] <= 30
+    assert table["no change, 20 ports, monitors"] <= 8
+    assert table["no change, nothing new"] <= 4
+    assert table["10 Services at once"] <= 17
+    assert table["30 Services at once"] <= 37
+
+
+def test_what_is_kept_is_not_trusted_after_a_change() -> None:
+    """Anything that moves updated_at is read anew, at whichever depth."""
+    driven = start()
+    driven.depth = Depth.CHANGED
+    driven.settle()
+    for _ in range(3):
+        driven.cloud.clock.sleep(60)
+        driven.one_pass()
+    balancer_id = str(driven.balancer["id"])
+    body: wire.Json = {"listener": {"connection_limit": 3}}
+    url = f"fake://load-balancer/lbaas/listeners/{driven.listener['id']}"
+    driven.cloud.octavia.answer(wire.call_of("load-balancer", "PUT", url, body, {}))
+    driven.cloud.clock.sleep(60)
+    steps = driven.settle()
+    assert len(steps) == 1
+    assert driven.listener["connection_limit"] == -1
+    assert driven.balancer["id"] == balancer_id
+
+
+def test_a_thousand_nodes_cost_the_same_lists() -> None:
+    """With managed security groups: calls per observation do not grow with Nodes."""
+    counts = []
+    for nodes in (2, 200):
+        driven = start(settings.LoadBalancer(manage_security_groups=True), nodes=nodes)
+        driven.settle()
+        driven.cloud.clock.sleep(60)
+        before = len(driven.cloud.calls)
+        driven.one_pass()
+        counts.append(len(driven.cloud.calls) - before)
+    assert counts[0] == counts[1] <= 9
+
+
+def test_a_service_with_wrong_facts_writes_nothing_and_can_be_deleted() -> None:
+    """What can't be parsed does not keep its load balancer for ever."""
+    driven = start()
+    driven.settle()
+    writes = len(driven.cloud.writes)
+    driven.annotate({keys.SUBNET_ID: "not-an-id"})
+    driven.change(ports=())
+    driven.settle()
+    assert len(driven.cloud.writes) == writes
+    assert {problem.reason for problem in driven.problems} == {
+        Reason.INVALID_ANNOTATION,
+        Reason.INVALID_SERVICE,
+    }
+    driven.settle(gone=True)
+    assert driven.cloud.octavia.load_balancers == {}
+
+
+def test_members_without_a_node_port_are_left_out() -> None:
+    """allocateLoadBalancerNodePorts is false: an empty pool, and a problem."""
+    driven = start(ports=(Port(80, TCP, 0), Port(81, TCP, 30081)))
+    driven.settle()
+    assert driven.members == []
+    assert [problem.reason for problem in driven.problems] == [Reason.NO_NODE_PORT]
+
+
+def test_session_affinity_that_is_changed_is_applied() -> None:
+    """Octavia can; the reference does it only when it makes a pool."""
+    driven = start()
+    driven.settle()
+    for affinity, seen in ((True, {"type": "SOURCE_IP"}), (False, None)):
+        driven.change(has_affinity=affinity)
+        driven.settle()
+        assert driven.pool["session_persistence"] == seen
+
+
+def test_plans_of_others_are_refused() -> None:
+    """A step or an observation of another room is a bug, not a wish."""
+    driven = start()
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    foreign = dataclasses.replace(made.steps[0], native=None)
+    with pytest.raises(TypeError):
+        driven.balancers.apply(foreign)

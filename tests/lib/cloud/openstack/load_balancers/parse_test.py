@@ -1,0 +1,376 @@
+"""Facts and configuration become what is wanted; each bad value is named."""
+
+import dataclasses
+
+import pytest
+
+from lib.cloud.load_balancers import (
+    Facts,
+    Ingress,
+    IpFamily,
+    Node,
+    Port,
+    PortProtocol,
+    Problems,
+    Reason,
+    Spec,
+)
+from lib.cloud.model import Address, AddressType
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import parse, subnets
+from lib.cloud.openstack.load_balancers.wanted import Hints, Wanted
+
+A, B, C = (f"00000000-0000-4000-8000-00000000000{x}" for x in "abc")
+NODE = Node("node-1", "", (Address(AddressType.INTERNAL_IP, "10.0.0.1"),))
+FACTS = driver.service((NODE,))
+Config = settings.LoadBalancer
+Class = settings.LoadBalancerClass
+
+
+def annotated(**values: str) -> Facts:
+    """Give the usual facts with annotations, by the names of their keys."""
+    both = {getattr(keys, name): value for name, value in values.items()}
+    return dataclasses.replace(FACTS, annotations=both)
+
+
+def wanted(facts: Facts, config: Config | None = None) -> Wanted:
+    spec = parse.parse(facts, config or Config())
+    assert isinstance(spec, Spec), spec
+    assert isinstance(spec.native, Wanted)
+    return spec.native
+
+
+# name of the key, value, what is allowed, what is used ("" : fatal)
+BAD = [
+    ("INTERNAL", "yes", "one of true, false", "'false'"),
+    ("SOURCE_RANGES", "10.0.0.0/8,anywhere", "CIDRs such as 10.0.0.0/24", ""),
+    ("SOURCE_RANGES", "10.0.0.1", "CIDRs such as 10.0.0.0/24", ""),
+    ("CLASS", "none", '[LoadBalancerClass "..."]: gold, silver', ""),
+    ("NETWORK_ID", "net", "a UUID", ""),
+    ("SUBNET_ID", "net", "a UUID", ""),
+    ("MEMBER_SUBNET_ID", "net", "a UUID", ""),
+    ("PORT_ID", "port", "a UUID", ""),
+    ("FLOATING_NETWORK_ID", "public", "a UUID", ""),
+    ("FLOATING_SUBNET_ID", "public", "a UUID", ""),
+    ("FLOATING_SUBNET", "~(", "a regular expression behind ~", ""),
+    ("KEEP_FLOATING_IP", "1", "one of true, false", "'false'"),
+    ("LOAD_BALANCER_ID", "mine", "a UUID", ""),
+    ("DECKHOUSE_ID", "mine", "a UUID", ""),
+    ("DECKHOUSE_ADDRESS", "10.0.0", "an IP address", ""),
+    ("HOSTNAME", "No_Name", "a DNS name in lower case", "'the address'"),
+    ("PROXY_PROTOCOL", "v3", "one of true, v1, v2, false", "'false'"),
+    ("FORWARDED_FOR", "on", "one of true, false", "'false'"),
+    ("TLS_REF", "certificate", "containers/<uuid> or secrets/<uuid>", ""),
+    ("CONNECTION_LIMIT", "-2", "a whole number from -1 to", "'-1'"),
+    ("CONNECTION_LIMIT", "1.5", "a whole number from -1 to", "'-1'"),
+    ("TIMEOUT_CLIENT_DATA", "5s", "a whole number from 0 to 2073600000", "'50000'"),
+    ("TIMEOUT_MEMBER_CONNECT", "-1", "a whole number from 0 to", "'5000'"),
+    ("TIMEOUT_MEMBER_DATA", "9999999999", "a whole number from 0 to", "'50000'"),
+    ("TIMEOUT_TCP_INSPECT", "", "a whole number from 0 to", "'0'"),
+    ("ENABLE_MONITOR", "yes", "one of true, false", "'false'"),
+    ("MONITOR_DELAY", "x", "a whole number from 0 to", "'5'"),
+    ("MONITOR_TIMEOUT", "x", "a whole number from 0 to", "'3'"),
+    ("MONITOR_RETRIES", "0", "a whole number from 1 to 10", "'1'"),
+    ("MONITOR_RETRIES_DOWN", "11", "a whole number from 1 to 10", "'3'"),
+    ("NODE_SELECTOR", "=x", "key=value or key", ""),
+    ("MEMBER_CIDR", "10.0.0", "CIDRs, separated by commas", ""),
+    ("ON_ERROR", "panic", "one of report, failover, recreate", "'report'"),
+]
+ANYTHING_GOES = {
+    keys.FLOATING_SUBNET_TAGS,
+    keys.FLAVOR_ID,
+    keys.AVAILABILITY_ZONE,
+    keys.OWNED_ID,
+    keys.METHOD,  # has an Event of its own; see below
+}
+
+
+@pytest.mark.parametrize(("name", "value", "allowed", "used"), BAD)
+def test_a_bad_value_is_named_with_what_is_allowed(
+    name: str, value: str, allowed: str, used: str
+) -> None:
+    """One problem, of this annotation alone; a default is used, or nothing is done."""
+    config = Config(classes={"gold": Class(), "silver": Class()})
+    made = parse.parse(annotated(**{name: value}), config)
+    problems = made.problems
+    assert len(problems) == 1, problems
+    assert isinstance(made, Problems) == (used == "")
+    message = problems[0].message
+    assert message.startswith(f"annotation {getattr(keys, name)} is ")
+    assert allowed in message
+    assert f"{used} is used" in message if used else "is used" not in message
+
+
+def test_every_annotation_has_a_bad_value_or_takes_any() -> None:
+    """The table above is whole."""
+    assert {getattr(keys, name) for name, *_ in BAD} | ANYTHING_GOES == keys.READ
+
+
+def test_all_problems_are_reported_together() -> None:
+    """Also those of the Service itself; one wrong thing hides no other."""
+    facts = annotated(SUBNET_ID="x", ENABLE_MONITOR="x", NODE_SELECTOR="=")
+    facts = dataclasses.replace(
+        facts, ports=(), nodes=(), load_balancer_ip="x", source_ranges=("y",)
+    )
+    made = parse.parse(facts, Config())
+    assert isinstance(made, Problems)
+    assert sorted(problem.reason.name for problem in made.problems) == [
+        "INVALID_ANNOTATION",
+        "INVALID_ANNOTATION",
+        "INVALID_ANNOTATION",
+        "INVALID_SERVICE",
+        "INVALID_SERVICE",
+        "INVALID_SERVICE",
+        "NO_NODES",
+    ]
+
+
+def test_an_unknown_method_is_said_as_the_reference_says_it() -> None:
+    """Its Event, and the configured method in its place; ovn has only one."""
+    found = wanted(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
+    assert found.algorithm == "SOURCE_IP"
+    assert [one.reason for one in found.notices] == ["LoadBalancerLbMethodUnknown"]
+    made = parse.parse(FACTS, Config(lb_provider="ovn"))
+    assert isinstance(made, Problems)
+    assert "SOURCE_IP_PORT" in made.problems[0].message
+
+
+def test_proxy_protocol_and_forwarded_for_exclude_each_other() -> None:
+    """As with the reference; the message names both."""
+    made = parse.parse(annotated(PROXY_PROTOCOL="v1", FORWARDED_FOR="true"), Config())
+    assert isinstance(made, Problems)
+    assert keys.PROXY_PROTOCOL in made.problems[0].message
+
+
+def test_what_is_only_for_tcp_is_not_done_to_udp() -> None:
+    """The UDP port works all the same, and a problem says what does not count."""
+    ports = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
+    facts = dataclasses.replace(annotated(PROXY_PROTOCOL="v2"), ports=ports)
+    made = parse.parse(facts, Config())
+    assert [problem.reason for problem in made.problems] == [Reason.UNSUPPORTED]
+    assert "53/UDP" in made.problems[0].message
+
+
+PLACES = [
+    # annotations, class, configuration, internal -> VIP subnet, member subnet
+    ({}, Class(), Config(subnet_id=C), False, (C, C)),
+    ({"SUBNET_ID": A}, Class(), Config(), False, (A, A)),
+    ({"SUBNET_ID": A}, Class(subnet_id=B), Config(), True, (A, A)),
+    ({"SUBNET_ID": A}, Class(subnet_id=B), Config(), False, (B, A)),
+    ({}, Class(subnet_id=B), Config(subnet_id=C), False, (B, C)),
+    ({"SUBNET_ID": A}, Class(), Config(subnet_id=C), False, (A, C)),
+    ({"MEMBER_SUBNET_ID": A}, Class(), Config(subnet_id=C), False, (C, A)),
+    ({}, Class(member_subnet_id=B), Config(subnet_id=C), False, (C, B)),
+    ({}, Class(), Config(member_subnet_id=B, subnet_id=C), False, (C, B)),
+    ({}, Class(), Config(), False, ("", "")),
+]
+
+
+@pytest.mark.parametrize(("given", "class_", "config", "internal", "expected"), PLACES)
+def test_subnets_are_chosen_in_the_references_order(
+    given: dict[str, str],
+    class_: Class,
+    config: Config,
+    internal: bool,
+    expected: tuple[str, str],
+) -> None:
+    """Annotation, class, configuration; for an external VIP the class comes first."""
+    facts = annotated(CLASS="x", INTERNAL=str(internal).lower(), **given)
+    config = dataclasses.replace(config, classes={"x": class_})
+    place = wanted(facts, config).placement
+    assert (place.subnet_id, place.member_subnet_id) == expected
+
+
+FLOATS = [
+    ({}, Class(), Config(floating_network_id=C), (C, "", "", "")),
+    (
+        {"FLOATING_NETWORK_ID": A},
+        Class(),
+        Config(floating_network_id=C),
+        (A, "", "", ""),
+    ),
+    ({"FLOATING_NETWORK_ID": ""}, Class(), Config(floating_network_id=C), ("",) * 4),
+    (
+        {"FLOATING_NETWORK_ID": A},
+        Class(floating_network_id=B),
+        Config(),
+        (B, "", "", ""),
+    ),
+    (
+        {"FLOATING_SUBNET_ID": A},
+        Class(floating_subnet="b"),
+        Config(),
+        ("", "", "b", ""),
+    ),
+    (
+        {"FLOATING_SUBNET": "a"},
+        Class(),
+        Config(floating_subnet_id=C),
+        ("", "", "a", ""),
+    ),
+    (
+        {"FLOATING_SUBNET_ID": A, "FLOATING_SUBNET": "a", "FLOATING_SUBNET_TAGS": "t"},
+        Class(),
+        Config(),
+        ("", A, "", ""),
+    ),
+    ({}, Class(), Config(floating_subnet_tags="t"), ("", "", "", "t")),
+]
+
+
+@pytest.mark.parametrize(("given", "class_", "config", "expected"), FLOATS)
+def test_floating_networks_are_chosen_class_first(
+    given: dict[str, str],
+    class_: Class,
+    config: Config,
+    expected: tuple[str, str, str, str],
+) -> None:
+    """An annotation that is there but empty beats the configuration."""
+    config = dataclasses.replace(config, classes={"x": class_})
+    found = wanted(annotated(CLASS="x", **given), config).floating
+    assert (found.network_id, found.subnet_id, found.subnet, found.tags) == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "field", "value"),
+    [
+        (Config(internal_lb=True), {"INTERNAL": "false"}, "is_internal", True),
+        (Config(create_monitor=True), {}, "monitored", "YES"),
+        (Config(create_monitor=True), {"ENABLE_MONITOR": "false"}, "monitored", "NO"),
+        (Config(lb_method="SOURCE_IP"), {}, "algorithm", "SOURCE_IP"),
+        (Config(lb_method="SOURCE_IP"), {"METHOD": "ROUND_ROBIN"}, "algorithm", None),
+        (Config(default_tls_container_ref="x/secrets/y"), {}, "tls_ref", "x/secrets/y"),
+        (Config(default_tls_container_ref="x"), {"TLS_REF": ""}, "tls_ref", ""),
+    ],
+)
+def test_settings_are_defaults_of_annotations(
+    config: Config, changed: dict[str, str], field: str, value: object
+) -> None:
+    """But internal-lb, which users can't switch off."""
+    found = getattr(wanted(annotated(**changed), config), field)
+    expected = "ROUND_ROBIN" if value is None else value
+    assert getattr(found, "name", found) == expected or found == expected
+
+
+def test_monitor_settings_come_from_the_configuration() -> None:
+    """As Deckhouse writes them: seconds."""
+    config = Config(
+        monitor_delay_s=2.0,
+        monitor_timeout_s=1.0,
+        monitor_max_retries=2,
+        monitor_max_retries_down=4,
+        flavor_id="f",
+        availability_zone="z",
+        node_selector="role=edge",
+    )
+    node = dataclasses.replace(NODE, labels=(("role", "edge"),))
+    found = wanted(dataclasses.replace(FACTS, nodes=(NODE, node)), config)
+    got = found.monitoring
+    shown = (got.delay_s, got.timeout_s, got.max_retries, got.max_retries_down)
+    assert shown == (2, 1, 2, 4)
+    assert (found.placement.flavor_id, found.placement.availability_zone) == ("f", "z")
+    assert len(found.members) == 1
+
+
+def test_deckhouse_annotations_win_and_empty_ones_fall_through() -> None:
+    """Over loadBalancerIP, and over the upstream id."""
+    facts = dataclasses.replace(
+        annotated(DECKHOUSE_ADDRESS="192.0.2.1", DECKHOUSE_ID=A, LOAD_BALANCER_ID=B),
+        load_balancer_ip="192.0.2.2",
+    )
+    assert (wanted(facts).address, wanted(facts).given_id) == ("192.0.2.1", A)
+    facts = dataclasses.replace(
+        annotated(DECKHOUSE_ADDRESS="", DECKHOUSE_ID="", LOAD_BALANCER_ID=B),
+        load_balancer_ip="192.0.2.2",
+    )
+    assert (wanted(facts).address, wanted(facts).given_id) == ("192.0.2.2", B)
+
+
+def test_source_ranges_of_the_spec_beat_the_annotation() -> None:
+    """Normalised as the reference does; by default everybody of the families."""
+    facts = dataclasses.replace(
+        annotated(SOURCE_RANGES="192.0.2.0/24"), source_ranges=("10.1.2.3/8",)
+    )
+    assert wanted(facts).cidrs == ("10.0.0.0/8",)
+    both = dataclasses.replace(FACTS, ip_families=(IpFamily.IPV4, IpFamily.IPV6))
+    assert wanted(both).cidrs == ("0.0.0.0/0", "::/0")
+    assert not wanted(both).has_ranges
+
+
+def node(name: str, *addresses: tuple[str, str], **labels: str) -> Node:
+    found = tuple(Address(AddressType(kind), text) for kind, text in addresses)
+    return Node(name, "", found, tuple(labels.items()))
+
+
+def test_members_are_the_first_internal_else_external_addresses() -> None:
+    """Of the family, within the CIDRs; Nodes without one are named, once each."""
+    nodes = (
+        node("both", ("ExternalIP", "192.0.2.1"), ("InternalIP", "10.0.0.1")),
+        node("outside", ("Hostname", "x"), ("ExternalIP", "192.0.2.2")),
+        node("six", ("InternalIP", "fd00::1")),
+        node("twin", ("InternalIP", "10.0.0.1")),
+        node("two", ("InternalIP", "10.9.0.1"), ("InternalIP", "10.0.0.5")),
+    )
+    facts = dataclasses.replace(FACTS, nodes=nodes)
+    found = {one.name: one.address for one in wanted(facts).members}
+    assert found == {"both": "10.0.0.1", "outside": "192.0.2.2", "two": "10.9.0.1"}
+    problems = parse.parse(facts, Config()).problems
+    assert [problem.reason for problem in problems] == [Reason.NO_ADDRESS]
+    assert "no IPv4 address on six: left out" in problems[0].message
+    facts = dataclasses.replace(annotated(MEMBER_CIDR="10.0.0.0/16"), nodes=nodes)
+    found = {one.name: one.address for one in wanted(facts).members}
+    assert found == {"both": "10.0.0.1", "two": "10.0.0.5"}
+
+
+def test_a_ref_is_made_of_any_facts() -> None:
+    """Of wrong ones, too; hostnames of the reference give their address back."""
+    facts = dataclasses.replace(
+        annotated(LOAD_BALANCER_ID="junk", KEEP_FLOATING_IP="true", OWNED_ID=A),
+        ports=(),
+        nodes=(),
+        ingress=(Ingress("192.0.2.1"), Ingress(hostname="192.0.2.2.nip.io")),
+    )
+    ref = parse.refer(facts, Config())
+    assert ref.native == Hints("junk", A, ("192.0.2.1", "192.0.2.2"), True)
+    assert ref.key == "default/web"
+    assert hash(ref)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("", "any", True),
+        ("public", "public", True),
+        ("public", "public-2", False),
+        ("public-*", "public-2", True),
+        ("public-?", "public-22", False),
+        ("!public-*", "public-2", False),
+        ("!public-*", "other", True),
+        ("~pub.*", "public", True),
+        ("~pub", "public", False),
+        ("!~pub.*", "public", False),
+    ],
+)
+def test_subnet_patterns(pattern: str, name: str, fits: bool) -> None:
+    """Name, glob, regular expression of the whole name, and their negation."""
+    assert parse.is_pattern(pattern)
+    assert subnets.matches(pattern)(name) is fits
+
+
+@pytest.mark.parametrize(
+    ("expression", "query"),
+    [
+        ("", ()),
+        ("a,b", (("tags-any", "a,b"),)),
+        ("& a, b", (("tags", "a,b"),)),
+        ("!a,b", (("not-tags-any", "a,b"),)),
+        ("!&a,b", (("not-tags", "a,b"),)),
+    ],
+)
+def test_tag_expressions_become_neutron_filters(
+    expression: str, query: tuple[tuple[str, str], ...]
+) -> None:
+    """Any, all, none, at least one missing."""
+    assert subnets.tag_filter(expression) == query
