@@ -1,8 +1,9 @@
 """One lab for all tests here: a real control plane and a real OpenStack.
 
-It keeps ports and folders of its own, so that a user's lab may run beside it. Pants runs
-several of these at once, each in a slot with a block of ports; MOORING_TEST_PORT_BASE
-moves them all, for a second checkout. What a killed run has left behind is ended first.
+It keeps ports and folders of its own, so that a user's lab may run beside it. Pants
+runs several of these at once, each in a slot with a block of ports of its own;
+MOORING_TEST_PORT_BASE moves them all, for a second checkout. What a killed run has left
+behind is ended first.
 """
 
 import concurrent.futures

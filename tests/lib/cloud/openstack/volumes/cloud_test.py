@@ -350,7 +350,8 @@ DETACHES = [
     ("no server", "in-use", ["DELETE attachments/at-1"]),
     ("no volume", "in-use", []),
     ("reserved", "reserved", ["DELETE attachments/at-1"]),
-    ("reserved by another", "reserved", []),
+    ("reserved by another just now", "reserved", []),
+    ("reserved by another", "reserved", ["DELETE attachments/at-1"]),
 ]
 
 
@@ -367,7 +368,13 @@ def test_detach_lets_go_of_whatever_is_left(  # - a table's columns
     server = OTHER if "no server" in what else SERVER
     holder = InstanceId("5e000000-0000-0000-0000-000000000003")
     is_held = "in-use" in status
-    own = cinder.put(1, status=status, attachments=attached(server) if is_held else [])
+    minute = 59 if "just now" in what else 30
+    own = cinder.put(
+        1,
+        status=status,
+        attachments=attached(server) if is_held else [],
+        updated_at=f"2026-01-01T11:{minute}:00.000000",
+    )
     if is_held or "reserved" in what:
         by = holder if "another" in what else server
         cinder.reservations = [
