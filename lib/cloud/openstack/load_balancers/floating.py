@@ -161,8 +161,9 @@ def _create(
             f"Floating network configuration not provided for Service {ref.key},"
             " forcing to ensure an internal load balancer service"
         )
-        notice = Notice(NoticeType.WARNING, "LoadBalancerForcedInternal", message)
-        return Reached(balancer.vip_address or "", notices=(notice,))
+        forced = Notice(NoticeType.WARNING, "LoadBalancerForcedInternal", message)
+        notices = (*_search_failed(ref, wanted), forced)
+        return Reached(balancer.vip_address or "", notices=notices)
     body: dict[str, object] = {
         "floating_network_id": source.network_id,
         "description": names.marked(names.floating_ip(ref), ref),
@@ -184,6 +185,17 @@ def _create(
         is_repeatable=False,
     )
     return Reached("", (step,))
+
+
+def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Notice, ...]:
+    if wanted.floating.network_id:
+        return ()
+    message = (
+        f"Failed to find floating-network-id for Service {ref.key}:"
+        " there is no external network"
+    )
+    reason = "LoadBalancerExternalNetworkSearchFailed"
+    return (Notice(NoticeType.WARNING, reason, message),)
 
 
 def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:

@@ -10,6 +10,8 @@ from lib.cloud.openstack.load_balancers import native
 PAGE = 1000
 """Source: Octavia configuration, [api_settings] pagination_max_limit, usual."""
 NEUTRON_PAGE = 5000
+FILTERED = 100
+"""So many ids fit in one URL of 8 KiB."""
 NAMED = 25
 """So many names of security groups fit in one URL of 8 KiB."""
 _PORT_FIELDS = (
@@ -128,6 +130,18 @@ def ports(
     query = (*fields, *filters, *api.project_filter())
     call = client.Get(NETWORK, "ports", "list ports", query)
     return api.items(call, NEUTRON_PAGE, native.PortsPage, deadline)
+
+
+def ports_there(
+    api: client.Client, ids: Collection[str], deadline: float
+) -> frozenset[str]:
+    """Say which of these ports there are."""
+    ordered = sorted(ids)
+    found: set[str] = set()
+    for at in range(0, len(ordered), FILTERED):
+        filters = tuple(("id", one) for one in ordered[at : at + FILTERED])
+        found |= {port.id for port in ports(api, filters, deadline)}
+    return frozenset(found)
 
 
 def subnets(

@@ -68,6 +68,12 @@ class Observer:
             if (one := found[target.ref].load_balancer) and one.id in depths
         }
         children = self._children.read(tuple(needed.values()), depths, deadline)
+        if depth >= Depth.FULL:
+            ids = {one.vip_port_id for one in needed.values() if one.vip_port_id}
+            try:
+                batch.vip_ports = lists.ports_there(self._api, ids, deadline)
+            except errors.CloudError as error:
+                return {target.ref: Unknown(error) for target in targets}
         return {
             target.ref: self._one(target, found[target.ref], children, batch, can)
             for target in targets

@@ -121,6 +121,7 @@ class Surroundings:
     node_subnet_id: of the first member's address. member_subnet: where the members
     are, for security group rules. second_subnet_id: for the VIP of the second family.
     problems: what could not be found.
+    vip_is_gone: the port of the VIP was deleted by somebody; only read at depth FULL.
     """
 
     floating_ips: tuple[FloatingIp, ...] = ()
@@ -131,6 +132,7 @@ class Surroundings:
     second_subnet_id: str = ""
     source: FloatingSource = dataclasses.field(default_factory=FloatingSource)
     problems: tuple[Problem, ...] = ()
+    vip_is_gone: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

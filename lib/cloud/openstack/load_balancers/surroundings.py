@@ -4,7 +4,7 @@ Lists that several targets need are read once per observation.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lib.cloud.load_balancers import IpFamily, Problem, Reason
 from lib.cloud.openstack import client, settings
@@ -24,7 +24,8 @@ _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 class Batch:
     """What one observation has read already. Used by one thread.
 
-    floating_ips: of the project. groups: security groups by name.
+    floating_ips: of the project. groups: security groups by name. vip_ports: which of
+    the load balancers' VIP ports are there; None: not read.
     """
 
     api: client.Client
@@ -32,6 +33,7 @@ class Batch:
     deadline: float
     floating_ips: tuple[native.FloatingIp, ...]
     groups: Mapping[str, native.SecurityGroup]
+    vip_ports: Collection[str] | None = None
     _ports: dict[client.Query, tuple[native.Port, ...]] = dataclasses.field(
         default_factory=dict
     )
@@ -113,7 +115,15 @@ def of_wanted(
         second_subnet_id=_second_subnet(batch, wanted, identity, node_subnet_id),
         source=_source(batch, wanted, identity),
         problems=tuple(problems),
+        vip_is_gone=_is_vip_gone(batch, identity),
     )
+
+
+def _is_vip_gone(batch: Batch, identity: Identity) -> bool:
+    found = identity.load_balancer
+    if found is None or batch.vip_ports is None or not found.vip_port_id:
+        return False
+    return found.vip_port_id not in batch.vip_ports
 
 
 def _carriers(

@@ -115,7 +115,10 @@ def test_without_an_external_network_the_vip_is_used_and_said() -> None:
     driven = start()
     driven.cloud.neutron.networks[driven.ground.external_id]["router:external"] = False
     driven.settle()
-    assert [n.reason for n in driven.notices] == ["LoadBalancerForcedInternal"]
+    assert [n.reason for n in driven.notices] == [
+        "LoadBalancerExternalNetworkSearchFailed",
+        "LoadBalancerForcedInternal",
+    ]
     assert driven.facts.ingress[0].ip == driven.balancer["vip_address"]
 
 

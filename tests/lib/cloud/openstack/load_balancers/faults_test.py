@@ -385,3 +385,14 @@ def test_plans_of_others_are_refused() -> None:
     foreign = dataclasses.replace(made.steps[0], native=None)
     with pytest.raises(TypeError):
         driven.balancers.apply(foreign)
+
+
+def test_a_vip_port_that_was_deleted_is_reported() -> None:
+    """It is looked for at depth FULL, all load balancers with one call."""
+    driven = start()
+    driven.settle()
+    del driven.cloud.neutron.ports[str(driven.balancer["vip_port_id"])]
+    driven.depth = Depth.FULL
+    driven.one_pass()
+    assert [problem.reason for problem in driven.problems] == [Reason.DRIFT]
+    assert "was deleted by somebody" in driven.problems[0].message

@@ -1,0 +1,118 @@
+"""What has to be said about a Service's wishes: refused, ignored, not to be changed.
+
+Pure. Source of the texts that the reference has, too: kubernetes/
+cloud-provider-openstack pkg/openstack/loadbalancer.go.
+"""
+
+from lib.cloud.load_balancers import Notice, NoticeType, Problem, Reason, Ref
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import names
+from lib.cloud.openstack.load_balancers.bodies import Context
+from lib.cloud.openstack.load_balancers.native import LoadBalancer
+from lib.cloud.openstack.load_balancers.observed import Features, Relation, Tree
+from lib.cloud.openstack.load_balancers.wanted import Wanted
+
+
+def may_share(
+    ref: Ref,
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    can: Features,
+    config: settings.LoadBalancer,
+) -> tuple[Problem, ...]:
+    """Say why the Service must not use another's load balancer."""
+    if not can.tags:
+        message = "a load balancer is shared only where Octavia has tags (API 2.5)"
+        return (Problem(Reason.UNSUPPORTED, message, is_fatal=True),)
+    if wanted.is_internal:
+        message = "internal Service cannot share a load balancer"
+        return (Problem(Reason.UNSUPPORTED, message, is_fatal=True),)
+    users = names.services(balancer.tags)
+    if names.load_balancer(ref) not in users and len(users) >= config.max_shared_lb:
+        message = (
+            f"load balancer {balancer.id} already shared with {len(users)} Services;"
+            f" [LoadBalancer] max-shared-lb is {config.max_shared_lb}"
+        )
+        return (Problem(Reason.SHARED_LIMIT, message, is_fatal=True),)
+    return ()
+
+
+def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
+    """Warn where Nodes without a Pod would swallow traffic."""
+    asks = context.monitors and context.can.http_monitors
+    if not wanted.is_local or asks:
+        return ()
+    message = (
+        "externalTrafficPolicy is Local, but no monitor asks the healthCheckNodePort:"
+        " Nodes without a Pod drop traffic; set annotation"
+        f" {keys.ENABLE_MONITOR} to 'true'"
+    )
+    return (Problem(Reason.NO_HEALTH_CHECK, message),)
+
+
+def unchangeable(
+    wanted: Wanted, balancer: LoadBalancer, relation: Relation, can: Features
+) -> tuple[Problem, ...]:
+    """Say what was asked for since the load balancer was made, and can't be had."""
+    if relation is not Relation.OWNED:
+        return ()
+    place = wanted.placement
+    pairs = [
+        ("port-id", place.port_id, balancer.vip_port_id),
+        ("subnet-id", "" if place.port_id else place.subnet_id, balancer.vip_subnet_id),
+        ("flavor-id", place.flavor_id if can.flavors else "", balancer.flavor_id),
+        (
+            "availability-zone",
+            place.availability_zone if can.zones else "",
+            balancer.availability_zone,
+        ),
+    ]
+    if not place.port_id and not place.subnet_id:
+        pairs.append(("network-id", place.network_id, balancer.vip_network_id))
+    is_vip = wanted.is_internal or ":" in (balancer.vip_address or "")
+    if is_vip:
+        pairs.append(("loadBalancerIP", wanted.address, balancer.vip_address))
+    told = [
+        f"{name} is {is_ or 'none'}, wanted {wish}"
+        for name, wish, is_ in pairs
+        if wish and wish != is_
+    ]
+    version = 6 if ":" in (balancer.vip_address or "") else 4
+    if balancer.vip_address and str(wanted.family) != f"IPv{version}":
+        told.append(f"the VIP is IPv{version}, wanted {wanted.family}")
+    if len(wanted.families) > 1 and not balancer.additional_vips:
+        told.append(f"there is no VIP of {wanted.families[1]}")
+    if not told:
+        return ()
+    message = (
+        f"load balancer {balancer.id} can't be changed in this: {'; '.join(told)};"
+        " make the Service anew to have it"
+    )
+    return (Problem(Reason.IMMUTABLE, message),)
+
+
+def ignored(
+    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
+) -> tuple[Notice, ...]:
+    """Say that source ranges don't count, where the user gave any."""
+    enforced = config.lb_provider == "ovn" and config.manage_security_groups
+    if seen.features.cidrs or enforced or not wanted.has_ranges:
+        return ()
+    message = (
+        f"LoadBalancerSourceRanges are ignored for Service {ref.key} because Octavia"
+        " provider does not support it"
+    )
+    return (Notice(NoticeType.WARNING, "LoadBalancerSourceRangesIgnored", message),)
+
+
+def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
+    """Say that nothing reaches the load balancer any more."""
+    if not seen.around.vip_is_gone:
+        return ()
+    message = (
+        f"port {balancer.vip_port_id} of load balancer {balancer.id} was deleted by"
+        " somebody, so nothing reaches it; delete the load balancer to have it made"
+        " again"
+    )
+    return (Problem(Reason.DRIFT, message),)
