@@ -17,7 +17,12 @@ from lib.cloud.openstack.load_balancers import (
     tree,
 )
 from lib.cloud.openstack.load_balancers.lists import quoted
-from lib.cloud.openstack.load_balancers.native import ACTIVE, ERROR, LoadBalancer
+from lib.cloud.openstack.load_balancers.native import (
+    ACTIVE,
+    ERROR,
+    FloatingIp,
+    LoadBalancer,
+)
 from lib.cloud.openstack.load_balancers.observed import Children, Relation, Tree
 
 WHY = "the Service is deleted"
@@ -67,12 +72,32 @@ def tags_without(ref: Ref, one: LoadBalancer, children: Children | None) -> list
 
 
 def is_whole_ours(ref: Ref, seen: Tree) -> bool:
-    """Say whether the load balancer itself goes: it is ours alone, and was made so."""
+    """Say whether the load balancer itself goes: it was made so, and is ours alone."""
     one = seen.identity.load_balancer
-    if one is None or seen.identity.relation is not Relation.OWNED:
+    if one is None or identity.is_used_by_others(one, ref):
         return False
     made = one.name.startswith(names.SERVICE_PREFIX) or names.MADE in one.tags
-    return made and not identity.is_used_by_others(one, ref)
+    if seen.identity.relation is Relation.OWNED:
+        return made
+    return made and _is_last(ref, seen, one)
+
+
+def _is_last(ref: Ref, seen: Tree, one: LoadBalancer) -> bool:
+    """Say whether the one it was made for has left, and only this Service is on it."""
+    if identity.marks_of(one) or names.services(one.tags) != {names.load_balancer(ref)}:
+        return False
+    if seen.children is None:
+        return False
+    place = tree.Place(ref, one, seen.identity.relation, seen.children)
+    return all(place.owns(each) for each in seen.children.listeners)
+
+
+def _is_made(ref: Ref, seen: Tree, one: LoadBalancer, found: FloatingIp) -> bool:
+    """Say whether a floating IP goes with the load balancer that goes."""
+    if seen.identity.relation is Relation.OWNED:
+        return identity.is_made_on(found, one.vip_port_id or "", ref)
+    # It was made for the Service that has left.
+    return (found.description or "").startswith(names.FLOATING_IP_PREFIX)
 
 
 def _of_balancer(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Iterator[Step]:
@@ -83,13 +108,12 @@ def _of_balancer(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Iterato
     if not is_whole_ours(ref, seen):
         yield from _leave(ref, seen, one)
         return
-    port_id = one.vip_port_id or ""
-    current = floating.on_port(seen.around, port_id)
+    current = floating.on_port(seen.around, one.vip_port_id or "")
     keeps = identity.hints_of(ref).keeps_floating_ip
-    if current and not keeps and identity.is_made_on(current, port_id, ref):
+    if current and not keeps and _is_made(ref, seen, one, current):
         yield floating.delete(floating.shown(current), WHY, current)
     if not config.cascade_delete and seen.children is not None:
-        place = tree.Place(ref, one, Relation.OWNED, seen.children)
+        place = tree.Place(ref, one, seen.identity.relation, seen.children)
         yield from tree.removals(place, seen.children.listeners, WHY)
     # One in ERROR is taken whole: its children can't be touched.
     cascades = config.cascade_delete or one.provisioning_status == ERROR

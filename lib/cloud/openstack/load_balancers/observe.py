@@ -58,7 +58,7 @@ class Observer:
         if not targets:
             return {}
         try:
-            batch, found, can = self._common(targets, deadline)
+            batch, found, can = self._common(targets, depth, deadline)
         except errors.CloudError as error:
             return {target.ref: Unknown(error) for target in targets}
         depths = _depths(targets, found, depth, self._config)
@@ -80,15 +80,21 @@ class Observer:
         }
 
     def _common(
-        self, targets: Collection[Target], deadline: float
+        self, targets: Collection[Target], depth: Depth, deadline: float
     ) -> tuple[surroundings.Batch, Mapping[Ref, Identity], Features]:
         """Read the lists that all targets need, and find each its load balancer."""
         version = self._api.version(client.Service.LOAD_BALANCER)
         balancers = lists.load_balancers(self._api, deadline)
         self._children.forget(one.id for one in balancers)
         floating_ips = lists.floating_ips(self._api, deadline)
-        wanted = {names.security_group(target.ref) for target in targets}
-        groups = lists.security_groups(self._api, wanted, deadline)
+        wanted = {
+            names.security_group(target.ref)
+            for target in targets
+            if target.spec is None or self._looks_for_groups(depth)
+        }
+        groups: tuple[native.SecurityGroup, ...] = ()
+        if wanted:
+            groups = lists.security_groups(self._api, wanted, deadline)
         batch = surroundings.Batch(
             self._api,
             self._config,
@@ -101,6 +107,10 @@ class Observer:
             for target in targets
         }
         return batch, found, features(version, self._config.lb_provider)
+
+    def _looks_for_groups(self, depth: Depth) -> bool:
+        """Say whether groups count: where none are kept only those left from before."""
+        return self._config.manage_security_groups or depth > Depth.CHANGED
 
     def _one(
         self,

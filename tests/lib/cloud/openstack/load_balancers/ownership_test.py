@@ -182,6 +182,10 @@ def test_one_marked_by_another_service_is_shared_not_taken() -> None:
     owner.settle(gone=True)
     assert len(owner.cloud.octavia.load_balancers) == 1  # the other is still on it
     assert [x["protocol_port"] for x in owner.cloud.octavia.listeners.values()] == [443]
+    assert second.settle() == []
+    second.settle(gone=True)
+    assert owner.cloud.octavia.load_balancers == {}
+    assert owner.cloud.neutron.floating_ips == {}
 
 
 def test_the_owner_stays_when_the_other_leaves() -> None:
@@ -202,6 +206,22 @@ def test_the_owner_stays_when_the_other_leaves() -> None:
     after = repr((owner.balancer["tags"], owner.listener, owner.pool, owner.members))
     assert after == before
     assert len(owner.cloud.octavia.listeners) == len(owner.cloud.octavia.pools) == 1
+
+
+def test_the_last_to_leave_a_load_balancer_of_the_users_leaves_it_there() -> None:
+    """Neither it nor its floating IP was made for a Service."""
+    driven = start()
+    made = make(driven.ground, "users", (), 81)
+    address = add_floating_ip(driven.ground, made)
+    before = repr((driven.cloud.octavia.listeners, driven.cloud.octavia.pools))
+    driven.annotate({keys.LOAD_BALANCER_ID: str(made["id"])})
+    driven.settle()
+    assert driven.facts.ingress[0].ip == address
+    driven.settle(gone=True)
+    assert list(driven.cloud.octavia.load_balancers) == [made["id"]]
+    assert made["tags"] == []
+    assert repr((driven.cloud.octavia.listeners, driven.cloud.octavia.pools)) == before
+    assert len(driven.cloud.neutron.floating_ips) == 1
 
 
 def test_a_colliding_port_on_a_shared_one_is_refused() -> None:

@@ -2,7 +2,9 @@
 
 import dataclasses
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
 from lib.cloud.load_balancers import (
     Facts,
@@ -374,3 +376,25 @@ def test_tag_expressions_become_neutron_filters(
 ) -> None:
     """Any, all, none, at least one missing."""
     assert subnets.tag_filter(expression) == query
+
+
+@hypothesis.settings(max_examples=200, deadline=None)
+@hypothesis.given(
+    given=strategies.dictionaries(
+        strategies.sampled_from(sorted(keys.READ)),
+        strategies.text(max_size=20) | strategies.sampled_from(["true", A, "~a", "7"]),
+    ),
+    address=strategies.text(max_size=8),
+    ranges=strategies.lists(strategies.text(max_size=8), max_size=2).map(tuple),
+)
+def test_no_text_is_too_odd_to_be_judged(
+    given: dict[str, str], address: str, ranges: tuple[str, ...]
+) -> None:
+    """Whatever users write: a spec or problems, each with a message, and a ref."""
+    facts = dataclasses.replace(
+        FACTS, annotations=given, load_balancer_ip=address, source_ranges=ranges
+    )
+    made = parse.parse(facts, Config())
+    assert isinstance(made, Problems) == any(one.is_fatal for one in made.problems)
+    assert all(one.message for one in made.problems)
+    assert hash(parse.refer(facts, Config()))
