@@ -443,6 +443,8 @@ def test_a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
         ground, "busy", ground.configured, annotations={keys.INTERNAL: "true"}
     )
     served.settle()
+    ground.sleep(1.0)  # updated_at has a resolution of a second
+    updated_at = served.balancer().updated_at
     served.annotate({keys.CONNECTION_LIMIT: "5", keys.METHOD: "SOURCE_IP"})
     parsed = served.balancers.parse(served.facts)
     assert isinstance(parsed, Spec)
@@ -456,6 +458,8 @@ def test_a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
         served.balancers.apply(second)
     served.settle()
     assert served.listeners()[80].connection_limit == 5
+    # By this alone what was read once is known to be old.
+    assert served.balancer().updated_at != updated_at
     assert served.pool().lb_algorithm == "SOURCE_IP"
     served.settle(gone=True)
     assert_gone(served)

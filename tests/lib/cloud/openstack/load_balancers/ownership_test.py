@@ -4,7 +4,14 @@ import dataclasses
 
 import pytest
 
-from lib.cloud.load_balancers import Cluster, Ingress, Port, PortProtocol, Reason
+from lib.cloud.load_balancers import (
+    Cluster,
+    Depth,
+    Ingress,
+    Port,
+    PortProtocol,
+    Reason,
+)
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
@@ -354,3 +361,71 @@ def test_owned_finds_everything_that_carries_the_mark() -> None:
     ]
     assert {one.uid for one in found} == {driver.UID}
     assert list(driven.balancers.owned("cluster-2")) == []
+
+
+def as_the_reference_leaves_it(driven: driver.Driver) -> None:
+    """Take away all that only we write; names, tags and settings are the same."""
+    octavia = driven.cloud.octavia
+    for thing in (*octavia.load_balancers.values(), *octavia.listeners.values()):
+        thing["tags"] = [
+            tag for tag in wire.texts(thing["tags"]) if "mooring" not in tag
+        ]
+    for thing in (
+        *driven.cloud.neutron.floating_ips.values(),
+        *driven.cloud.neutron.groups.values(),
+    ):
+        thing["description"] = str(thing["description"]).split(" (mooring:")[0]
+    driven.annotate({keys.OWNED_ID: None})
+    driven.restart()
+
+
+TLS = "https://keys.example/v1/containers/00000000-0000-4000-8000-0000000000aa"
+UDP, SCTP = PortProtocol.UDP, PortProtocol.SCTP
+LOCAL: dict[str, object] = {"is_local": True, "health_check_node_port": 31000}
+KINDS: dict[str, tuple[dict[str, str], dict[str, object]]] = {
+    "plain": ({}, {}),
+    "internal": ({keys.INTERNAL: "true"}, {}),
+    "monitored": ({keys.ENABLE_MONITOR: "true", keys.MONITOR_DELAY: "9"}, {}),
+    "local": ({keys.ENABLE_MONITOR: "true"}, LOCAL),
+    "proxy v1": ({keys.PROXY_PROTOCOL: "true"}, {}),
+    "proxy v2": ({keys.PROXY_PROTOCOL: "v2", keys.ENABLE_MONITOR: "true"}, {}),
+    "forwarded for": ({keys.FORWARDED_FOR: "true"}, {}),
+    "tls": ({keys.TLS_REF: TLS}, {}),
+    "timeouts": ({keys.TIMEOUT_CLIENT_DATA: "7", keys.CONNECTION_LIMIT: "9"}, {}),
+    "ranges": ({}, {"source_ranges": ("10.0.0.0/8", "192.0.2.0/24")}),
+    "affinity": ({keys.METHOD: "SOURCE_IP"}, {"has_affinity": True}),
+    "udp": ({keys.ENABLE_MONITOR: "true"}, {"ports": (Port(53, UDP, 30053),)}),
+    "sctp": ({}, {"ports": (Port(53, SCTP, 30053),)}),
+    "several ports": ({}, {"ports": tuple(Port(p, node_port=p) for p in (80, 81, 82))}),
+    "hostname": ({keys.HOSTNAME: "a.example"}, {}),
+    "kept address": ({keys.KEEP_FLOATING_IP: "true"}, {}),
+}
+
+
+@pytest.mark.parametrize("managed", [False, True], ids=["", "managed group"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_adopted_by_adding_tags_and_nothing_else(
+    kind: str, managed: bool
+) -> None:
+    """Ids, names, settings, members, addresses, rules and ports stay as they are."""
+    annotations, fields = KINDS[kind]
+    config = settings.LoadBalancer(manage_security_groups=managed)
+    on = driver.ground()
+    on.cloud.tls_refs.add(TLS)
+    nodes = (on.node(1), on.node(2))
+    facts = driver.service(nodes, annotations=annotations, **fields)
+    driven = driver.Driver(on, facts, config)
+    driven.settle()
+    as_the_reference_leaves_it(driven)
+    before, ingress = len(on.cloud.writes), driven.facts.ingress
+    driven.depth = Depth.FULL
+    driven.settle()
+    for call in on.cloud.writes[before:]:
+        (body,) = call.body.values()
+        assert isinstance(body, dict)
+        assert (call.method, list(body)) == ("PUT", ["tags"])
+    assert driven.facts.ingress == ingress
+    assert driven.settle() == []
+    driven.settle(gone=True)
+    assert on.cloud.octavia.load_balancers == {}
+    assert len(on.cloud.neutron.floating_ips) == (kind == "kept address")
