@@ -110,6 +110,22 @@ def test_two_clusters_of_one_name_do_not_take_each_others() -> None:
     assert list(on.cloud.octavia.load_balancers) == [one.balancer["id"]]
 
 
+def test_another_clusters_is_not_taken_even_if_its_id_is_in_the_annotation() -> None:
+    """As in a manifest that was copied: same name, but it carries another mark."""
+    on = driver.ground()
+    one = driver.Driver(on, driver.service((on.node(1),)))
+    one.settle()
+    copied = dataclasses.replace(
+        one.facts, cluster=Cluster("cluster-2", "kubernetes"), uid="99999999-0000"
+    )
+    other = driver.Driver(on, copied)
+    writes = len(on.cloud.writes)
+    assert other.settle() == []
+    assert [problem.reason for problem in other.problems] == [Reason.PORT_CONFLICT]
+    other.settle(gone=True)
+    assert len(on.cloud.writes) == writes
+
+
 @pytest.mark.parametrize("by", ["id", "floating IP", "VIP", "nip.io"])
 def test_what_the_reference_made_is_adopted_and_only_marked(by: str) -> None:
     """The Service points at it: ids, names, settings and address stay."""
