@@ -4,12 +4,14 @@ The room that is used in the field drives both; what it did is read back past it
 load balancers, many wishes each: Octavia takes seconds for every change.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+import openstack.connection
 import pytest
 
 from lib.cloud import errors
@@ -24,6 +26,7 @@ from lib.cloud.load_balancers import (
     Port,
     PortProtocol,
     Problem,
+    Reason,
     Spec,
     Target,
 )
@@ -34,7 +37,7 @@ from lib.cloud.openstack.fake import driver
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import lists, native
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
-from lib.lab.openstack import accounts, tenant
+from lib.lab.openstack import accounts, cloud, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 TCP, UDP, SCTP = PortProtocol.TCP, PortProtocol.UDP, PortProtocol.SCTP
@@ -47,11 +50,18 @@ class Ground:
     """A cloud with a network of Nodes. sleep: lets time pass there.
 
     addresses: of ports that stand for Nodes, in subnet_id. free_ips: floating IPs that
-    nothing has. configured: where load balancers go when nobody says it.
+    nothing has. flavor_id, zone: that Octavia knows. configured: where load balancers
+    go when nobody says it.
     """
 
     api: client.Client
     sleep: Callable[[float], None]
+    network_id: str
+    external_id: str
+    external_name: str
+    port_id: str
+    flavor_id: str
+    zone: str
     subnet_id: str
     second_subnet_id: str
     addresses: tuple[str, ...]
@@ -84,6 +94,12 @@ def fake_ground() -> Ground:
     return Ground(
         on.cloud.client(),
         on.cloud.clock.sleep,
+        on.network_id,
+        on.external_id,
+        "public-v4",
+        neutron.add_port(on.subnet_id),
+        "00000000-0000-4000-8000-00000000000f",
+        "balancers-zone",
         on.subnet_id,
         second,
         addresses,
@@ -91,7 +107,27 @@ def fake_ground() -> Ground:
     )
 
 
-def real_ground(cloud_conf: str, mine: tenant.Tenant) -> Ground:
+def offer(admin: openstack.connection.Connection) -> tuple[str, str]:
+    """Offer a flavor and an availability zone of Octavia's; give id and name."""
+    octavia = admin.load_balancer
+    profile = octavia.create_flavor_profile(
+        name="balancers", provider_name="amphora", flavor_data="{}"
+    )
+    flavor = octavia.create_flavor(name="balancers", flavor_profile_id=profile.id)
+    zones = octavia.create_availability_zone_profile(
+        name="balancers",
+        provider_name="amphora",
+        availability_zone_data='{"compute_zone": "az1"}',
+    )
+    zone = octavia.create_availability_zone(
+        name="balancers-zone", availability_zone_profile_id=zones.id
+    )
+    return str(flavor.id), str(zone.name)
+
+
+def real_ground(
+    cloud_conf: str, mine: tenant.Tenant, admin: openstack.connection.Connection
+) -> Ground:
     config = openstack_config.read(cloud_conf, os.environ)
     opened = session.open_session(config.credentials, 60.0)
     where = client.Where(config.credentials.region, config.credentials.endpoint_type)
@@ -111,9 +147,17 @@ def real_ground(cloud_conf: str, mine: tenant.Tenant) -> Ground:
     ]
     public = next(iter(network.networks(is_router_external=True)))
     free = [network.create_ip(floating_network_id=public.id) for _ in (1, 2)]
+    vip = network.create_port(network_id=inside.id, fixed_ips=fixed)
+    flavor_id, zone = offer(admin)
     return Ground(
         api,
         time.sleep,
+        str(inside.id),
+        str(public.id),
+        "public-v4",
+        str(vip.id),
+        flavor_id,
+        zone,
         str(subnet_id),
         str(second.id),
         tuple(str(port.fixed_ips[0]["ip_address"]) for port in ports),
@@ -129,7 +173,12 @@ def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
     where = request.getfixturevalue("where")
     make: MakeProject = request.getfixturevalue("project")
     account, mine = make("balancers")
-    yield real_ground(accounts.cloud_conf(where, account), mine)
+    with contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin:
+        yield real_ground(accounts.cloud_conf(where, account), mine, admin)
+    network = mine.connection.network
+    for port in network.ports(project_id=mine.connection.current_project_id):
+        if port.device_id.startswith("node-") or not port.device_id:
+            network.delete_port(port.id)
 
 
 class Served:
@@ -362,8 +411,13 @@ def test_udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
     served = Served(
         ground,
         "kinds",
-        ground.configured,
-        annotations={keys.INTERNAL: "true", keys.TLS_REF: "external-ref"},
+        settings.LoadBalancer(container_store="external"),
+        annotations={
+            keys.INTERNAL: "true",
+            keys.TLS_REF: "external-ref",
+            keys.SUBNET_ID: ground.subnet_id,
+            keys.MEMBER_SUBNET_ID: ground.subnet_id,
+        },
         ports=(Port(443, TCP, 30443), Port(53, UDP, 30053), Port(99, SCTP, 30099)),
         is_local=True,
         health_check_node_port=31000,
@@ -402,7 +456,7 @@ def test_addresses_groups_and_a_second_service(ground: Ground) -> None:
         ground,
         "first",
         config,
-        load_balancer_ip=first_ip,
+        annotations={keys.DECKHOUSE_ADDRESS: first_ip},
         ip_families=(IpFamily.IPV4, IpFamily.IPV6),
     )
     served.settle()
@@ -413,11 +467,12 @@ def test_addresses_groups_and_a_second_service(ground: Ground) -> None:
     deadline = ground.api.now() + 60
     ports = lists.ports(ground.api, (), deadline)
     assert sum(len(port.security_groups) > 0 for port in ports if port.device_id) >= 3
+    served.annotate({keys.DECKHOUSE_ADDRESS: None})
     served.change(load_balancer_ip=second_ip)
     served.settle()
     assert served.floating_ips() == [second_ip]
 
-    share = {keys.LOAD_BALANCER_ID: served.id}
+    share = {keys.DECKHOUSE_ID: served.id}
     other = Served(
         ground, "second", config, annotations=share, ports=(Port(81, TCP, 30081),)
     )
@@ -435,6 +490,92 @@ def test_addresses_groups_and_a_second_service(ground: Ground) -> None:
     assert_gone(served)
     left = lists.floating_ips(ground.api, ground.api.now() + 60)
     assert {first_ip, second_ip} <= {ip.floating_ip_address for ip in left}
+
+
+def test_a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
+    """Network, flavor, zone, class, floating subnet, Nodes; a kept address."""
+    gold = settings.LoadBalancerClass(floating_network_id=ground.external_id)
+    config = settings.LoadBalancer(classes={"gold": gold})
+    served = Served(ground, "placed", config)
+    first, second, third = served.facts.nodes
+    other = dataclasses.replace(first.addresses[0], address="10.250.0.1")
+    served.change(
+        nodes=(
+            dataclasses.replace(
+                first, labels=(("role", "edge"),), addresses=(other, *first.addresses)
+            ),
+            dataclasses.replace(second, labels=(("role", "edge"),)),
+            third,
+        )
+    )
+    served.annotate(
+        {
+            keys.CLASS: "gold",
+            keys.NETWORK_ID: ground.network_id,
+            keys.FLAVOR_ID: ground.flavor_id,
+            keys.AVAILABILITY_ZONE: ground.zone,
+            keys.FLOATING_SUBNET: f"{ground.external_name[:-1]}*",
+            keys.FLOATING_SUBNET_TAGS: "!nobody-has-it",
+            keys.NODE_SELECTOR: "role=edge",
+            keys.MEMBER_CIDR: "10.0.0.0/9, 10.250.0.0/32",
+            keys.HOSTNAME: "lb.example.com",
+            keys.KEEP_FLOATING_IP: "true",
+        }
+    )
+    served.settle()
+    made = served.balancer()
+    assert made.vip_network_id == ground.network_id
+    assert (made.flavor_id, made.availability_zone) == (ground.flavor_id, ground.zone)
+    assert [one.address for one in served.members()] == list(ground.addresses[:2])
+    assert [one.hostname for one in served.facts.ingress] == ["lb.example.com"]
+    assert len(served.floating_ips()) == 1
+    (kept,) = served.floating_ips()
+
+    served.annotate(
+        {
+            keys.FLAVOR_ID: "another",
+            keys.AVAILABILITY_ZONE: "another",
+            keys.NODE_SELECTOR: "",
+            keys.HOSTNAME: None,
+            keys.INTERNAL: "true",
+        }
+    )
+    served.settle()
+    (problem,) = served.problems
+    assert problem.reason is Reason.IMMUTABLE
+    assert "flavor-id" in problem.message
+    assert "availability-zone" in problem.message
+    assert len(served.members()) == 3
+    assert served.addresses() == [made.vip_address]
+    served.annotate({keys.INTERNAL: None})
+    served.settle()
+    assert served.addresses() == [kept]  # the one that was kept comes back
+    served.annotate({keys.KEEP_FLOATING_IP: None})
+    served.settle(gone=True)
+    assert_gone(served)
+
+
+def test_a_vip_on_a_port_of_the_users(ground: Ground) -> None:
+    """The port outlives the load balancer's wishes; floating IPs by network and id."""
+    served = Served(ground, "port", settings.LoadBalancer())
+    deadline = ground.api.now() + 60
+    filters = (("network_id", ground.external_id),)
+    external = lists.subnets(ground.api, filters, deadline)
+    served.annotate(
+        {
+            keys.PORT_ID: ground.port_id,
+            keys.FLOATING_NETWORK_ID: ground.external_id,
+            keys.FLOATING_SUBNET_ID: external[0].id,
+        }
+    )
+    served.settle()
+    assert served.balancer().vip_port_id == ground.port_id
+    assert served.addresses() == served.floating_ips()
+    served.annotate({keys.PORT_ID: ground.network_id})
+    served.settle()
+    assert [problem.reason for problem in served.problems] == [Reason.IMMUTABLE]
+    served.settle(gone=True)
+    assert_gone(served)
 
 
 def test_a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
@@ -463,3 +604,52 @@ def test_a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
     assert served.pool().lb_algorithm == "SOURCE_IP"
     served.settle(gone=True)
     assert_gone(served)
+
+
+ELSEWHERE = {
+    keys.ON_ERROR: "nobody can make the real Octavia fail by its API",
+    keys.OWNED_ID: "written only",
+}
+HERE = {
+    "test_a_load_balancer_from_its_creation_to_its_end": {
+        *SET,
+        keys.PROXY_PROTOCOL,
+        keys.FORWARDED_FOR,
+    },
+    "test_udp_sctp_tls_and_local_traffic": {
+        keys.INTERNAL,
+        keys.TLS_REF,
+        keys.SUBNET_ID,
+        keys.MEMBER_SUBNET_ID,
+    },
+    "test_addresses_groups_and_a_second_service": {
+        keys.DECKHOUSE_ADDRESS,
+        keys.DECKHOUSE_ID,
+        keys.LOAD_BALANCER_ID,
+    },
+    "test_a_load_balancer_put_where_its_owner_wants_it": {
+        keys.CLASS,
+        keys.NETWORK_ID,
+        keys.FLAVOR_ID,
+        keys.AVAILABILITY_ZONE,
+        keys.FLOATING_SUBNET,
+        keys.FLOATING_SUBNET_TAGS,
+        keys.NODE_SELECTOR,
+        keys.MEMBER_CIDR,
+        keys.HOSTNAME,
+        keys.KEEP_FLOATING_IP,
+    },
+    "test_a_vip_on_a_port_of_the_users": {
+        keys.PORT_ID,
+        keys.FLOATING_NETWORK_ID,
+        keys.FLOATING_SUBNET_ID,
+    },
+}
+
+
+def test_every_annotation_is_tried_on_the_real_octavia() -> None:
+    """The table of annotations and tests is whole; what is not here says why."""
+    for name, some in HERE.items():
+        assert name in globals()
+        print("\n".join(f"{key:70} {name}" for key in sorted(some)))
+    assert set().union(*HERE.values()) | set(ELSEWHERE) == keys.READ

@@ -126,6 +126,19 @@ def test_another_clusters_is_not_taken_even_if_its_id_is_in_the_annotation() -> 
     assert len(on.cloud.writes) == writes
 
 
+def test_an_address_in_the_status_does_not_beat_a_mark() -> None:
+    """One that another Service made stays its own, whatever our status says."""
+    on = driver.ground()
+    one = driver.Driver(on, driver.service((on.node(1),)))
+    one.settle()
+    facts = dataclasses.replace(one.facts, uid="99999999-0000", annotations={})
+    other = driver.Driver(on, facts)
+    before = repr((one.balancer, one.listener, one.floating_ip))
+    other.settle()
+    assert other.balancer["id"] != one.balancer["id"]
+    assert repr((one.balancer, one.listener, one.floating_ip)) == before
+
+
 @pytest.mark.parametrize("by", ["id", "floating IP", "VIP", "nip.io"])
 def test_what_the_reference_made_is_adopted_and_only_marked(by: str) -> None:
     """The Service points at it: ids, names, settings and address stay."""
