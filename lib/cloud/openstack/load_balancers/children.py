@@ -45,17 +45,19 @@ class ChildrenReader:
         wanted: Collection[native.LoadBalancer],
         depths: Mapping[str, Depth],
         deadline: float,
+        *,
+        reuses: bool,
     ) -> Mapping[str, Seen[Children] | Unknown]:
         """Give the children of each of these load balancers, by its id.
 
-        depths: by the same ids.
+        depths: by the same ids. reuses: what is kept will do where nothing changed.
         """
         began = self._api.now()
         found: dict[str, Seen[Children] | Unknown] = {}
         for one in wanted:
             kept = self._note(one, began)
-            if kept.children is not None and depths[one.id] <= Depth.CHANGED:
-                found[one.id] = Seen(kept.children)
+            if reuses and _will_do(kept.children, depths[one.id]):
+                found[one.id] = Seen(kept.children or Children())
         missing = [one for one in wanted if one.id not in found]
         if not missing:
             return found
@@ -142,6 +144,12 @@ class ChildrenReader:
         most = min(AT_ONCE, len(ids))
         with concurrent.futures.ThreadPoolExecutor(most, "children") as pool:
             return dict(zip(ids, pool.map(read, ids), strict=True))
+
+
+def _will_do(kept: Children | None, depth: Depth) -> bool:
+    if kept is None:
+        return False
+    return depth < Depth.FULL or kept.full >= kept.pools.keys()
 
 
 def _part(

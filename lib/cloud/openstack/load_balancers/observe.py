@@ -67,7 +67,9 @@ class Observer:
             for target in targets
             if (one := found[target.ref].load_balancer) and one.id in depths
         }
-        children = self._children.read(tuple(needed.values()), depths, deadline)
+        reuses = depth <= Depth.CHANGED
+        some = tuple(needed.values())
+        children = self._children.read(some, depths, deadline, reuses=reuses)
         if depth >= Depth.FULL:
             ids = {one.vip_port_id for one in needed.values() if one.vip_port_id}
             try:
@@ -179,8 +181,8 @@ def _depths(
         if wanted is None and is_cascaded:
             continue
         own = depth
-        if wanted is not None and needs_members(wanted):
-            own = Depth.FULL
+        if wanted is not None and depth <= Depth.CHANGED and needs_members(wanted):
+            own = Depth.FULL  # a changed Service may have another port to be asked
         depths[main.id] = max(own, depths.get(main.id, Depth.CHANGED))
     return depths
 

@@ -235,10 +235,12 @@ def _members(
     }
     gone = sorted((found.keys() - wanted.keys()) | moved)
     new = sorted(wanted.keys() - found.keys())
+    is_odd = not is_full and _has_other_health_port(place, context, port, pool)
     changed = sorted(
         key
         for key in (found.keys() & wanted.keys()) - moved
-        if not bodies.is_same_member(
+        if is_odd
+        or not bodies.is_same_member(
             found[key], bodies.member(context, port, wanted[key]), is_full=is_full
         )
     )
@@ -262,6 +264,19 @@ def _members(
     yield requests.change_members(
         path, why, pool.id, sent, place.balancer.id, additive=additive
     )
+
+
+def _has_other_health_port(
+    place: Place, context: Context, port: WantedPort, pool: Pool
+) -> bool:
+    """Say whether members must be asked elsewhere now, by the monitor they have.
+
+    Their own monitor ports are not known without a list of them; the monitor is
+    changed only after they are.
+    """
+    found = place.children.monitors.get(pool.healthmonitor_id or "")
+    is_http = found is not None and found.type == "HTTP"
+    return is_http != bodies.asks_health_port(context, port)
 
 
 def _is_elsewhere(context: Context, found: Member) -> bool:

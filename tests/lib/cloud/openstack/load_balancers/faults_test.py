@@ -157,9 +157,16 @@ def test_local_traffic_gets_a_monitor_or_a_warning() -> None:
 
 
 def test_a_health_check_port_that_changes_is_seen() -> None:
-    """Only lists of members show it."""
+    """Only lists of members show it; they are not read again for nothing."""
     driven = start(is_local=True, health_check_node_port=31000)
+    driven.depth = Depth.CHANGED
+    for _ in range(3):
+        driven.settle()
+        driven.cloud.clock.sleep(60)
+    before = len(driven.cloud.calls)
     driven.settle()
+    paths = [call.parts[-1] for call in driven.cloud.calls[before:]]
+    assert "members" not in paths
     driven.change(health_check_node_port=31001)
     driven.settle()
     assert {member["monitor_port"] for member in driven.members} == {31001}
@@ -408,3 +415,24 @@ def test_a_header_that_was_taken_away_by_hand_comes_back() -> None:
         "X-Forwarded-Port": "true",
         "X-Forwarded-For": "true",
     }
+
+
+@pytest.mark.parametrize("to_local", [False, True])
+def test_members_are_asked_at_the_right_port_when_the_policy_changes(
+    to_local: bool,
+) -> None:
+    """At once, though no list shows where they are asked now."""
+    local: dict[str, object] = {"is_local": True, "health_check_node_port": 31000}
+    cluster: dict[str, object] = {"is_local": False, "health_check_node_port": 0}
+    driven = start()
+    driven.annotate({keys.ENABLE_MONITOR: "true"})
+    driven.change(**(cluster if to_local else local))
+    driven.settle()
+    driven.restart()
+    driven.depth = Depth.TREE
+    driven.change(**(local if to_local else cluster))
+    driven.settle()
+    asked = {member["monitor_port"] for member in driven.members}
+    assert asked == {31000 if to_local else None}
+    assert driven.monitor["type"] == ("HTTP" if to_local else "TCP")
+    assert driven.settle() == []

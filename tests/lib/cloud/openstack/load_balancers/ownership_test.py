@@ -332,6 +332,34 @@ def test_of_two_with_our_mark_the_one_in_use_stays() -> None:
     assert twin["id"] not in driven.cloud.octavia.load_balancers
 
 
+@pytest.mark.parametrize("older", [False, True])
+def test_of_two_that_nothing_points_at_the_older_is_ours(older: bool) -> None:
+    """As after two processes that did not know of each other; then ids decide."""
+    driven = start()
+    tags = (NAME, f"mooring:cluster-1:{driver.UID}")
+    first, second = make(driven.ground, NAME, tags), make(driven.ground, NAME, tags)
+    if older:
+        second["created_at"] = "2001-01-01T00:00:00"
+    driven.settle()
+    kept, gone = (second, first) if older else (first, second)
+    assert driven.balancer["id"] == kept["id"]
+    driven.cloud.clock.sleep(10)
+    driven.cloud.octavia.advance()
+    assert gone["id"] not in driven.cloud.octavia.load_balancers
+
+
+def test_one_that_is_in_use_is_not_deleted_for_an_older_one() -> None:
+    """The status shows its address; the older twin never was used."""
+    driven = start()
+    driven.settle()
+    was = driven.balancer["id"]
+    twin = make(driven.ground, NAME, (NAME, f"mooring:cluster-1:{driver.UID}"))
+    twin["created_at"] = "2001-01-01T00:00:00"
+    driven.settle()
+    assert driven.balancer["id"] == was
+    assert was in driven.cloud.octavia.load_balancers
+
+
 def test_a_service_that_is_renamed_in_its_annotation_keeps_its_own() -> None:
     """The id must not be edited; ours stays, and is written back."""
     driven = start()
