@@ -436,3 +436,16 @@ def test_members_are_asked_at_the_right_port_when_the_policy_changes(
     assert asked == {31000 if to_local else None}
     assert driven.monitor["type"] == ("HTTP" if to_local else "TCP")
     assert driven.settle() == []
+
+
+def test_what_was_read_right_after_a_change_is_not_kept() -> None:
+    """updated_at has a resolution of a second: another change may hide in it."""
+    driven = start()
+    driven.depth = Depth.CHANGED
+    driven.settle()
+    driven.balancer["updated_at"] = "2026-02-01T00:00:00"
+    driven.one_pass()
+    driven.listener["connection_limit"] = 3  # within that second
+    driven.cloud.clock.sleep(1)
+    assert len(driven.settle()) == 1
+    assert driven.listener["connection_limit"] == -1

@@ -244,6 +244,25 @@ def test_the_owner_stays_when_the_other_leaves() -> None:
     assert len(owner.cloud.octavia.listeners) == len(owner.cloud.octavia.pools) == 1
 
 
+def test_sharing_an_internal_one_does_not_expose_it() -> None:
+    """Only the owner may give it a floating IP; the other's problem says so."""
+    owner = start()
+    owner.annotate({keys.INTERNAL: "true"})
+    owner.settle()
+    facts = driver.service(
+        owner.facts.nodes,
+        name="second",
+        uid="second-uid",
+        ports=(Port(443, PortProtocol.TCP, 30443),),
+        annotations={keys.LOAD_BALANCER_ID: str(owner.balancer["id"])},
+    )
+    second = driver.Driver(owner.ground, facts)
+    second.settle()
+    assert owner.cloud.neutron.floating_ips == {}
+    assert [one.reason for one in second.problems] == [Reason.NO_FLOATING_NETWORK]
+    assert second.facts.ingress == ()
+
+
 def test_the_last_to_leave_a_load_balancer_of_the_users_leaves_it_there() -> None:
     """Neither it nor its floating IP was made for a Service."""
     driven = start()

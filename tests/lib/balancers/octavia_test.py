@@ -1,0 +1,185 @@
+"""The flow and the Octavia room together, on Octavia's state machine in memory.
+
+The counts are those of the wire, polls included; beside them what was counted of the
+reference on a real Octavia.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lib.balancers.model import Topic
+from lib.cloud.load_balancers import Node
+from lib.cloud.model import Address, AddressType
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver, session
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+
+
+class SameClock(session.FakeClock):
+    """The time of a ground: there is only one."""
+
+    def __init__(self, ground: Any) -> None:
+        super().__init__()
+        self._ground = ground
+
+    def __call__(self) -> float:
+        return float(self._ground.now_s)
+
+    def sleep(self, seconds: float) -> None:
+        self._ground.now_s += seconds
+
+
+@dataclasses.dataclass
+class Scene:
+    """A cluster on an OpenStack in memory, and the process that serves it."""
+
+    ground: Any
+    on: driver.Ground
+    make_process: Callable[[Any], Any]
+    config: settings.LoadBalancer
+    process: Any = None
+
+    @property
+    def cloud(self) -> session.FakeOpenStack:
+        return self.on.cloud
+
+    def start(self) -> None:
+        """Begin a new life, which knows nothing."""
+        self.ground.cloud = OctaviaLoadBalancers(self.cloud.client(), self.config)
+        self.process = self.make_process(self.ground)
+
+    def calls(self, do: Callable[[], object] = lambda: None) -> int:
+        """Do something, let it come to rest, and count the calls."""
+        before = len(self.cloud.calls)
+        do()
+        self.process.settle()
+        return len(self.cloud.calls) - before
+
+    def again(self, topic: Topic) -> None:
+        """Bring all Services in."""
+        for key in self.process.services.items():
+            self.process.queue.add(key, topic)
+
+    def add_node(self) -> None:
+        """Let a Node join."""
+        self.ground.nodes = (*self.ground.nodes, self.node(len(self.ground.nodes) + 1))
+        self.again(Topic.NODES)
+
+    def node(self, number: int) -> Node:
+        address = f"10.0.0.{number}"
+        self.cloud.neutron.add_port(self.on.subnet_id, address, f"server-{number}")
+        found = (Address(AddressType.INTERNAL_IP, address),)
+        return Node(f"node-{number}", "", found)
+
+    def address(self, name: str) -> str:
+        """The address in a Service's status."""
+        found = self.ground.get(name)["status"]["loadBalancer"]["ingress"]
+        return str(found[0]["ip"])
+
+
+MakeScene = Callable[..., Scene]
+
+
+@pytest.fixture()
+def make_scene(
+    make_ground: Callable[[], Any], make_process: Callable[[Any], Any]
+) -> MakeScene:
+    """Give a factory of scenes with some Nodes; the process has begun."""
+
+    def make(nodes: int = 2, config: settings.LoadBalancer | None = None) -> Scene:
+        ground = make_ground()
+        cloud = session.FakeOpenStack(SameClock(ground))
+        on = driver.ground(cloud)
+        usual = config or settings.LoadBalancer(subnet_id=on.subnet_id)
+        scene = Scene(ground, on, make_process, usual)
+        ground.nodes = tuple(scene.node(number) for number in range(1, nodes + 1))
+        scene.start()
+        return scene
+
+    return make
+
+
+def test_a_service_gets_its_load_balancer_and_leaves_nothing(
+    make_scene: MakeScene,
+) -> None:
+    """Status, annotations and finalizer; then no trace of it."""
+    scene = make_scene()
+    scene.calls(lambda: scene.ground.service("web", 80, 443))
+    (balancer,) = scene.cloud.octavia.load_balancers.values()
+    (ip,) = scene.cloud.neutron.floating_ips.values()
+    found = scene.ground.get("web")["metadata"]
+    assert scene.address("web") == ip["floating_ip_address"]
+    assert found["annotations"] == {
+        keys.LOAD_BALANCER_ID: balancer["id"],
+        keys.OWNED_ID: balancer["id"],
+        keys.LOAD_BALANCER_ADDRESS: ip["floating_ip_address"],
+    }
+    assert found["finalizers"] == ["service.kubernetes.io/load-balancer-cleanup"]
+    scene.calls(lambda: scene.ground.delete("web"))
+    assert scene.cloud.octavia.load_balancers == {}
+    assert scene.cloud.neutron.floating_ips == {}
+    assert scene.ground.get("web") is None
+
+
+def test_one_in_error_is_made_again_with_pauses_in_between(
+    make_scene: MakeScene,
+) -> None:
+    """Three failures, then it works; nobody else notices."""
+    scene = make_scene()
+    scene.cloud.octavia.builds_fail = 3
+    scene.ground.service("web", 80)
+    for _ in range(20):
+        scene.process.settle(60.0)
+    assert scene.address("web")
+    assert len(scene.cloud.octavia.load_balancers) == 1
+    made = [call for call in scene.cloud.writes if call.path == "lbaas/loadbalancers"]
+    assert len(made) == 4
+
+
+def test_what_it_costs(make_scene: MakeScene) -> None:
+    """The table of calls: ours at most what was promised."""
+    table: list[tuple[str, int, int, str]] = []
+    monitored = settings.LoadBalancer(create_monitor=True)
+    one = make_scene(10, monitored)
+    ports = range(8000, 8020)
+    create = one.calls(lambda: one.ground.service("web", *ports))
+    table.append(("create: 20 ports, monitors, 10 Nodes", create, 40, "82-90"))
+    one.process.settle(60.0)
+    change = one.calls(lambda: one.again(Topic.DRIFT))
+    table.append(("no change, all read", change, 8, "64"))
+    table.append(("60 s of nothing", one.calls(), 0, "0"))
+    restart = one.calls(one.start)
+    table.append(("restart", restart, 20, "110"))
+    one.process.settle(60.0)
+    node = one.calls(one.add_node)
+    table.append(("one Node added, 20 ports", node, 65, "143"))
+    delete = one.calls(lambda: one.ground.delete("web"))
+    table.append(("delete", delete, 12, "12-16"))
+    two = make_scene(10)
+    two.calls(lambda: two.ground.service("web", 80, 443))
+    two.process.settle(60.0)
+    two.calls(lambda: two.again(Topic.DRIFT))
+    table.append(("one Node added, 2 ports", two.calls(two.add_node), 14, "27"))
+    ten = make_scene(10)
+    names = [f"web-{at}" for at in range(10)]
+
+    def all_ten() -> None:
+        for name in names:
+            ten.ground.service(name, 80, 443)
+
+    def none() -> None:
+        for name in names:
+            ten.ground.delete(name)
+
+    table.append(("10 Services of 2 ports: create", ten.calls(all_ten), 140, "242"))
+    ten.process.settle(60.0)
+    table.append(("10 Services: 60 s of nothing", ten.calls(), 0, "0"))
+    table.append(("10 Services: restart", ten.calls(ten.start), 30, "146"))
+    table.append(("10 Services: delete", ten.calls(none), 90, "111"))
+    for what, ours, most, reference in table:
+        print(f"{what:40} {ours:4} <= {most:3}   reference {reference}")
+    assert [row for row in table if row[1] > row[2]] == []
