@@ -131,8 +131,8 @@ class Actor:
         uid = seen.service.metadata.uid
         lb_id = action.load_balancer_id or result.id
         target = self._hands.retarget(self._latest(seen), seen)
-        wait_s = result.opens_after_s if action.step.is_gated else 0.0
-        if lb_id and target is not None and (action.rest or action.step.is_gated):
+        wait_s = result.opens_after_s
+        if lb_id and target is not None and (action.rest or wait_s > 0):
             now = self._hands.clock()
             plan = Open(target, action.rest, lb_id, now, now + wait_s)
             self._memory.keep(uid, plan)

@@ -133,6 +133,9 @@ class Observer:
         try:
             if wanted is None:
                 around = surroundings.of_deletion(batch, group)
+            elif found.load_balancer is not None and own is None:
+                # Nothing is planned while Octavia is at it, or failed.
+                around = Surroundings(batch.floating_ips, group)
             else:
                 around = surroundings.of_wanted(batch, wanted, found, own, group)
         except errors.CloudError as error:

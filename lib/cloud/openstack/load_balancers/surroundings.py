@@ -200,8 +200,9 @@ def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
     found = identity.load_balancer
     if wanted.is_internal or (found and ":" in (found.vip_address or "")):
         return FloatingSource()
-    if found is None and wanted.family is IpFamily.IPV6:
-        return FloatingSource()
+    limits = wanted.floating.subnet_id or wanted.floating.subnet or wanted.floating.tags
+    if found is None and (wanted.family is IpFamily.IPV6 or not limits):
+        return FloatingSource()  # nothing to be told before it is there
     if not _needs_floating_ip(batch, wanted, found.vip_port_id if found else ""):
         return FloatingSource()
     network_id = wanted.floating.network_id or _first_external(batch)
