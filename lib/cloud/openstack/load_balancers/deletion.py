@@ -36,7 +36,7 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
         return Plan(problems=(problem,))
     steps = list(_of_balancer(ref, seen, config))
     steps += _free_addresses(ref, seen)
-    steps += groups.remove(seen.around)
+    steps += groups.remove(seen.around, seen.around.groups)
     steps += [spare(one) for one in seen.identity.duplicates if _is_deletable(one)]
     is_busy = _is_busy(ref, seen)
     if steps or is_busy:

@@ -6,7 +6,7 @@ Ports are changed only as they were seen (revision number).
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer_sg.go.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from lib.cloud.load_balancers import Problem, Reason, Ref, Step
 from lib.cloud.openstack.load_balancers import names, requests
@@ -27,12 +27,11 @@ def keep(
     ref: Ref, wanted: Wanted, around: Surroundings, provider: str
 ) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     """Say what brings the group, its rules and its ports about."""
-    group = around.group
     path = (f"security group {names.security_group(ref)}",)
     if around.member_subnet is None:
         message = "the subnet of the members is not known or can't be seen"
         return (), (Problem(Reason.SUBNET, message),)
-    if group is None:
+    if not around.groups:
         body = {
             "name": names.security_group(ref),
             "description": names.marked(names.security_group_description(ref), ref),
@@ -45,24 +44,27 @@ def keep(
             is_repeatable=False,
         )
         return (step,), ()
+    group, *spares = around.groups
     rules = tuple(_rules(path, wanted, around.member_subnet, group, provider))
     ports = tuple(_ports(wanted, around, around.member_subnet, group))
-    return (*rules, *ports), ()
+    if rules or ports:
+        return (*rules, *ports), ()
+    return tuple(remove(around, spares)), ()
 
 
-def remove(around: Surroundings) -> Iterator[Step]:
-    """Take the group off all ports, then delete it."""
-    group = around.group
-    if group is None:
-        return
+def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[Step]:
+    """Take groups off all ports, then delete them."""
+    ids = {group.id for group in groups}
     for port in around.ports:
-        if group.id in port.security_groups:
-            yield _without(port, group)
-    yield requests.delete_network_thing(
-        (f"security group {group.name}",),
-        "it is not wanted any more",
-        f"security-groups/{group.id}",
-    )
+        if ids & set(port.security_groups):
+            kept = [id_ for id_ in port.security_groups if id_ not in ids]
+            yield _set(port, kept, "the Service's group is not wanted there")
+    for group in groups:
+        yield requests.delete_network_thing(
+            (f"security group {group.name}",),
+            "it is not wanted any more",
+            f"security-groups/{group.id}",
+        )
 
 
 def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:

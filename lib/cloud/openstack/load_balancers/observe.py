@@ -102,7 +102,7 @@ class Observer:
             self._config,
             deadline,
             floating_ips,
-            {group.name: group for group in groups},
+            _by_name(groups),
         )
         found = {
             target.ref: identity.identify(target.ref, balancers, floating_ips)
@@ -128,16 +128,16 @@ class Observer:
             if isinstance(read, Unknown):
                 return read
             own = read.value if read is not None else None
-        group = batch.groups.get(names.security_group(target.ref))
+        groups = batch.groups.get(names.security_group(target.ref), ())
         wanted = wanted_of(target)
         try:
             if wanted is None:
-                around = surroundings.of_deletion(batch, group)
+                around = surroundings.of_deletion(batch, groups)
             elif found.load_balancer is not None and own is None:
                 # Nothing is planned while Octavia is at it, or failed.
-                around = Surroundings(batch.floating_ips, group)
+                around = Surroundings(batch.floating_ips, groups)
             else:
-                around = surroundings.of_wanted(batch, wanted, found, own, group)
+                around = surroundings.of_wanted(batch, wanted, found, own, groups)
         except errors.CloudError as error:
             return Unknown(error)
         tree = Tree(found, can, own, around)
@@ -157,9 +157,18 @@ def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
         found.load_balancer
         or found.going
         or found.duplicates
-        or around.group
+        or around.groups
         or any(identity.is_ours(ip, ref) for ip in around.floating_ips)
     )
+
+
+def _by_name(
+    groups: Collection[native.SecurityGroup],
+) -> Mapping[str, surroundings.Groups]:
+    found: dict[str, surroundings.Groups] = {}
+    for group in sorted(groups, key=lambda one: one.id):
+        found[group.name] = (*found.get(group.name, ()), group)
+    return found
 
 
 def _depths(

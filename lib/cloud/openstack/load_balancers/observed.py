@@ -116,8 +116,9 @@ class FloatingSource:
 class Surroundings:
     """What a plan has to know beside the load balancer; read only where it matters.
 
-    floating_ips: all of the project. group: our security group. ports: those that
-    carry it, and where security groups are kept those with members' addresses too.
+    floating_ips: all of the project. groups: our security groups, by id; all but the
+    first were made twice. ports: those that carry one, and where security groups are
+    kept those with members' addresses too.
     node_subnet_id: of the first member's address. member_subnet: where the members
     are, for security group rules. second_subnet_id: for the VIP of the second family.
     problems: what could not be found.
@@ -125,7 +126,7 @@ class Surroundings:
     """
 
     floating_ips: tuple[FloatingIp, ...] = ()
-    group: SecurityGroup | None = None
+    groups: tuple[SecurityGroup, ...] = ()
     ports: tuple[Port, ...] = ()
     node_subnet_id: str = ""
     member_subnet: Subnet | None = None

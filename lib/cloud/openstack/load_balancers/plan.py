@@ -244,4 +244,4 @@ def _groups(
 ) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     if config.manage_security_groups:
         return groups.keep(ref, wanted, seen.around, config.lb_provider)
-    return tuple(groups.remove(seen.around)), ()
+    return tuple(groups.remove(seen.around, seen.around.groups)), ()

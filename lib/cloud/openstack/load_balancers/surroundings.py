@@ -20,6 +20,9 @@ from lib.cloud.openstack.load_balancers.wanted import Floating, Wanted
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
 
+Groups = tuple[native.SecurityGroup, ...]
+
+
 @dataclasses.dataclass(slots=True)
 class Batch:
     """What one observation has read already. Used by one thread.
@@ -32,7 +35,7 @@ class Batch:
     config: settings.LoadBalancer
     deadline: float
     floating_ips: tuple[native.FloatingIp, ...]
-    groups: Mapping[str, native.SecurityGroup]
+    groups: Mapping[str, Groups]
     vip_ports: Collection[str] | None = None
     _ports: dict[client.Query, tuple[native.Port, ...]] = dataclasses.field(
         default_factory=dict
@@ -71,14 +74,14 @@ class Batch:
         return self._readable[tls_ref]
 
 
-def of_deletion(batch: Batch, group: native.SecurityGroup | None) -> Surroundings:
+def of_deletion(batch: Batch, groups: Groups) -> Surroundings:
     """Read what the deletion of a load balancer has to know.
 
     Raises:
         CloudError: something could not be read.
     """
     return Surroundings(
-        floating_ips=batch.floating_ips, group=group, ports=_carriers(batch, group)
+        floating_ips=batch.floating_ips, groups=groups, ports=_carriers(batch, groups)
     )
 
 
@@ -87,7 +90,7 @@ def of_wanted(
     wanted: Wanted,
     identity: Identity,
     children: Children | None,
-    group: native.SecurityGroup | None,
+    groups: Groups,
 ) -> Surroundings:
     """Read what making or changing a load balancer has to know.
 
@@ -108,8 +111,8 @@ def of_wanted(
     problems += _tls(batch, wanted, children)
     return Surroundings(
         floating_ips=batch.floating_ips,
-        group=group,
-        ports=batch.ports(()) if manages else _carriers(batch, group),
+        groups=groups,
+        ports=batch.ports(()) if manages else _carriers(batch, groups),
         node_subnet_id=node_subnet_id,
         member_subnet=_subnet(batch, known or vip or "") if manages else None,
         second_subnet_id=_second_subnet(batch, wanted, identity, node_subnet_id),
@@ -126,12 +129,13 @@ def _is_vip_gone(batch: Batch, identity: Identity) -> bool:
     return found.vip_port_id not in batch.vip_ports
 
 
-def _carriers(
-    batch: Batch, group: native.SecurityGroup | None
-) -> tuple[native.Port, ...]:
-    if group is None:
-        return ()
-    return batch.ports((("security_groups", group.id),))
+def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
+    """List the ports that carry one of these groups, each once."""
+    found: dict[str, native.Port] = {}
+    for group in groups:
+        ports = batch.ports((("security_groups", group.id),))
+        found |= {port.id: port for port in ports}
+    return tuple(found.values())
 
 
 def _node_subnet(batch: Batch, address: str) -> str:

@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from lib.cloud.load_balancers import Depth, Facts, Port, PortProtocol
+from lib.cloud.load_balancers import Depth, Facts, Plan, Port, PortProtocol
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.fake import octavia as fake_octavia
@@ -388,3 +388,31 @@ def _first_port(driven: driver.Driver) -> Port:
         if (port.port, str(port.protocol) == "UDP")
         == (shown["protocol_port"], shown["protocol"] == "UDP")
     )
+
+
+@pytest.mark.parametrize("lead", range(6))
+def test_two_processes_at_once_end_with_one_of_each(lead: int) -> None:
+    """Both see nothing and make one; later both see both, and agree on which stays.
+
+    lead: so many passes the first one makes before the second wakes up.
+    """
+    first = start()
+    second = driver.Driver(first.ground, first.facts, first.config)
+    for _ in range(lead):
+        first.one_pass()
+        second.facts = first.facts
+    plans = [first.plan(), second.plan()]
+    for driven, made in zip((first, second), plans, strict=True):
+        if isinstance(made, Plan) and made.steps:
+            driven._apply(made)
+    for _ in range(40):
+        for driven, other in ((first, second), (second, first)):
+            driven.one_pass()
+            other.facts = driven.facts
+    octavia, neutron = first.cloud.octavia, first.cloud.neutron
+    assert first.settle() == second.settle() == []
+    assert len(octavia.load_balancers) == 1
+    assert len(neutron.floating_ips) == len(neutron.groups) == 1
+    assert first.facts.ingress[0].ip == first.floating_ip["floating_ip_address"]
+    first.settle(gone=True)
+    assert_empty(first.cloud)
