@@ -606,6 +606,32 @@ def test_a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
     assert_gone(served)
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (keys.SUBNET_ID, "a subnet that is asked"),
+        (keys.PORT_ID, "a port that is asked"),
+    ],
+)
+def test_what_octavia_does_not_know_is_said_in_words(
+    ground: Ground, key: str, said: str
+) -> None:
+    """Nothing is made, and the owner learns what was wrong."""
+    nobody = "00000000-0000-4000-8000-0000000000ee"
+    served = Served(ground, "nowhere", ground.configured, annotations={key: nobody})
+    served.annotate({keys.INTERNAL: "true"})
+    parsed = served.balancers.parse(served.facts)
+    assert isinstance(parsed, Spec)
+    target = Target(served.balancers.refer(served.facts), parsed)
+    seen = served.balancers.observe([target], Depth.TREE)[target.ref]
+    assert isinstance(seen, Seen)
+    now = datetime.datetime.now(datetime.UTC)
+    (step,) = served.balancers.plan(target, seen.value, now).steps
+    with pytest.raises(errors.InvalidRequest) as raised:
+        served.balancers.apply(step)
+    assert said in raised.value.summary
+
+
 ELSEWHERE = {
     keys.ON_ERROR: "nobody can make the real Octavia fail by its API",
     keys.OWNED_ID: "written only",

@@ -216,7 +216,7 @@ class FakeOctavia:
         if wish.get("vip_port_id"):
             port = self.neutron.ports.get(str(wish["vip_port_id"]))
             if port is None:
-                raise Refused(404, "Port not found")
+                raise Refused(400, f"Port {wish['vip_port_id']} not found.")
             fixed = objects(port, "fixed_ips")
             return str(port["id"]), str(fixed[0]["subnet_id"])
         subnet_id = str(wish.get("vip_subnet_id") or "")
@@ -231,7 +231,7 @@ class FakeOctavia:
                 raise Refused(400, "VIP must contain one of: port, subnet, network")
             subnet_id = fitting[0]
         if subnet_id not in self.neutron.subnets:
-            raise Refused(404, f"Subnet {subnet_id} not found.")
+            raise Refused(400, f"Subnet {subnet_id} not found.")
         address = str(wish.get("vip_address") or "")
         return self.neutron.add_port(subnet_id, address), subnet_id
 

@@ -29,6 +29,15 @@ class Request:
     balancer_id: str = ""
 
 
+def _missing(word: str, id_: str = "") -> tuple[client.Refusal, client.Refusal]:
+    """Say that something a request names is not there: Octavia has two statuses."""
+    message = f"a {word} that is asked for does not exist, or may not be used"
+    return (
+        client.Refusal(400, f"{word} {id_}", errors.InvalidRequest, message),
+        client.Refusal(404, f"{word} {id_}", errors.InvalidRequest, message),
+    )
+
+
 _BALANCER_REFUSALS = (
     client.Refusal(
         403,
@@ -39,10 +48,17 @@ _BALANCER_REFUSALS = (
     client.Refusal(
         409, "immutable", errors.Busy, "the load balancer is at another change"
     ),
+    client.Refusal(409, "already", errors.Busy, "there is one already, made meanwhile"),
     client.Refusal(
-        409, "already exists", errors.Busy, "there is one already, made meanwhile"
+        400, "provider", errors.InvalidRequest, "lb-provider is not enabled there"
     ),
+    *_missing("subnet"),
+    *_missing("network"),
+    *_missing("flavor"),
+    *_missing("availability zone"),
 )
+"""Source: octavia/common/exceptions.py. A missing load balancer, listener or pool is
+left to the status."""
 NO_ADDRESS_LEFT = "no more ip addresses"
 _NETWORK_REFUSALS = (
     client.Refusal(
@@ -69,6 +85,11 @@ def create_balancer(path: Path, why: str, body: Body) -> Step:
     """Make a load balancer; nothing keeps Octavia from making two."""
     url = "lbaas/loadbalancers"
     write = _balancer("POST", url, "create load balancer", body, path[-1])
+    inside = body.get("loadbalancer")
+    port_id = inside.get("vip_port_id") if isinstance(inside, Mapping) else None
+    if port_id:
+        refusals = (*_missing("port", str(port_id)), *_BALANCER_REFUSALS)
+        write = dataclasses.replace(write, refusals=refusals)
     return Step(
         Verb.CREATE, path, why, Request((write,)), is_gated=False, is_repeatable=False
     )

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from lib.cloud import errors
 from lib.cloud.load_balancers import (
     Asked,
     Depth,
@@ -449,3 +450,35 @@ def test_what_was_read_right_after_a_change_is_not_kept() -> None:
     driven.cloud.clock.sleep(1)
     assert len(driven.settle()) == 1
     assert driven.listener["connection_limit"] == -1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (keys.SUBNET_ID, driver.UID, "a subnet that is asked for does not exist"),
+        (keys.PORT_ID, driver.UID, "a port that is asked for does not exist"),
+    ],
+)
+def test_what_octavia_does_not_know_is_said_in_words(
+    key: str, value: str, said: str
+) -> None:
+    """The owner can do something about it; the bare status would not tell what."""
+    driven = start()
+    driven.annotate({key: value})
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    with pytest.raises(errors.InvalidRequest) as raised:
+        driven.balancers.apply(made.steps[0])
+    assert said in raised.value.summary
+
+
+def test_a_tls_container_that_can_not_be_read_is_said_before_anything_is_made() -> None:
+    """With container-store external nobody looks."""
+    driven = start()
+    driven.annotate({keys.TLS_REF: f"https://keys.example/v1/secrets/{driver.UID}"})
+    assert driven.settle() == []
+    assert [(p.reason, p.is_fatal) for p in driven.problems] == [(Reason.TLS, True)]
+    other = start(settings.LoadBalancer(container_store="external"))
+    other.annotate({keys.TLS_REF: "anything"})
+    other.settle()
+    assert other.listener["default_tls_container_ref"] == "anything"
