@@ -12,21 +12,17 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from lib.cloud.load_balancers import Problem, Reason, Ref, Step
-from lib.cloud.openstack.load_balancers import bodies, names, requests
+from lib.cloud.openstack.load_balancers import bodies, members, names, requests
 from lib.cloud.openstack.load_balancers.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.lists import quoted
 from lib.cloud.openstack.load_balancers.native import (
     Listener,
     LoadBalancer,
-    Member,
     Monitor,
     Pool,
 )
 from lib.cloud.openstack.load_balancers.observed import Children, Relation
 from lib.cloud.openstack.load_balancers.wanted import WantedPort
-
-SHOWN = 3
-"""So many members are named in a step's reason."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -174,7 +170,16 @@ def _pool(
         yield requests.change(
             path, _told(changed, pool), url, {"pool": changed}, place.balancer.id
         )
-    yield from _members(place, context, port, pool)
+    there = members.There(
+        pool.id,
+        place.children.members.get(pool.id, ()),
+        place.children.monitors.get(pool.healthmonitor_id or ""),
+        is_full=pool.id in place.children.full,
+    )
+    difference = members.compare(context, port, there)
+    if difference:
+        at = (*place.path, f"pool {pool.name}", "members")
+        yield members.step(context, port, difference, at, place.balancer.id)
     yield from _monitor(place, context, port, pool)
 
 
@@ -212,77 +217,6 @@ def _pool_changes(context: Context, found: Pool) -> Body:
     if kept != context.wanted.has_affinity:
         changed["session_persistence"] = bodies.persistence(context.wanted)
     return changed
-
-
-def _members(
-    place: Place, context: Context, port: WantedPort, pool: Pool
-) -> Iterator[Step]:
-    """Set the members of a pool where they differ, all with one request."""
-    found = {
-        (one.address, one.protocol_port): one
-        for one in place.children.members.get(pool.id, ())
-    }
-    wanted = {
-        (one.address, port.node_port): one
-        for one in context.wanted.members
-        if port.node_port
-    }
-    is_full = pool.id in place.children.full
-    moved = {
-        key
-        for key in found.keys() & wanted.keys()
-        if is_full and _is_elsewhere(context, found[key])
-    }
-    gone = sorted((found.keys() - wanted.keys()) | moved)
-    new = sorted(wanted.keys() - found.keys())
-    is_odd = not is_full and _has_other_health_port(place, context, port, pool)
-    changed = sorted(
-        key
-        for key in (found.keys() & wanted.keys()) - moved
-        if is_odd
-        or not bodies.is_same_member(
-            found[key], bodies.member(context, port, wanted[key]), is_full=is_full
-        )
-    )
-    if not (gone or new or changed):
-        return
-    additive = not gone and context.can.additive_members
-    named = set(new + changed) if additive else wanted.keys() - moved
-    sent = [
-        (
-            bodies.member(context, port, wanted[key])
-            if key in new
-            else bodies.changed_member(context, port, wanted[key])
-        )
-        for key in sorted(named)
-    ]
-    parts = {"to add": new, "to change": changed, "to remove": gone}
-    why = "members " + "; ".join(
-        f"{verb}: {_some(keys_)}" for verb, keys_ in parts.items() if keys_
-    )
-    path = (*place.path, f"pool {pool.name}", "members")
-    yield requests.change_members(
-        path, why, pool.id, sent, place.balancer.id, additive=additive
-    )
-
-
-def _has_other_health_port(
-    place: Place, context: Context, port: WantedPort, pool: Pool
-) -> bool:
-    """Say whether members must be asked elsewhere now, by the monitor they have.
-
-    Their own monitor ports are not known without a list of them; the monitor is
-    changed only after they are.
-    """
-    found = place.children.monitors.get(pool.healthmonitor_id or "")
-    is_http = found is not None and found.type == "HTTP"
-    return is_http != bodies.asks_health_port(context, port)
-
-
-def _is_elsewhere(context: Context, found: Member) -> bool:
-    """Say whether a member is in another subnet, which can't be changed in place."""
-    wanted = context.member_subnet_id
-    return bool(wanted and found.subnet_id and found.subnet_id != wanted)
 
 
 def _monitor(
@@ -365,9 +299,3 @@ def _plain(value: object) -> str:
     if isinstance(value, tuple | list):
         return ", ".join(map(str, value)) or "none"
     return str(getattr(value, "type", value))
-
-
-def _some(keys_: Sequence[tuple[str, int]]) -> str:
-    shown = ", ".join(address for address, _ in keys_[:SHOWN])
-    more = f" and {len(keys_) - SHOWN} more" if len(keys_) > SHOWN else ""
-    return shown + more

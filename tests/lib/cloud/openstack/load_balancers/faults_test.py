@@ -482,3 +482,26 @@ def test_a_tls_container_that_can_not_be_read_is_said_before_anything_is_made() 
     other.annotate({keys.TLS_REF: "anything"})
     other.settle()
     assert other.listener["default_tls_container_ref"] == "anything"
+
+
+def test_udp_monitors_get_the_least_delay_and_keep_a_shorter_one() -> None:
+    """Octavia refuses less than 3 s by default; its operator may allow it."""
+    driven = start(ports=(Port(53, UDP, 30053),))
+    driven.annotate({keys.ENABLE_MONITOR: "true", keys.MONITOR_DELAY: "2"})
+    driven.settle()
+    assert driven.monitor["delay"] == 3
+    driven.monitor["delay"] = 2
+    assert driven.settle() == []
+
+
+def test_deleting_what_is_gone_is_done() -> None:
+    """Somebody, or we ourselves before a death, was there first."""
+    driven = start()
+    driven.settle()
+    made = driven.plan(gone=True)
+    assert isinstance(made, Plan)
+    driven.cloud.octavia._drop(str(driven.balancer["id"]))
+    driven.cloud.neutron.floating_ips.clear()
+    for step in made.steps:
+        driven.balancers.apply(step)
+    assert driven.settle(gone=True) == []
