@@ -1,9 +1,10 @@
 """The fake Octavia and Neutron and the real ones answer alike: one suite for both.
 
 The room that is used in the field drives both; what it did is read back past it. Few
-load balancers, many wishes each: Octavia takes seconds for every change.
+load balancers, many wishes each, and all at once: Octavia takes seconds for a change.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import datetime
@@ -66,6 +67,7 @@ class Ground:
     second_subnet_id: str
     addresses: tuple[str, ...]
     free_ips: tuple[str, ...]
+    is_fake: bool = False
 
     @property
     def configured(self) -> settings.LoadBalancer:
@@ -104,6 +106,7 @@ def fake_ground() -> Ground:
         second,
         addresses,
         tuple(free),
+        is_fake=True,
     )
 
 
@@ -368,7 +371,7 @@ def as_shown(annotations: Mapping[str, str]) -> dict[str, object]:
     return found
 
 
-def test_a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
+def a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
     """All settings at creation, all of them changed, protocols, members; no trace."""
     served = Served(ground, "whole", ground.configured, annotations=SET)
     steps = served.settle()
@@ -406,7 +409,7 @@ def test_a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
     assert_gone(served)
 
 
-def test_udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
+def udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
     """Each protocol gets its listener; all are probed at the health check port."""
     served = Served(
         ground,
@@ -448,7 +451,7 @@ def test_udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
     assert_gone(served)
 
 
-def test_addresses_groups_and_a_second_service(ground: Ground) -> None:
+def addresses_groups_and_a_second_service(ground: Ground) -> None:
     """Floating IPs by address, a managed group, two families, sharing, adoption."""
     config = dataclasses.replace(ground.configured, manage_security_groups=True)
     first_ip, second_ip = ground.free_ips
@@ -492,7 +495,7 @@ def test_addresses_groups_and_a_second_service(ground: Ground) -> None:
     assert {first_ip, second_ip} <= {ip.floating_ip_address for ip in left}
 
 
-def test_a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
+def a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
     """Network, flavor, zone, class, floating subnet, Nodes; a kept address."""
     gold = settings.LoadBalancerClass(floating_network_id=ground.external_id)
     config = settings.LoadBalancer(classes={"gold": gold})
@@ -555,7 +558,7 @@ def test_a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
     assert_gone(served)
 
 
-def test_a_vip_on_a_port_of_the_users(ground: Ground) -> None:
+def a_vip_on_a_port_of_the_users(ground: Ground) -> None:
     """The port outlives the load balancer's wishes; floating IPs by network and id."""
     served = Served(ground, "port", settings.LoadBalancer())
     deadline = ground.api.now() + 60
@@ -578,7 +581,7 @@ def test_a_vip_on_a_port_of_the_users(ground: Ground) -> None:
     assert_gone(served)
 
 
-def test_a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
+def a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
     """Octavia takes one change at a time; a step that comes too soon is no harm."""
     served = Served(
         ground, "busy", ground.configured, annotations={keys.INTERNAL: "true"}
@@ -636,24 +639,24 @@ ELSEWHERE = {
     keys.ON_ERROR: "nobody can make the real Octavia fail by its API",
     keys.OWNED_ID: "written only",
 }
-HERE = {
-    "test_a_load_balancer_from_its_creation_to_its_end": {
+HERE: Mapping[Callable[[Ground], None], set[str]] = {
+    a_load_balancer_from_its_creation_to_its_end: {
         *SET,
         keys.PROXY_PROTOCOL,
         keys.FORWARDED_FOR,
     },
-    "test_udp_sctp_tls_and_local_traffic": {
+    udp_sctp_tls_and_local_traffic: {
         keys.INTERNAL,
         keys.TLS_REF,
         keys.SUBNET_ID,
         keys.MEMBER_SUBNET_ID,
     },
-    "test_addresses_groups_and_a_second_service": {
+    addresses_groups_and_a_second_service: {
         keys.DECKHOUSE_ADDRESS,
         keys.DECKHOUSE_ID,
         keys.LOAD_BALANCER_ID,
     },
-    "test_a_load_balancer_put_where_its_owner_wants_it": {
+    a_load_balancer_put_where_its_owner_wants_it: {
         keys.CLASS,
         keys.NETWORK_ID,
         keys.FLAVOR_ID,
@@ -665,7 +668,7 @@ HERE = {
         keys.HOSTNAME,
         keys.KEEP_FLOATING_IP,
     },
-    "test_a_vip_on_a_port_of_the_users": {
+    a_vip_on_a_port_of_the_users: {
         keys.PORT_ID,
         keys.FLOATING_NETWORK_ID,
         keys.FLOATING_SUBNET_ID,
@@ -673,9 +676,42 @@ HERE = {
 }
 
 
+SCENARIOS: tuple[Callable[[Ground], None], ...] = (
+    *HERE,
+    a_write_in_between_is_refused_as_busy,
+)
+
+
+@pytest.fixture(scope="module")
+def running(
+    ground: Ground, request: pytest.FixtureRequest
+) -> Iterator[Mapping[str, concurrent.futures.Future[None]]]:
+    """Begin all scenarios: each mostly waits for load balancers of its own."""
+    at_once = 1 if ground.is_fake else len(SCENARIOS)
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        wanted = {
+            str(item.callspec.params["scenario"])
+            for item in request.session.items
+            if isinstance(item, pytest.Function)
+            and item.originalname == test_scenario.__name__
+        }
+        yield {
+            one.__name__: pool.submit(one, ground)
+            for one in SCENARIOS
+            if one.__name__ in wanted
+        }
+
+
+@pytest.mark.parametrize("scenario", [one.__name__ for one in SCENARIOS])
+def test_scenario(
+    running: Mapping[str, concurrent.futures.Future[None]], scenario: str
+) -> None:
+    """What the scenario's own sentence says holds on both grounds."""
+    running[scenario].result()
+
+
 def test_every_annotation_is_tried_on_the_real_octavia() -> None:
     """The table of annotations and tests is whole; what is not here says why."""
-    for name, some in HERE.items():
-        assert name in globals()
-        print("\n".join(f"{key:70} {name}" for key in sorted(some)))
+    for scenario, some in HERE.items():
+        print("\n".join(f"{key:70} {scenario.__name__}" for key in sorted(some)))
     assert set().union(*HERE.values()) | set(ELSEWHERE) == keys.READ
