@@ -87,7 +87,9 @@ class Ground:
 
     @property
     def env(self) -> Mapping[str, str]:
-        return {**os.environ, **pexes.environment(self.where)}
+        # Not all of our own: what Pants puts there makes a PEX talk.
+        kept = {name: os.environ[name] for name in ("HOME", "PATH")}
+        return {**kept, **pexes.environment(self.where)}
 
 
 @pytest.fixture(scope="module")
