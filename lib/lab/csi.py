@@ -13,6 +13,8 @@ from lib.lab import cluster, control_plane, pexes, places, processes, programs
 NAME = "csi-controller"
 ACCOUNT = ("kube-system", "csi-controller")
 SIDECARS = ("csi-provisioner", "csi-attacher", "csi-resizer")
+ELECTION = ("--leader-election", "--leader-election-namespace=kube-system")
+"""Of all sidecars, when one is to lead as in the chart."""
 GROUP = "csi"
 """Of the programs that must be built; csi-sanity is one of them."""
 _START_S = 60.0
@@ -104,6 +106,19 @@ def listens(where: places.Places) -> bool:
     return True
 
 
+def arguments(name: str) -> tuple[str, ...]:
+    """Give what a sidecar is told besides where driver and API server are.
+
+    name: one of SIDECARS.
+    """
+    return (
+        f"--timeout={_TIMEOUT_S}s",
+        "--kube-api-qps=100",
+        "--kube-api-burst=200",
+        *_ARGUMENTS[name],
+    )
+
+
 def start_sidecars(
     where: places.Places, kubeconfig: pathlib.Path, extra: Sequence[str] = ()
 ) -> None:
@@ -119,10 +134,7 @@ def start_sidecars(
             str(programs.path(where, name)),
             f"--csi-address={address(where)}",
             f"--kubeconfig={kubeconfig}",
-            f"--timeout={_TIMEOUT_S}s",
-            "--kube-api-qps=100",
-            "--kube-api-burst=200",
-            *_ARGUMENTS[name],
+            *arguments(name),
             *extra,
         )
         processes.start(where, name, words)

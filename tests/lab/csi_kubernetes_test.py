@@ -169,7 +169,7 @@ def ground(
     kubeconfig = csi.allow(where)
     control_plane.start_scheduler(where, progress.Silent())
 
-    words = ["--leader-election", "--leader-election-namespace=kube-system"]
+    words = list(csi.ELECTION)
 
     def start() -> None:
         csi.start_driver(where, csi_pex, conf, CLUSTER)
