@@ -1,0 +1,280 @@
+"""What the chart renders, by its snapshots, fits the program and what the lab runs.
+
+To render them anew, own-secret in kube-system, shared-secret in
+d8-cloud-provider-openstack: helm template csi charts/csi-controller -n NAMESPACE
+--kube-version 1.36.0 -f charts/csi-controller/snapshots/NAME.values.yaml
+"""
+
+import json
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from csi_controller import main
+from lib.csi import options
+from lib.lab import csi
+from lib.process import flags
+
+CHART = pathlib.Path("charts/csi-controller")
+SNAPSHOTS = {
+    "own-secret": "kube-system",
+    "shared-secret": "d8-cloud-provider-openstack",
+}
+"""Each with the namespace it was rendered for."""
+USUAL = "own-secret"
+"""Has the chart's own values, where the lab has them too."""
+CONTAINERS = ("provisioner", "attacher", "resizer", "livenessprobe", "controller")
+"""In the reference's order, which has the snapshotter before livenessprobe."""
+
+OTHERWISE = {
+    "csi-address": "the lab's socket lies in its own folder",
+    "v": "how much is logged; the reference's number",
+    "leader-election-lease-duration": "the reference's; the lab has the default",
+    "leader-election-renew-deadline": "the reference's; the lab has the default",
+    "leader-election-retry-period": "the reference's; 5s is the default, too",
+}
+"""Why the chart tells a sidecar something that the lab does not."""
+NOT_HERE = {"retry-interval-max": "a test does not wait five minutes for another try"}
+"""Why the lab tells a sidecar something that the chart does not."""
+NEVER_RUN = {
+    "--csi-address=/csi/csi.sock": "the socket of the driver",
+    "--probe-timeout=5s": "the reference's",
+    "--http-endpoint=$(HOST_IP):9808": "where the kubelet asks",
+}
+"""All of livenessprobe, which is not to be had; each with what it is there for."""
+
+
+def rendered(name: str, kind: str) -> list[dict[str, Any]]:
+    text = (CHART / "snapshots" / f"{name}.yaml").read_text()
+    return [one for one in yaml.safe_load_all(text) if one and one["kind"] == kind]
+
+
+def pod(name: str) -> dict[str, Any]:
+    (deployment,) = rendered(name, "Deployment")
+    found: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return found
+
+
+def container(name: str, which: str) -> dict[str, Any]:
+    (found,) = (one for one in pod(name)["containers"] if one["name"] == which)
+    assert isinstance(found, dict)
+    return found
+
+
+def flag(word: str) -> str:
+    return word.lstrip("-").partition("=")[0]
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay values over values, as helm does."""
+    result = dict(below)
+    for key, value in above.items():
+        old = below.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = merged(old, value) if both and old is not None else value
+    return result
+
+
+def values(name: str) -> dict[str, Any]:
+    given = (CHART / "snapshots" / f"{name}.values.yaml").read_text()
+    usual = yaml.safe_load((CHART / "values.yaml").read_text())
+    return merged(usual, yaml.safe_load(given))
+
+
+def judge(given: Mapping[str, Any]) -> list[str]:
+    """Give the fields that the schema refuses."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    wrong = jsonschema.Draft7Validator(schema).iter_errors(given)
+    return sorted({".".join(map(str, one.absolute_path)) for one in wrong})
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_every_container_of_the_reference_is_there(name: str) -> None:
+    assert tuple(one["name"] for one in pod(name)["containers"]) == CONTAINERS
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_arguments_are_taken_by_the_program(name: str, tmp_path: pathlib.Path) -> None:
+    """And each of them does something."""
+    args = container(name, "controller")["args"]
+    file = tmp_path / "cloud-config"
+    file.touch()
+    here = [one.replace("/etc/config", str(tmp_path)) for one in args]
+    found = flags.parse(main.FLAGS, here)
+    assert found.without_effect() == ()
+    read = options.read(found)
+    given = values(name)
+    assert read.cloud_configs == (str(file),)
+    assert read.cluster == given["clusterUUID"]
+    assert read.reads_claims == given["pvcAnnotations"]
+    assert (read.http is None) == (given["httpEndpoint"] == "")
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_cloud_conf_is_where_the_program_looks(name: str) -> None:
+    args = container(name, "controller")["args"]
+    (path,) = (pathlib.Path(a.partition("=")[2]) for a in args if "cloud-config" in a)
+    mounts = {m["mountPath"]: m for m in container(name, "controller")["volumeMounts"]}
+    volumes = {one["name"]: one for one in pod(name)["volumes"]}
+    secret = volumes[mounts[str(path.parent)]["name"]]["secret"]["secretName"]
+    own = {one["metadata"]["name"]: one["data"] for one in rendered(name, "Secret")}
+    wanted = values(name)["cloudConfig"]["secretName"]
+    assert own.keys() == (set() if wanted else {secret})
+    assert secret == (wanted or "csi-controller")
+    assert all(path.name in data for data in own.values())
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_all_containers_share_the_socket(name: str) -> None:
+    (endpoint,) = (
+        one.removeprefix("--endpoint=unix://")
+        for one in container(name, "controller")["args"]
+        if flag(one) == "endpoint"
+    )
+    for one in pod(name)["containers"]:
+        mounts = {m["mountPath"]: m["name"] for m in one["volumeMounts"]}
+        assert mounts[str(pathlib.Path(endpoint).parent)] == "socket", one["name"]
+        if one["name"] != "controller":
+            assert f"--csi-address={endpoint}" in one["args"]
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_probe_asks_livenessprobe(name: str) -> None:
+    asked = container(name, "controller")["livenessProbe"]["httpGet"]
+    port = values(name)["sidecars"]["livenessprobe"]["port"]
+    assert asked == {"path": "/healthz", "port": port}
+    served = container(name, "livenessprobe")["args"]
+    assert f"--http-endpoint=$(HOST_IP):{port}" in served
+    assert pod(name)["hostNetwork"]
+
+
+def test_sidecars_are_told_what_the_lab_tells_them() -> None:
+    """Or the table says why not, for each argument, both ways."""
+    table = list(_told())
+    for row in table:
+        print(*row, sep=" | ")
+    assert [row for row in table if not row[2]] == []
+    reasons = {row[2] for row in table}
+    spoken = {**OTHERWISE, **NOT_HERE, **NEVER_RUN}
+    assert [name for name, why in spoken.items() if why not in reasons] == []
+
+
+def _told() -> Iterator[tuple[str, str, str]]:
+    """Give container, argument and why it is right; empty: nobody knows."""
+    for program in csi.SIDECARS:
+        which = program.removeprefix("csi-")
+        ours = container(USUAL, which)["args"]
+        labs = (*csi.arguments(program), *csi.ELECTION)
+        for word in ours:
+            known = "the lab runs it" if word in labs else OTHERWISE.get(flag(word), "")
+            yield which, word, known
+        for word in (one for one in labs if one not in ours):
+            yield which, word, NOT_HERE.get(flag(word), "")
+    for word in container(USUAL, "livenessprobe")["args"]:
+        yield "livenessprobe", word, NEVER_RUN.get(word, "")
+
+
+def test_other_values_change_no_flags() -> None:
+    """They change what a flag is set to; the flags stay those that the lab runs."""
+    other = next(name for name in SNAPSHOTS if name != USUAL)
+    for which in CONTAINERS[:-1]:
+        mine, theirs = (container(n, which)["args"] for n in (USUAL, other))
+        assert [flag(one) for one in mine] == [flag(one) for one in theirs]
+
+
+def test_topology_is_the_fourth_argument() -> None:
+    """Source: Deckhouse's own tests, which look for it there."""
+    found = {n: container(n, "provisioner")["args"][3] for n in SNAPSHOTS}
+    assert found == {
+        "own-secret": "--feature-gates=Topology=true",
+        "shared-secret": "--feature-gates=Topology=false",
+    }
+
+
+def test_the_versions_are_those_of_the_lab() -> None:
+    """livenessprobe's is the reference's."""
+    locks = pathlib.Path("lib/lab/modules").glob("csi*/go.mod")
+    text = "".join(one.read_text() for one in locks)
+    sidecars = yaml.safe_load((CHART / "values.yaml").read_text())["sidecars"]
+    for program in csi.SIDECARS:
+        which = program.removeprefix("csi-")
+        (found,) = re.findall(rf"kubernetes-csi/external-{which}/v\d+ (v\S+)", text)
+        assert sidecars[which]["version"] == found
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_images_are_those_of_the_values(name: str) -> None:
+    given = values(name)
+    for which in CONTAINERS[:-1]:
+        one = given["sidecars"][which]
+        mark = "@" if one["version"].startswith("sha256:") else ":"
+        wanted = f"{one['image']}{mark}{one['version']}"
+        assert container(name, which)["image"] == wanted
+    assert container(name, "controller")["image"] == given["image"]
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
+    """The lab runs all of them with files/; the chart moves only the namespace."""
+    wanted = csi.manifest().replace("kube-system", SNAPSHOTS[name])
+    every = list(yaml.safe_load_all(wanted))
+    kinds = {one["kind"] for one in every}
+    found = [one for kind in kinds for one in rendered(name, kind)]
+    assert all(one in found for one in every)
+    assert len(found) == len(every)
+    (account,) = rendered(name, "ServiceAccount")
+    assert pod(name)["serviceAccountName"] == account["metadata"]["name"]
+
+
+def test_templates_values_and_schema_know_the_same_keys() -> None:
+    usual = yaml.safe_load((CHART / "values.yaml").read_text())
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    assert set(re.findall(r"\.Values\.(\w+)", texts)) == set(usual)
+    assert set(schema["properties"]) == {*usual, "global"}
+    inner = schema["properties"]["sidecars"]["properties"]
+    assert set(inner) == set(usual["sidecars"])
+    assert set(re.findall(r"\$sidecars\.(\w+)", texts)) == set(usual["sidecars"])
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_values_of_the_snapshots_are_good(name: str) -> None:
+    assert judge(values(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param({"image": ""}, "image", id="no image"),
+        pytest.param({"clusterUUID": ""}, "clusterUUID", id="no mark of volumes"),
+        pytest.param(
+            {"cloudConfig": {"text": ""}}, "cloudConfig", id="no cloud.conf at all"
+        ),
+        pytest.param(
+            {"cloudConfig": {"secretName": "x"}}, "cloudConfig", id="two cloud.confs"
+        ),
+        pytest.param({"httpEndpoint": "8080"}, "httpEndpoint", id="no host:port"),
+        pytest.param(
+            {"sidecars": {"attacher": {"image": ""}}},
+            "sidecars.attacher.image",
+            id="no image of a sidecar",
+        ),
+        pytest.param(
+            {"sidecars": {"resizer": {"version": ""}}},
+            "sidecars.resizer.version",
+            id="no version of a sidecar",
+        ),
+        pytest.param(
+            {"sidecars": {"timeout": "180"}}, "sidecars.timeout", id="no unit"
+        ),
+        pytest.param({"sidecars": {"snapshotter": {}}}, "sidecars", id="unknown key"),
+    ],
+)
+def test_bad_values_are_refused(change: dict[str, Any], field: str) -> None:
+    assert judge(merged(values(USUAL), change)) == [field]
