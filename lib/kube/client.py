@@ -261,8 +261,7 @@ class Client(Api):
         with contextlib.ExitStack() as stack:
             with transport.observed(self._observer, call.method, plural) as answered:
                 authorized = self._authorized(session, call)
-                timeout = urllib3.Timeout(total=left_s)
-                opened = transport.exchange(session.pool, authorized, timeout)
+                opened = transport.exchange(session.pool, authorized, deadline)
                 response = stack.enter_context(opened)
                 answered(response.status)
             if not 200 <= response.status < 300:

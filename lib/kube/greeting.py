@@ -6,7 +6,6 @@ import email.utils
 import time
 
 import msgspec
-import urllib3
 
 from lib.kube import config, errors, transport
 
@@ -39,7 +38,7 @@ def ask(configuration: config.Configuration, timeout_s: float) -> Greeting:
     headers = {"Accept": "application/json"}
     call = transport.Call("GET", _PATH, configuration.host + _PATH, headers)
     pool = configuration.pool(1)
-    with transport.exchange(pool, call, urllib3.Timeout(total=timeout_s)) as response:
+    with transport.exchange(pool, call, deadline) as response:
         body = transport.read_all(response, call.operation, deadline)
         if response.status >= 500:
             raise errors.of_response(

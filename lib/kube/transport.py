@@ -22,6 +22,8 @@ for no answer), seconds until the answer was there."""
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)
 _LATE = (urllib3.exceptions.TimeoutError, TimeoutError)
 _CHUNK_BYTES = 1 << 18
+_LEAST_S = 0.001
+"""Of a time-out, which can't be none at all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,22 +44,27 @@ class Call:
 
 @contextlib.contextmanager
 def exchange(
-    pool: urllib3.PoolManager, call: Call, timeout: urllib3.Timeout
+    pool: urllib3.PoolManager, call: Call, deadline: float
 ) -> Iterator[urllib3.BaseHTTPResponse]:
     """Send a request and give the answer, whatever its status, with its body unread.
 
-    timeout: up to the first byte of the body; see `read_all`.
+    deadline: of the monotonic clock, for the first byte of the body; see `read_all`.
 
     Raises:
         Unavailable: there was no answer.
     """
+    headers = dict(call.headers)
+    if call.body is not None:
+        headers["Content-Length"] = str(len(call.body))
     with translated(call.operation):
         response = pool.request(
             call.method,
             call.url,
-            body=call.body,
-            headers=dict(call.headers),
-            timeout=timeout,
+            body=None if call.body is None else _in_time(call.body, deadline),
+            headers=headers,
+            timeout=urllib3.Timeout(
+                total=max(deadline - time.monotonic(), _LEAST_S),
+            ),
             retries=False,
             redirect=False,
             preload_content=False,
@@ -68,6 +75,19 @@ def exchange(
         # Neither does anything to a response whose body was read to its end.
         response.close()
         response.release_conn()
+
+
+def _in_time(body: bytes, deadline: float) -> Iterator[bytes]:
+    """Give the body, unless its time has run out since the head was sent.
+
+    A process may be stopped at any point, and a request without its body is none.
+
+    Raises:
+        TimeoutError: it has; the server gets nothing that it could carry out.
+    """
+    if time.monotonic() >= deadline:
+        raise TimeoutError
+    yield body
 
 
 @contextlib.contextmanager

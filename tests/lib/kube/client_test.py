@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+import urllib3
 
-from lib.kube import client, errors, resources
+from lib.kube import client, errors, resources, transport
 
 if typing.TYPE_CHECKING:
     from tests.lib import conftest as shared
@@ -87,6 +88,24 @@ def test_what_has_no_time_left_is_not_sent(
     with pytest.raises(errors.Unavailable, match="not sent"):
         there.create(resources.NODES, NODE, timeout_s=0)
     assert not server.requests
+
+
+def test_a_request_that_fell_asleep_while_it_was_sent_is_none(
+    server: "conftest.StandIn", connect: Connect
+) -> None:
+    """The head may be out already; without its body nobody can carry it out."""
+    headers = {"Content-Type": "application/json"}
+    url = f"{server.url}/api/v1/nodes"
+    with urllib3.PoolManager() as pool:
+        call = transport.Call("POST", "/api/v1/nodes", url, headers, NODE)
+        opened = transport.exchange(pool, call, time.monotonic() + 5)
+        with opened as response:
+            assert response.status == 200
+        opened = transport.exchange(pool, call, time.monotonic() - 1)
+        with pytest.raises(errors.Unavailable), opened:
+            pass
+    assert b"n1" in connect(server.url).read(resources.NODES, "n1", timeout_s=5)
+    assert [one.command for one in server.requests] == ["POST", "GET"]
 
 
 def test_a_dripping_server_is_given_up(
