@@ -10,12 +10,10 @@ every 5 s, 2 for a deletion, 66 MiB.
 import concurrent.futures
 import contextlib
 import dataclasses
-import http.client
 import json
 import os
 import pathlib
 import re
-import ssl
 import subprocess
 import time
 import typing
@@ -26,7 +24,7 @@ import rich.console
 import rich.table
 
 from lib.kube import client, resources
-from lib.lab import cluster, control_plane, pexes, places
+from lib.lab import ccm, cluster, control_plane, pexes, places
 from lib.nodes import model
 
 if typing.TYPE_CHECKING:
@@ -51,7 +49,7 @@ class Daemon:
     def __init__(
         self, where: places.Places, pex: pathlib.Path, conf: pathlib.Path, *more: str
     ) -> None:
-        self.port = where.port("openstack-ccm")
+        self._where = where
         self.began = time.monotonic()
         self._log = (where.state / "ccm.log").open("ab")
         self._process = subprocess.Popen(
@@ -61,7 +59,7 @@ class Daemon:
                 f"--cloud-config={conf}",
                 f"--kubeconfig={control_plane.admin_kubeconfig(where)}",
                 "--bind-address=127.0.0.1",
-                f"--secure-port={self.port}",
+                f"--secure-port={where.port(ccm.NAME)}",
                 "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
                 "--kube-api-qps=50",
                 f"--node-monitor-period={MONITOR_S:g}s",
@@ -74,19 +72,10 @@ class Daemon:
 
     def get(self, path: str) -> tuple[int, str]:
         """Ask --secure-port; 0 when it does not answer yet."""
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.port, timeout=10, context=context
-        )
-        with contextlib.closing(connection):
-            try:
-                connection.request("GET", path)
-                answer = connection.getresponse()
-                return answer.status, answer.read().decode()
-            except OSError:
-                return 0, ""
+        try:
+            return ccm.ask(self._where, path, timeout_s=10)
+        except OSError:
+            return 0, ""
 
     def ready_s(self) -> float:
         """Wait until it is ready; give the seconds since its start."""

@@ -4,11 +4,8 @@ import datetime
 import functools
 import json
 import pathlib
-import ssl
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,29 +13,13 @@ import pytest
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import ccm, cluster, hollow, places, processes, servers
+from lib.lab import ccm, hollow, places, processes, servers
 from lib.lab.openstack import accounts, tenant
 
 NAMES = tuple(f"e2e-{n}" for n in range(1, 6))
 REFRESH_S = 3
 KUBELET_SILENCE_S = 8.0
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
-METRICS_READER = """
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: metrics-reader, namespace: default}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: metrics-reader}
-rules: [{nonResourceURLs: [/metrics], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: metrics-reader}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: metrics-reader}
-subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: default}]
-"""
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 Node = Mapping[str, Any]
@@ -248,23 +229,14 @@ def deleted(story: Story, mine: tenant.Tenant, server: servers.Server) -> None:
 @pytest.fixture(scope="module")
 def metrics_token(api: client.Api) -> str:
     """Give the token of somebody who may read /metrics and nothing else."""
-    cluster.create_all(api, METRICS_READER)
-    path = resources.SERVICE_ACCOUNTS.path("default", "metrics-reader", "token")
-    answer = api.request("POST", path, body=b"{}", timeout_s=10)
-    return str(json.loads(answer)["status"]["token"])
+    return ccm.reader_token(api)
 
 
 def metrics(where: places.Places, token: str) -> dict[str, float]:
     """Read openstack-ccm's counters, by name and labels."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    request = urllib.request.Request(
-        f"https://127.0.0.1:{where.port(ccm.NAME)}/metrics",
-        headers={"Authorization": f"Bearer {token}"},
-    )
-    with urllib.request.urlopen(request, context=context, timeout=10) as answer:
-        lines = answer.read().decode().splitlines()
+    status, text = ccm.ask(where, "/metrics", token, timeout_s=10)
+    assert status == 200, text
+    lines = text.splitlines()
     pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
     return {name: float(value) for name, _, value in pairs}
 
@@ -314,8 +286,7 @@ def test_metrics_are_for_those_who_may_read_them(
 ) -> None:
     del manager
     assert counted(metrics(where, metrics_token), "build_info") == 1
-    with pytest.raises(urllib.error.HTTPError, match="401"):
-        metrics(where, "not-a-token")
+    assert ccm.ask(where, "/metrics", "not-a-token")[0] == 401
 
 
 @pytest.mark.usefixtures("manager", "kubelets")
