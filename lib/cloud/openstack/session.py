@@ -1,10 +1,12 @@
 """Authentication, TLS and connections, by keystoneauth1. No call is made here."""
 
 import pathlib
-from typing import TypedDict
+import threading
+from typing import Any, TypedDict
 
 import keystoneauth1.plugin
 import keystoneauth1.session
+from keystoneauth1.identity import base as identity
 from keystoneauth1.identity import v3
 
 from lib.cloud.openstack.settings import ConfigError, Credentials
@@ -12,6 +14,38 @@ from lib.cloud.openstack.settings import ConfigError, Credentials
 POOL_SIZE = 64
 """Connections kept per host: at least as many as there are workers."""
 AGENT = "openstack-cloud-controller-manager/mooring"
+
+
+class _Session(keystoneauth1.session.Session):
+    """One whose token ends once, however many threads are refused at that moment.
+
+    Without it a thread that is refused while another already logs in is not tried
+    again, and one that is refused late throws the new token away. Source:
+    keystoneauth1.identity.base.BaseIdentityPlugin.invalidate.
+    """
+
+    def __init__(self, plugin: identity.BaseIdentityPlugin, **given: Any) -> None:
+        super().__init__(auth=plugin, **given)
+        self._plugin = plugin
+        self._renewing = threading.Lock()
+        self._mine = threading.local()
+
+    def get_auth_headers(self, *given: Any, **named: Any) -> dict[str, str] | None:
+        """Remember with which token this thread asks."""
+        headers = super().get_auth_headers(*given, **named)
+        self._mine.token = (headers or {}).get("X-Auth-Token")
+        return headers
+
+    def invalidate(
+        self, auth: keystoneauth1.plugin.BaseAuthPlugin | None = None
+    ) -> bool:
+        """Throw away the token that was refused, and no other; True: ask again."""
+        del auth
+        with self._renewing:
+            known = self._plugin.auth_ref
+            if known is not None and known.auth_token == self._mine.token:
+                self._plugin.invalidate()
+        return True
 
 
 def open_session(
@@ -28,8 +62,8 @@ def open_session(
     pair = (credentials.cert_file, credentials.key_file)
     has_pair = all(pair)
     _check_files(credentials, has_pair)
-    session = keystoneauth1.session.Session(
-        auth=_plugin(credentials),
+    session = _Session(
+        _plugin(credentials),
         verify=not credentials.tls_insecure and (credentials.ca_file or True),
         cert=pair if has_pair else None,
         timeout=timeout_s,
@@ -77,7 +111,7 @@ class _UserDomain(TypedDict):
     user_domain_name: str | None
 
 
-def _plugin(given: Credentials) -> keystoneauth1.plugin.BaseAuthPlugin:
+def _plugin(given: Credentials) -> identity.BaseIdentityPlugin:
     """Choose the way of authentication: trust, token, password, application.
 
     Source: gophercloud openstack/client.go (Authenticate), auth_options.go;
@@ -121,7 +155,7 @@ def _scope(given: Credentials) -> _Scope:
     return {"domain_name": given.domain_name} if given.domain_name else {}
 
 
-def _with_trust(given: Credentials) -> keystoneauth1.plugin.BaseAuthPlugin:
+def _with_trust(given: Credentials) -> identity.BaseIdentityPlugin:
     return v3.Password(
         auth_url=_v3(given.auth_url),
         user_id=given.trustee_id or given.user_id or None,
@@ -132,7 +166,7 @@ def _with_trust(given: Credentials) -> keystoneauth1.plugin.BaseAuthPlugin:
     )
 
 
-def _with_password(given: Credentials) -> keystoneauth1.plugin.BaseAuthPlugin:
+def _with_password(given: Credentials) -> identity.BaseIdentityPlugin:
     return v3.Password(
         _v3(given.auth_url),
         given.password,
@@ -143,7 +177,7 @@ def _with_password(given: Credentials) -> keystoneauth1.plugin.BaseAuthPlugin:
     )
 
 
-def _with_application(given: Credentials) -> keystoneauth1.plugin.BaseAuthPlugin:
+def _with_application(given: Credentials) -> identity.BaseIdentityPlugin:
     url, secret = _v3(given.auth_url), given.application_credential_secret
     if given.application_credential_id:
         return v3.ApplicationCredential(url, secret, given.application_credential_id)

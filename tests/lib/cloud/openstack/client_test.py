@@ -1,7 +1,9 @@
 """Calls are bounded, measured, and retried once where that is harmless."""
 
+import threading
 import time
 from collections.abc import Callable
+from concurrent import futures
 from typing import Protocol
 
 import pytest
@@ -30,6 +32,7 @@ class StandIn(Protocol):
     tokens: int
     elsewhere: list[str]
     refused: set[str]
+    more: "Callable[[Call, str], Answer | None]"
 
     def fail(
         self,
@@ -49,6 +52,7 @@ class Clock(Protocol):
 
 MakeClient = Callable[..., client.Client]
 MakeServer = Callable[..., dict[str, object]]
+Answer = tuple[int, dict[str, str], bytes]
 Observed = list[tuple[str, str]]
 
 ITEM_NOT_FOUND = b'{"itemNotFound": {"code": 404, "message": "gone"}}'
@@ -226,6 +230,29 @@ def test_a_token_is_replaced_once_when_it_is_refused(
     stand_in.refused = {"token-1"}
     assert list_servers(api) == ()
     assert stand_in.tokens == 2
+
+
+def test_a_token_that_ends_under_many_threads_is_replaced_once(
+    stand_in: StandIn, make_client: MakeClient, observed: Observed
+) -> None:
+    """All that are refused together share one log-in; none of them fails."""
+    threads = 8
+    api = make_client()
+    list_servers(api)
+    together = threading.Barrier(threads)
+
+    def ended(call: Call, name: str) -> Answer | None:
+        if call.headers["x-auth-token"] != "token-1" or name != DETAIL:
+            return None
+        together.wait(10)
+        return 401, {}, b"{}"
+
+    stand_in.more = ended
+    with futures.ThreadPoolExecutor(threads) as pool:
+        asked = [pool.submit(list_servers, api) for _ in range(threads)]
+    assert [one.result() for one in asked] == [()] * threads
+    assert stand_in.tokens == 2
+    assert observed == [("list servers", "ok")] * (threads + 1)
 
 
 def test_a_token_that_is_always_refused_is_an_error(
