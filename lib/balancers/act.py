@@ -7,9 +7,15 @@ import msgspec
 
 from lib.balancers import model
 from lib.balancers.memory import Memory
-from lib.balancers.model import Open, Service, Snapshot, Source, Topic
+from lib.balancers.model import Open, Operation, Service, Snapshot, Source, Topic
 from lib.cloud import errors
-from lib.cloud.load_balancers import LoadBalancers, Problem, StepResult, Target
+from lib.cloud.load_balancers import (
+    LoadBalancers,
+    Problem,
+    Results,
+    StepResult,
+    Target,
+)
 from lib.kube import client, events, resources, store
 
 WRITE_TIMEOUT_S = 10.0
@@ -19,10 +25,26 @@ TAKEN_S = 1.0
 Annotations = tuple[tuple[str, str | None], ...]
 Again = Callable[[str, frozenset[Topic], float], None]
 Retarget = Callable[[Service, Snapshot], Target | None]
+Ended = Callable[[Operation, float, bool], None]
+"""Told of what was done for a Service, how many seconds it took, whether it worked."""
 
 
-class Taken(Exception):
-    """Another Service's plan is under way on the same load balancer."""
+def nobody(operation: Operation, seconds: float, has_worked: bool) -> None:
+    """Be told, and do nothing of it."""
+    del operation, seconds, has_worked
+
+
+def at_once() -> float:
+    """Let what can't be made twice be made now."""
+    return 0.0
+
+
+class Later(Exception):
+    """Now is no time for a step; the message says why. retry_after_s: when is."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class Unserved(Exception):
@@ -34,7 +56,8 @@ class Hands:
     """What an Actor works with.
 
     again: makes a key due for topics, in seconds. retarget: what a Service wants, as it
-    is after our own writes. clock: monotonic seconds.
+    is after our own writes. clock: monotonic seconds. create_in_s: seconds until what
+    can't be made twice may be made. ended: see `Ended`.
     """
 
     api: client.Api
@@ -44,6 +67,8 @@ class Hands:
     again: Again
     retarget: Retarget
     clock: Callable[[], float]
+    create_in_s: Callable[[], float] = at_once
+    ended: Ended = nobody
 
 
 class Actor:
@@ -63,8 +88,16 @@ class Actor:
 
         Raises:
             KubeError, CloudError: it was not carried out, or that is unknown.
-            Taken, Unserved: nothing was done; the pass has to end here.
+            Later, Unserved: nothing was done; the pass has to end here.
         """
+        try:
+            self._carry_out(seen, action)
+        except (errors.CloudError, Unserved) as error:
+            if not isinstance(error, errors.Busy):
+                self._end(seen, has_worked=False)
+            raise
+
+    def _carry_out(self, seen: Snapshot, action: model.Action) -> None:
         match action:
             case model.RecordEvent():
                 self._record(seen.service, action)
@@ -75,14 +108,26 @@ class Actor:
             case model.ApplyStep():
                 self._apply(seen, action)
             case model.Settle(results):
-                target = self._hands.retarget(self._latest(seen), seen)
-                if target is not None:
-                    uid = seen.service.metadata.uid
-                    self._memory.settle(uid, target, results)
+                self._settle(seen, results)
+            case model.RemoveFinalizer():
+                self._patch(seen, action)
+                self._end(seen, has_worked=True)
             case model.Fail(error, message):
                 self._fail(seen, error, message)
             case _:
                 self._patch(seen, action)
+
+    def _settle(self, seen: Snapshot, results: Results) -> None:
+        target = self._hands.retarget(self._latest(seen), seen)
+        if target is None:
+            return
+        if seen.is_under_way:
+            self._end(seen, has_worked=True)
+        self._memory.settle(seen.service.metadata.uid, target, results)
+
+    def _end(self, seen: Snapshot, *, has_worked: bool) -> None:
+        took_s = self._memory.took_s(seen.service.metadata.uid)
+        self._hands.ended(seen.operation, took_s, has_worked)
 
     def _latest(self, seen: Snapshot) -> Service:
         """Give the Service as it is after what this pass has written."""
@@ -110,7 +155,12 @@ class Actor:
         uid = seen.service.metadata.uid
         if action.step.is_gated and self._memory.is_taken(uid, action.load_balancer_id):
             self._memory.drop(uid)
-            raise Taken
+            text = "another service's plan changes the same load balancer"
+            raise Later(text, TAKEN_S)
+        early_s = self._hands.create_in_s()
+        if early_s > 0 and not action.step.is_repeatable:
+            self._memory.drop(uid)
+            raise Later("what a former process may have made is waited for", early_s)
         self._memory.begin(uid)
         try:
             result = self._hands.load_balancers.apply(action.step)

@@ -26,7 +26,7 @@ class BalancersFlow:
     """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
 
     writing: refuses when the Lease is lost. again: makes a key due for topics, in
-    seconds. clock: monotonic seconds.
+    seconds. clock: monotonic seconds. create_in_s, ended: see `act.Hands`.
     """
 
     name = "balancers"
@@ -40,6 +40,8 @@ class BalancersFlow:
         recorders: Mapping[Source, events.Recorder],
         again: act.Again,
         clock: Callable[[], float] = time.monotonic,
+        create_in_s: Callable[[], float] = act.at_once,
+        ended: act.Ended = act.nobody,
     ) -> None:
         self._memory = Memory(clock)
         self._load_balancers = load_balancers
@@ -52,6 +54,8 @@ class BalancersFlow:
             again,
             self._retarget,
             clock,
+            create_in_s,
+            ended,
         )
         self._actor = act.Actor(hands, self._memory)
 
@@ -79,9 +83,8 @@ class BalancersFlow:
             case kube_errors.Conflict():
                 text = "the service was changed meanwhile"
                 return failures.Failure(text, is_routine=True)
-            case act.Taken():
-                text = "another service's plan changes the same load balancer"
-                return failures.Failure(text, act.TAKEN_S, is_routine=True)
+            case act.Later(retry_after_s=wait_s):
+                return failures.Failure(str(error), wait_s, is_routine=True)
             case act.Unserved():
                 return failures.Failure(str(error))
             case errors.Busy():

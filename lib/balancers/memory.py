@@ -20,7 +20,7 @@ class Memory:
         self._clock = clock
         self._lock = threading.Lock()
         self._open: dict[str, Open] = {}
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, float] = {}
         self._settled: dict[str, tuple[Target, Results]] = {}
         self._problems: dict[str, tuple[Problem, ...]] = {}
         self._bars: dict[str, tuple[int, float]] = {}
@@ -52,7 +52,7 @@ class Memory:
     def begin(self, uid: str) -> None:
         """Remember that something was changed, and that it is not well any more."""
         with self._lock:
-            self._under_way.add(uid)
+            self._under_way.setdefault(uid, self._clock())
             self._settled.pop(uid, None)
 
     def is_under_way(self, uid: str) -> bool:
@@ -60,11 +60,17 @@ class Memory:
         with self._lock:
             return uid in self._under_way
 
+    def took_s(self, uid: str) -> float:
+        """Say how long ago that was begun, in seconds; 0 without it."""
+        with self._lock:
+            now = self._clock()
+            return now - self._under_way.get(uid, now)
+
     def settle(self, uid: str, target: Target, results: Results) -> None:
         """Remember that all is well, and what for."""
         with self._lock:
             self._open.pop(uid, None)
-            self._under_way.discard(uid)
+            self._under_way.pop(uid, None)
             self._bars.pop(uid, None)
             self._settled[uid] = (target, results)
 
@@ -104,4 +110,4 @@ class Memory:
         with self._lock:
             for kept in (self._open, self._settled, self._problems, self._bars):
                 kept.pop(uid, None)
-            self._under_way.discard(uid)
+            self._under_way.pop(uid, None)

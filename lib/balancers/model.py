@@ -28,6 +28,18 @@ class Topic(enum.StrEnum):
     """The same, with all that takes more calls to see."""
 
 
+class Operation(enum.StrEnum):
+    """What is done for a Service, in the words of the reference's metrics.
+
+    Source: kubernetes/cloud-provider-openstack pkg/metrics/metrics_occm.go.
+    """
+
+    ENSURE = "loadbalancer_ensure"
+    UPDATE = "loadbalancer_update"
+    """For the sake of Nodes alone."""
+    DELETE = "loadbalancer_delete"
+
+
 class ServicePort(msgspec.Struct, frozen=True, rename="camel"):
     """One port of a Service."""
 
@@ -152,6 +164,15 @@ class Snapshot:
     is_under_way: bool = False
     nodes: tuple[load_balancers.Node, ...] = ()
     barred_s: float = 0.0
+
+    @property
+    def operation(self) -> Operation:
+        """What a pass over it is about."""
+        if not self.service.is_wanted:
+            return Operation.DELETE
+        if self.topics == {Topic.NODES}:
+            return Operation.UPDATE
+        return Operation.ENSURE
 
 
 class Source(enum.StrEnum):

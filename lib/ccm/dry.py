@@ -12,10 +12,15 @@ def read_only(api: client.Api) -> client.Api:
     In a dry run nobody should ask it for anything else: this is the second lock. What
     is no read raises Forbidden, unsent.
     """
-    return guarded.Guarded(api, _refuse)
+    return guarded.Guarded(api, refuse)
 
 
 @contextlib.contextmanager
-def _refuse(operation: str) -> Iterator[float]:
+def refuse(operation: str) -> Iterator[float]:
+    """Permit no write.
+
+    Raises:
+        Forbidden: always.
+    """
     raise errors.Forbidden("this is a dry run", operation=operation)
     yield 0.0  # never reached; without it this would be no generator

@@ -49,6 +49,18 @@ NODE_SYNCS = Flag(
     1,
     "Nodes written at once; at least 8 here, since reads are shared.",
 )
+SERVICE_SYNCS = Flag(
+    "concurrent-service-syncs",
+    kinds.integer(1, 1000),
+    1,
+    "Services whose load balancers are written at once; at least 8 here.",
+)
+CLUSTER_NAME = Flag(
+    "cluster-name",
+    kinds.TEXT,
+    "kubernetes",
+    "Part of the names of load balancers; need not be unique.",
+)
 BIND_ADDRESS = Flag(
     "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
 )
@@ -165,6 +177,19 @@ NODE_DELETE_MAX_PERCENT = Flag(
     30,
     "Or so many of all Nodes, in percent, where that is more.",
 )
+CLUSTER_ID = Flag(
+    "cluster-id",
+    kinds.TEXT,
+    "",
+    "Whose load balancers these are, unique in the cloud; the UID of namespace"
+    " kube-system if empty.",
+)
+LB_DRIFT_PERIOD = Flag(
+    "lb-drift-period",
+    kinds.duration(10),
+    600.0,
+    "How often load balancers are compared with what is wanted.",
+)
 DRY_RUN = Flag(
     "dry-run",
     kinds.BOOLEAN,
@@ -176,6 +201,8 @@ OURS: tuple[Flag[object], ...] = (
     NODE_DELETE_WINDOW,
     NODE_DELETE_MAX_COUNT,
     NODE_DELETE_MAX_PERCENT,
+    CLUSTER_ID,
+    LB_DRIFT_PERIOD,
     DRY_RUN,
 )
 
@@ -188,6 +215,8 @@ WORKING: tuple[Flag[object], ...] = (
     NODE_MONITOR_PERIOD,
     NODE_STATUS_PERIOD,
     NODE_SYNCS,
+    SERVICE_SYNCS,
+    CLUSTER_NAME,
     BIND_ADDRESS,
     SECURE_PORT,
     TLS_CERT,

@@ -7,7 +7,6 @@ from lib.process import command_line, kinds
 from lib.process.flags import Flag
 
 _LISTS = "lists are shared and watches resumed, so nothing is listed again by time"
-_NO_BALANCERS = "load balancers are not managed yet"
 _NO_ROUTES = "pod routes are not managed yet"
 _ONE_SERVER = "HTTPS is served by Python's standard library"
 _NO_LOOKUP = "only --client-ca-file says whose certificates count; nothing is looked up"
@@ -56,9 +55,7 @@ INERT: tuple[Flag[object], ...] = (
     _text("cert-dir", "a certificate of our own is kept in memory"),
     _text("cidr-allocator-type", "kube-controller-manager allocates", "RangeAllocator"),
     _text("cluster-cidr", _NO_ROUTES),
-    _text("cluster-name", _NO_BALANCERS, "kubernetes"),
     _integer("concurrent-node-status-updates", "--concurrent-node-syncs covers them"),
-    _integer("concurrent-service-syncs", _NO_BALANCERS, 1),
     _boolean("configure-cloud-routes", _NO_ROUTES, default=True),
     _boolean("contention-profiling", "it profiles the Go program"),
     _duration("controller-start-interval", "all controllers share one start"),

@@ -9,7 +9,7 @@ import datetime
 import platform
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import prometheus_client
 
@@ -20,10 +20,12 @@ from lib.ccm import (
     metrics,
     node_controllers,
     options,
+    parts,
+    service_controllers,
 )
 from lib.cloud import protocol
 from lib.daemon import access, counting, reopening
-from lib.kube import client, election, events, guarded
+from lib.kube import client, election, events, guarded, resources, store
 from lib.kube import config as kube_config
 from lib.kube import errors as kube_errors
 from lib.nodes import model
@@ -43,6 +45,7 @@ from lib.process import (
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import loops
+from lib.reconcile import metrics as reconcile_metrics
 
 LAST_S = 7.0
 LAST_LEASE_S = 3.0
@@ -138,7 +141,7 @@ class Manager:
         self._slis = slis.Slis()
         self._probes = probes.Probes(self._slis.observe)
         self._leader = metrics.LeaderMetrics(wanted.lease_name, registry)
-        self._controllers = metrics.ControllerMetrics(registry)
+        self._running = metrics.ControllerMetrics(registry)
         self._loops = loops.Loops(stop)
         self._drained = threading.Event()
         self._lease = loops.Loops(self._drained)
@@ -163,26 +166,18 @@ class Manager:
         lease = self._election(api)
         if server is not None:
             server.start()
-        writing = self._writing(api, lease)
-        emitted = metrics.EventMetrics(self._registry).emitted
-        host = platform.node()
-        recorders = {
-            source: events.Recorder(
-                writing, component=source, host=host, emitted=emitted
-            )
-            for source in model.Source
-        }
-        parts = node_controllers.Parts(
-            api, writing, recorders, self._registry, self._probes
-        )
-        nodes = self._nodes(cloud.cloud(), parts, env)
-        if nodes is not None:
-            nodes.watch(self._loops)
-            cloud.after(nodes.look_again)
+        recorders: dict[str, events.Recorder] = {}
+        shared = self._parts(api, lease, recorders)
+        controllers = tuple(self._controllers(cloud.cloud(), shared, env))
+        for one in controllers:
+            one.watch(self._loops)
+            cloud.after(one.look_again)
+        if controllers:
+            self._watch_nodes(shared.nodes)
         self._loops.start("watch cloud files", cloud.run)
-        for source, recorder in recorders.items():
-            self._loops.start(f"events of {source}", recorder.run)
-        self._lead(lease, nodes)
+        for component, recorder in recorders.items():
+            self._loops.start(f"events of {component}", recorder.run)
+        self._lead(lease, controllers)
         self._stop.wait()
         self._end()
         if server is not None:
@@ -198,10 +193,48 @@ class Manager:
         if left:
             self._log.warning("loops were left behind", loops=left)
 
-    def _writing(self, api: client.Api, lease: election.Election | None) -> client.Api:
+    def _parts(
+        self,
+        api: client.Api,
+        lease: election.Election | None,
+        recorders: dict[str, events.Recorder],
+    ) -> parts.Parts:
+        """Give what all controllers share; their recorders are put into `recorders`."""
+        permit = self._permit(lease)
+        writing = guarded.Guarded(api, permit)
+        emitted = metrics.EventMetrics(self._registry).emitted
+        host = platform.node()
+
+        def recorder(component: str) -> events.Recorder:
+            if component not in recorders:
+                recorders[component] = events.Recorder(
+                    writing, component=component, host=host, emitted=emitted
+                )
+            return recorders[component]
+
+        return parts.Parts(
+            reading=api,
+            writing=writing,
+            nodes=store.Store(api, resources.NODES, model.Node),
+            recorder=recorder,
+            registry=self._registry,
+            metrics=reconcile_metrics.Metrics(self._registry),
+            probes=self._probes,
+            permit=permit,
+            create_in_s=lambda: lease.create_in_s() if lease is not None else 0.0,
+        )
+
+    def _permit(self, lease: election.Election | None) -> guarded.Permit:
         if self._wanted.dry_run:
-            return dry.read_only(api)
-        return api if lease is None else guarded.Guarded(api, lease.acting)
+            return dry.refuse
+        return parts.always if lease is None else lease.acting
+
+    def _watch_nodes(self, nodes: store.Store[model.Node]) -> None:
+        synced = nodes.synced
+        self._probes.add_ready(
+            "nodes", lambda: None if synced.is_set() else "the Nodes are not listed yet"
+        )
+        self._loops.start("watch nodes", nodes.run)
 
     def _server(self, api: client.Api) -> serving.Server | None:
         values = self._values
@@ -255,30 +288,37 @@ class Manager:
         self._probes.add_live("leaderElection", lambda: _overdue(lease))
         return lease
 
-    def _nodes(
-        self,
-        cloud: protocol.Cloud,
-        parts: node_controllers.Parts,
-        env: Mapping[str, str],
-    ) -> node_controllers.NodeControllers | None:
+    def _controllers(
+        self, cloud: protocol.Cloud, shared: parts.Parts, env: Mapping[str, str]
+    ) -> Iterator[parts.Controllers]:
+        """Make those that are wanted, and that the cloud is fit for."""
         settings = model.Settings(
             initialises=options.NODE in self._wanted.controllers,
             watches_lifecycle=options.LIFECYCLE in self._wanted.controllers,
             deletes=not env.get("SKIP_NODE_DELETION"),
             limit=self._wanted.delete_limit,
         )
-        if cloud.instances is None:
-            return None
-        if not (settings.initialises or settings.watches_lifecycle):
-            return None
-        return node_controllers.NodeControllers(
-            cloud.instances, parts, self._wanted, settings
+        has_nodes = settings.initialises or settings.watches_lifecycle
+        if cloud.instances is not None and has_nodes:
+            yield node_controllers.NodeControllers(
+                cloud.instances, shared, self._wanted, settings
+            )
+        if options.SERVICE not in self._wanted.controllers:
+            return
+        if cloud.load_balancers is None:
+            self._log.info("load balancers are off in the cloud's configuration")
+            return
+        yield service_controllers.ServiceControllers(
+            cloud.load_balancers,
+            shared,
+            self._wanted,
+            f"cloud-provider-{self._program.provider}",
         )
 
     def _lead(
         self,
         lease: election.Election | None,
-        nodes: node_controllers.NodeControllers | None,
+        controllers: Sequence[parts.Controllers],
     ) -> None:
         def started() -> None:
             self._leading.set()
@@ -287,10 +327,10 @@ class Manager:
             else:
                 self._leader.leading()
                 self._log.info("leading", lease=self._wanted.lease_name)
-            if nodes is not None:
-                nodes.start(self._loops)
-                for name in nodes.names:
-                    self._controllers.started(flag_table.CONTROLLERS[name])
+            for one in controllers:
+                one.start(self._loops)
+                for name in one.names:
+                    self._running.started(flag_table.CONTROLLERS[name])
 
         def lost() -> None:
             """End at once: whatever is still under way must not go on."""

@@ -1,14 +1,19 @@
-"""What a cloud controller manager counts of Nodes, Events and its Lease."""
+"""What a cloud controller manager counts of Nodes, Services, Events and its Lease."""
 
 import collections
 import datetime
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client
 
+from lib.balancers import model as balancers_model
 from lib.cloud import model
+from lib.cloud.load_balancers import Reason
 
 _NEW_NODE_BUCKETS_S = (1, 4, 16, 64, 256, 1024)
+_RECONCILE_BUCKETS_S = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
+_HOST_BUCKETS_S = tuple(2**power for power in range(15))
 
 
 class EventMetrics:
@@ -110,6 +115,90 @@ class NodeMetrics:
         delay_s = max(0.0, (now - created).total_seconds())
         self._taint_removal.observe(delay_s)
         self._initial_sync.observe(delay_s)
+
+
+class BalancerMetrics:
+    """Tells what is done for Services, how long it takes, and what is wrong with them.
+
+    A Service that waits for its load balancer to become ACTIVE is at it all the while:
+    the seconds are those its owner waits, over as many passes as it takes.
+
+    Source: kubernetes/cloud-provider-openstack pkg/metrics/metrics.go (durations,
+    totals, errors); k8s.io/cloud-provider controllers/service/metrics.go.
+    """
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._problems = prometheus_client.Gauge(
+            "mooring_load_balancer_problem",
+            "Services that have a problem with their load balancer, by its reason.",
+            ("reason",),
+            registry=registry,
+        )
+        self._seconds = prometheus_client.Histogram(
+            "cloudprovider_openstack_reconcile_duration_seconds",
+            "Seconds from the first write for a Service until all is done.",
+            ("operation",),
+            buckets=_RECONCILE_BUCKETS_S,
+            registry=registry,
+        )
+        self._total = prometheus_client.Counter(
+            "cloudprovider_openstack_reconcile",
+            "Services for which something was done.",
+            ("operation",),
+            registry=registry,
+        )
+        self._errors = prometheus_client.Counter(
+            "cloudprovider_openstack_reconcile_errors",
+            "Passes for a Service that failed.",
+            ("operation",),
+            registry=registry,
+        )
+        self._syncs = prometheus_client.Counter(
+            "service_controller_loadbalancer_sync",
+            "Load balancers made or changed for the sake of Services or Nodes.",
+            registry=registry,
+        )
+        self._node_errors = prometheus_client.Counter(
+            "service_controller_nodesync_error",
+            "Load balancers that could not be given other Nodes.",
+            registry=registry,
+        )
+        self._node_seconds = prometheus_client.Histogram(
+            "service_controller_update_loadbalancer_host_latency_seconds",
+            "Seconds it took to give a load balancer other Nodes.",
+            buckets=_HOST_BUCKETS_S,
+            registry=registry,
+        )
+        for operation in balancers_model.Operation:
+            for each in (self._seconds, self._total, self._errors):
+                each.labels(operation)
+
+    def ended(
+        self, operation: balancers_model.Operation, seconds: float, has_worked: bool
+    ) -> None:
+        """Note that something was done for a Service, or that it failed."""
+        is_update = operation is balancers_model.Operation.UPDATE
+        self._total.labels(operation).inc()
+        self._seconds.labels(operation).observe(seconds)
+        if not has_worked:
+            self._errors.labels(operation).inc()
+            if is_update:
+                self._node_errors.inc()
+        elif operation is not balancers_model.Operation.DELETE:
+            self._syncs.inc()
+            if is_update:
+                self._node_seconds.observe(seconds)
+
+    def watch(self, problems: Callable[[], Mapping[Reason, int]]) -> None:
+        """Ask this, whenever the metrics are read, how many Services have which."""
+        for reason in Reason:
+            self._problems.labels(reason).set_function(
+                functools.partial(_count, problems, reason)
+            )
+
+
+def _count(problems: Callable[[], Mapping[Reason, int]], reason: Reason) -> float:
+    return problems().get(reason, 0)
 
 
 class LeaderMetrics:

@@ -1,41 +1,24 @@
 """The nodes flow with its queue, its watch and its periodic passes."""
 
-import dataclasses
 import datetime
 import threading
 import time
-from collections.abc import Callable, Mapping
-
-import prometheus_client
+from collections.abc import Callable
 
 from lib.ccm import counting, metrics, options
+from lib.ccm.parts import Parts
 from lib.cloud import errors, protocol
 from lib.cloud.model import InstanceRef, Unknown
-from lib.kube import client, events, resources, store
+from lib.kube import events, resources
 from lib.nodes import act, flow, model, observe
 from lib.process import logs, probes
 from lib.reconcile import loops, periodic, queue, runner
-from lib.reconcile import metrics as reconcile_metrics
 
 BATCH_MAX = 10_000
 BATCH_S = 0.5
 """New Nodes wait this long for others, to share one read of the cloud."""
 STALL_S = 300.0
 """A loop that has not turned for so long is taken for dead."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Parts:
-    """What the controllers are built from.
-
-    reading: for reads and the watch. writing: refuses when the Lease is lost.
-    """
-
-    reading: client.Api
-    writing: client.Api
-    recorders: Mapping[model.Source, events.Recorder]
-    registry: prometheus_client.CollectorRegistry
-    probes: probes.Probes
 
 
 class NodeControllers:
@@ -50,9 +33,10 @@ class NodeControllers:
     ) -> None:
         self._wanted = wanted
         self._settings = settings
-        self.nodes = store.Store(parts.reading, resources.NODES, model.Node)
+        self.nodes = parts.nodes
+        recorders = {source: parts.recorder(source) for source in model.Source}
         self._queue = queue.Queue(queue.Backoff(base_s=0.1, max_s=60.0))
-        self._metrics = reconcile_metrics.Metrics(parts.registry)
+        self._metrics = parts.metrics
         heartbeat = probes.Heartbeat()
         counted = counting.Counted(instances, metrics.InstanceMetrics(parts.registry))
         observer = observe.Observer(
@@ -64,7 +48,7 @@ class NodeControllers:
             sight=self._tell,
         )
         deletions = metrics.DeletionMetrics(parts.registry)
-        actor = act.Actor(parts.writing, self.nodes, parts.recorders, deletions.deleted)
+        actor = act.Actor(parts.writing, self.nodes, recorders, deletions.deleted)
         self._new_nodes = metrics.NodeMetrics(parts.registry)
         self._flow = flow.NodesFlow(observer, actor, settings, self._initialised)
         deletions.watch(lambda: self._flow.held_back)
@@ -77,33 +61,29 @@ class NodeControllers:
         )
         self._heartbeat = heartbeat
         self._probes = parts.probes
-        self._recorder = parts.recorders[model.Source.NODE]
+        self._recorder = recorders[model.Source.NODE]
         self._instances = instances
         self._log = logs.get(__name__)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the reference's controllers for which this stands."""
+        """See the protocol."""
         both = (options.NODE, options.LIFECYCLE)
         return tuple(name for name in both if name in self._wanted.controllers)
 
     def watch(self, loop: loops.Loops) -> None:
-        """Begin to follow the Nodes; also before the Lease is ours."""
-        synced = self.nodes.synced
-        self._probes.add_ready(
-            "nodes", lambda: None if synced.is_set() else "the Nodes are not listed yet"
-        )
+        """See the protocol."""
+        del loop  # the Nodes are watched for all
         flow.watch(self.nodes, self._flow, self._queue.add)
-        loop.start("watch nodes", self.nodes.run)
 
     def look_again(self) -> None:
-        """Bring every Node in at once, those too that wait for another try."""
+        """See the protocol; those Nodes too that wait for another try."""
         for name in self.nodes.items():
             for topic in (model.Topic.SYNC, model.Topic.LIVENESS):
                 self._queue.add(name, topic)
 
     def start(self, loop: loops.Loops) -> None:
-        """Begin to act."""
+        """See the protocol."""
         for name in self.names:
             self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)

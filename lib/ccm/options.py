@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import pathlib
+import re
 from collections.abc import Sequence
 
 from lib.ccm import flag_table as table
@@ -12,7 +13,9 @@ from lib.process import config, flags
 
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
+SERVICE = "service-lb-controller"
 LEAST_WORKERS = 8
+_CLUSTER_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 FLAGS = (*table.WORKING, *table.OURS, *inert_flags.INERT)
 
@@ -28,6 +31,10 @@ class Options:
     node_monitor_s: float
     node_status_s: float
     workers: int
+    service_workers: int
+    cluster_name: str
+    cluster_id: str
+    drift_s: float
     leader_elect: bool
     lease_name: str
     lease_namespace: str
@@ -53,6 +60,10 @@ def read(values: flags.Values, provider: str) -> Options:
         node_monitor_s=values[table.NODE_MONITOR_PERIOD],
         node_status_s=values[table.NODE_STATUS_PERIOD],
         workers=max(LEAST_WORKERS, values[table.NODE_SYNCS]),
+        service_workers=max(LEAST_WORKERS, values[table.SERVICE_SYNCS]),
+        cluster_name=values[table.CLUSTER_NAME],
+        cluster_id=values[table.CLUSTER_ID],
+        drift_s=values[table.LB_DRIFT_PERIOD],
         leader_elect=values[table.LEADER_ELECT] and not values[table.DRY_RUN],
         lease_name=values[table.LEASE_NAME],
         lease_namespace=values[table.LEASE_NAMESPACE],
@@ -83,6 +94,10 @@ def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
             want = f"the path of a file, since --{one.name} is given"
             problems.append(config.Problem(f"--{other.name}", None, want))
     _require_order(values, problems)
+    cluster_id = values[table.CLUSTER_ID]
+    if cluster_id and not _CLUSTER_ID.fullmatch(cluster_id):
+        want = "letters, digits, '.', '_' and '-', at most 100"
+        problems.append(config.Problem("--cluster-id", cluster_id, want))
     return tuple(problems)
 
 

@@ -8,7 +8,8 @@ import dataclasses
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from lib.cloud import model, protocol, volumes
+from lib.cloud import load_balancers, model, protocol, volumes
+from lib.daemon import passing
 from lib.process import config, logs
 
 LOOK_S = 2.0
@@ -53,13 +54,25 @@ class Reopening:
         """Give a cloud that stays the same, whatever is behind it."""
         now = self._opened.cloud
         instances = None if now.instances is None else _Instances(self.instances)
-        return protocol.Cloud(name=now.name, instances=instances)
+        balancers = None
+        if now.load_balancers is not None:
+            balancers = passing.LoadBalancers(self.load_balancers)
+        return protocol.Cloud(
+            name=now.name, instances=instances, load_balancers=balancers
+        )
 
     def instances(self) -> protocol.Instances:
         """Give the instances of the cloud that is in use now."""
         now = self._opened.cloud.instances
         if now is None:
             raise TypeError("a cloud that had instances was reopened without")
+        return now
+
+    def load_balancers(self) -> load_balancers.LoadBalancers:
+        """Give the load balancers of the cloud that is in use now."""
+        now = self._opened.cloud.load_balancers
+        if now is None:
+            raise TypeError("a cloud that had load balancers was reopened without")
         return now
 
     def volumes(self) -> volumes.Volumes:
@@ -85,6 +98,7 @@ class Reopening:
             return
         try:
             opened = self._open()
+            self._require_same_kinds(opened.cloud)
         except config.ConfigError as error:
             # Messages of this error never hold secrets; see lib/process/config.py.
             if str(error) != self._told:
@@ -98,6 +112,23 @@ class Reopening:
         self._warn()
         for fn in self._after:
             fn()
+
+    def _require_same_kinds(self, new: protocol.Cloud) -> None:
+        """See that what was there still is, and nothing else: that takes a new start.
+
+        Raises:
+            ConfigError: it is not so.
+        """
+        old = self._opened.cloud
+        for field in dataclasses.fields(protocol.Cloud):
+            is_kind = field.name != "name"
+            was = getattr(old, field.name) is not None
+            if is_kind and was != (getattr(new, field.name) is not None):
+                kind = field.name.replace("_", " ")
+                switched = "off" if was else "on"
+                raise config.ConfigError(
+                    [f"{kind} were switched {switched}: that takes a restart"]
+                )
 
 
 class _Instances:

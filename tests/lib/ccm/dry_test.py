@@ -4,23 +4,23 @@ import threading
 import time
 from collections.abc import Callable
 
-import prometheus_client
 import pytest
 import structlog
 
-from lib.ccm import dry, node_controllers, options
+from lib.ccm import dry, node_controllers, options, parts
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
-from lib.kube import client, errors, events, resources
+from lib.kube import errors, resources
 from lib.kube.fake import api as fake_api
 from lib.nodes import model
-from lib.process import flags, probes
+from lib.process import flags
 from lib.reconcile import loops
 
 NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 PATIENCE_S = 20
 WANTED = {"InitialiseNode", "SetAddresses", "AddShutdownTaint", "DeleteNode"}
 Entries = list["structlog.typing.EventDict"]
+MakeParts = Callable[..., parts.Parts]
 
 
 def ground() -> tuple[fake_api.FakeApi, fake_instances.FakeInstances]:
@@ -53,6 +53,7 @@ def ground() -> tuple[fake_api.FakeApi, fake_instances.FakeInstances]:
 
 
 def run(
+    make_parts: MakeParts,
     api: fake_api.FakeApi,
     cloud: fake_instances.FakeInstances,
     words: list[str],
@@ -61,25 +62,13 @@ def run(
     """Run both controllers until all is done."""
     given = ["--cloud-provider=openstack", "--node-monitor-period=100ms", *words]
     wanted = options.read(flags.parse(options.FLAGS, given), "openstack")
-    writing: client.Api = dry.read_only(api) if wanted.dry_run else api
-    recorders = {
-        source: events.Recorder(writing, component=source, host="")
-        for source in model.Source
-    }
-    parts = node_controllers.Parts(
-        api,
-        writing,
-        recorders,
-        prometheus_client.CollectorRegistry(),
-        probes.Probes(),
-    )
     settings = model.Settings(confirm_after_s=0.0)
-    nodes = node_controllers.NodeControllers(cloud, parts, wanted, settings)
     stop = threading.Event()
     running = loops.Loops(stop)
-    for source, recorder in recorders.items():
-        running.start(f"events of {source}", recorder.run)
+    shared = make_parts(api, running, is_dry=wanted.dry_run)
+    nodes = node_controllers.NodeControllers(cloud, shared, wanted, settings)
     nodes.watch(running)
+    running.start("watch nodes", shared.nodes.run)
     nodes.start(running)
     end = time.monotonic() + PATIENCE_S
     while not is_done() and time.monotonic() < end:
@@ -98,24 +87,26 @@ def told(entries: Entries) -> set[str]:
     }
 
 
-def test_a_dry_run_logs_every_action_and_sends_no_write() -> None:
+def test_a_dry_run_logs_every_action_and_sends_no_write(
+    make_parts: MakeParts,
+) -> None:
     """Not even one that was refused: nothing fails."""
     api, cloud = ground()
     with structlog.testing.capture_logs() as entries:
-        run(api, cloud, ["--dry-run"], lambda: told(entries) >= WANTED)
+        run(make_parts, api, cloud, ["--dry-run"], lambda: told(entries) >= WANTED)
     assert told(entries) >= WANTED
     assert [call for call in api.calls if call.is_write] == []
     failures = {"pass failed", "pass broke", "event not sent"}
     assert not failures & {entry["event"] for entry in entries}
 
 
-def test_the_same_without_a_dry_run_writes() -> None:
+def test_the_same_without_a_dry_run_writes(make_parts: MakeParts) -> None:
     api, cloud = ground()
 
     def verbs() -> set[str]:
         return {call.verb for call in list(api.calls) if call.is_write}
 
-    run(api, cloud, [], lambda: verbs() >= {"patch", "delete"})
+    run(make_parts, api, cloud, [], lambda: verbs() >= {"patch", "delete"})
     assert verbs() >= {"patch", "delete"}
 
 

@@ -5,7 +5,9 @@ import datetime
 import prometheus_client
 import pytest
 
+from lib.balancers.model import Operation
 from lib.ccm import metrics
+from lib.cloud.load_balancers import Reason
 from lib.daemon import counting
 from lib.kube import events
 from lib.kube.fake import api
@@ -58,16 +60,16 @@ REFERENCE: dict[str, tuple[tuple[str, ...], str]] = {
     "process_resident_memory_bytes": ((), ""),
     "process_cpu_seconds_total": ((), ""),
     "process_open_fds": ((), ""),
-    "service_controller_loadbalancer_sync_total": ((), "no load balancers yet"),
-    "service_controller_nodesync_error_total": ((), "no load balancers yet"),
-    "service_controller_nodesync_latency_seconds": ((), "no load balancers yet"),
-    "service_controller_update_loadbalancer_host_latency_seconds": (
+    "service_controller_loadbalancer_sync_total": ((), ""),
+    "service_controller_nodesync_error_total": ((), ""),
+    "service_controller_nodesync_latency_seconds": (
         (),
-        "no load balancers yet",
+        "each load balancer for itself: update_loadbalancer_host_latency_seconds",
     ),
-    "cloudprovider_openstack_reconcile_total": ((), "no load balancers yet"),
-    "cloudprovider_openstack_reconcile_duration_seconds": ((), "no load balancers yet"),
-    "cloudprovider_openstack_reconcile_errors_total": ((), "no load balancers yet"),
+    "service_controller_update_loadbalancer_host_latency_seconds": ((), ""),
+    "cloudprovider_openstack_reconcile_total": (("operation",), ""),
+    "cloudprovider_openstack_reconcile_duration_seconds": (("operation",), ""),
+    "cloudprovider_openstack_reconcile_errors_total": (("operation",), ""),
     "route_controller_route_sync_total": ((), "no routes yet"),
     "workqueue_depth": ((), "queue_depth, by controller"),
     "workqueue_retries_total": ((), "retries_total, by controller"),
@@ -90,6 +92,7 @@ def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
     metrics.NodeMetrics(registry).initialised(NOON, NOON)
     metrics.LeaderMetrics("lease", registry).slow_path()
     metrics.ControllerMetrics(registry).started("cloud-node")
+    metrics.BalancerMetrics(registry).ended(Operation.UPDATE, 1.0, True)
     health.observe("healthz", "ping", True)
     found: dict[str, set[str]] = {}
     for family in (*registry.collect(), *health.registry.collect()):
@@ -100,6 +103,42 @@ def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
         print(f"{name:62} {reason or 'kept'}")
         assert (name in found) is not bool(reason)
         assert reason or set(labels) <= found[name]
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+@pytest.mark.parametrize("has_worked", [True, False])
+def test_what_is_done_for_services_is_counted(
+    operation: Operation, has_worked: bool
+) -> None:
+    """Under the reference's names; a failure counts as done, and as an error."""
+    registry = prometheus_client.CollectorRegistry()
+    metrics.BalancerMetrics(registry).ended(operation, 3.0, has_worked)
+    labels = {"operation": str(operation)}
+    reference = "cloudprovider_openstack_reconcile"
+    value = registry.get_sample_value
+    assert value(f"{reference}_total", labels) == 1
+    assert value(f"{reference}_errors_total", labels) == (not has_worked)
+    assert value(f"{reference}_duration_seconds_sum", labels) == 3
+    is_sync = has_worked and operation is not Operation.DELETE
+    is_update = operation is Operation.UPDATE
+    framework = "service_controller"
+    hosts = f"{framework}_update_loadbalancer_host_latency_seconds_count"
+    assert value(f"{framework}_loadbalancer_sync_total") == is_sync
+    assert value(f"{framework}_nodesync_error_total") == (is_update and not has_worked)
+    assert value(hosts) == (is_update and has_worked)
+
+
+def test_every_reason_of_a_problem_has_its_sample() -> None:
+    """Also those that no Service has now, so that alerts see them fall."""
+    registry = prometheus_client.CollectorRegistry()
+    metrics.BalancerMetrics(registry).watch(lambda: {Reason.DRIFT: 2})
+    found = {
+        reason: registry.get_sample_value(
+            "mooring_load_balancer_problem", {"reason": str(reason)}
+        )
+        for reason in Reason
+    }
+    assert found == {reason: 2.0 * (reason is Reason.DRIFT) for reason in Reason}
 
 
 @pytest.mark.parametrize(

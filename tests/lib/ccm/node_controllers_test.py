@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import prometheus_client
 import pytest
 
-from lib.ccm import node_controllers, options
+from lib.ccm import node_controllers, options, parts
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
-from lib.kube import events, resources
+from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.nodes import model
-from lib.process import flags, probes
+from lib.process import flags
 from lib.reconcile import loops
 
 WANTED = options.read(
@@ -57,30 +56,25 @@ def until(seen: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+MakeParts = Callable[..., parts.Parts]
+
+
 class Running:
     """Both controllers over fakes, in threads of their own."""
 
-    def __init__(self, *faults: errors.CloudError) -> None:
+    def __init__(self, make_parts: MakeParts, *faults: errors.CloudError) -> None:
         self.api = fake_api.FakeApi()
         self.api.put(resources.NODES, NODE)
         self.instances = fake_instances.FakeInstances(faults=list(faults))
         self.instances.put(INSTANCE)
-        recorders = {
-            source: events.Recorder(self.api, component=source, host="here")
-            for source in model.Source
-        }
-        registry = prometheus_client.CollectorRegistry()
-        parts = node_controllers.Parts(
-            self.api, self.api, recorders, registry, probes.Probes()
-        )
-        self.nodes = node_controllers.NodeControllers(
-            self.instances, parts, WANTED, model.Settings()
-        )
         self._stop = threading.Event()
         self._loops = loops.Loops(self._stop)
-        for recorder in recorders.values():
-            self._loops.start("events", recorder.run)
+        shared = make_parts(self.api, self._loops)
+        self.nodes = node_controllers.NodeControllers(
+            self.instances, shared, WANTED, model.Settings()
+        )
         self.nodes.watch(self._loops)
+        self._loops.start("watch nodes", shared.nodes.run)
         self.nodes.start(self._loops)
 
     @property
@@ -105,11 +99,11 @@ class Running:
 
 
 @pytest.fixture()
-def run() -> Iterator[Callable[..., Running]]:
+def run(make_parts: MakeParts) -> Iterator[Callable[..., Running]]:
     with contextlib.ExitStack() as stack:
 
         def begin(*faults: errors.CloudError) -> Running:
-            running = Running(*faults)
+            running = Running(make_parts, *faults)
             stack.callback(running.end)
             return running
 

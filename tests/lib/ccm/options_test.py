@@ -106,6 +106,8 @@ OURS = {
     "node-delete-window": "1m30s",
     "node-delete-max-count": "7",
     "node-delete-max-percent": "50",
+    "cluster-id": "prod-1",
+    "lb-drift-period": "5m",
     "dry-run": "true",
 }
 """Each flag that the reference does not have, with a value that it takes."""
@@ -119,10 +121,12 @@ def test_flags_of_our_own_are_no_flags_of_the_reference() -> None:
     values = flags.parse(options.FLAGS, ["--cloud-provider=openstack", *words])
     read = options.read(values, "openstack")
     assert read.delete_limit == guard.Limit(window_s=90, count=7, percent=50)
+    assert (read.cluster_id, read.drift_s) == ("prod-1", 300)
     assert read.dry_run
     assert not read.leader_elect, "a dry run takes no Lease"
     plain = flags.parse(options.FLAGS, ["--cloud-provider=openstack"])
     usual = options.read(plain, "openstack")
+    assert (usual.cluster_id, usual.drift_s) == ("", 600)
     assert not usual.dry_run
     assert usual.delete_limit == guard.Limit(window_s=600, count=3, percent=30)
 

@@ -8,7 +8,8 @@ import pytest
 import structlog.testing
 
 from lib.cloud import protocol
-from lib.cloud.fake import volumes
+from lib.cloud.fake import load_balancers, volumes
+from lib.cloud.load_balancers import Cluster, Depth, Ref, Target
 from lib.cloud.model import Absent, Instance, InstanceRef, Observation
 from lib.daemon import reopening
 from lib.process import config, files
@@ -117,6 +118,50 @@ def test_volumes_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
     file.write_text("two")
     held.look()
     assert held.volumes() is made[1]
+
+
+def test_load_balancers_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
+    """A controller that was given them at the start asks the new ones by then."""
+    file = tmp_path / "cloud.conf"
+    file.write_text("one")
+    made: list[load_balancers.FakeLoadBalancers] = []
+
+    def open_cloud() -> reopening.Opened:
+        made.append(load_balancers.FakeLoadBalancers(lambda: 0.0))
+        cloud = protocol.Cloud("toy", load_balancers=made[-1])
+        return reopening.Opened(cloud, files.FileWatch([file]).changed)
+
+    held = reopening.Reopening(open_cloud)
+    balancers = held.cloud().load_balancers
+    assert balancers is not None
+    file.write_text("two")
+    held.look()
+    target = Target(Ref(Cluster("id", "name"), "default", "web", "uid"), None)
+    balancers.observe([target], Depth.TREE)
+    assert (made[0].calls, len(made[1].calls)) == ([], 1)
+
+
+def test_load_balancers_can_be_switched_only_by_a_restart(
+    tmp_path: pathlib.Path,
+) -> None:
+    """The old cloud stays in use, and the log says why, once."""
+    file = tmp_path / "cloud.conf"
+    file.write_text("on")
+
+    def open_cloud() -> reopening.Opened:
+        fake = load_balancers.FakeLoadBalancers(lambda: 0.0)
+        found = fake if file.read_text() == "on" else None
+        cloud = protocol.Cloud("toy", load_balancers=found)
+        return reopening.Opened(cloud, files.FileWatch([file]).changed)
+
+    held = reopening.Reopening(open_cloud)
+    file.write_text("off")
+    with structlog.testing.capture_logs() as logs:
+        held.look()
+        held.look()
+    assert held.load_balancers() is not None
+    (told,) = logs
+    assert "load balancers were switched off: that takes a restart" in told["error"]
 
 
 def test_the_swap_of_a_secret_volume_reopens(tmp_path: pathlib.Path) -> None:

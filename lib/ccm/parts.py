@@ -1,0 +1,63 @@
+"""What the controllers of one manager share."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import prometheus_client
+
+from lib.kube import client, events, guarded, store
+from lib.nodes.model import Node
+from lib.process import probes
+from lib.reconcile import loops
+from lib.reconcile import metrics as reconcile_metrics
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """What controllers are built from.
+
+    reading: for reads and the watch. writing: refuses when the Lease is lost. nodes:
+    one watch for all. recorder: gives the Event recorder of a component. metrics: of
+    passes. permit: asked before each write of the cloud. create_in_s: seconds until
+    what can't be made twice may be made; see lib/kube/election.py.
+    """
+
+    reading: client.Api
+    writing: client.Api
+    nodes: store.Store[Node]
+    recorder: Callable[[str], events.Recorder]
+    registry: prometheus_client.CollectorRegistry
+    metrics: reconcile_metrics.Metrics
+    probes: probes.Probes
+    permit: guarded.Permit
+    create_in_s: Callable[[], float]
+
+
+class Controllers(Protocol):
+    """Some controllers of the reference, that are one flow here."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the reference's controllers for which this stands."""
+        ...
+
+    def watch(self, loop: loops.Loops) -> None:
+        """Begin to follow what concerns it; also before the Lease is ours."""
+        ...
+
+    def look_again(self) -> None:
+        """Bring everything in at once: the cloud's files have changed."""
+        ...
+
+    def start(self, loop: loops.Loops) -> None:
+        """Begin to act."""
+        ...
+
+
+@contextlib.contextmanager
+def always(operation: str) -> Iterator[float]:
+    """Permit every write: nobody else acts."""
+    del operation
+    yield float("inf")

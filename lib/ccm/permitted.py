@@ -1,0 +1,26 @@
+"""Load balancers that are written only as far as somebody permits."""
+
+from lib.cloud import load_balancers as model
+from lib.daemon import passing
+from lib.kube import guarded
+
+
+class Permitted(passing.LoadBalancers):
+    """Passes each call on; each write needs a permit.
+
+    Who loses the Lease writes no more, and a Lease is released only when no write is
+    under way: the same holds for the cloud as for the API server.
+    """
+
+    def __init__(self, balancers: model.LoadBalancers, permit: guarded.Permit) -> None:
+        super().__init__(lambda: balancers)
+        self._permit = permit
+
+    def apply(self, step: model.Step) -> model.StepResult:
+        """See the protocol.
+
+        Raises:
+            KubeError: it is not permitted, and was not sent.
+        """
+        with self._permit(f"{step.verb} {' / '.join(step.path)}"):
+            return super().apply(step)

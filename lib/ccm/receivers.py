@@ -1,0 +1,73 @@
+"""Which Nodes may receive a load balancer's traffic.
+
+Nodes that are not Ready stay in: it is for health monitors to say who answers.
+
+Source: k8s.io/cloud-provider service controller, getNodePredicatesForService and
+nodeIncludedPredicate, nodeNotDeletedPredicate, nodeUnTaintedPredicate.
+"""
+
+import threading
+from collections.abc import Callable
+
+from lib.cloud.load_balancers import Node as Receiver
+from lib.cloud.model import Address, AddressType
+from lib.nodes.model import Node
+
+EXCLUDED_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+GOING_TAINT = "ToBeDeletedByClusterAutoscaler"
+
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+"""Source: Go strconv.ParseBool; what it can't read excludes, as "true" does."""
+_TYPES = frozenset(AddressType)
+
+
+def of(node: Node) -> Receiver | None:
+    """Give a Node as load balancers see it; None when it may not receive traffic."""
+    labels = node.metadata.labels
+    if labels.get(EXCLUDED_LABEL, "false") not in _FALSE:
+        return None
+    if node.has_taint(GOING_TAINT) or node.metadata.deletion_timestamp is not None:
+        return None
+    addresses = tuple(
+        Address(AddressType(one.type), one.address)
+        for one in node.status.addresses
+        if one.type in _TYPES
+    )
+    return Receiver(
+        node.name, node.spec.provider_id, addresses, tuple(sorted(labels.items()))
+    )
+
+
+class Receivers:
+    """Follows the Nodes, and keeps those that may receive traffic. Thread-safe.
+
+    changed: called when they are others than before, or one of them is another; not
+    so for heartbeats, conditions and whatever else is no concern of load balancers.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._by_name: dict[str, Receiver] = {}
+        self._all: tuple[Receiver, ...] | None = None
+
+    def follow(self, name: str, old: Node | None, new: Node | None) -> None:
+        """Take in one change of one Node; for `lib.kube.store.Store.subscribe`."""
+        del old
+        now = of(new) if new is not None else None
+        with self._lock:
+            if self._by_name.get(name) == now:
+                return
+            if now is None:
+                del self._by_name[name]
+            else:
+                self._by_name[name] = now
+            self._all = None
+        self._changed()
+
+    def all(self) -> tuple[Receiver, ...]:
+        """Give them by name."""
+        with self._lock:
+            if self._all is None:
+                self._all = tuple(one for _, one in sorted(self._by_name.items()))
+            return self._all

@@ -1,0 +1,155 @@
+"""The balancers flow with its queue, its watches and its periodic looks for drift."""
+
+import threading
+
+from lib.balancers import flow, model, observe
+from lib.balancers.model import Topic
+from lib.ccm import identity, metrics, options, receivers
+from lib.ccm.parts import Parts
+from lib.ccm.permitted import Permitted
+from lib.cloud import load_balancers
+from lib.kube import errors as kube_errors
+from lib.kube import resources, store
+from lib.process import logs, probes
+from lib.reconcile import loops, periodic, queue, runner
+
+BATCH_MAX = 10_000
+BATCH_S = 0.3
+"""Services wait this long for others, to share the reads of the cloud."""
+GATHER_S = 0.5
+"""Changes of Nodes are gathered for so long: many come together, or not at all."""
+FIRST_BACKOFF_S = 5.0
+LONGEST_BACKOFF_S = 300.0
+"""Source: k8s.io/cloud-provider service controller, minRetryDelay, maxRetryDelay."""
+STALL_S = 600.0
+"""A loop that has not turned for so long is taken for dead: an observation may take two
+minutes for each of three depths."""
+IDENTITY_RETRY_S = 5.0
+TURN_S = 1.0
+
+
+class ServiceControllers:
+    """The service controller of the reference, as one flow."""
+
+    def __init__(
+        self,
+        balancers: load_balancers.LoadBalancers,
+        parts: Parts,
+        wanted: options.Options,
+        provider_source: str,
+    ) -> None:
+        """provider_source: the component in whose name the cloud's Events are told."""
+        self._parts = parts
+        self._wanted = wanted
+        self._log = logs.get(__name__)
+        self._cluster: load_balancers.Cluster | None = None
+        self._nodes_changed = threading.Event()
+        self._receivers = receivers.Receivers(self._nodes_changed.set)
+        self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
+        self._heartbeat = probes.Heartbeat()
+        self.services = store.Store(parts.reading, resources.SERVICES, model.Service)
+        told = metrics.BalancerMetrics(parts.registry)
+        names = {
+            model.Source.SERVICE: str(model.Source.SERVICE),
+            model.Source.PROVIDER: provider_source,
+        }
+        self._flow = flow.BalancersFlow(
+            sources=observe.Sources(
+                self.services, parts.reading, self._receivers.all, self._known_cluster
+            ),
+            load_balancers=Permitted(balancers, parts.permit),
+            writing=parts.writing,
+            recorders={source: parts.recorder(name) for source, name in names.items()},
+            again=self._queue.add_all,
+            create_in_s=parts.create_in_s,
+            ended=told.ended,
+        )
+        told.watch(self._flow.problems)
+        self._runner = runner.Runner(
+            self._flow,
+            self._queue,
+            parts.metrics,
+            runner.Settings(wanted.service_workers, BATCH_MAX, BATCH_S, wanted.dry_run),
+            runner.Clocks(beat=self._heartbeat.beat),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See the protocol."""
+        return (options.SERVICE,)
+
+    def watch(self, loop: loops.Loops) -> None:
+        """See the protocol."""
+        self._parts.probes.add_ready("services", self._not_ready)
+        self._parts.nodes.subscribe(self._receivers.follow)
+        flow.watch(self.services, self._flow, self._queue.add)
+        loop.start("watch services", self.services.run)
+
+    def _not_ready(self) -> str | None:
+        if not self.services.synced.is_set():
+            return "the Services are not listed yet"
+        return None
+
+    def look_again(self) -> None:
+        """See the protocol."""
+        self._queue.add_many(flow.concerned(self.services), Topic.DRIFT)
+
+    def start(self, loop: loops.Loops) -> None:
+        """See the protocol."""
+        self._parts.probes.add_live(options.SERVICE, self._heartbeat.within(STALL_S))
+        loop.start("services", self._run)
+        loop.start("nodes of services", self._spread)
+        drift = flow.Drift(self.services, self._queue.add_many)
+        period_s = self._wanted.drift_s
+        task = periodic.Periodic(
+            "drift", period_s, drift.look, self._parts.metrics, at_once=False
+        )
+        loop.start("drift of load balancers", task.run)
+
+    def _run(self, stop: threading.Event) -> None:
+        if self._wait(stop):
+            self._runner.run(stop)
+
+    def _wait(self, stop: threading.Event) -> bool:
+        """Wait until all is known that a pass needs; False when told to stop.
+
+        Without all Nodes a load balancer would lose members that are well.
+        """
+        for needed in (self.services.synced, self._parts.nodes.synced):
+            while not needed.wait(TURN_S):
+                self._heartbeat.beat()
+                if stop.is_set():
+                    return False
+        while not self._identify():
+            self._heartbeat.beat()
+            if stop.wait(IDENTITY_RETRY_S):
+                return False
+        return True
+
+    def _identify(self) -> bool:
+        wanted = self._wanted
+        try:
+            self._cluster = identity.read(
+                self._parts.reading, wanted.cluster_id, wanted.cluster_name
+            )
+        except kube_errors.KubeError as error:
+            advice = f"give access to namespace {identity.NAMESPACE}, or --cluster-id"
+            self._log.error("cluster not identified", error=str(error), advice=advice)
+            return False
+        self._log.info("cluster identified", cluster_id=self._cluster.id)
+        return True
+
+    def _known_cluster(self) -> load_balancers.Cluster:
+        if self._cluster is None:
+            raise TypeError("a pass began before the cluster was identified")
+        return self._cluster
+
+    def _spread(self, stop: threading.Event) -> None:
+        """Bring all Services in whenever other Nodes may receive traffic."""
+        while not stop.is_set():
+            if not self._nodes_changed.wait(TURN_S):
+                continue
+            stop.wait(GATHER_S)
+            self._nodes_changed.clear()
+            if self._cluster is not None:  # else each Service is still to come
+                self._queue.add_many(flow.concerned(self.services), Topic.NODES)

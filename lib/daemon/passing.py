@@ -1,0 +1,58 @@
+"""Load balancers behind which others may stand at another time."""
+
+import datetime
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from lib.cloud import load_balancers as model
+from lib.cloud.model import Unknown
+
+
+class LoadBalancers:
+    """Passes each call on to the load balancers that `now` gives when it begins.
+
+    Implements the protocol.
+    """
+
+    def __init__(self, now: Callable[[], model.LoadBalancers]) -> None:
+        self._now = now
+
+    def refer(self, facts: model.Facts) -> model.Ref:
+        """See the protocol."""
+        return self._now().refer(facts)
+
+    def parse(self, facts: model.Facts) -> model.Spec | model.Problems:
+        """See the protocol."""
+        return self._now().parse(facts)
+
+    def observe(
+        self, targets: Collection[model.Target], depth: model.Depth
+    ) -> Mapping[model.Ref, model.Observation]:
+        """See the protocol."""
+        return self._now().observe(targets, depth)
+
+    def plan(
+        self,
+        target: model.Target,
+        observed: model.Observed,
+        now: datetime.datetime,
+    ) -> model.Plan:
+        """See the protocol."""
+        return self._now().plan(target, observed, now)
+
+    def apply(self, step: model.Step) -> model.StepResult:
+        """See the protocol."""
+        return self._now().apply(step)
+
+    def gates(
+        self, asked: Collection[model.Asked]
+    ) -> Mapping[str, model.Gate | Unknown]:
+        """See the protocol."""
+        return self._now().gates(asked)
+
+    def changes(self) -> Iterator[str] | None:
+        """See the protocol."""
+        return self._now().changes()
+
+    def owned(self, cluster_id: str) -> Iterator[model.Owned]:
+        """See the protocol."""
+        return self._now().owned(cluster_id)

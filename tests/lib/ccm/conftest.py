@@ -1,0 +1,50 @@
+"""What controllers share, over a cluster in memory."""
+
+from collections.abc import Callable
+
+import prometheus_client
+import pytest
+
+from lib.ccm import dry, parts
+from lib.kube import client, events, guarded, resources, store
+from lib.nodes.model import Node
+from lib.process import probes
+from lib.reconcile import loops
+from lib.reconcile import metrics as reconcile_metrics
+
+MakeParts = Callable[..., parts.Parts]
+
+
+@pytest.fixture()
+def make_parts() -> MakeParts:
+    """Give a factory of parts whose recorders run among the loops given."""
+
+    def make(
+        api: client.Api,
+        running: loops.Loops,
+        *,
+        is_dry: bool = False,
+        create_in_s: Callable[[], float] = lambda: 0.0,
+    ) -> parts.Parts:
+        permit = dry.refuse if is_dry else parts.always
+        writing = guarded.Guarded(api, permit)
+        registry = prometheus_client.CollectorRegistry()
+
+        def recorder(component: str) -> events.Recorder:
+            made = events.Recorder(writing, component=component, host="here")
+            running.start(f"events of {component}", made.run)
+            return made
+
+        return parts.Parts(
+            reading=api,
+            writing=writing,
+            nodes=store.Store(api, resources.NODES, Node),
+            recorder=recorder,
+            registry=registry,
+            metrics=reconcile_metrics.Metrics(registry),
+            probes=probes.Probes(),
+            permit=permit,
+            create_in_s=create_in_s,
+        )
+
+    return make
