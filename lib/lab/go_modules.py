@@ -92,6 +92,7 @@ PROGRAMS = (
     # Apart: it does not compile against the client-go of the others.
     _csi("csi-provisioner", "csi-provisioner", "external-provisioner/v6"),
     Program("go-templates", "templates", "templates", "mooring/lab/templates"),
+    Program("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 

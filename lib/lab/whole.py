@@ -21,6 +21,7 @@ from lib.lab import (
     demo,
     errors,
     footing,
+    helm,
     kubelet,
     parts,
     pexes,
@@ -229,6 +230,8 @@ def _remember(
 
 CSI = (csi.GROUP, control_plane.SCHEDULER_GROUP)
 """Groups of what proves a CSI driver: sidecars, csi-sanity, and who places pods."""
+HELM = helm.GROUP
+"""Group of what renders and installs the charts."""
 
 
 def build(

@@ -74,14 +74,33 @@ def up(  # noqa: PLR0913 - one argument for each option
 @click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
 @click.option("--node", is_flag=True, help="Also what a real kubelet needs.")
 @click.option("--csi", is_flag=True, help="Also csi-sanity and the CSI sidecars.")
-def build(components: pathlib.Path | None, node: bool, csi: bool) -> None:
+@click.option("--helm", is_flag=True, help="Also helm, which renders the charts.")
+def build(components: pathlib.Path | None, node: bool, csi: bool, helm: bool) -> None:
     """Make and keep all programs; start nothing."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
         from lib.lab import record, whole
 
-        lab, more = record.Record(node=node), whole.CSI if csi else ()
-        whole.build(where, lab, _sources(components), shown, more)
+        more = whole.CSI if csi else ()
+        more = (*more, whole.HELM) if helm else more
+        whole.build(where, record.Record(node=node), _sources(components), shown, more)
+
+
+@lab.command()
+def charts() -> None:
+    """Render the snapshots of the charts anew, in a checkout, with the real helm."""
+    where = edge.where()
+    with edge.plainly(), edge.display() as shown:
+        from lib.lab import charts, errors, helm, programs
+
+        root = edge.checkout()
+        if root is None:
+            raise errors.LabError("there is no checkout here whose charts to render")
+        programs.build(where, [helm.GROUP], shown)
+        changed = charts.rewrite(where, root)
+    for file in changed:
+        click.echo(file.relative_to(root))
+    click.echo(f"{len(changed)} of {len(charts.SNAPSHOTS)} snapshots have changed.")
 
 
 @lab.command()

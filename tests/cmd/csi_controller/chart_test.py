@@ -1,8 +1,6 @@
 """What the chart renders, by its snapshots, fits the program and what the lab runs.
 
-To render them anew, own-secret in kube-system, shared-secret in
-d8-cloud-provider-openstack: helm template csi charts/csi-controller -n NAMESPACE
---kube-version 1.36.0 -f charts/csi-controller/snapshots/NAME.values.yaml
+tests/lab/chart_snapshots_test.py holds them to what helm renders.
 """
 
 import json
@@ -17,13 +15,12 @@ import yaml
 
 from csi_controller import main
 from lib.csi import options
-from lib.lab import csi
+from lib.lab import charts, csi
 from lib.process import flags
 
 CHART = pathlib.Path("charts/csi-controller")
 SNAPSHOTS = {
-    "own-secret": "kube-system",
-    "shared-secret": "d8-cloud-provider-openstack",
+    one.name: one.namespace for one in charts.SNAPSHOTS if one.chart == "csi-controller"
 }
 """Each with the namespace it was rendered for."""
 USUAL = "own-secret"

@@ -46,7 +46,16 @@ def test_help_names_the_commands(tmp_path: pathlib.Path) -> None:
     """Everything a user can do is listed, and nothing that is not for users."""
     said = mooring(tmp_path, "lab", "--help")
     assert said.returncode == 0
-    for command in ("build", "clean", "demo", "down", "server", "status", "up"):
+    for command in (
+        "build",
+        "charts",
+        "clean",
+        "demo",
+        "down",
+        "server",
+        "status",
+        "up",
+    ):
         assert f"\n  {command} " in said.stdout
     assert "hollow" not in said.stdout
 

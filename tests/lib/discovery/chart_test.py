@@ -1,8 +1,6 @@
 """What the chart renders, by its snapshots, fits the program.
 
-To render them anew, for secure-port and proxy:
-helm template discoverer charts/cloud-data-discoverer -n d8-cloud-provider-openstack
---kube-version 1.36.0 -f charts/cloud-data-discoverer/snapshots/MODE.values.yaml
+tests/lab/chart_snapshots_test.py holds them to what helm renders.
 """
 
 import pathlib

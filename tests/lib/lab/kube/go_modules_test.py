@@ -70,6 +70,12 @@ def test_programs_of_csi_are_the_releases_we_name(program: str, pin: str) -> Non
     assert f"github.com/kubernetes-csi/{pin} " in go_mod
 
 
+def test_helm_is_the_release_we_name() -> None:
+    """The charts say that helm 4 was run."""
+    go_mod = go_modules.files("helm")["go.mod"].decode()
+    assert "\thelm.sh/helm/v4 v4.3.1 " in go_mod
+
+
 def test_programs_of_one_module_are_neighbours() -> None:
     """Each module of a group is built in one go, so shared packages compile once."""
     for group in go_modules.GROUPS:

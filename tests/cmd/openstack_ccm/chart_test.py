@@ -1,0 +1,290 @@
+"""What the chart renders, by its snapshots, fits the program and what the lab runs."""
+
+import json
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+import prometheus_client
+import pytest
+import yaml
+
+from lib.ccm import flag_table, metrics, options
+from lib.daemon import counting
+from lib.lab import ccm, charts
+from lib.process import flags
+from lib.reconcile import metrics as reconcile_metrics
+
+ROOT = pathlib.Path()
+CHART = charts.folder(ROOT, "openstack-ccm")
+SNAPSHOTS = {one.name: one for one in charts.SNAPSHOTS if one.chart == "openstack-ccm"}
+USUAL, BESIDE = "usual", "beside-the-reference"
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+TAINTS = [
+    {"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"},
+    {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
+    {"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+    {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},
+]
+"""With any of them on a Node, nobody else can take the first one away."""
+
+
+def rendered(name: str) -> list[dict[str, Any]]:
+    text = SNAPSHOTS[name].file(ROOT).read_text()
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def of_kind(name: str, kind: str) -> list[dict[str, Any]]:
+    return [one for one in rendered(name) if one["kind"] == kind]
+
+
+def deployment(name: str) -> dict[str, Any]:
+    (found,) = of_kind(name, "Deployment")
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
+def pod(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = deployment(name)["template"]["spec"]
+    return found
+
+
+def container(name: str) -> dict[str, Any]:
+    (found,) = pod(name)["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def parsed(name: str) -> flags.Values:
+    return flags.parse(options.FLAGS, container(name)["args"])
+
+
+def defaults() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return found
+
+
+def values(name: str) -> dict[str, Any]:
+    given = yaml.safe_load(SNAPSHOTS[name].values(ROOT).read_text())
+    return merged(defaults(), given)
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay values over values, as helm does."""
+    result = dict(below)
+    for key, value in above.items():
+        old = below.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = merged(old, value) if both and old is not None else value
+        if value is None:
+            del result[key]
+    return result
+
+
+def judge(given: Mapping[str, Any]) -> list[str]:
+    """Give the fields that the schema refuses."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    wrong = jsonschema.Draft7Validator(schema).iter_errors(given)
+    return sorted({".".join(map(str, one.absolute_path)) for one in wrong})
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_every_flag_is_taken_by_the_program(name: str) -> None:
+    """And does something there."""
+    found = parsed(name)
+    assert found.without_effect() == ()
+    given = values(name)
+    assert found[flag_table.CLOUD_PROVIDER] == "openstack"
+    assert found[flag_table.SECURE_PORT] == given["securePort"]
+    assert found[flag_table.LEADER_ELECT]
+    election = given["leaderElection"]
+    assert found[flag_table.LEASE_NAME] == election["resourceName"]
+    assert found[flag_table.LEASE_NAMESPACE] == election["resourceNamespace"]
+    limit = given["nodeDeletion"]
+    assert found[flag_table.NODE_DELETE_MAX_COUNT] == limit["maxCount"]
+    assert found[flag_table.NODE_DELETE_MAX_PERCENT] == limit["maxPercent"]
+    assert list(found[flag_table.CONTROLLERS_FLAG]) == (given["controllers"] or ["*"])
+    assert found[flag_table.CLUSTER_NAME] == given["clusterName"]
+    assert found[flag_table.CLUSTER_ID] == given["clusterID"]
+
+
+def test_what_is_not_set_is_as_the_program_has_it() -> None:
+    """But for the port, which is Deckhouse's, and how much is logged."""
+    found = parsed(USUAL)
+    otherwise = {"cloud-provider", "cloud-config", "bind-address", "secure-port", "v"}
+    for flag in options.FLAGS:
+        if flag.name not in otherwise:
+            assert found[flag] == flag.default, flag.name
+
+
+def test_the_controllers_of_the_schema_are_those_of_the_program() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    known = schema["properties"]["controllers"]["items"]["enum"]
+    names = list(flag_table.CONTROLLERS)
+    assert known == ["*", *names, *(f"-{name}" for name in names)]
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_cloud_conf_is_a_file_of_a_secret_that_there_is(name: str) -> None:
+    """No Secret is made, and nothing of one reaches arguments or environment."""
+    given = values(name)["cloudConfig"]
+    assert of_kind(name, "Secret") == []
+    path = pathlib.Path(parsed(name)[flag_table.CLOUD_CONFIG])
+    assert path.name == given["key"]
+    mounts = {one["mountPath"]: one for one in container(name)["volumeMounts"]}
+    volumes = {one["name"]: one for one in pod(name)["volumes"]}
+    mount = mounts[str(path.parent)]
+    assert volumes[mount["name"]]["secret"] == {"secretName": given["secretName"]}
+    assert mount["readOnly"]
+    for one in container(name)["env"]:
+        assert set(one.get("valueFrom", {})) <= {"fieldRef"}
+    assert "envFrom" not in container(name)
+
+
+def test_what_the_environment_says() -> None:
+    """By the names that the reference reads."""
+    usual = {one["name"] for one in container(USUAL)["env"]}
+    assert usual == {"HOST_IP"}
+    env = {one["name"]: one.get("value") for one in container(BESIDE)["env"]}
+    assert env == {
+        "HOST_IP": None,
+        "KUBERNETES_SERVICE_HOST": None,
+        "KUBERNETES_SERVICE_PORT": "6443",
+        "OS_CCM_REGIONAL": "true",
+        "SKIP_NODE_DELETION": "true",
+    }
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_probes_and_scrapes_reach_the_secure_port(name: str) -> None:
+    """Where the kubelet and Prometheus ask: at the host's address."""
+    here = container(name)
+    port = values(name)["securePort"]
+    for probe in ("livenessProbe", "readinessProbe"):
+        asked = here[probe]["httpGet"]
+        assert (asked["port"], asked["scheme"]) == (port, "HTTPS")
+        assert asked["path"] in parsed(name)[flag_table.ALWAYS_ALLOW]
+    assert here["ports"] == [{"name": "https-metrics", "containerPort": port}]
+    assert pod(name)["hostNetwork"]
+    assert parsed(name)[flag_table.BIND_ADDRESS] == "$(HOST_IP)"
+    for monitor in of_kind(name, "PodMonitor"):
+        (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+        assert (endpoint["port"], endpoint["scheme"]) == ("https-metrics", "https")
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_two_are_never_on_one_host(name: str) -> None:
+    """They would want the same port; an old pod goes before a new one comes."""
+    labels = deployment(name)["template"]["metadata"]["labels"]
+    assert deployment(name)["replicas"] >= 2
+    affinity = pod(name)["affinity"]["podAntiAffinity"]
+    (rule,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert rule["topologyKey"] == "kubernetes.io/hostname"
+    chosen = rule["labelSelector"]["matchLabels"]
+    assert chosen.items() <= labels.items()
+    assert deployment(name)["selector"]["matchLabels"] == chosen
+    assert deployment(name)["strategy"]["rollingUpdate"]["maxSurge"] == 0
+    (budget,) = of_kind(name, "PodDisruptionBudget")
+    assert budget["spec"]["selector"]["matchLabels"] == chosen
+    assert budget["spec"]["maxUnavailable"] == 1
+
+
+@pytest.mark.parametrize("taint", TAINTS, ids=[one["key"] for one in TAINTS])
+def test_it_runs_where_nothing_else_does_yet(taint: dict[str, str]) -> None:
+    """Source: Kubernetes, well-known taints; core/v1 Toleration."""
+    tolerated = [
+        one
+        for one in pod(USUAL)["tolerations"]
+        if one.get("key", taint["key"]) == taint["key"]
+        and one.get("effect", taint["effect"]) == taint["effect"]
+        and (one.get("operator") == "Exists" or one.get("value") == taint.get("value"))
+    ]
+    assert tolerated
+    assert pod(USUAL)["priorityClassName"] == "system-cluster-critical"
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_it_may_do_little_on_its_host(name: str) -> None:
+    assert pod(name)["securityContext"]["runAsNonRoot"]
+    assert container(name)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert {tuple(set(one) - {"name"}) for one in pod(name)["volumes"]} == {
+        ("emptyDir",),
+        ("secret",),
+    }
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_rights_are_those_of_the_tests(name: str) -> None:
+    """The lab runs it with files/rbac.yaml; the chart moves only where it lives."""
+    home = SNAPSHOTS[name].namespace
+    moved = ccm.manifest().replace("namespace: kube-system", f"namespace: {home}")
+    wanted = [one for one in yaml.safe_load_all(moved) if one]
+    assert all(one in rendered(name) for one in wanted)
+    kinds = {one["kind"] for one in wanted}
+    others = [
+        one["metadata"]["name"]
+        for one in rendered(name)
+        if one["kind"] in kinds and one not in wanted
+    ]
+    watched = values(name)["metrics"]["podMonitor"]
+    assert others == (["openstack-ccm:metrics"] * 2 if watched else [])
+    (account,) = of_kind(name, "ServiceAccount")
+    assert account["metadata"]["namespace"] == home
+    assert pod(name)["serviceAccountName"] == account["metadata"]["name"]
+
+
+def test_every_series_of_an_alert_is_one_of_ours() -> None:
+    """With labels that it has; `up` is Prometheus' own."""
+    registry = prometheus_client.CollectorRegistry()
+    reconcile_metrics.Metrics(registry)
+    calls = counting.CloudMetrics("openstack", registry)
+    calls.circuit("compute", is_open=False)
+    metrics.InstanceMetrics(registry)
+    metrics.DeletionMetrics(registry)
+    metrics.LeaderMetrics("lease", registry)
+    metrics.BalancerMetrics(registry)
+    ours = {
+        f"{family.name}{'_total' if family.type == 'counter' else ''}"
+        for family in registry.collect()
+    }
+    (group,) = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]:
+        named = set(re.findall(r"(\w+)\{", rule["expr"]))
+        print(f"{rule['alert']:40} {', '.join(sorted(named))}")
+        assert named
+        assert named <= {*ours, "up"}, rule["alert"]
+        assert rule["expr"].count('job="openstack-ccm"') == len(named)
+
+
+def test_templates_values_schema_and_readme_know_the_same_keys() -> None:
+    usual = defaults()
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    readme = (CHART / "README.md").read_text()
+    assert set(re.findall(r"\.Values\.(\w+)", texts)) == set(usual)
+    assert set(schema["properties"]) == {*usual, "global"}
+    keys = {
+        f"{key}.{inner}" if isinstance(value, dict) and key != "nodeSelector" else key
+        for key, value in usual.items()
+        for inner in (value if isinstance(value, dict) else (key,))
+    }
+    told = set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE))
+    assert told == keys
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_values_of_the_snapshots_are_good(name: str) -> None:
+    assert judge(values(name)) == []
+
+
+def test_the_chart_alone_asks_for_what_only_the_user_knows() -> None:
+    assert judge(defaults()) == ["cloudConfig.secretName", "image"]
