@@ -93,6 +93,7 @@ PROGRAMS = (
     _csi("csi-provisioner", "csi-provisioner", "external-provisioner/v6"),
     Program("go-templates", "templates", "templates", "mooring/lab/templates"),
     Program("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
+    Program("alerts", "alerts", "alerts", "mooring/lab/alerts"),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 

@@ -1,0 +1,270 @@
+"""The charts' alerts, judged and evaluated by Prometheus' own code.
+
+That of `promtool check rules` and `promtool test rules`; promtool itself cannot be
+built, for the module proxy lacks what its service discovery needs.
+"""
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+import yaml
+
+from lib.lab import places, programs, progress
+
+ROOT = pathlib.Path("charts")
+CCM = "openstack-ccm"
+DISCOVERER = "cloud-data-discoverer"
+AFTER = 100
+"""So many minutes are looked at."""
+
+Judge = Callable[[str, Sequence["Series"]], dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Series:
+    """One series with a sample for each minute."""
+
+    name: str
+    labels: Mapping[str, str]
+    values: Sequence[float]
+
+    def document(self) -> dict[str, object]:
+        """Give it as the program wants it."""
+        return {
+            "labels": {"__name__": self.name, **self.labels},
+            "values": list(self.values),
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """What one alert is about.
+
+    labels: of the series, besides the job. minute: in which it fires when the trouble
+    has begun in minute 0 and does not end. calm: minutes before, in which the trouble
+    must have ended for it to stay quiet. said: part of its texts.
+    """
+
+    chart: str
+    alert: str
+    series: str
+    labels: Mapping[str, str]
+    trouble: Callable[[int], Sequence[float]]
+    minute: int
+    said: str
+    calm: int = 1
+
+
+def gauge(ill: float, well: float) -> Callable[[int], Sequence[float]]:
+    """Give the values of a gauge that is ill for so many minutes, then well."""
+    return lambda minutes: [ill] * minutes + [well] * (AFTER - minutes)
+
+
+def counter(minutes: int) -> Sequence[float]:
+    """Give those of a counter that grows for so many minutes, then stands still."""
+    return [min(minute, minutes) for minute in range(AFTER)]
+
+
+RATE = {"calm": 11}
+"""A rate over ten minutes is above 0 as long after its last increase."""
+ROWS = (
+    Row(CCM, "OpenstackCCMDown", "up", {}, gauge(0, 1), 10, "No openstack-ccm"),
+    Row(
+        CCM,
+        "OpenstackCCMHasNoLeader",
+        "leader_election_master_status",
+        {"name": "cloud-controller-manager"},
+        gauge(0, 1),
+        5,
+        "the Lease cloud-controller-manager.",
+    ),
+    Row(
+        CCM,
+        "OpenstackCCMCloudServiceFails",
+        "cloud_circuit_open",
+        {"provider": "openstack", "service": "compute"},
+        gauge(1, 0),
+        10,
+        "The service compute of OpenStack",
+    ),
+    Row(
+        CCM,
+        "OpenstackCCMInstancesUnknown",
+        "instance_observations_total",
+        {"result": "unknown"},
+        counter,
+        31,
+        "can't be read or believed",
+        **RATE,
+    ),
+    Row(
+        CCM,
+        "OpenstackCCMPassesFail",
+        "reconcile_total",
+        {"controller": "service", "outcome": "failure"},
+        counter,
+        31,
+        "the controller service fail",
+        **RATE,
+    ),
+    Row(
+        CCM,
+        "OpenstackCCMNodeDeletionsBlocked",
+        "node_deletions_blocked",
+        {},
+        gauge(7, 0),
+        5,
+        "7 Nodes are kept",
+    ),
+    Row(
+        CCM,
+        "OpenstackCCMLoadBalancerProblem",
+        "mooring_load_balancer_problem",
+        {"reason": "quota"},
+        gauge(2, 0),
+        15,
+        "trouble: quota. 2 Services",
+    ),
+    Row(
+        DISCOVERER,
+        "D8OpenstackCloudDataDiscovererCloudRequestError",
+        "cloud_data_discovery_cloud_request_error",
+        {"type": "disks_meta"},
+        gauge(1, 0),
+        60,
+        "cannot read the cloud",
+    ),
+    Row(
+        DISCOVERER,
+        "D8OpenstackCloudDataDiscovererSaveError",
+        "cloud_data_discovery_update_resource_error",
+        {},
+        gauge(1, 0),
+        60,
+        "cannot publish",
+    ),
+    Row(
+        DISCOVERER,
+        "CloudDataDiscovererStepFails",
+        "cloud_data_discovery_step_error",
+        {"step": "catalog"},
+        gauge(1, 0),
+        60,
+        "The step catalog",
+    ),
+    Row(
+        DISCOVERER,
+        "CloudDataDiscovererOrphanedDisks",
+        "cloud_data_discovery_orphaned_disk_info",
+        {"id": "7", "name": "pvc-7"},
+        # A disk that is gone has no series.
+        lambda minutes: [1.0] * minutes,
+        60,
+        "1 volumes carry",
+        # Prometheus looks five minutes back for a series that has ended.
+        calm=6,
+    ),
+)
+EVERY = [pytest.param(row, id=row.alert) for row in ROWS]
+
+
+def rules(chart: str) -> str:
+    return (ROOT / chart / "files" / "alerts.yaml").read_text()
+
+
+def series(row: Row, minutes: int, job: str) -> tuple[Series, ...]:
+    """Give the trouble, and what shows that Prometheus reaches the program."""
+    trouble = Series(row.series, {"job": job, **row.labels}, row.trouble(minutes))
+    well = Series("up", {"job": row.chart}, [1] * AFTER)
+    return (trouble,) if trouble.name == well.name else (trouble, well)
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """Give the program that reads rules and series."""
+    place = places.Places(places.default().cache, tmp_path_factory.mktemp("alerts"))
+    programs.build(place, ["alerts"], progress.Lines(sys.stderr))
+    program = programs.path(place, "alerts")
+
+    def ask(text: str, given: Sequence[Series]) -> dict[str, Any]:
+        job = {"rules": text, "series": [one.document() for one in given]}
+        said = subprocess.run(
+            [program],
+            input=json.dumps([job]),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        (answer,) = json.loads(said.stdout)
+        assert isinstance(answer, dict)
+        return answer
+
+    return ask
+
+
+@pytest.mark.parametrize("chart", [CCM, DISCOVERER])
+def test_prometheus_takes_the_rules(judge: Judge, chart: str) -> None:
+    """Fields, expressions and the templates of texts; each alert has its row."""
+    assert judge(rules(chart), ())["problems"] == []
+    (group,) = yaml.safe_load(rules(chart))["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert sorted(names) == sorted(row.alert for row in ROWS if row.chart == chart)
+    for rule in group["rules"]:
+        assert set(rule["annotations"]) == {"summary", "description"}
+        assert rule["labels"]["d8_component"] == chart
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        pytest.param(
+            "absent(up", "absent(up(", "could not parse expression", id="expr"
+        ),
+        pytest.param("for: 10m", "for: ten", "not a valid duration", id="time"),
+        pytest.param("annotations:", "notes:", "field notes not found", id="field"),
+        pytest.param("$labels.name", "$label.name", "undefined variable", id="text"),
+    ],
+)
+def test_prometheus_refuses_wrong_ones(
+    judge: Judge, right: str, wrong: str, said: str
+) -> None:
+    """So the test above can fail."""
+    text = rules(CCM)
+    assert right in text
+    problems = judge(text.replace(right, wrong), ())["problems"]
+    assert said in " ".join(problems)
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_an_alert_fires_when_trouble_lasts(judge: Judge, row: Row) -> None:
+    """In the minute after its time, once, alone, and with texts that say of what."""
+    answer = judge(rules(row.chart), series(row, AFTER, row.chart))
+    assert answer["problems"] == []
+    fired = [(one["alert"], one["minute"]) for one in answer["firing"]]
+    print(f"{row.alert:50} after {row.minute} minutes: {answer['firing'][:1]}")
+    assert fired == [(row.alert, row.minute)]
+    texts = answer["firing"][0]["annotations"]
+    assert row.said in f"{texts['summary']} {texts['description']}"
+
+
+@pytest.mark.parametrize("row", EVERY)
+def test_an_alert_is_quiet_when_trouble_ends_in_time(judge: Judge, row: Row) -> None:
+    given = series(row, row.minute - row.calm, row.chart)
+    assert judge(rules(row.chart), given)["firing"] == []
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.chart == CCM])
+def test_trouble_of_others_is_theirs(judge: Judge, row: Row) -> None:
+    """Our programs have series of the same names; the job tells whose they are."""
+    given = (
+        *series(row, AFTER, "csi-controller"),
+        Series("up", {"job": CCM}, [1] * 99),
+    )
+    assert judge(rules(row.chart), given)["firing"] == []
