@@ -17,7 +17,7 @@ from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import bodies, names, requests
 from lib.cloud.openstack.load_balancers.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.observed import Features, Surroundings, Tree
-from lib.cloud.openstack.load_balancers.wanted import Wanted
+from lib.cloud.openstack.load_balancers.wanted import Wanted, WantedPort
 
 
 def name_of(ref: Ref, tree: Tree) -> str:
@@ -32,7 +32,7 @@ def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) 
     """Make it; where the provider takes only single calls, without its children."""
     body = _balancer(ref, context, tree.around, config)
     if not config.provider_requires_serial_api_calls:
-        body["listeners"] = _listeners(context)
+        body["listeners"] = listeners(context)
     why = "the Service has none"
     if tree.identity.was_lost:
         why = "the Service's own was deleted by somebody"
@@ -114,17 +114,22 @@ def _second_vip(wanted: Wanted, can: Features, around: Surroundings) -> Body:
     return {"subnet_id": around.second_subnet_id}
 
 
-def _listeners(context: Context) -> list[Body]:
+def listeners(context: Context) -> list[Body]:
     """Describe all listeners with their pools, members and monitors."""
     found: list[Body] = []
     for port in context.wanted.ports:
-        pool = bodies.pool(
-            context, port, names.child("pool", port.index, context.owner)
-        )
-        pool["members"] = bodies.members(context, port)
-        if context.monitors:
-            name = names.child("monitor", port.index, context.owner)
-            pool["healthmonitor"] = bodies.monitor(context, port, name)
         name = names.child("listener", port.index, context.owner)
-        found.append(bodies.listener(context, port, name) | {"default_pool": pool})
+        body = bodies.listener(context, port, name)
+        found.append(body | {"default_pool": pool(context, port)})
     return found
+
+
+def pool(context: Context, port: WantedPort) -> Body:
+    """Describe a pool with its members and monitor."""
+    name = names.child("pool", port.index, context.owner)
+    body = bodies.pool(context, port, name)
+    body["members"] = bodies.members(context, port)
+    if context.monitors:
+        name = names.child("monitor", port.index, context.owner)
+        body["healthmonitor"] = bodies.monitor(context, port, name)
+    return body

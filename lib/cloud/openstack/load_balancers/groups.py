@@ -93,7 +93,9 @@ def _rules(
     group: SecurityGroup,
     provider: str,
 ) -> Iterator[Step]:
-    there = {_key(r): r for r in group.security_group_rules if r.direction == "ingress"}
+    there = {
+        key_of(r): r for r in group.security_group_rules if r.direction == "ingress"
+    }
     keys = wanted_rules(wanted, subnet, provider)
     missing = sorted(keys - there.keys())
     if missing:
@@ -112,7 +114,8 @@ def _rules(
         )
 
 
-def _key(rule: Rule) -> Key:
+def key_of(rule: Rule) -> Key:
+    """Say what a rule lets through; rules of one key are the same."""
     return (
         (rule.protocol or "").lower(),
         rule.ethertype,

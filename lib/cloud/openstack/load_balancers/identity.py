@@ -60,7 +60,9 @@ def identify(
     ours = [one for one in marked if not one.is_going]
     others = [one for one in load_balancers if not one.is_going and one not in marked]
     if ours:
-        return _of_marked(ref, ours, going, floating_ips)
+        found = _of_marked(ref, ours, going, floating_ips)
+        named = tuple(one for one in others if one.name in _own_names(ref))
+        return dataclasses.replace(found, namesakes=named)
     if hints.given_id:
         return _of_given(ref, load_balancers, floating_ips, going)
     return _by_address(ref, others, floating_ips, going)

@@ -100,13 +100,26 @@ def context_of(
     return Context(wanted, seen.features, owner, tags, member_subnet_id, monitors)
 
 
+def context_on(ref: Ref, wanted: Wanted, balancer: LoadBalancer, seen: Tree) -> Context:
+    """Gather it for a load balancer that is there."""
+    is_own = seen.identity.relation is Relation.OWNED
+    owner = balancer.name if is_own else names.load_balancer(ref)
+    monitors = _monitors(wanted, balancer)
+    return context_of(ref, wanted, seen, owner, monitors=monitors)
+
+
+def context_new(ref: Ref, wanted: Wanted, seen: Tree) -> Context:
+    """Gather it for a load balancer that has to be made."""
+    monitors = wanted.monitored is not Monitored.NO
+    owner = creation.name_of(ref, seen)
+    return context_of(ref, wanted, seen, owner, monitors=monitors)
+
+
 def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) -> Plan:
     source = seen.around.source
     if source.problem is not None:
         return Plan(problems=(source.problem,))
-    monitors = wanted.monitored is not Monitored.NO
-    owner = creation.name_of(ref, seen)
-    context = context_of(ref, wanted, seen, owner, monitors=monitors)
+    context = context_new(ref, wanted, seen)
     notices, problems = creation.remarks(ref, wanted, seen)
     if seen.identity.was_lost:
         message = (
@@ -178,9 +191,7 @@ def _active(
         refusal = remarks.may_share(ref, wanted, balancer, seen.features, config)
         if refusal:
             return Plan(problems=refusal)
-    owner = balancer.name if relation is Relation.OWNED else names.load_balancer(ref)
-    monitors = _monitors(wanted, balancer)
-    context = context_of(ref, wanted, seen, owner, monitors=monitors)
+    context = context_on(ref, wanted, balancer, seen)
     place = tree.Place(ref, balancer, relation, children)
     taken = tree.conflicts(place, context)
     if taken:

@@ -1,0 +1,180 @@
+"""Tables: a snapshot and a plan in, a row of what would be done out."""
+
+import dataclasses
+import datetime
+
+from lib.balancers import model, plan
+from lib.balancers.model import Snapshot, Topic
+from lib.balancers.plan import State
+from lib.cloud import errors
+from lib.cloud.explained import Change, Explanation, Touched
+from lib.cloud.load_balancers import (
+    Cluster,
+    Ingress,
+    IpMode,
+    Node,
+    Notice,
+    NoticeType,
+    Observed,
+    Plan,
+    Problem,
+    Reason,
+    Ref,
+    Results,
+    Spec,
+    Step,
+    Target,
+    Verb,
+)
+from lib.cloud.model import Seen, Unknown
+from lib.kube import objects
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+REF = Ref(Cluster("id", "kubernetes"), "default", "web", "uid")
+WANTED, GONE = Target(REF, Spec("tree")), Target(REF, None)
+ABOUT = objects.ObjectMeta(
+    name="web",
+    namespace="default",
+    uid="uid",
+    finalizers=(model.FINALIZER,),
+    annotations={"id": "lb-0", "old": "x"},
+)
+WEB = model.Service(ABOUT, model.ServiceSpec(type="LoadBalancer"))
+THERE = Seen(Observed(True, "lb-1", None))
+NOTHING = Seen(Observed(False, "", None))
+STEP = Step(Verb.CHANGE, ("load balancer x", "pool"), "other members", None)
+BAD = Problem(Reason.SUBNET, "no such subnet", is_fatal=True)
+ODD = Problem(Reason.UNSUPPORTED, "no such thing")
+OUTAGE = errors.Unavailable("503", operation="list load balancers")
+RESULTS = Results(
+    (Ingress(ip="192.0.2.1", ip_mode=IpMode.VIP), Ingress(hostname="a.example")),
+    (("id", "lb-1"), ("old", None)),
+)
+SEEN = Snapshot(
+    WEB, frozenset({Topic.DRIFT}), target=WANTED, observed=THERE, nodes=(Node("n"),)
+)
+
+
+def bare() -> model.Service:
+    """Give a Service that nothing was written on yet."""
+    about = objects.ObjectMeta(name="web", namespace="default", uid="uid")
+    return model.Service(about, WEB.spec)
+
+
+def seen(**changes: object) -> Snapshot:
+    return dataclasses.replace(SEEN, **changes)  # type: ignore[arg-type] # a table
+
+
+def explain(target: Target, observed: Observed, made: Plan) -> Explanation:
+    """Put the steps into words as they are."""
+    del target
+    waits_for = "" if made.steps or made.settled else "load balancer lb-1"
+    steps = tuple(Touched(s.path, s.verb, why=s.why) for s in made.steps)
+    return Explanation(observed.id, waits_for, (), steps)
+
+
+def row(snapshot: Snapshot, made: Plan) -> plan.Row:
+    return plan.row(snapshot, NOW, lambda target, observed, now: made, explain)
+
+
+SERVICE = plan.SERVICE
+ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
+    "all is well": (SEEN, Plan(settled=True), State.WELL, []),
+    "well, with something odd": (
+        SEEN,
+        Plan(settled=True, problems=(ODD,)),
+        State.WELL,
+        [],
+    ),
+    "new": (
+        seen(service=bare(), observed=NOTHING),
+        Plan((STEP,)),
+        State.CREATE,
+        ["pool", "finalizer", "annotations later", "status later"],
+    ),
+    "changed": (SEEN, Plan((STEP,)), State.CHANGE, ["pool"]),
+    "a finalizer is missing": (
+        seen(service=bare()),
+        Plan(settled=True),
+        State.CHANGE,
+        ["finalizer"],
+    ),
+    "the Service does not show it": (
+        SEEN,
+        Plan(settled=True, results=RESULTS),
+        State.CHANGE,
+        ["annotations", "status"],
+    ),
+    "it leaves": (
+        seen(target=GONE),
+        Plan((STEP,)),
+        State.DELETE,
+        ["pool", "finalizer later"],
+    ),
+    "it has left": (
+        seen(target=GONE, observed=NOTHING),
+        Plan(settled=True),
+        State.DELETE,
+        ["finalizer"],
+    ),
+    "the cloud is at it": (SEEN, Plan(retry_after_s=2.0), State.WAITS, []),
+    "facts can't be parsed": (
+        seen(target=None, problems=(BAD,), observed=None),
+        Plan(),
+        State.REFUSED,
+        [],
+    ),
+    "the cloud has no place": (SEEN, Plan(problems=(BAD,)), State.REFUSED, []),
+    "the cloud can't be read": (
+        seen(observed=Unknown(OUTAGE)),
+        Plan(),
+        State.UNREAD,
+        [],
+    ),
+}
+
+
+def test_each_situation_has_its_state_and_its_things() -> None:
+    """A table, situation x state; a state without a row fails."""
+    for name, (snapshot, made, state, things) in ROWS.items():
+        found = row(snapshot, made)
+        shown = [t.path[-1] + (" later" if t.is_later else "") for t in found.touched]
+        print(f"{name:30} {found.state:20} {shown}")
+        assert (found.state, shown) == (state, things), name
+        assert found.service == "default/web"
+    assert {state for _, _, state, _ in ROWS.values()} == set(State)
+
+
+def test_why_is_said() -> None:
+    assert row(seen(observed=Unknown(OUTAGE)), Plan()).why == OUTAGE.summary
+    assert row(SEEN, Plan(retry_after_s=2.0)).why == "load balancer lb-1"
+    notice = Notice(NoticeType.WARNING, "Reason", "told")
+    found = row(SEEN, Plan(settled=True, problems=(ODD,), notices=(notice,)))
+    assert found.problems == (ODD,)
+    assert found.notices == ("Reason: told",)
+    assert row(seen(target=None, problems=(BAD,)), Plan()).problems == (BAD,)
+
+
+def test_what_is_written_on_the_service_shows_old_and_new() -> None:
+    """Annotations by key, one that goes too; addresses with their mode."""
+    annotations, status = row(SEEN, Plan(settled=True, results=RESULTS)).touched
+    assert annotations.path == (SERVICE, "annotations")
+    assert annotations.changes == (Change("id", "lb-0", "lb-1"), Change("old", "x", ""))
+    (change,) = status.changes
+    assert (change.old, change.new) == ("", "192.0.2.1 (VIP), a.example")
+    (gone,) = row(seen(target=GONE), Plan(settled=True)).touched
+    assert gone.changes == (Change("metadata.finalizers", model.FINALIZER, ""),)
+
+
+def test_things_hang_below_those_that_hold_them() -> None:
+    """Also below one that is not touched, and in the order in which they come."""
+    paths = (("a", "b", "c"), ("a", "d"), ("e",), ("a", "b"))
+    touched = tuple(Touched(path, Verb.CHANGE) for path in paths)
+
+    def shape(branches: tuple[plan.Branch, ...]) -> dict[str, object]:
+        return {
+            f"{one.name}{'*' * len(one.touched)}": shape(one.branches)
+            for one in branches
+        }
+
+    assert shape(plan.tree(touched)) == {"a": {"b*": {"c*": {}}, "d*": {}}, "e*": {}}

@@ -1,0 +1,302 @@
+"""Plans in words: each kind of request says what was and what would be."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from lib.cloud.explained import Explanation, Touched
+from lib.cloud.load_balancers import (
+    Depth,
+    Observed,
+    Plan,
+    Port,
+    PortProtocol,
+    Spec,
+    Target,
+)
+from lib.cloud.model import Seen
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import explain, requests
+
+CONFIG = settings.LoadBalancer(create_monitor=True, manage_security_groups=True)
+FREE_ADDRESS = "198.51.100.7"
+NAME = "kube_service_kubernetes_default_web"
+LISTENER = f"load balancer {NAME} / listener listener_0_{NAME} (TCP 80)"
+POOL = f"{LISTENER} / pool pool_0_{NAME}"
+PORTS = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
+
+
+def look(one: driver.Driver, *, gone: bool = False) -> tuple[Target, Observed, Plan]:
+    spec = None if gone else one.balancers.parse(one.facts)
+    assert spec is None or isinstance(spec, Spec)
+    target = Target(one.balancers.refer(one.facts), spec)
+    seen = one.balancers.observe([target], one.depth)[target.ref]
+    assert isinstance(seen, Seen)
+    return target, seen.value, one.balancers.plan(target, seen.value, driver.NOW)
+
+
+def told(one: driver.Driver, *, gone: bool = False) -> Explanation:
+    return explain.explain(one.config, *look(one, gone=gone))
+
+
+def served(config: settings.LoadBalancer = CONFIG) -> driver.Driver:
+    on = driver.ground()
+    one = driver.Driver(on, driver.service((on.node(1), on.node(2))), config)
+    one.settle()
+    return one
+
+
+def line(found: Touched) -> str:
+    changes = "; ".join(
+        f"{c.field}: {c.old or 'none'} -> {c.new or 'none'}" for c in found.changes
+    )
+    later = " (later)" if found.is_later else ""
+    return f"{found.verb} {' / '.join(found.path)}{later}: {changes}"
+
+
+def lines(found: Explanation) -> list[str]:
+    return [line(one) for one in found.touched]
+
+
+Situation = Callable[[driver.Driver], None]
+
+
+def new_listener(one: driver.Driver) -> None:
+    one.change(ports=(*one.facts.ports, PORTS[1]))
+
+
+def no_pool(one: driver.Driver) -> None:
+    key = str(one.pool["id"])
+    one.listener["default_pool_id"] = None
+    one.cloud.octavia.pools.pop(key)
+    one.cloud.octavia.members.pop(key)
+
+
+def no_monitor(one: driver.Driver) -> None:
+    one.cloud.octavia.monitors.pop(str(one.pool["healthmonitor_id"]))
+    one.pool["healthmonitor_id"] = None
+
+
+def no_floating_ip(one: driver.Driver) -> None:
+    one.cloud.neutron.floating_ips.clear()
+
+
+def no_group(one: driver.Driver) -> None:
+    one.cloud.neutron.groups.clear()
+    for port in one.cloud.neutron.ports.values():
+        port["security_groups"] = []
+
+
+def another_address(one: driver.Driver) -> None:
+    """The wanted one is there and free: the old one goes, this one comes."""
+    one.cloud.neutron.floating_ips["free"] = {
+        "id": "free",
+        "floating_ip_address": FREE_ADDRESS,
+        "floating_network_id": one.ground.external_id,
+        "port_id": None,
+        "description": "",
+        "tags": [],
+    }
+    one.change(load_balancer_ip=FREE_ADDRESS)
+
+
+def failed(one: driver.Driver) -> None:
+    one.annotate({keys.ON_ERROR: "failover"})
+    one.balancer["provisioning_status"] = "ERROR"
+
+
+def untagged(one: driver.Driver) -> None:
+    one.balancer["tags"] = []
+
+
+def another_port(one: driver.Driver) -> None:
+    one.change(ports=(Port(80, PortProtocol.TCP, 30081),))
+
+
+def other_nodes(one: driver.Driver) -> None:
+    one.change(nodes=(one.facts.nodes[0], one.ground.node(3)))
+
+
+CHANGED: dict[str, tuple[Situation, str]] = {
+    "POST lbaas/listeners": (
+        new_listener,
+        f"create load balancer {NAME} / listener listener_1_{NAME} (UDP 53): protocol:",
+    ),
+    "POST lbaas/pools": (no_pool, f"create {POOL}: protocol: none -> TCP;"),
+    "POST lbaas/healthmonitors": (
+        no_monitor,
+        f"create {POOL} / monitor: type: none -> TCP; delay: none -> 5",
+    ),
+    "PUT lbaas/listeners": (
+        lambda one: one.annotate({keys.TIMEOUT_CLIENT_DATA: "9"}),
+        f"change {LISTENER}: timeout_client_data: 50000 -> 9",
+    ),
+    "PUT lbaas/pools": (
+        lambda one: one.change(has_affinity=True),
+        f"change {POOL}: session_persistence: none -> SOURCE_IP",
+    ),
+    "PUT lbaas/healthmonitors": (
+        lambda one: one.annotate({keys.MONITOR_TIMEOUT: "4"}),
+        f"change {POOL} / monitor: timeout: 3 -> 4",
+    ),
+    "PUT lbaas/pools/members": (
+        other_nodes,
+        f"change {POOL} / members: 10.0.0.3:30080: none -> node-3;"
+        " 10.0.0.2:30080: node-2 -> none",
+    ),
+    "DELETE lbaas/listeners": (
+        lambda one: one.change(ports=PORTS[1:]),
+        f"delete {LISTENER}: ",
+    ),
+    "DELETE lbaas/pools": (
+        lambda one: one.change(ports=PORTS[1:]),
+        f"delete {POOL} / members: 10.0.0.1:30080: node-1 -> none; 10.0.0.2:30080:",
+    ),
+    "DELETE lbaas/healthmonitors": (
+        lambda one: one.annotate({keys.ENABLE_MONITOR: "false"}),
+        f"delete {POOL} / monitor: ",
+    ),
+    "PUT lbaas/loadbalancers": (
+        untagged,
+        f"change load balancer {NAME} / tags: tags: none -> {NAME}, mooring:",
+    ),
+    "PUT lbaas/loadbalancers/failover": (failed, f"change load balancer {NAME}: "),
+    "POST floatingips": (
+        no_floating_ip,
+        "create floating IP: floating_network_id: none -> ",
+    ),
+    "PUT floatingips": (
+        another_address,
+        f"change floating IP {FREE_ADDRESS}: port_id: none -> ",
+    ),
+    "DELETE floatingips": (
+        another_address,
+        "delete floating IP 198.51.100.100: port_id: ",
+    ),
+    "POST security-groups": (no_group, "create security group lb-sg-"),
+    "POST security-group-rules": (
+        another_port,
+        "rules: tcp 30081 from 10.0.0.0/16: none -> ingress",
+    ),
+    "DELETE security-group-rules": (
+        another_port,
+        ": tcp 30080 from 10.0.0.0/16: ingress -> none",
+    ),
+    "PUT ports": (other_nodes, "security groups: security_groups: none -> lb-sg-"),
+}
+GONE = {
+    "DELETE lbaas/loadbalancers": f"delete load balancer {NAME}: ",
+    "DELETE security-groups": "delete security group lb-sg-",
+}
+
+
+def sent(plan: Plan) -> set[str]:
+    """Name the kinds of requests of a plan, without ids."""
+    found: set[str] = set()
+    for step in plan.steps:
+        assert isinstance(step.native, requests.Request)
+        for write in step.native.writes:
+            path = re.sub(r"/([0-9a-f-]{36}|free)", "", write.path)
+            found.add(f"{write.method} {path}")
+    return found
+
+
+def test_each_kind_of_request_says_what_was_and_what_would_be() -> None:
+    """A table, request x what is told; each thing touched is one that a step is of."""
+    kinds: set[str] = {"POST lbaas/loadbalancers"}
+    for kind, (arrange, wanted) in CHANGED.items():
+        one = served()
+        one.depth = Depth.FULL
+        arrange(one)
+        target, observed, made = look(one)
+        assert kind in sent(made), kind
+        kinds |= sent(made)
+        found = explain.explain(one.config, target, observed, made)
+        shown = [each for each in lines(found) if wanted in each]
+        print(f"{kind:30} {(shown or lines(found))[0]}")
+        assert shown, kind
+        now = [each for each in found.touched if not each.is_later]
+        assert len(now) >= len(made.steps)
+    for kind, wanted in GONE.items():
+        one = served()
+        target, observed, made = look(one, gone=True)
+        kinds |= sent(made)
+        found = explain.explain(one.config, target, observed, made)
+        assert [each for each in lines(found) if wanted in each], kind
+    rows = {"POST lbaas/loadbalancers", *CHANGED, *GONE}
+    assert kinds <= rows, "a kind of request without a row"
+
+
+def test_all_that_is_well_touches_nothing() -> None:
+    found = told(served())
+    assert found.touched == ()
+    assert found.waits_for == ""
+
+
+@pytest.mark.parametrize("serial", [False, True])
+def test_a_new_one_shows_the_same_tree_where_it_takes_many_calls(serial: bool) -> None:
+    """All at once, or the listeners afterwards."""
+    config = settings.LoadBalancer(
+        create_monitor=True,
+        manage_security_groups=True,
+        provider_requires_serial_api_calls=serial,
+    )
+    on = driver.ground()
+    one = driver.Driver(on, driver.service((on.node(1),), ports=PORTS), config)
+    found = told(one)
+    listeners = [each for each in found.touched if " / ".join(each.path[1:2])]
+    under = {each.path[1:] for each in listeners if each.path[0].startswith("load")}
+    assert len(under) == 2 * 4, "listener, pool, members and monitor of each port"
+    assert {each.is_later for each in listeners[:8]} == {serial}
+    afterwards = [each.path[0].split()[0] for each in found.touched[9:]]
+    assert afterwards == ["floating", "security", "security", "security"]
+
+
+def test_a_floating_ip_that_is_there_is_told_as_the_one_to_come() -> None:
+    on = driver.ground()
+    one = driver.Driver(on, driver.service((on.node(1),)), CONFIG)
+    another_address(one)
+    assert f"change floating IP {FREE_ADDRESS} (later): port_id: none -> port of" in (
+        "\n".join(lines(told(one)))
+    )
+
+
+def test_what_octavia_is_at_is_waited_for() -> None:
+    """And so is one in ERROR that is only reported, and one that is going."""
+    one = served(settings.LoadBalancer())
+    one.balancer["provisioning_status"] = "PENDING_UPDATE"
+    assert told(one).waits_for == (
+        f"load balancer {NAME} ({one.balancer['id']}), at which Octavia is:"
+        " PENDING_UPDATE"
+    )
+    one.balancer["provisioning_status"] = "ERROR"
+    assert told(one).waits_for.endswith("which is in status ERROR")
+    one.balancer["provisioning_status"] = "PENDING_DELETE"
+    assert "PENDING_DELETE" in told(one, gone=True).waits_for
+
+
+def test_a_shared_one_is_told_as_such() -> None:
+    first = served(settings.LoadBalancer())
+    facts = driver.service(first.facts.nodes, name="second", uid="2", ports=PORTS[1:])
+    second = driver.Driver(first.ground, facts)
+    second.annotate({keys.LOAD_BALANCER_ID: str(first.balancer["id"])})
+    found = told(second)
+    assert "the Service only has listeners on it" in found.load_balancer
+    assert not any("listener_0" in each and "(TCP 80)" in each for each in lines(found))
+
+
+def test_members_that_are_not_shown_whole_are_taken_to_be_right() -> None:
+    """A status tree shows neither weight nor monitor port."""
+    one = served()
+    for member in one.members:
+        member["weight"] = 7
+    assert told(one).touched == ()
+    one.depth = Depth.FULL
+    (touched,) = told(one).touched
+    assert [(c.field, c.old, c.new) for c in touched.changes] == [
+        ("10.0.0.1:30080", "node-1, weight 7", "node-1"),
+        ("10.0.0.2:30080", "node-2, weight 7", "node-2"),
+    ]
