@@ -1,13 +1,21 @@
-"""What the nodes flow would do now, from one look at cluster and cloud.
+"""What the flows would do now, from one look at cluster and cloud.
 
-The flow's own reads and decisions; nothing is written, nothing is kept.
+Their own reads and decisions; nothing is written, nothing is kept.
 """
 
 import dataclasses
+import datetime
+import time
+from collections.abc import Callable
 
-from lib.ccm import dry
-from lib.cloud import protocol
-from lib.kube import client, resources, store
+from lib.balancers import model as balancers_model
+from lib.balancers import observe as balancers_observe
+from lib.balancers import plan as balancers_plan
+from lib.balancers.memory import Memory
+from lib.balancers.model import Topic
+from lib.ccm import dry, identity, receivers
+from lib.cloud import explained, load_balancers, protocol
+from lib.kube import client, errors, resources, store
 from lib.nodes import flow, model, observe, plan
 
 
@@ -53,3 +61,99 @@ def nodes(
         foreign=sum(plan.is_foreign(seen[name]) for name in names),
         unread=tuple((n, why) for n in names if (why := plan.unread(seen[n]))),
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which Services are asked about, and in whose name.
+
+    cluster_id: empty: the uid of namespace kube-system. names: "namespace/name" or
+    "name"; empty: all. is_deep: also look at what takes a call for each pool.
+    """
+
+    cluster_id: str = ""
+    cluster_name: str = "kubernetes"
+    namespace: str = ""
+    names: tuple[str, ...] = ()
+    is_deep: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Services:
+    """What would become of Services of type LoadBalancer.
+
+    others: how many have a class, and thus are another controller's.
+    """
+
+    rows: tuple[balancers_plan.Row, ...]
+    others: int
+
+    @property
+    def unread(self) -> tuple[balancers_plan.Row, ...]:
+        """Those that could not be judged."""
+        unread = balancers_plan.State.UNREAD
+        return tuple(row for row in self.rows if row.state is unread)
+
+
+def services(
+    api: client.Api,
+    balancers: load_balancers.LoadBalancers,
+    explain: explained.Explain,
+    wanted: Wanted,
+    clock: Callable[[], float] = time.monotonic,
+) -> Services:
+    """Read Nodes, Services and their load balancers once, and say what would be done.
+
+    The cloud is read as a look for drift reads it: a few lists for all Services, and
+    one call for each load balancer.
+
+    Raises:
+        KubeError: they can't be read. NotFound: one that was named is not there, or
+        is none of ours.
+    """
+    reading = dry.read_only(api)
+    cluster = identity.read(reading, wanted.cluster_id, wanted.cluster_name)
+    kept = store.Store(reading, resources.SERVICES, balancers_model.Service)
+    kept.relist()
+    asked = [one for _, one in sorted(kept.items().items()) if _is_asked(one, wanted)]
+    _check_names(wanted, asked)
+    ours = [one.key for one in asked if one.concerns_us]
+    receiving = _receiving(reading)
+    sources = balancers_observe.Sources(
+        kept, reading, lambda: receiving, lambda: cluster
+    )
+    observer = balancers_observe.Observer(sources, balancers, Memory(clock), clock)
+    topic = Topic.DEEP_DRIFT if wanted.is_deep else Topic.DRIFT
+    seen = observer.observe([(key, frozenset({topic})) for key in ours])
+    now = datetime.datetime.now(datetime.UTC)
+    rows = [balancers_plan.row(seen[key], now, balancers.plan, explain) for key in ours]
+    return Services(tuple(rows), sum(map(_is_of_others, asked)))
+
+
+def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
+    nodes = store.Store(api, resources.NODES, model.Node)
+    nodes.relist()
+    found = (receivers.of(node) for _, node in sorted(nodes.items().items()))
+    return tuple(one for one in found if one is not None)
+
+
+def _is_asked(service: balancers_model.Service, wanted: Wanted) -> bool:
+    about = service.metadata
+    if wanted.namespace and about.namespace != wanted.namespace:
+        return False
+    return not wanted.names or bool({about.name, service.key} & set(wanted.names))
+
+
+def _check_names(wanted: Wanted, found: list[balancers_model.Service]) -> None:
+    for name in wanted.names:
+        named = [one for one in found if name in (one.metadata.name, one.key)]
+        if not any(one.concerns_us or _is_of_others(one) for one in named):
+            where = f" in namespace {wanted.namespace}" if wanted.namespace else ""
+            why = "none of that name" if not named else "no load balancer to plan for"
+            text = f"there is {why}{where}"
+            raise errors.NotFound(text, operation=f"find Service {name}")
+
+
+def _is_of_others(service: balancers_model.Service) -> bool:
+    spec = service.spec
+    return spec.type == balancers_model.TYPE and bool(spec.load_balancer_class)

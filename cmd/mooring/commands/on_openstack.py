@@ -1,12 +1,14 @@
 """OpenStack, as `plan` and `doctor` reach it: the only one here that knows its room."""
 
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Mapping
 
-from lib.cloud import checkup, protocol
+from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.openstack import checkup as openstack_checkup
 from lib.cloud.openstack import cloud, config, settings
+from lib.cloud.openstack.load_balancers import explain
 from lib.process import config as process_config
 
 
@@ -42,13 +44,28 @@ class OnOpenStack:
         Raises:
             ConfigError: a certificate file can't be read.
         """
-        try:
-            opened = cloud.connect(self.config, user_agent=("mooring",)).instances
-        except settings.ConfigError as error:
-            raise process_config.ConfigError(list(error.problems)) from error
+        opened = self._connect().instances
         if opened is None:
             raise TypeError("OpenStack has instances")
         return opened
+
+    def plans(self) -> tuple[load_balancers.LoadBalancers, explained.Explain]:
+        """Give the load balancers of the cloud, and what puts plans for them in words.
+
+        Raises:
+            ConfigError: a certificate file can't be read, or there are to be none.
+        """
+        opened = self._connect().load_balancers
+        if opened is None:
+            told = "[LoadBalancer] enabled is false: no load balancers are kept"
+            raise process_config.ConfigError([told])
+        return opened, functools.partial(explain.explain, self.config.load_balancer)
+
+    def _connect(self) -> protocol.Cloud:
+        try:
+            return cloud.connect(self.config, user_agent=("mooring",))
+        except settings.ConfigError as error:
+            raise process_config.ConfigError(list(error.problems)) from error
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Give the cloud as a doctor sees it.

@@ -9,7 +9,7 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import edge, reach
+from mooring.commands import edge, plan_services, reach
 
 if TYPE_CHECKING:
     from lib.ccm import planning
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 @click.group()
 def plan() -> None:
     """Show what a daemon would do now; nothing is written."""
+
+
+plan.add_command(plan_services.services)
 
 
 @plan.command()

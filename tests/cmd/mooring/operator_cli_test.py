@@ -50,7 +50,9 @@ def nowhere(tmp_path: pathlib.Path) -> tuple[str, ...]:
     return (f"--cloud-config={conf}", f"--kubeconfig={kubeconfig}")
 
 
-@pytest.mark.parametrize("words", [("plan", "nodes"), ("doctor",)])
+@pytest.mark.parametrize(
+    "words", [("plan", "nodes"), ("plan", "services"), ("doctor",)]
+)
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
@@ -83,8 +85,9 @@ def test_doctor_names_what_is_wrong_with_an_option(option: str, sentence: str) -
     assert "Traceback" not in said.stderr
 
 
+@pytest.mark.parametrize("what", ["nodes", "services"])
 def test_a_plan_needs_a_cloud_conf_that_can_be_read(
-    tmp_path: pathlib.Path, nowhere: tuple[str, ...]
+    what: str, tmp_path: pathlib.Path, nowhere: tuple[str, ...]
 ) -> None:
     """Every problem is one sentence; a secret is in none of them."""
     wrong = tmp_path / "wrong.conf"
@@ -97,7 +100,7 @@ def test_a_plan_needs_a_cloud_conf_that_can_be_read(
         (str(wrong), "[Global] auth-url is 'nowhere'"),
         (str(binary), "is no text"),
     ):
-        said = mooring("plan", "nodes", nowhere[1], f"--cloud-config={file}")
+        said = mooring("plan", what, nowhere[1], f"--cloud-config={file}")
         print(said.stderr)
         assert said.returncode == 1
         assert sentence in said.stderr
@@ -105,12 +108,27 @@ def test_a_plan_needs_a_cloud_conf_that_can_be_read(
         assert SECRET not in said.stderr
 
 
-def test_a_plan_without_an_api_server_is_one_sentence(nowhere: tuple[str, ...]) -> None:
-    said = mooring("plan", "nodes", *nowhere)
+@pytest.mark.parametrize(
+    ("what", "path"), [("nodes", "nodes"), ("services", "namespaces/kube-system")]
+)
+def test_a_plan_without_an_api_server_is_one_sentence(
+    what: str, path: str, nowhere: tuple[str, ...]
+) -> None:
+    said = mooring("plan", what, *nowhere)
     assert said.returncode == 1
-    assert "GET /api/v1/nodes: connection failed" in said.stderr
+    assert f"GET /api/v1/{path}: connection failed" in said.stderr
     assert "Traceback" not in said.stderr
     assert SECRET not in said.stderr + said.stdout
+
+
+def test_services_are_not_planned_where_load_balancers_are_off(
+    tmp_path: pathlib.Path, nowhere: tuple[str, ...]
+) -> None:
+    conf = tmp_path / "off.conf"
+    conf.write_text(f"{CONF}\n[LoadBalancer]\nenabled = false\n")
+    said = mooring("plan", "services", nowhere[1], f"--cloud-config={conf}")
+    assert said.returncode == 1
+    assert "[LoadBalancer] enabled is false" in said.stderr
 
 
 def test_a_doctor_who_reaches_nothing_says_so_line_by_line(

@@ -1,0 +1,132 @@
+"""How plans of Services are printed, for people and for programs."""
+
+import io
+import json
+
+import pytest
+import rich.console
+
+from lib.balancers.plan import Row, State
+from lib.ccm import planning
+from lib.cloud.explained import Change, Touched
+from lib.cloud.load_balancers import Problem, Reason, Verb
+from mooring.commands import plan_services
+
+BALANCER = "load balancer kube_service_k_default_web"
+LISTENER = (BALANCER, "listener l [80]")
+ASKED = "annotation x/connection-limit, or its default"
+CHANGED = Row(
+    "default/web",
+    State.CHANGE,
+    load_balancer=f"{BALANCER} (lb-1), ACTIVE",
+    touched=(
+        Touched(LISTENER, Verb.CHANGE, (Change("connection_limit", "-1", "5", ASKED),)),
+        Touched(
+            (BALANCER, "pool p", "members"),
+            Verb.CREATE,
+            tuple(Change(f"10.0.0.{at}:30080", "", f"node-{at}") for at in range(20)),
+            is_later=True,
+        ),
+        Touched(
+            ("Service", "finalizer"),
+            Verb.CHANGE,
+            (Change("metadata.finalizers", "", "cleanup"),),
+            "it is kept",
+        ),
+    ),
+    notices=("SomeReason: some words",),
+    foreign=(f"{BALANCER} (lb-2), marked as another's",),
+)
+REFUSED = Row(
+    "default/wrong",
+    State.REFUSED,
+    problems=(Problem(Reason.UNKNOWN_CLASS, "annotation class is 'gold'", True),),
+)
+WELL = Row("default/well", State.WELL, load_balancer="load balancer w (lb-3), ACTIVE")
+WAITS = Row("default/busy", State.WAITS, "load balancer b, at which Octavia is")
+UNREAD = Row("default/dark", State.UNREAD, "list load balancers: silent")
+
+
+def printed(*rows: Row, others: int = 0) -> list[str]:
+    file = io.StringIO()
+    console = rich.console.Console(file=file, width=500, highlight=False)
+    plan_services.show(planning.Services(rows, others), console)
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+def test_a_tree_shows_old_and_new_at_each_leaf() -> None:
+    """Brackets in names stay as they are; long lists are cut."""
+    told = printed(CHANGED)
+    print("\n".join(told))
+    members = [f"10.0.0.{at}:30080 node-{at}" for at in range(12)]
+    assert told == [
+        f"default/web: would change ({BALANCER} (lb-1), ACTIVE)",
+        "├── ! SomeReason: some words",
+        f"├── ! foreign: {BALANCER} (lb-2), marked as another's",
+        f"├── {BALANCER}",
+        "│   ├── ~ listener l [80]",
+        "│   │   └── connection_limit: -1 -> 5 (annotation x/connection-limit, or its"
+        " default)",
+        "│   └── pool p",
+        "│       └── + members (afterwards)",
+        f"│           └── {', '.join(members)} and 8 more",
+        "└── Service",
+        "    └── ~ finalizer: it is kept",
+        "        └── metadata.finalizers: none -> cleanup",
+    ]
+
+
+def test_the_others_are_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """And who could not be judged, on standard error."""
+    told = printed(WELL, WAITS, UNREAD, REFUSED)
+    assert told == [
+        "default/well: well (load balancer w (lb-3), ACTIVE)",
+        "default/busy: waits for load balancer b, at which Octavia is",
+        "default/dark: could not be judged: list load balancers: silent",
+        "default/wrong: can't be served",
+        "└── ! UnknownClass: annotation class is 'gold'",
+    ]
+    said = capsys.readouterr()
+    assert said.err == (
+        "default/dark could not be judged: list load balancers: silent\n"
+    )
+
+
+def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
+    for rows, others, sentence in (
+        ((), 0, "Nothing would change: 0 Services looked at."),
+        ((WELL,), 0, "Nothing would change: 1 Services looked at."),
+        (
+            (CHANGED, WELL, WELL),
+            2,
+            "3 Services looked at: 1 would change, 2 well; 2 with a class, which are"
+            " another controller's.",
+        ),
+    ):
+        printed(*rows, others=others)
+        assert capsys.readouterr().out == f"{sentence}\n"
+
+
+def test_programs_get_everything() -> None:
+    made = planning.Services((CHANGED, REFUSED), 1)
+    told = json.loads(json.dumps(plan_services.document(made)))
+    assert told["totals"] == {"would change": 1, "can't be served": 1}
+    assert told["other_controllers"] == 1
+    changed, refused = told["services"]
+    assert changed["touched"][0] == {
+        "path": list(LISTENER),
+        "verb": "change",
+        "changes": [
+            {"field": "connection_limit", "old": "-1", "new": "5", "by": ASKED}
+        ],
+        "why": "",
+        "is_later": False,
+    }
+    assert len(changed["touched"][1]["changes"]) == 20
+    assert refused["problems"] == [
+        {
+            "reason": "UnknownClass",
+            "message": "annotation class is 'gold'",
+            "is_fatal": True,
+        }
+    ]
