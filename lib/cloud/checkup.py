@@ -46,6 +46,36 @@ class Quota:
     limit: int | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Named:
+    """Something that the configuration names, looked for in the cloud.
+
+    setting: section and key. kind: what it should be, in the cloud's words. value: as
+    it is configured; empty: not said, then any will do. matches: ids or names of what
+    fits. error: why it could not be looked for.
+    """
+
+    setting: str
+    kind: str
+    value: str
+    matches: tuple[str, ...] = ()
+    error: errors.CloudError | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Balancing:
+    """What load balancers need. version: of the API that makes them.
+
+    error: why that can't be used; the rest is empty then. has_tags: a load balancer can
+    be marked as ours without touching what others read of it.
+    """
+
+    version: str = ""
+    has_tags: bool = True
+    named: tuple[Named, ...] = ()
+    error: errors.CloudError | None = None
+
+
 Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
 """By kind of service; the error of one that did not tell."""
 
@@ -89,6 +119,14 @@ class Checkup(Protocol):
 
     def quotas(self) -> Quotas:
         """Ask every service that is offered for the project's quotas.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        ...
+
+    def balancing(self) -> Balancing | None:
+        """Look for all that load balancers need; None: none are to be kept.
 
         Raises:
             CloudError: there is no token.

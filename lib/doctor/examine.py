@@ -26,6 +26,7 @@ T = TypeVar("T")
 Now = Callable[[], datetime.datetime]
 
 _NO_TOKEN = "not asked for without a log-in"  # noqa: S105 # no password at all
+_WITH_TOKEN = (judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS)
 _NO_CONF = "not asked for without a configuration"
 _NO_SERVER = "not asked for: the API server does not answer"
 
@@ -94,16 +95,17 @@ def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
 
 def _of_cloud(cloud: Read[checkup.Checkup] | Failed, now: Now) -> tuple[Finding, ...]:
     if isinstance(cloud, Failed):
-        unasked = (judge.CREDENTIALS, judge.ENDPOINTS, judge.QUOTAS, judge.CLOUD_CLOCK)
+        unasked = (judge.CREDENTIALS, *_WITH_TOKEN, judge.CLOUD_CLOCK)
         return tuple(Finding(name, State.UNCHECKED, _NO_CONF) for name in unasked)
     asked = cloud.value
     logged_in = _attempt(asked.login)
     time = judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
     if isinstance(logged_in, Failed):
-        without = (judge.ENDPOINTS, judge.QUOTAS)
-        skipped = [Finding(name, State.UNCHECKED, _NO_TOKEN) for name in without]
+        skipped = [Finding(name, State.UNCHECKED, _NO_TOKEN) for name in _WITH_TOKEN]
         return (judge.login(logged_in), *skipped, time)
-    return (judge.login(logged_in), *_services(asked), *_quotas(asked), time)
+    balancers = judge.balancers(_attempt(asked.balancing))
+    found = (*_services(asked), *_quotas(asked), *balancers)
+    return (judge.login(logged_in), *found, time)
 
 
 def _services(asked: checkup.Checkup) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ CLOUD_CONF = "cloud configuration"
 CREDENTIALS = "credentials"
 ENDPOINTS = "endpoints"
 QUOTAS = "quotas"
+BALANCERS = "load balancers"
 CLOUD_CLOCK = "cloud's clock"
 API_SERVER = "API server"
 KUBE_CLOCK = "API server's clock"
@@ -23,6 +24,7 @@ CHECKS = (
     CREDENTIALS,
     ENDPOINTS,
     QUOTAS,
+    BALANCERS,
     CLOUD_CLOCK,
     API_SERVER,
     KUBE_CLOCK,
@@ -128,6 +130,57 @@ def quotas(
 
 def _is_near(quota: checkup.Quota) -> bool:
     return quota.limit is not None and quota.used >= quota.limit * QUOTA_NEAR
+
+
+def balancers(
+    read: Read[checkup.Balancing | None] | Failed,
+) -> tuple[Finding, ...]:
+    """Judge what load balancers need; each thing that is wrong is one line."""
+    if isinstance(read, Failed):
+        return (Finding(BALANCERS, State.UNCHECKED, read.text),)
+    found = read.value
+    if found is None:
+        text = "the configuration wants none to be kept"
+        return (Finding(BALANCERS, State.UNCHECKED, text),)
+    if found.error is not None:
+        text = f"Services of type LoadBalancer get none: {found.error.message}"
+        remedy = "see that the load-balancer service runs, or set enabled to false"
+        return (Finding(BALANCERS, State.ODD, text, remedy),)
+    wrong = tuple(line for one in found.named if (line := _named(one)))
+    if not found.has_tags:
+        text = (
+            f"version {found.version} of the API has no tags: whose a load balancer is"
+            " stands in its description, and none can be shared"
+        )
+        remedy = "ask who runs the cloud for a newer release"
+        return (Finding(BALANCERS, State.ODD, text, remedy), *wrong)
+    if wrong:
+        return wrong
+    count = sum(bool(one.value) for one in found.named)
+    text = f"version {found.version}; all {count} things that are named for them exist"
+    return (Finding(BALANCERS, State.GOOD, text),)
+
+
+def _named(found: checkup.Named) -> Finding | None:
+    """Judge one thing that the configuration names; None: it is well."""
+    said = f"{found.setting} is {found.value!r}" if found.value else found.setting
+    if found.error is not None:
+        text = f"{said}: it can't be looked for: {found.error.message}"
+        remedy = _NO_RIGHT if isinstance(found.error, errors.Forbidden) else ""
+        remedy = remedy or "see that the service runs"
+        return Finding(BALANCERS, State.ODD, text, remedy)
+    if not found.matches and found.value:
+        text = f"{said}, but there is no such {found.kind} that may be used"
+        remedy = "correct the setting, or have it made and shared with the project"
+        return Finding(BALANCERS, State.BAD, text, remedy)
+    if not found.matches:
+        text = f"{said} is not set, and there is no {found.kind}: all are internal"
+        return Finding(BALANCERS, State.ODD, text, "set internal-lb to true")
+    if len(found.matches) > 1 and not found.value:
+        shown = ", ".join(found.matches)
+        text = f"{said} is not set, and the first {found.kind} of several counts: "
+        return Finding(BALANCERS, State.ODD, text + shown, "set it to one of them")
+    return None
 
 
 def clock(check: str, read: Read[Clocks] | Failed) -> Finding:

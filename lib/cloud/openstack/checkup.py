@@ -17,6 +17,7 @@ from keystoneauth1 import identity
 
 from lib.cloud import checkup, errors
 from lib.cloud.openstack import client, failures, quotas, session
+from lib.cloud.openstack.load_balancers import checkup as balancing
 from lib.cloud.openstack.settings import Config
 
 _MAJOR = {"compute": 2, "network": 2, "load-balancer": 2, "block-storage": 3}
@@ -101,6 +102,17 @@ class OpenStackCheckup:
             if self._offered(kind, access)
         }
 
+    def balancing(self) -> checkup.Balancing | None:
+        """See the protocol.
+
+        Other than the calls above, a GET that is told to come back may come back once.
+        """
+        if not self._config.load_balancer.enabled:
+            return None
+        self._access()
+        api = client.Client(self._session, self._where, _nobody)
+        return balancing.look(api, self._config.load_balancer)
+
     def _access(self) -> keystoneauth1.access.AccessInfo:
         auth = self._session.auth
         if not isinstance(auth, identity.BaseIdentityPlugin):
@@ -181,6 +193,10 @@ class OpenStackCheckup:
         kind = failures.from_status(answer.status_code, False)
         told = failures.describe(answer.status_code)
         raise kind(told, operation="GET", resource=url)
+
+
+def _nobody(operation: str, outcome: str, seconds: float) -> None:
+    del operation, outcome, seconds
 
 
 @contextlib.contextmanager

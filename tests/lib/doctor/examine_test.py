@@ -51,6 +51,10 @@ class FakeCloud:
         self._call("quotas")
         return {"compute": (checkup.Quota("servers", 1, 10),)}
 
+    def balancing(self) -> checkup.Balancing:
+        self._call("balancing")
+        return checkup.Balancing("2.30")
+
 
 class Answering(fake_api.FakeApi):
     """A fake API server that also answers questions for rights.
@@ -140,7 +144,8 @@ def no_server() -> greeting.Greeting:
     raise KUBE_SILENT
 
 
-CLOUD_SIDE = {judge.CREDENTIALS, judge.ENDPOINTS, judge.QUOTAS, judge.CLOUD_CLOCK}
+WITH_TOKEN = {judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS}
+CLOUD_SIDE = {judge.CREDENTIALS, *WITH_TOKEN, judge.CLOUD_CLOCK}
 CLUSTER_SIDE = {judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS}
 
 
@@ -160,9 +165,10 @@ def test_a_silent_api_server_leaves_the_cloud_to_be_looked_at() -> None:
 @pytest.mark.parametrize(
     ("silent", "bad", "skipped"),
     [
-        ("login", {judge.CREDENTIALS}, {judge.ENDPOINTS, judge.QUOTAS}),
+        ("login", {judge.CREDENTIALS}, WITH_TOKEN),
         ("services", set(), {judge.ENDPOINTS}),
         ("quotas", set(), {judge.QUOTAS}),
+        ("balancing", set(), {judge.BALANCERS}),
         ("time", set(), {judge.CLOUD_CLOCK}),
     ],
 )

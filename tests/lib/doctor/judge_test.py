@@ -42,6 +42,18 @@ def nodes(*provider_ids: str, region: str | None = "here") -> tuple[Finding, ...
     return ids.findings(Read(listed), "openstack", region)
 
 
+def balancing(*named: checkup.Named, **more: object) -> tuple[Finding, ...]:
+    fields = {"version": "2.30", "named": named, **more}
+    found = checkup.Balancing(**fields)  # type: ignore[arg-type]
+    return judge.balancers(Read(found))
+
+
+def named(
+    value: str, *matches: str, error: errors.CloudError | None = None
+) -> checkup.Named:
+    return checkup.Named("[LoadBalancer] key", "thing", value, matches, error)
+
+
 def one(finding: Finding) -> tuple[Finding, ...]:
     return (finding,)
 
@@ -141,6 +153,69 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
         "403 Forbidden; remedy: give the user a role",
     ),
     ("quotas away", judge.quotas(VOLUME, SILENT), "warn", "remedy: see that the"),
+    (
+        "as many load balancers as there may be",
+        judge.quotas("load-balancer", (checkup.Quota("load balancers", 20, 20),)),
+        "warn",
+        "load-balancer: 20 of 20 load balancers are used; remedy: free some",
+    ),
+    (
+        "load balancers can be made",
+        balancing(named("a", "a"), named("", "b")),
+        "ok",
+        "version 2.30; all 1 things that are named for them exist",
+    ),
+    (
+        "no load balancers wanted",
+        judge.balancers(Read(None)),
+        "skip",
+        "the configuration wants none",
+    ),
+    ("load balancers unread", judge.balancers(Failed("no")), "skip", "no"),
+    (
+        "nothing that makes load balancers",
+        balancing(error=SILENT),
+        "warn",
+        "get none: the cloud can't be reached; remedy: see that the load-balancer",
+    ),
+    (
+        "load balancers without tags",
+        balancing(version="2.4", has_tags=False),
+        "warn",
+        "version 2.4 of the API has no tags: whose a load balancer is stands in its"
+        " description, and none can be shared; remedy: ask",
+    ),
+    (
+        "load balancers without tags, and something missing",
+        balancing(named("a"), version="2.4", has_tags=False),
+        "FAIL",
+        "key is 'a', but",
+    ),
+    (
+        "something for load balancers is not there",
+        balancing(named("a", "a"), named("b")),
+        "FAIL",
+        "[LoadBalancer] key is 'b', but there is no such thing that may be used;"
+        " remedy: correct the setting",
+    ),
+    (
+        "something for load balancers can't be looked for",
+        balancing(named("b", error=REFUSED)),
+        "warn",
+        "can't be looked for: the cloud answered 403 Forbidden; remedy: give the",
+    ),
+    (
+        "several would do for load balancers",
+        balancing(named("", "a", "b")),
+        "warn",
+        "key is not set, and the first thing of several counts: a, b; remedy: set it",
+    ),
+    (
+        "none would do for load balancers",
+        balancing(named("")),
+        "warn",
+        "key is not set, and there is no thing: all are internal; remedy: set",
+    ),
     (
         "cloud's clock right",
         one(judge.clock(judge.CLOUD_CLOCK, late(5))),

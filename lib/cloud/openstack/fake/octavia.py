@@ -58,7 +58,8 @@ class FakeOctavia:
 
     clock: monotonic seconds. build_s, update_s, delete_s: how long it is at it.
     builds_fail: so many next load balancers end in ERROR; updates_fail: so many next
-    changes end there. version: of the API. providers: others are refused.
+    changes end there. version: of the API. providers: others are refused. flavors,
+    availabilityzones: whether each is enabled, by id and by name.
     """
 
     neutron: FakeNeutron
@@ -71,6 +72,8 @@ class FakeOctavia:
     updates_fail: int = 0
     version: tuple[int, int] = (2, 30)
     providers: tuple[str, ...] = ("amphora", "octavia", "ovn", "f5", "amphorav2")
+    flavors: dict[str, bool] = dataclasses.field(default_factory=dict)
+    availabilityzones: dict[str, bool] = dataclasses.field(default_factory=dict)
     load_balancers: dict[str, Json] = dataclasses.field(default_factory=dict)
     listeners: dict[str, Json] = dataclasses.field(default_factory=dict)
     pools: dict[str, Json] = dataclasses.field(default_factory=dict)
@@ -126,6 +129,8 @@ class FakeOctavia:
             return Answer(200, {"loadbalancer": balancer})
         if rest[1:] == ["members"]:
             return shown(list(self.members.get(rest[0], {}).values()), call, "members")
+        if kind in ("providers", "flavors", "availabilityzones"):
+            return self._offers(kind, "".join(rest))
         found = {
             "loadbalancers": self.load_balancers,
             "listeners": self.listeners,
@@ -135,6 +140,17 @@ class FakeOctavia:
         only = call.one("load_balancer_id") or call.one("loadbalancer_id")
         items = [item for item in found.values() if not only or only in _ids(item)]
         return shown(items, call, kind)
+
+    def _offers(self, kind: str, id_: str) -> Answer:
+        """List providers, or show one flavor or availability zone."""
+        if kind == "providers":
+            known = [{"name": name, "description": ""} for name in self.providers]
+            return Answer(200, {"providers": known})
+        offered = self.flavors if kind == "flavors" else self.availabilityzones
+        if id_ not in offered:
+            raise Refused(404, f"{kind} {id_} not found.")
+        shown = {"name": id_, "enabled": offered[id_]}
+        return Answer(200, {kind.removesuffix("s"): shown})
 
     def _tree(self, balancer: Json) -> Json:
         return {

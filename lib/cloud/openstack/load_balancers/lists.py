@@ -161,6 +161,14 @@ def external_networks(
     return api.items(call, NEUTRON_PAGE, native.NetworksPage, deadline)
 
 
+def networks(
+    api: client.Client, id_: str, deadline: float
+) -> tuple[native.Network, ...]:
+    """List the network of this id, if there is one that we may see."""
+    call = client.Get(NETWORK, "networks", "list networks", (("id", id_),))
+    return api.items(call, NEUTRON_PAGE, native.NetworksPage, deadline)
+
+
 def is_readable(api: client.Client, tls_ref: str, deadline: float) -> bool:
     """Say whether we may read a TLS container or secret of Barbican.
 

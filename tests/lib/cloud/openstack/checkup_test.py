@@ -131,3 +131,18 @@ def test_tls_without_proof_is_told_as_odd(look: Look, make_config: MakeConfig) -
     )
     (odd,) = openstack_checkup.OpenStackCheckup(insecure, 1.0).odd
     assert "tls-insecure" in odd
+
+
+def test_load_balancers_need_a_service_that_makes_them(
+    stand_in: "conftest.StandIn", look: Look
+) -> None:
+    """That it is not there is a fact; that none are wanted is another."""
+    found = look().balancing()
+    assert found is not None
+    assert found.error is not None
+    assert "the catalogue has no load-balancer service" in found.error.message
+    off = settings.LoadBalancer(enabled=False)
+    assert look(load_balancer=off).balancing() is None
+    assert {call.method for call in stand_in.calls if call.path[-6:] != "tokens"} <= {
+        "GET"
+    }
