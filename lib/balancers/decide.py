@@ -37,7 +37,7 @@ def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decid
     if seen.open is not None and seen.gate is not None:
         return _go_on(seen.open, seen.gate)
     if seen.target is None:
-        return Outcome((model.TellProblems(seen.problems),))
+        return Outcome(_told(seen, seen.problems))
     match seen.observed:
         case Unknown(error):
             return Outcome((model.Fail(error, error.summary),))
@@ -67,7 +67,7 @@ def _carry_out(
     if is_wanted:
         actions += missing(seen.service, plan.results)
     actions += _notices(plan)
-    actions.append(model.TellProblems(plan.problems))
+    actions += _told(seen, plan.problems)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)
         return Outcome((*actions, model.Fail(None, text)))
@@ -79,6 +79,11 @@ def _carry_out(
     if plan.settled:
         actions += _settled(seen, plan, is_wanted=is_wanted)
     return Outcome(tuple(actions), plan.retry_after_s)
+
+
+def _told(seen: Snapshot, problems: tuple[Problem, ...]) -> tuple[Action, ...]:
+    """Tell what is wrong, if it is not what was told before."""
+    return () if problems == seen.told else (model.TellProblems(problems),)
 
 
 def _is_fatal(problems: tuple[Problem, ...]) -> bool:

@@ -6,7 +6,15 @@ from datetime import datetime
 
 from lib.balancers import act, decide, observe
 from lib.balancers.memory import Memory
-from lib.balancers.model import Action, Service, Snapshot, Source, Topic
+from lib.balancers.model import (
+    Action,
+    Bar,
+    Service,
+    Settle,
+    Snapshot,
+    Source,
+    Topic,
+)
 from lib.cloud import errors
 from lib.cloud.load_balancers import LoadBalancers, Reason, Target
 from lib.kube import client, events, store
@@ -76,6 +84,10 @@ class BalancersFlow:
     def act(self, snapshot: Snapshot, action: Action) -> None:
         """Carry one action out, upon what this pass has written before it."""
         self._actor.act(snapshot, action)
+
+    def is_note(self, action: Action) -> bool:
+        """See the protocol."""
+        return isinstance(action, Bar | Settle)
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""

@@ -99,6 +99,11 @@ class Memory:
             self._problems[uid] = problems
             return tuple(one for one in problems if one not in known)
 
+    def told(self, uid: str) -> tuple[Problem, ...]:
+        """Give all that were last taken note of."""
+        with self._lock:
+            return self._problems.get(uid, ())
+
     def problems(self) -> Mapping[Reason, int]:
         """Count the Services that have a problem, by its reason; each is there."""
         with self._lock:

@@ -150,7 +150,8 @@ class Snapshot:
     can't be served; problems says why. observed: None when it need not be read. open:
     the plan that goes on, with its gate. is_under_way: this process has begun to change
     its load balancer and has not ended yet. nodes: those that may receive traffic.
-    barred_s: seconds that must pass before what failed is made again.
+    barred_s: seconds that must pass before what failed is made again. told: what was
+    last told to be wrong.
     """
 
     service: Service
@@ -164,6 +165,7 @@ class Snapshot:
     is_under_way: bool = False
     nodes: tuple[load_balancers.Node, ...] = ()
     barred_s: float = 0.0
+    told: tuple[load_balancers.Problem, ...] = ()
 
     @property
     def operation(self) -> Operation:
@@ -239,7 +241,7 @@ class Settle:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TellProblems:
-    """Say what is wrong, once, and count it. None of them: all is well."""
+    """Say what is wrong now, when it has changed, and count it. None: all is well."""
 
     problems: tuple[load_balancers.Problem, ...]
 

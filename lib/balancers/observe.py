@@ -139,6 +139,7 @@ class Observer:
             nodes=nodes,
             is_under_way=self._memory.is_under_way(uid),
             barred_s=self._memory.barred_s(uid),
+            told=self._memory.told(uid),
         )
 
     def _ask(self, seen: dict[str, Snapshot]) -> None:

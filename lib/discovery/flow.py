@@ -62,6 +62,11 @@ class DiscoveryFlow:
             raise
         self._told.succeeded(step)
 
+    def is_note(self, action: Action) -> bool:
+        """Say no: each is worth a line in the log."""
+        del action
+        return False
+
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
         match error:

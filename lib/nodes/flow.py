@@ -87,6 +87,11 @@ class NodesFlow:
         """Say that the Nodes are watched from now on."""
         self._observer.memory.begin()
 
+    def is_note(self, action: Action) -> bool:
+        """Say no: each is worth a line in the log."""
+        del action
+        return False
+
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
         match error:

@@ -58,6 +58,13 @@ class Flow(Protocol[Snapshot, Action]):
         """Carry one action out; may raise, and then the rest is not carried out."""
         ...
 
+    def is_note(self, action: Action) -> bool:
+        """Say whether an action changes only what this process remembers.
+
+        Such a one is not logged, and a dry run carries it out.
+        """
+        ...
+
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for one that is a bug."""
         ...
@@ -68,8 +75,8 @@ class Settings:
     """How a runner works.
 
     workers: keys acted on at once. batch_max, batch_s: keys observed together, and the
-    seconds to wait for them after the first. dry_run: log actions, carry out none;
-    an action's field that holds a secret has repr=False for that reason.
+    seconds to wait for them after the first. dry_run: log actions, carry out none but
+    notes; an action's field that holds a secret has repr=False for that reason.
     """
 
     workers: int = 1
@@ -221,6 +228,9 @@ class Runner(Generic[Snapshot, Action]):
         for action in actions:
             if self._given_up.is_set():
                 return
+            if self._flow.is_note(action):
+                self._flow.act(snapshot, action)
+                continue
             if self._settings.dry_run:
                 self._log.info("action left out (dry run)", key=key, action=str(action))
                 continue

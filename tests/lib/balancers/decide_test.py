@@ -102,7 +102,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "new": (
         seen(service=BARE, observed=NOTHING),
         Plan((GATED,)),
-        [ENSURING, "AddFinalizer", "TellProblems", "ApplyStep"],
+        [ENSURING, "AddFinalizer", "ApplyStep"],
     ),
     "new, without nodes": (
         seen(service=BARE, observed=NOTHING, nodes=()),
@@ -111,36 +111,35 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
             ENSURING,
             "UnAvailableLoadBalancer",
             "AddFinalizer",
-            "TellProblems",
             "ApplyStep",
         ],
     ),
     "goes on": (
         seen(is_under_way=True),
         Plan((GATED,)),
-        ["TellProblems", "ApplyStep"],
+        ["ApplyStep"],
     ),
     "results first": (
         seen(is_under_way=True),
         Plan((GATED,), results=RESULTS),
-        ["SetAnnotations", "SetIngress", "TellProblems", "ApplyStep"],
+        ["SetAnnotations", "SetIngress", "ApplyStep"],
     ),
     "done": (
         seen(is_under_way=True),
         Plan(settled=True),
-        ["TellProblems", "Settle", "EnsuredLoadBalancer"],
+        ["Settle", "EnsuredLoadBalancer"],
     ),
     "new nodes": (
         seen(topics=frozenset({Topic.NODES})),
         Plan((GATED,)),
-        ["TellProblems", "ApplyStep"],
+        ["ApplyStep"],
     ),
     "new nodes, done": (
         seen(topics=frozenset({Topic.NODES}), is_under_way=True),
         Plan(settled=True),
-        ["TellProblems", "Settle", "UpdatedLoadBalancer"],
+        ["Settle", "UpdatedLoadBalancer"],
     ),
-    "all is well": (seen(), Plan(settled=True), ["TellProblems", "Settle"]),
+    "all is well": (seen(), Plan(settled=True), ["Settle"]),
     "a fatal problem": (
         seen(),
         Plan(problems=(BAD,)),
@@ -154,22 +153,37 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "failed, first time": (
         seen(is_under_way=True),
         Plan((GATED,), backs_off=True),
-        ["TellProblems", "Bar", "ApplyStep"],
+        ["Bar", "ApplyStep"],
     ),
     "failed lately": (
         seen(is_under_way=True, barred_s=9.0),
         Plan((GATED,), backs_off=True),
-        ["TellProblems"],
+        [],
     ),
     "to be gone": (
         seen(target=GONE),
         Plan((GATED,)),
-        ["DeletingLoadBalancer", "TellProblems", "ApplyStep"],
+        ["DeletingLoadBalancer", "ApplyStep"],
     ),
     "gone": (
         seen(target=GONE, observed=NOTHING, is_under_way=True),
         Plan(settled=True, results=RESULTS),
-        ["TellProblems", "RemoveFinalizer", "DeletedLoadBalancer"],
+        ["RemoveFinalizer", "DeletedLoadBalancer"],
+    ),
+    "a problem that was told": (
+        seen(told=(ODD,)),
+        Plan(problems=(ODD,), settled=True),
+        ["Settle"],
+    ),
+    "a problem that is over": (
+        seen(told=(ODD,)),
+        Plan(settled=True),
+        ["TellProblems", "Settle"],
+    ),
+    "facts still can't be served": (
+        seen(target=None, problems=(BAD,), told=(BAD,), observed=None),
+        Plan(),
+        [],
     ),
 }
 

@@ -25,6 +25,7 @@ class Greet:
 
     key: str
     number: int = 0
+    is_note: bool = False
 
 
 Log = Sequence[Mapping[str, object]]
@@ -74,6 +75,9 @@ class FlowStub:
         del snapshot
         self.act_(action)
         self.done.append(action)
+
+    def is_note(self, action: Greet) -> bool:
+        return action.is_note
 
     def failure(self, error: Exception) -> failure.Failure | None:
         if isinstance(error, Expected):
@@ -360,7 +364,26 @@ def test_a_dry_run_logs_actions_and_carries_none_out(
     eventually(lambda: count("reconcile_total", outcome="success") == 1)
     assert flow.done == []
     (entry,) = (entry for entry in log if entry["log_level"] == "info")
-    assert entry["action"] == "Greet(key='a', number=0)"
+    assert entry["action"] == "Greet(key='a', number=0, is_note=False)"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_note_is_carried_out_without_a_word(
+    run: Run,
+    keys: queue.Queue,
+    eventually: Eventually,
+    count: Count,
+    log: Log,
+    dry_run: bool,
+) -> None:
+    """What only the process remembers is no news, and no harm in a dry run."""
+    note = Greet("a", is_note=True)
+    flow = FlowStub(lambda key, now: Outcome((note,)))
+    keys.add("a", "t")
+    run(flow, runner.Settings(dry_run=dry_run))
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert flow.done == [note]
+    assert not log
 
 
 def test_an_idle_loop_beats_and_one_whose_workers_hang_does_not(
