@@ -11,20 +11,16 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import json
-import os
 import pathlib
-import re
-import subprocess
 import time
 import typing
 from collections.abc import Callable, Iterator
 
-import psutil
 import rich.console
 import rich.table
 
 from lib.kube import client, resources
-from lib.lab import ccm, cluster, control_plane, pexes, places
+from lib.lab import cluster, control_plane, measured, places
 from lib.nodes import model
 
 if typing.TYPE_CHECKING:
@@ -43,64 +39,6 @@ PATIENCE = 5
 """So many times slower than it should be is a failure, on whatever machine."""
 
 
-class Daemon:
-    """One process of openstack-ccm."""
-
-    def __init__(
-        self, where: places.Places, pex: pathlib.Path, conf: pathlib.Path, *more: str
-    ) -> None:
-        self._where = where
-        self.began = time.monotonic()
-        self._log = (where.state / "ccm.log").open("ab")
-        self._process = subprocess.Popen(
-            [
-                *pexes.command(pex),
-                "--cloud-provider=openstack",
-                f"--cloud-config={conf}",
-                f"--kubeconfig={control_plane.admin_kubeconfig(where)}",
-                "--bind-address=127.0.0.1",
-                f"--secure-port={where.port(ccm.NAME)}",
-                "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
-                "--kube-api-qps=50",
-                f"--node-monitor-period={MONITOR_S:g}s",
-                *more,
-            ],
-            env={**os.environ, **pexes.environment(where)},
-            stdout=self._log,
-            stderr=self._log,
-        )
-
-    def get(self, path: str) -> tuple[int, str]:
-        """Ask --secure-port; 0 when it does not answer yet."""
-        try:
-            return ccm.ask(self._where, path, timeout_s=10)
-        except OSError:
-            return 0, ""
-
-    def ready_s(self) -> float:
-        """Wait until it is ready; give the seconds since its start."""
-        until(lambda: self.get("/readyz")[0] == 200, 120)
-        return time.monotonic() - self.began
-
-    def counted(self, name: str, **labels: str) -> float:
-        """Add up a metric's samples that have these labels."""
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
-        total = 0.0
-        for line in self.get("/metrics")[1].splitlines():
-            found = re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", line)
-            if found and all(label in (found[1] or "") for label in wanted):
-                total += float(found[2])
-        return total
-
-    def rss_mib(self) -> float:
-        return float(psutil.Process(self._process.pid).memory_info().rss) / 2**20
-
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.wait(30)
-        self._log.close()
-
-
 @dataclasses.dataclass(frozen=True)
 class Spent:
     """What something cost: cloud calls, bytes they answered, seconds they took."""
@@ -113,7 +51,7 @@ class Spent:
 class Meter:
     """Reads what a daemon spends in between."""
 
-    def __init__(self, cloud: "conftest.Cloud", daemon: Daemon) -> None:
+    def __init__(self, cloud: "conftest.Cloud", daemon: measured.Daemon) -> None:
         self._cloud = cloud
         self._daemon = daemon
         self._before = self._now()
@@ -131,13 +69,6 @@ class Meter:
             now.sent_bytes - before.sent_bytes,
             now.response_s - before.response_s,
         )
-
-
-def until(seen: Callable[[], bool], timeout_s: float) -> None:
-    end = time.monotonic() + timeout_s
-    while not seen():
-        assert time.monotonic() < end, "it never came to hold"
-        time.sleep(0.1)
 
 
 def name(number: int) -> str:
@@ -194,9 +125,10 @@ class Scene:
     table: "Table"
 
     @contextlib.contextmanager
-    def running(self, *more: str) -> Iterator[Daemon]:
+    def running(self, *more: str) -> Iterator[measured.Daemon]:
         """Run a daemon of its own for the block."""
-        daemon = Daemon(self.where, self.pex, self.conf, *more)
+        words = ("--kube-api-qps=50", f"--node-monitor-period={MONITOR_S:g}s", *more)
+        daemon = measured.Daemon(self.where, self.pex, self.conf, words)
         try:
             yield daemon
         finally:
@@ -259,7 +191,7 @@ def initialise(scene: Scene) -> None:
     each(lambda number: register(scene.api, number), NODES)
     before = (len(scene.cloud.calls), scene.cloud.sent_bytes)
     with scene.running("--node-status-update-frequency=1h") as daemon:
-        until(lambda: uninitialised(scene.api) == 0, INITIALISED_S * PATIENCE)
+        measured.until(lambda: uninitialised(scene.api) == 0, INITIALISED_S * PATIENCE)
         seconds = time.monotonic() - daemon.began
         time.sleep(3)  # until the watch has brought every write back
         response_s = daemon.counted("openstack_api_request_duration_seconds_sum")
@@ -295,7 +227,7 @@ def restart_and_pass(scene: Scene) -> None:
         def has_passed() -> bool:
             return any("ports" in call for call in scene.cloud.calls[began[0] :])
 
-        until(has_passed, 60)
+        measured.until(has_passed, 60)
         time.sleep(LAST_CALL_S)
         response_s = daemon.counted("openstack_api_request_duration_seconds_sum")
         spent = Spent(
@@ -315,11 +247,11 @@ def restart_and_pass(scene: Scene) -> None:
     assert writes == 0
 
 
-def next_pass(scene: Scene, daemon: Daemon) -> Spent:
+def next_pass(scene: Scene, daemon: measured.Daemon) -> Spent:
     """Wait until the daemon asks the cloud again; give what that one pass costs."""
     meter = Meter(scene.cloud, daemon)
     before = len(scene.cloud.calls)
-    until(lambda: len(scene.cloud.calls) > before, 60)
+    measured.until(lambda: len(scene.cloud.calls) > before, 60)
     time.sleep(LAST_CALL_S)
     return meter.spent()
 
@@ -344,7 +276,7 @@ def not_ready(scene: Scene) -> None:
         assert rss <= MOST_MIB
 
 
-def deletion(scene: Scene, daemon: Daemon) -> None:
+def deletion(scene: Scene, daemon: measured.Daemon) -> None:
     meter = Meter(scene.cloud, daemon)
     del scene.cloud.servers["id-0007"]
     report(scene.api, 7, "Unknown")
@@ -352,7 +284,7 @@ def deletion(scene: Scene, daemon: Daemon) -> None:
     def is_gone() -> bool:
         return daemon.counted("node_deletions_total") == 1
 
-    until(is_gone, 90)
+    measured.until(is_gone, 90)
     time.sleep(LAST_CALL_S)
     spent = meter.spent()
     scene.table.spent(
