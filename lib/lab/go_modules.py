@@ -6,7 +6,9 @@ program, and two checkouts with different pins share one cache.
 
 To raise a version: `go get -tool PACKAGE@VERSION` in the module's folder. The replace
 lines of Kubernetes' own go.mod do not reach those who import it, and are repeated in
-modules/kube/go.mod; they change with its version.
+modules/kube/go.mod; they change with its version. modules/reference repeats them, and
+leaves out newer versions of what it shares with modules/kube, so that Go's cache has it:
+a replaced module would be compiled once more.
 
 Source: each module's go.mod and go.sum, in modules/.
 """
@@ -24,6 +26,9 @@ from lib.lab import errors
 KUBERNETES_VERSION = "1.36.3"
 """Also in modules/kube/go.mod; a test holds the two together."""
 
+REFERENCE_VERSION = "1.36.0"
+"""Of cloud-provider-openstack; also in modules/reference/go.mod."""
+
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 _STAMP = {
     "gitVersion": f"v{KUBERNETES_VERSION}",
@@ -33,6 +38,7 @@ _STAMP = {
     "gitCommit": "0" * 40,
     "buildDate": "2026-01-01T00:00:00Z",
 }
+_REFERENCE = "k8s.io/cloud-provider-openstack"
 _STRIP = "-s -w"
 _LDFLAGS = {
     # Without it the programs report v0.0.0-master, and clients that compare versions
@@ -42,6 +48,14 @@ _LDFLAGS = {
         [
             _STRIP,
             *(f"-X {_VERSION_PACKAGE}.{key}={text}" for key, text in _STAMP.items()),
+        ]
+    ),
+    # Source: cloud-provider-openstack Makefile, LDFLAGS.
+    "reference": " ".join(
+        [
+            _STRIP,
+            f"-X {_VERSION_PACKAGE}.gitVersion=v{REFERENCE_VERSION}",
+            f"-X {_REFERENCE}/pkg/version.Version=v{REFERENCE_VERSION}",
         ]
     ),
 }
@@ -70,6 +84,10 @@ def _containerd(name: str) -> Program:
     return Program(name, "node", "containerd", package)
 
 
+def _reference(name: str) -> Program:
+    return Program(name, "reference", "reference", f"{_REFERENCE}/cmd/{name}")
+
+
 def _csi(name: str, module: str, source: str) -> Program:
     package = f"github.com/kubernetes-csi/{source}/cmd/{name}"
     return Program(name, "csi", module, package)
@@ -91,6 +109,8 @@ PROGRAMS = (
     _csi("csi-resizer", "csi", "external-resizer/v2"),
     # Apart: it does not compile against the client-go of the others.
     _csi("csi-provisioner", "csi-provisioner", "external-provisioner/v6"),
+    _reference("openstack-cloud-controller-manager"),
+    _reference("cinder-csi-plugin"),
     Program("go-templates", "templates", "templates", "mooring/lab/templates"),
     Program("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
     Program("alerts", "alerts", "alerts", "mooring/lab/alerts"),

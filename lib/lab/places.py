@@ -25,6 +25,7 @@ _OFFSETS = (
     "cinder",
     "octavia",
     "mariadb",
+    "openstack-cloud-controller-manager",
 )
 
 

@@ -30,6 +30,7 @@ from lib.lab import (
     programs,
     progress,
     record,
+    reference,
     steps,
     table,
 )
@@ -226,12 +227,6 @@ def _remember(
         )
 
     record.update(where, change)
-
-
-CSI = (csi.GROUP, control_plane.SCHEDULER_GROUP)
-"""Groups of what proves a CSI driver: sidecars, csi-sanity, and who places pods."""
-HELM = helm.GROUP
-"""Group of what renders and installs the charts."""
 
 
 def build(

@@ -73,17 +73,16 @@ def up(  # noqa: PLR0913 - one argument for each option
 @lab.command()
 @click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
 @click.option("--node", is_flag=True, help="Also what a real kubelet needs.")
-@click.option("--csi", is_flag=True, help="Also csi-sanity and the CSI sidecars.")
-@click.option("--helm", is_flag=True, help="Also helm, which renders the charts.")
-def build(components: pathlib.Path | None, node: bool, csi: bool, helm: bool) -> None:
+@click.option("--tests", is_flag=True, help="Also all that only tests use.")
+def build(components: pathlib.Path | None, node: bool, tests: bool) -> None:
     """Make and keep all programs; start nothing."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
-        from lib.lab import record, whole
+        from lib.lab import go_modules, record, whole
 
-        more = whole.CSI if csi else ()
-        more = (*more, whole.HELM) if helm else more
-        whole.build(where, record.Record(node=node), _sources(components), shown, more)
+        more = go_modules.GROUPS if tests else ()
+        lab = record.Record(node=node or tests)
+        whole.build(where, lab, _sources(components), shown, more)
 
 
 @lab.command()

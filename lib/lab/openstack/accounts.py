@@ -69,14 +69,18 @@ def clouds_file(where: places.Places, *extra: Account) -> pathlib.Path:
     return file
 
 
-def cloud_conf(where: places.Places, account: Account = DEMO) -> str:
+def cloud_conf(
+    where: places.Places, account: Account = DEMO, keystone_url: str = ""
+) -> str:
     """Give the text of a cloud.conf with which openstack-ccm sees a project.
+
+    keystone_url: another way in than the cloud's own.
 
     Source: cloud-provider-openstack, "openstack-cloud-controller-manager", [Global]
     and [Networking].
     """
     settings = {
-        "auth-url": layout.of(where).url(layout.KEYSTONE, "/v3"),
+        "auth-url": keystone_url or layout.of(where).url(layout.KEYSTONE, "/v3"),
         "username": account.user,
         "password": layout.PASSWORD,
         "region": layout.REGION,

@@ -1,5 +1,6 @@
 import itertools
 import pathlib
+import re
 
 import pytest
 
@@ -52,6 +53,37 @@ def test_kubernetes_version_is_the_one_in_go_mod() -> None:
     go_mod = go_modules.files("kube")["go.mod"].decode()
     assert f"k8s.io/kubernetes v{go_modules.KUBERNETES_VERSION} " in go_mod
     assert f"gitVersion=v{go_modules.KUBERNETES_VERSION} " in go_modules.ldflags("kube")
+
+
+def test_reference_version_is_the_one_in_go_mod() -> None:
+    """The reference's programs say of themselves what they were built from."""
+    go_mod = go_modules.files("reference")["go.mod"].decode()
+    version = f"v{go_modules.REFERENCE_VERSION}"
+    assert f"k8s.io/cloud-provider-openstack {version} " in go_mod
+    assert f"version.Version={version}" in go_modules.ldflags("reference")
+
+
+def test_the_reference_shares_its_packages_with_kubernetes() -> None:
+    """What both modules pin has one version, so that it is compiled once."""
+    kube, reference = (_pins(name) for name in ("kube", "reference"))
+    # CSI's messages, which only one program of each needs; and a thing of Windows.
+    own = {
+        "github.com/Azure/go-ansiterm",
+        "github.com/container-storage-interface/spec",
+    }
+    assert {
+        module: (version, kube[module])
+        for module, version in reference.items()
+        if module not in own and kube.get(module, version) != version
+    } == {}
+
+
+def _pins(module: str) -> dict[str, str]:
+    """Give the version that is built of each Go module, by its path."""
+    text = go_modules.files(module)["go.mod"].decode()
+    required = re.findall(r"^\t(\S+) (v\S+) // indirect", text, re.MULTILINE)
+    replaced = re.findall(r"^\t(\S+) => \S+ (v\S+)", text, re.MULTILINE)
+    return {**dict(required), **dict(replaced)}
 
 
 @pytest.mark.parametrize(
