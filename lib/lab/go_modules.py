@@ -7,7 +7,7 @@ program, and two checkouts with different pins share one cache.
 To raise a version: `go get -tool PACKAGE@VERSION` in the module's folder. The replace
 lines of Kubernetes' own go.mod do not reach those who import it, and are repeated in
 modules/kube/go.mod; they change with its version. modules/reference repeats them, and
-leaves out newer versions of what it shares with modules/kube, so that Go's cache has it:
+leaves newer versions of what it shares with modules/kube out, so that Go has it cached:
 a replaced module would be compiled once more.
 
 Source: each module's go.mod and go.sum, in modules/.
