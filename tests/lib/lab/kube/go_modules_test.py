@@ -118,5 +118,5 @@ def test_programs_of_one_module_are_neighbours() -> None:
 
 def test_unknown_group_is_refused_by_name() -> None:
     """A typing error does not pass for nothing to do."""
-    with pytest.raises(errors.LabError, match="called cor; it has core"):
+    with pytest.raises(errors.LabError, match="called cor; it has alerts, core"):
         go_modules.in_groups(["cor"])
