@@ -25,6 +25,7 @@ from lib.lab import (
     cluster,
     control_plane,
     csi,
+    definitions,
     discoverer,
     errors,
     helm,
@@ -38,13 +39,11 @@ T = TypeVar("T")
 TIMEOUT_S = 10.0
 PATIENCE_S = 60.0
 FOREIGN = {
-    "monitoring.coreos.com/v1": {
-        "PodMonitor": "podmonitors",
-        "PrometheusRule": "prometheusrules",
-    },
-    "autoscaling.k8s.io/v1": {"VerticalPodAutoscaler": "verticalpodautoscalers"},
+    ("monitoring.coreos.com/v1", "PodMonitor"),
+    ("monitoring.coreos.com/v1", "PrometheusRule"),
+    ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"),
 }
-"""Kinds that a chart may ask for and a cluster may lack, with their plurals."""
+"""Kinds that a chart may ask for and a cluster may lack."""
 NEEDS = """
 apiVersion: v1
 kind: Namespace
@@ -143,48 +142,13 @@ def ground(apart: places.Places) -> Ground:
 
 @pytest.fixture(scope="module")
 def operators(ground: Ground) -> None:
-    """Have the kinds of Prometheus and the autoscaler served; their fields are free.
+    """Have the kinds of Prometheus' operator and of the autoscaler served.
 
     They stay: the tests that want a cluster without them stand before the others.
     """
-    manifest = "---\n".join(
-        yaml.safe_dump(definition(version, kind, plural))
-        for version, kinds in FOREIGN.items()
-        for kind, plural in kinds.items()
-    )
-    control_plane.apply_manifests(ground.where, manifest)
-    wanted = {(version, kind) for version, kinds in FOREIGN.items() for kind in kinds}
-    until(lambda: wanted <= set(ground.kinds()) and bool(ground.everything()))
-
-
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-
-def definition(version: str, kind: str, plural: str) -> Document:
-    group, _, name = version.partition("/")
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            # That of Kubernetes' own groups wants to be told who has approved of it.
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
-        },
-        "spec": {
-            "group": group,
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Namespaced",
-            "versions": [
-                {
-                    "name": name,
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": schema},
-                }
-            ],
-        },
-    }
+    text = definitions.manifest(ground.where, progress.Lines(sys.stderr))
+    control_plane.apply_manifests(ground.where, text)
+    until(lambda: set(ground.kinds()) >= FOREIGN and bool(ground.everything()))
 
 
 def until(condition: Callable[[], T]) -> T:
@@ -209,28 +173,84 @@ def sets(chart: str) -> tuple[charts.Snapshot, charts.Snapshot]:
     return first, second
 
 
-def words(
-    verb: str, snapshot: charts.Snapshot, *more: str
-) -> tuple[str | pathlib.Path, ...]:
-    """Give helm's words to install a chart with a set of values, or to upgrade it."""
-    chart = snapshot.chart
-    home, _ = RIGHTS[chart]
-    begun: tuple[str | pathlib.Path, ...] = (verb, chart, charts.folder(ROOT, chart))
-    return (*begun, "--namespace", home, "--values", snapshot.values(ROOT), *more)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Release:
+    """A chart that is installed into a namespace, under its own name."""
 
+    ground: Ground
+    chart: str
+    home: str
 
-def without_foreign_kinds(chart: str) -> tuple[str, ...]:
-    given = ["verticalPodAutoscaler=false"]
-    if chart != "csi-controller":
-        given += ["metrics.podMonitor=false", "metrics.alerts=false"]
-    return ("--set", ",".join(given))
+    def run(self, verb: str, snapshot: charts.Snapshot, *more: str) -> None:
+        """Install the chart with a set of values, or upgrade it to them."""
+        chart = charts.folder(ROOT, self.chart)
+        place = ("--namespace", self.home)
+        values = ("--values", str(snapshot.values(ROOT)), *more)
+        self.ground.helm(verb, self.chart, chart, *place, *values)
 
+    def manifest(self) -> list[Document]:
+        """Give what helm has made of it."""
+        place = ("--namespace", self.home)
+        text = self.ground.helm("get", "manifest", self.chart, *place)
+        return [one for one in yaml.safe_load_all(text) if one]
 
-def manifest(ground: Ground, chart: str) -> list[Document]:
-    """Give what helm has made for a release."""
-    home, _ = RIGHTS[chart]
-    text = ground.helm("get", "manifest", chart, "--namespace", home)
-    return [one for one in yaml.safe_load_all(text) if one]
+    def check(self) -> set[Name]:
+        """See that all of it is there as it was written; give its names."""
+        names = set()
+        kinds = until(self.ground.kinds)
+        for one in self.manifest():
+            live = self.ground.live(one, kinds)
+            home = live["metadata"].get("namespace", "")
+            name = (one["kind"], home, one["metadata"]["name"])
+            changed = differing(one, live)
+            print(f"{name[0]:24} {name[1]:28} {name[2]:44} {changed or 'taken'}")
+            assert changed == []
+            names.add(name)
+        return names
+
+    def check_rights(self) -> None:
+        """See that the rights there are those of the program's own tests."""
+        usual, text = RIGHTS[self.chart]
+        moved = text().replace(f"namespace: {usual}", f"namespace: {self.home}")
+        wanted = [one for one in yaml.safe_load_all(moved) if one]
+        kinds = until(self.ground.kinds)
+        for one in wanted:
+            live = self.ground.live(one, kinds)
+            for field in ("rules", "roleRef"):
+                assert live.get(field) == one.get(field), one["metadata"]["name"]
+            assert differing(one, live) == []
+            assert len(live.get("subjects", ())) == len(one.get("subjects", ()))
+        told = {
+            (one["kind"], one["metadata"]["name"])
+            for one in self.manifest()
+            if one["kind"] in RBAC and one["metadata"]["name"] not in READERS
+        }
+        mine = {(one["kind"], one["metadata"]["name"]) for one in wanted}
+        assert told == {one for one in mine if one[0] in RBAC}
+
+    def check_pods(self) -> None:
+        """See that pods are made of the template: admission has nothing against it."""
+        path = f"/api/v1/namespaces/{self.home}/pods"
+
+        def made() -> int:
+            found = [
+                one["metadata"]["labels"] for one in self.ground.get(path)["items"]
+            ]
+            return sum(labels.get("app") == self.chart for labels in found)
+
+        until(lambda: made() == REPLICAS[self.chart])
+
+    def uninstall(self, before: set[Name]) -> None:
+        """Remove it, and see that nothing is left but what helm keeps by rule."""
+        self.ground.helm("uninstall", self.chart, "--namespace", self.home)
+        crds = (charts.folder(ROOT, self.chart) / "crds").glob("*.yaml")
+        read = [yaml.safe_load(file.read_text()) for file in crds]
+        kept = {(one["kind"], "", one["metadata"]["name"]) for one in read}
+        with contextlib.suppress(AssertionError):
+            until(lambda: self.ground.everything() <= before | kept)
+        now = until(self.ground.everything)
+        assert now - before <= kept
+        assert before | kept <= now
 
 
 def differing(wanted: Any, live: Any, path: str = "") -> list[str]:
@@ -254,134 +274,92 @@ def differing(wanted: Any, live: Any, path: str = "") -> list[str]:
     return [] if wanted == live or (wanted, live) == ("", None) else [path]
 
 
-def check(ground: Ground, chart: str) -> set[Name]:
-    """See that all of a release is there as it was written; give its names."""
-    names = set()
-    kinds = until(ground.kinds)
-    for one in manifest(ground, chart):
-        live = ground.live(one, kinds)
-        home = live["metadata"].get("namespace", "")
-        name = (one["kind"], home, one["metadata"]["name"])
-        changed = differing(one, live)
-        print(f"{chart:22} {name[0]:24} {name[1]:28} {name[2]:44} {changed or 'taken'}")
-        assert changed == []
-        names.add(name)
-    return names
-
-
-def check_rights(ground: Ground, chart: str) -> None:
-    """See that the rights on the API server are those of the program's own tests."""
-    _, text = RIGHTS[chart]
-    wanted = [one for one in yaml.safe_load_all(text()) if one]
-    kinds = until(ground.kinds)
-    for one in wanted:
-        live = ground.live(one, kinds)
-        for field in ("rules", "roleRef"):
-            assert live.get(field) == one.get(field), one["metadata"]["name"]
-        assert differing(one, live) == []
-        assert len(live.get("subjects", ())) == len(one.get("subjects", ()))
-    told = {
-        (one["kind"], one["metadata"]["name"])
-        for one in manifest(ground, chart)
-        if one["kind"] in RBAC and one["metadata"]["name"] not in READERS
-    }
-    mine = {(one["kind"], one["metadata"]["name"]) for one in wanted}
-    assert told == {one for one in mine if one[0] in RBAC}
-
-
-def check_pods(ground: Ground, chart: str) -> None:
-    """See that pods are made of the template: admission has nothing against them."""
-    home, _ = RIGHTS[chart]
-    path = f"/api/v1/namespaces/{home}/pods"
-
-    def made() -> int:
-        pods = ground.get(path)["items"]
-        return sum(one["metadata"]["labels"].get("app") == chart for one in pods)
-
-    until(lambda: made() == REPLICAS[chart])
-
-
-def uninstall(ground: Ground, chart: str, before: set[Name]) -> None:
-    """Remove a release, and see that nothing is left but what helm keeps by rule."""
-    home, _ = RIGHTS[chart]
-    ground.helm("uninstall", chart, "--namespace", home)
-    crds = (charts.folder(ROOT, chart) / "crds").glob("*.yaml")
-    kept = {
-        (
-            "CustomResourceDefinition",
-            "",
-            yaml.safe_load(one.read_text())["metadata"]["name"],
-        )
-        for one in crds
-    }
-    with contextlib.suppress(AssertionError):
-        until(lambda: ground.everything() <= before | kept)
-    now = until(ground.everything)
-    assert now - before <= kept
-    assert before | kept <= now
+def without_foreign_kinds(chart: str) -> tuple[str, str]:
+    given = ["verticalPodAutoscaler=false"]
+    if chart != "csi-controller":
+        given += ["metrics.podMonitor=false", "metrics.alerts=false"]
+    return ("--set", ",".join(given))
 
 
 @pytest.mark.parametrize("chart", RIGHTS)
 def test_installed_changed_and_gone(ground: Ground, chart: str) -> None:
     """Every object is taken as written; nothing is left of them in the end."""
-    assert not {kind for _, kind in until(ground.kinds)} & {
-        "PodMonitor",
-        "PrometheusRule",
-    }
+    assert not set(until(ground.kinds)) & FOREIGN
     first, second = sets(chart)
+    release = Release(ground, chart, first.namespace)
     before = until(ground.everything)
-    ground.helm(*words("install", first, *without_foreign_kinds(chart)))
-    had = check(ground, chart)
-    check_rights(ground, chart)
-    check_pods(ground, chart)
-    ground.helm(*words("upgrade", second, *without_foreign_kinds(chart)))
-    has = check(ground, chart)
-    check_rights(ground, chart)
+    release.run("install", first, *without_foreign_kinds(chart))
+    had = release.check()
+    release.check_rights()
+    release.check_pods()
+    release.run("upgrade", second, *without_foreign_kinds(chart))
+    has = release.check()
+    release.check_rights()
     assert not (had - has) & until(ground.everything)
-    uninstall(ground, chart, before)
+    release.uninstall(before)
 
 
 @pytest.mark.parametrize("chart", RIGHTS)
-def test_without_their_kinds_nothing_is_made(ground: Ground, chart: str) -> None:
-    """Helm names the kind that is missing; the cluster is as it was."""
-    before = until(ground.everything)
-    values = ("--set", "verticalPodAutoscaler=true")
-    with pytest.raises(errors.LabError, match='kind "VerticalPodAutoscaler"'):
-        ground.helm(*words("install", sets(chart)[0], *values, "--skip-crds"))
-    assert until(ground.everything) == before
-
-
-def test_a_field_that_nobody_knows_is_refused(
-    ground: Ground, tmp_path: pathlib.Path
+def test_without_the_kinds_of_others_nothing_is_made(
+    ground: Ground, chart: str
 ) -> None:
-    """What is taken above was looked at strictly."""
-    snapshot, _ = sets("openstack-ccm")
-    copy = tmp_path / "chart"
-    shutil.copytree(charts.folder(ROOT, snapshot.chart), copy)
-    template = copy / "templates" / "availability.yaml"
-    template.write_text(template.read_text().replace("maxUnavail", "maxUnvail"))
+    """Helm names the kind that is missing; the cluster is as it was."""
+    first, _ = sets(chart)
+    release = Release(ground, chart, first.namespace)
     before = until(ground.everything)
-    home = ("--namespace", snapshot.namespace)
-    values = snapshot.values(ROOT)
-    with pytest.raises(errors.LabError, match="maxUnvailable"):
-        ground.helm("install", "openstack-ccm", copy, *home, "--values", values)
-    with contextlib.suppress(errors.LabError, kube_errors.KubeError):
-        ground.helm("uninstall", "openstack-ccm", *home)
-    until(lambda: ground.everything() == before)
+    wants = ("--set", "verticalPodAutoscaler=true", "--skip-crds")
+    with pytest.raises(errors.LabError, match='kind "VerticalPodAutoscaler"'):
+        release.run("install", first, *wants)
+    assert until(ground.everything) == before
 
 
 @pytest.mark.parametrize("chart", RIGHTS)
 def test_with_the_kinds_of_others(ground: Ground, operators: None, chart: str) -> None:
-    """Metrics, alerts and autoscaling as well, where their kinds are there."""
+    """Metrics, alerts and autoscaling as well; in Deckhouse's own namespace."""
     del operators
+    first, second = sets(chart)
+    release = Release(ground, chart, second.namespace)
     before = until(ground.everything)
-    ground.helm(*words("install", sets(chart)[1]))
-    kinds = {kind for kind, _, _ in check(ground, chart)}
-    ground.helm(*words("upgrade", sets(chart)[0]))
-    kinds |= {kind for kind, _, _ in check(ground, chart)}
-    check_rights(ground, chart)
-    known = {kind for every in FOREIGN.values() for kind in every}
-    if chart == "csi-controller":
-        known = {"VerticalPodAutoscaler"}
-    assert known <= kinds
-    uninstall(ground, chart, before)
+    release.run("install", second)
+    kinds = {kind for kind, _, _ in release.check()}
+    release.check_rights()
+    release.run("upgrade", first)
+    kinds |= {kind for kind, _, _ in release.check()}
+    known = {kind for _, kind in FOREIGN}
+    assert kinds & known == (
+        {"VerticalPodAutoscaler"} if chart == "csi-controller" else known
+    )
+    release.uninstall(before)
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("availability.yaml", "maxUnavailable: 1", "maxUnvailable: 1"),
+        ("availability.yaml", "containerPolicies", "containersPolicies"),
+        ("deployment.yaml", "revisionHistoryLimit", "revisionsHistoryLimit"),
+        ("monitoring.yaml", "scrapeTimeout", "scrapeTimeOut"),
+    ],
+)
+def test_a_field_that_nobody_knows_is_refused(
+    ground: Ground,
+    operators: None,
+    tmp_path: pathlib.Path,
+    file: str,
+    right: str,
+    wrong: str,
+) -> None:
+    """What is taken above was looked at strictly, by the real definitions."""
+    del operators
+    snapshot = next(one for one in charts.SNAPSHOTS if "beside" in one.name)
+    copy = tmp_path / "chart"
+    shutil.copytree(charts.folder(ROOT, snapshot.chart), copy)
+    template = copy / "templates" / file
+    assert right in template.read_text()
+    template.write_text(template.read_text().replace(right, wrong))
+    place = ("--namespace", snapshot.namespace)
+    values = ("--values", snapshot.values(ROOT))
+    with pytest.raises(errors.LabError, match=wrong.partition(":")[0]):
+        ground.helm("install", "wrong", copy, *place, *values)
+    with contextlib.suppress(errors.LabError):
+        ground.helm("uninstall", "wrong", *place)
