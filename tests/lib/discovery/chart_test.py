@@ -3,7 +3,9 @@
 tests/lab/chart_snapshots_test.py holds them to what helm renders.
 """
 
+import json
 import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -79,3 +81,32 @@ def test_the_rights_are_those_of_the_tests(mode: str) -> None:
     text = (CHART / "files" / "rbac.yaml").read_text()
     for one in yaml.safe_load_all(text):
         assert one in rendered(mode, one["kind"])
+
+
+def test_templates_values_and_schema_know_the_same_keys() -> None:
+    usual = yaml.safe_load((CHART / "values.yaml").read_text())
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    assert set(re.findall(r"\.Values\.(\w+)", texts)) == set(usual)
+    assert set(schema["properties"]) == {*usual, "global"}
+    for key in ("openstack", "storageClasses", "metrics"):
+        assert set(schema["properties"][key]["properties"]) == set(usual[key])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_secret_stays_in_the_secret(mode: str) -> None:
+    """Neither arguments nor the environment's own values hold it."""
+    given = yaml.safe_load((CHART / "snapshots" / f"{mode}.values.yaml").read_text())
+    secrets = {"password", "applicationCredentialSecret", "username"}
+    env = {one["name"]: one for one in pod(mode)["containers"][0]["env"]}
+    for key in secrets & set(given["openstack"]):
+        (name,) = (
+            name
+            for name, one in env.items()
+            if one.get("valueFrom", {}).get("secretKeyRef", {}).get("key") == key
+        )
+        assert "value" not in env[name]
+    assert {name for name, one in env.items() if "value" in one} <= {
+        "CLUSTER_UUID",
+        "OS_CACERT",
+    }
