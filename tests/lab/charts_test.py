@@ -1,7 +1,7 @@
 """The charts, installed, changed and removed by the real helm on a real API server.
 
-Pods are made and stay Pending: there is neither a Node nor an image here. What runs in
-them is started by other tests, under the rights that are compared here.
+Pods are made, and placed at most: there is neither a kubelet nor an image here. What
+runs in them is started by other tests, under the rights that are compared here.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import pytest
 import yaml
 
-from lib.kube import client
+from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import (
     ccm,
@@ -30,6 +30,7 @@ from lib.lab import (
     errors,
     helm,
     places,
+    processes,
     programs,
     progress,
 )
@@ -71,6 +72,8 @@ RIGHTS: dict[str, tuple[str, Callable[[], str]]] = {
 """By chart: what the tests of its program run it with, and where they do."""
 READERS = {"openstack-ccm:metrics"}
 """What a chart grants to others than its program, with a PodMonitor only."""
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+THREE = ("--set", "replicas=3")
 REPLICAS = {"cloud-data-discoverer": 1, "csi-controller": 1, "openstack-ccm": 2}
 
 OF_ITSELF = ("APIService", "Event")
@@ -363,3 +366,77 @@ def test_a_field_that_nobody_knows_is_refused(
         ground.helm("install", "wrong", copy, *place, *values)
     with contextlib.suppress(errors.LabError):
         ground.helm("uninstall", "wrong", *place)
+
+
+def make_node(ground: Ground, name: str, *, is_control_plane: bool) -> None:
+    """Register a host as its kubelet would when it has just been born.
+
+    The admission adds that it is not ready; nobody runs there.
+    """
+    role = "node-role.kubernetes.io/control-plane"
+    room = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "50Gi", "pods": "110"}
+    taints = [(role, "")] * is_control_plane + [(UNINITIALIZED, "true")]
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                **({role: ""} if is_control_plane else {}),
+            },
+        },
+        "spec": {
+            "taints": [
+                {"key": key, "value": value, "effect": "NoSchedule"}
+                for key, value in taints
+            ]
+        },
+        "status": {"capacity": room, "allocatable": room},
+    }
+    body = json.dumps(node).encode()
+    ground.api.create(resources.NODES, body, timeout_s=TIMEOUT_S)
+
+
+@pytest.fixture()
+def scheduler(ground: Ground) -> Iterator[None]:
+    """Run kube-scheduler."""
+    shown = progress.Lines(sys.stderr)
+    programs.build(ground.where, [control_plane.SCHEDULER_GROUP], shown)
+    control_plane.start_scheduler(ground.where, shown)
+    yield
+    processes.stop(ground.where, [control_plane.SCHEDULER], patience_s=1)
+
+
+def test_each_replica_has_a_host_of_the_control_plane(
+    ground: Ground, scheduler: None
+) -> None:
+    """Placed by the real scheduler, on Nodes that only this program can initialise.
+
+    Last of all: where there is no kubelet, pods that were placed do not go.
+    """
+    del scheduler
+    for name in ("master-0", "master-1"):
+        make_node(ground, name, is_control_plane=True)
+    make_node(ground, "worker-0", is_control_plane=False)
+    first, _ = sets("openstack-ccm")
+    Release(ground, first.chart, first.namespace).run("install", first, *THREE)
+    path = f"/api/v1/namespaces/{first.namespace}/pods?labelSelector=app={first.chart}"
+
+    def placed() -> list[str]:
+        pods = ground.get(path)["items"]
+        return sorted(one["spec"].get("nodeName", "") for one in pods)
+
+    def refused() -> list[str]:
+        return [
+            condition["message"]
+            for one in ground.get(path)["items"]
+            for condition in one.get("status", {}).get("conditions", ())
+            if condition["type"] == "PodScheduled" and condition["status"] == "False"
+        ]
+
+    until(lambda: placed() == ["", "master-0", "master-1"])
+    (why,) = until(refused)
+    print(why)
+    assert "2 node(s) didn't have free ports" in why
+    assert "1 node(s) didn't match Pod's node affinity/selector" in why
