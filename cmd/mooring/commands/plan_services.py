@@ -110,11 +110,12 @@ def show(made: "planning.Services", console: rich.console.Console) -> None:
 def summary(made: "planning.Services") -> str:
     """Say in one sentence what there is to do."""
     counted = totals(made)
+    looked = "1 Service" if len(made.rows) == 1 else f"{len(made.rows)} Services"
     if set(counted) <= {"well"}:
-        said = f"Nothing would change: {len(made.rows)} Services looked at"
+        said = f"Nothing would change: {looked} looked at"
     else:
         told = ", ".join(f"{count} {state}" for state, count in counted.items())
-        said = f"{len(made.rows)} Services looked at: {told}"
+        said = f"{looked} looked at: {told}"
     if made.others:
         said += f"; {made.others} with a class, which are another controller's"
     return f"{said}."

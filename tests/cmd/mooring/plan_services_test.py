@@ -95,7 +95,7 @@ def test_the_others_are_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
     for rows, others, sentence in (
         ((), 0, "Nothing would change: 0 Services looked at."),
-        ((WELL,), 0, "Nothing would change: 1 Services looked at."),
+        ((WELL,), 0, "Nothing would change: 1 Service looked at."),
         (
             (CHANGED, WELL, WELL),
             2,

@@ -163,7 +163,7 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
         "load balancers can be made",
         balancing(named("a", "a"), named("", "b")),
         "ok",
-        "version 2.30; all 1 things that are named for them exist",
+        "version 2.30; all that is named for them is there",
     ),
     (
         "no load balancers wanted",

@@ -30,7 +30,8 @@ def explain(
     touched = [
         one
         for step in plan.steps
-        for one in _of_step(target, seen, config, step, _write(step))
+        for one in tuple(_of_step(target, seen, config, step, _write(step)))
+        or (Touched(step.path, step.verb, why=step.why),)  # no step goes untold
     ]
     return Explanation(
         _shown(seen),
