@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
@@ -18,7 +19,7 @@ import yaml
 
 from lib.kube import client, lease, resources
 from lib.kube import errors as kube_errors
-from lib.lab import cluster, control_plane, fault_proxy, places
+from lib.lab import ccm, cluster, control_plane, fault_proxy, places, processes
 from lib.lab.openstack import accounts, layout, regions, tenant
 
 RUN = "import sys; from mooring.commands import main; main.main()"
@@ -47,6 +48,19 @@ subjects: [{kind: ServiceAccount, name: reduced, namespace: default}]
 """
 
 
+LACKING = f"""
+[LoadBalancer]
+lb-provider = nimbus
+flavor-id = {NOBODY}
+subnet-id = {NOBODY}
+[LoadBalancerClass "far"]
+floating-network-id = {NOBODY}
+"""
+WEB = "operator-web"
+PATIENCE_S = 180
+"""For Octavia's side of a change, on a machine that is busy."""
+
+
 def mooring(*words: str) -> subprocess.CompletedProcess[str]:
     """Run the tool as its user does, at the terminal's side."""
     path = os.pathsep.join(one for one in sys.path if one)
@@ -68,6 +82,7 @@ class Ground:
     """A project with one server, and the daemon's own kubeconfig."""
 
     server: str
+    address: str
     project: str
     conf: pathlib.Path
     kubeconfig: pathlib.Path
@@ -83,16 +98,18 @@ def ground(
 ) -> Ground:
     account, mine = project("operator")
     server = mine.boot_another(SERVER)
-    mine.wait({server.id}, "ACTIVE")
+    (server,) = mine.wait({server.id}, "ACTIVE")
     conf = where.state / "operator-cloud.conf"
     conf.write_text(accounts.cloud_conf(where, account))
-    return Ground(server.id, account.project, conf, ccm_kubeconfig)
+    address = server.addresses[0]
+    return Ground(server.id, address, account.project, conf, ccm_kubeconfig)
 
 
 @pytest.fixture(scope="module")
 def region(where: places.Places, ground: Ground) -> Iterator[regions.Region]:
     """The same project in a region whose services are behind proxies that count."""
-    made = regions.Region(where, "operator-region", ground.project)
+    services = (*regions.PROXIED, layout.OCTAVIA)
+    made = regions.Region(where, "operator-region", ground.project, services)
     with made.open(PASSWORD):
         yield made
 
@@ -118,6 +135,7 @@ READS = {
     (layout.KEYSTONE, "GET"),
     (layout.NOVA, "GET"),
     (layout.NEUTRON, "GET"),
+    (layout.OCTAVIA, "GET"),
 }
 """A log-in is the one POST."""
 
@@ -207,6 +225,120 @@ def test_plan_says_when_nothing_would_change(api: client.Api, ground: Ground) ->
     assert said.stdout == "Nothing would change: 0 Nodes looked at.\n"
 
 
+def web(**annotations: str) -> bytes:
+    keys = {f"loadbalancer.openstack.org/{k}": v for k, v in annotations.items()}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": WEB, "namespace": "default", "annotations": keys},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    }
+    return json.dumps(document).encode()
+
+
+def read_web(api: client.Api) -> Mapping[str, typing.Any] | None:
+    try:
+        body = api.read(resources.SERVICES, WEB, "default", timeout_s=10)
+    except kube_errors.NotFound:
+        return None
+    found: Mapping[str, typing.Any] = json.loads(body)
+    return found
+
+
+class Planner:
+    """Asks for plans of one Service; `serve` has the daemon carry them out."""
+
+    def __init__(self, lab: places.Places, ground: Ground, pex: pathlib.Path) -> None:
+        self.lab, self.ground, self.pex = lab, ground, pex
+
+    def plan(self, proxied: tuple[str, ...]) -> tuple[str, Mapping[str, typing.Any]]:
+        """Give the state and all that goes with it; also print the tree."""
+        words = ("plan", "services", WEB, "--cluster-name=mooring-lab", *proxied)
+        said = mooring(*words)
+        print(said.stdout)
+        told = mooring(*words, "--output=json")
+        assert (said.returncode, said.stderr) == (0, "")
+        assert told.returncode == 0
+        (row,) = json.loads(told.stdout)["services"]
+        assert f"default/{WEB}: {row['state']}" in said.stdout
+        return row["state"], row
+
+    def serve(self, is_done: Callable[[], bool]) -> None:
+        more = ("--controllers=service-lb-controller",)
+        ground = self.ground
+        words = ccm.arguments(self.lab, ground.kubeconfig, ground.conf, more)
+        try:
+            ccm.start(self.lab, self.pex, words)
+            processes.wait_for(self.lab, ccm.NAME, is_done, PATIENCE_S)
+        finally:
+            processes.stop(self.lab, [ccm.NAME])
+
+
+def changes(row: Mapping[str, typing.Any], field: str) -> list[tuple[str, str]]:
+    found = [change for one in row["touched"] for change in one["changes"]]
+    return [(one["old"], one["new"]) for one in found if one["field"] == field]
+
+
+def kinds(row: Mapping[str, typing.Any], verb: str) -> list[str]:
+    """Name what is made, changed or deleted, by its first word."""
+    return [
+        one["path"][-1].split(" kube_")[0].split(" listener_")[0].split(" pool_")[0]
+        for one in row["touched"]
+        if one["verb"] == verb
+    ]
+
+
+def test_plan_shows_load_balancers_and_only_reads(
+    where: places.Places,
+    api: client.Api,
+    ground: Ground,
+    region: regions.Region,
+    proxied: tuple[str, ...],
+    ccm_pex: pathlib.Path,
+) -> None:
+    """A life of a Service: what the plan says before each step is what is done."""
+    planner = Planner(where, ground, ccm_pex)
+
+    def has_address() -> bool:
+        found = read_web(api)
+        return bool(found and found["status"]["loadBalancer"].get("ingress"))
+
+    mine = {**node(SERVER, f"openstack:///{ground.server}")}
+    shown = [{"type": "InternalIP", "address": ground.address}]
+    mine["status"] = {"addresses": shown}
+    with nodes(api, mine):
+        api.create(resources.SERVICES, web(), "default", timeout_s=10)
+        state, row = planner.plan(proxied)
+        assert state == "would create"
+        new = ["load balancer", "listener", "pool", "members", "floating IP"]
+        assert kinds(row, "create") == new
+        assert kinds(row, "change") == ["finalizer", "annotations", "status"]
+        planner.serve(has_address)
+        state, row = planner.plan(proxied)
+        assert (state, row["touched"]) == ("well", [])
+        body = web(**{"connection-limit": "7"})
+        path = (resources.SERVICES, WEB, body, "default")
+        api.patch(*path, content_type=client.MERGE_PATCH, timeout_s=10)
+        state, row = planner.plan(proxied)
+        assert state == "would change"
+        assert changes(row, "connection_limit") == [("-1", "7")]
+        body = web(**{"class": "gold"})
+        path = (resources.SERVICES, WEB, body, "default")
+        api.patch(*path, content_type=client.MERGE_PATCH, timeout_s=10)
+        state, row = planner.plan(proxied)
+        assert state == "can't be served"
+        assert "class is 'gold'" in row["problems"][0]["message"]
+        api.delete(resources.SERVICES, WEB, "default", timeout_s=10)
+        state, row = planner.plan(proxied)
+        assert state == "would delete"
+        assert kinds(row, "delete")[-1] == "load balancer"
+        planner.serve(lambda: read_web(api) is None)
+    used = asked(where, "mooring-plan")
+    print(sorted(used))
+    assert used == {("list", "nodes"), ("list", "services"), ("get", "namespaces")}
+    assert sent(region) <= READS
+
+
 def lines(said: str, state: str, check: str) -> list[str]:
     return [
         line for line in said.splitlines() if line.startswith(f"{state:4}  {check}")
@@ -260,7 +392,7 @@ def test_doctor_is_told_by_each_service_how_it_fares(
     assert re.search(r" \d+ s behind the one here; remedy: let NTP", line)
     (line,) = lines(said.stdout, "warn", "quotas")
     assert "compute: 19 of 20 cores are used; remedy: free some" in line
-    assert len(lines(said.stdout, "skip", "endpoints")) == 2, "of another region"
+    assert len(lines(said.stdout, "skip", "endpoints")) == 1, "of another region"
     with silence(nova):
         said = mooring("doctor", *proxied, "--timeout=3")
     print(said.stdout)
@@ -274,6 +406,7 @@ def test_doctor_is_told_by_each_service_how_it_fares(
 
 CASES = (
     "healthy",
+    "what load balancers need is not there",
     "wrong password",
     "Keystone unreachable",
     "cloud.conf missing",
@@ -364,6 +497,10 @@ def clouds(cases: Cases, where: places.Places) -> None:
     wrong = cases.conf("wrong", password, 'password = "not-this-one"')
     cases.run("wrong password", wrong)
     url = layout.of(where).url(layout.KEYSTONE, "/v3")
+    lacking = cases.ground.conf.read_text() + LACKING
+    (cases.folder / "lacking.conf").write_text(lacking)
+    where_lacking = f"--cloud-config={cases.folder / 'lacking.conf'}"
+    cases.run("what load balancers need is not there", where_lacking)
     silent = cases.conf("silent", url, "http://127.0.0.1:1/v3")
     cases.run("Keystone unreachable", silent)
     cases.run("cloud.conf missing", "--cloud-config=/nonexistent/cloud.conf")
@@ -399,6 +536,17 @@ def judge_clouds(cases: Cases) -> None:
     assert any("microversions 2.1 to 2." in line for line in reached)
     told = cases.lines("healthy", "ok", "quotas")
     assert len(told) == 4
+    (line,) = cases.lines("healthy", "ok", "load balancers")
+    assert "all that is named for them is there" in line
+    case = "what load balancers need is not there"
+    assert cases.rows[case][0] == 1
+    gaps = cases.lines(case, "FAIL", "load balancers")
+    assert [line.split("  ")[-1].split(" is '")[0].strip() for line in gaps] == [
+        "[LoadBalancer] lb-provider",
+        "[LoadBalancer] flavor-id",
+        "[LoadBalancer] subnet-id",
+        '[LoadBalancerClass "far"] floating-network-id',
+    ]
     for case, words in (
         ("wrong password", "Keystone refuses the credentials"),
         ("Keystone unreachable", "the cloud can't be reached"),

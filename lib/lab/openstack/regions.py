@@ -2,7 +2,7 @@
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from openstack.identity.v3 import _proxy as identity_v3
 
@@ -10,23 +10,30 @@ from lib.lab import fault_proxy, places, ports
 from lib.lab.openstack import accounts, cloud, layout
 
 PROXIED = (layout.KEYSTONE, layout.NOVA, layout.NEUTRON)
-_PATHS = {layout.NOVA: "/v2.1", layout.NEUTRON: ""}
+_PATHS = {layout.NOVA: "/v2.1", layout.NEUTRON: "", layout.OCTAVIA: ""}
 _ROLE = "member"
 
 
 class Region:
     """One region, for one user of its own in one project.
 
-    proxies: by service; all that the user does goes through them.
+    services: that it has, Keystone among them. proxies: by service; all that the user
+    does goes through them.
     """
 
-    def __init__(self, where: places.Places, name: str, project: str) -> None:
+    def __init__(
+        self,
+        where: places.Places,
+        name: str,
+        project: str,
+        services: Sequence[str] = PROXIED,
+    ) -> None:
         self.where = where
         self.name = name
         self.project = project
         self.user = f"{name}-{uuid.uuid4()}"
         self.proxies = {
-            service: fault_proxy.Proxy(where.port(service)) for service in PROXIED
+            service: fault_proxy.Proxy(where.port(service)) for service in services
         }
 
     @contextlib.contextmanager
@@ -78,12 +85,12 @@ class Region:
     def _make(self, password: str) -> None:
         with self._identity() as identity:
             identity.create_region(id=self.name)
-            services = {service.name: service.id for service in identity.services()}
-            for service, path in _PATHS.items():
+            ids = {service.name: service.id for service in identity.services()}
+            for service in self.proxies.keys() & _PATHS.keys():
                 identity.create_endpoint(
-                    service_id=services[service],
+                    service_id=ids[service],
                     interface="public",
-                    url=self.url(service) + path,
+                    url=self.url(service) + _PATHS[service],
                     region_id=self.name,
                 )
             user = identity.create_user(
