@@ -11,7 +11,9 @@ from lib.balancers.model import Open, Operation, Service, Snapshot, Source, Topi
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
     LoadBalancers,
+    NoticeType,
     Problem,
+    Reason,
     Results,
     StepResult,
     Target,
@@ -21,6 +23,15 @@ from lib.kube import client, events, resources, store
 WRITE_TIMEOUT_S = 10.0
 TAKEN_S = 1.0
 """When to look again at a load balancer that another Service's plan is changing."""
+LASTING = (
+    errors.InvalidRequest,
+    errors.AlreadyExists,
+    errors.Unsupported,
+    errors.Forbidden,
+    errors.QuotaExceeded,
+    errors.LimitReached,
+)
+"""What a write fails with as long as nobody changes the Service or the cloud."""
 
 Annotations = tuple[tuple[str, str | None], ...]
 Again = Callable[[str, frozenset[Topic], float], None]
@@ -101,8 +112,8 @@ class Actor:
         match action:
             case model.RecordEvent():
                 self._record(seen.service, action)
-            case model.TellProblems(problems):
-                self._tell(seen.service, problems)
+            case model.TellProblems():
+                self._tell(seen.service, action)
             case model.Bar():
                 self._memory.bar(seen.service.metadata.uid)
             case model.ApplyStep():
@@ -166,13 +177,23 @@ class Actor:
             result = self._hands.load_balancers.apply(action.step)
         except errors.CloudError as error:
             self._memory.drop(uid)
-            if not isinstance(error, errors.Busy):
-                self._record(seen.service, _failed(seen, error.summary))
+            self._refused(seen, error)
             raise
+        self._memory.accept(uid)
         if result.annotations:
             self._patch(seen, model.SetAnnotations(result.annotations))
         if action.is_last:
             self._wait(seen, action, result)
+
+    def _refused(self, seen: Snapshot, error: errors.CloudError) -> None:
+        """Tell the owner why a write failed: once, if it will fail the same again."""
+        if isinstance(error, errors.Busy):
+            return
+        problem = Problem(Reason.REFUSED, error.summary)
+        if not isinstance(error, LASTING) or self._memory.refuse(
+            seen.service.metadata.uid, problem
+        ):
+            self._record(seen.service, _failed(seen, error.summary))
 
     def _wait(
         self, seen: Snapshot, action: model.ApplyStep, result: StepResult
@@ -199,9 +220,17 @@ class Actor:
         self._record(seen.service, _failed(seen, message))
         raise error
 
-    def _tell(self, service: Service, problems: tuple[Problem, ...]) -> None:
-        for one in self._memory.tell(service.metadata.uid, problems):
-            event = model.RecordEvent(Source.PROVIDER, True, one.reason, one.message)
+    def _tell(self, service: Service, told: model.TellProblems) -> None:
+        uid = service.metadata.uid
+        for notice in self._memory.tell_notices(uid, told.notices):
+            is_warning = notice.type is NoticeType.WARNING
+            event = model.RecordEvent(
+                Source.PROVIDER, is_warning, notice.reason, notice.message
+            )
+            self._record(service, event)
+        for one in self._memory.tell(uid, told.problems):
+            reason = one.event or one.reason
+            event = model.RecordEvent(Source.PROVIDER, True, reason, one.message)
             if one.is_fatal:
                 event = _failed_to("ensure", one.message)
             self._record(service, event)

@@ -8,7 +8,7 @@ from lib.balancers.model import Action, Snapshot, Source
 from lib.cloud.load_balancers import (
     Gate,
     GateState,
-    NoticeType,
+    Notice,
     Observed,
     Plan,
     Problem,
@@ -66,8 +66,7 @@ def _carry_out(
         actions.append(model.AddFinalizer())
     if is_wanted:
         actions += missing(seen.service, plan.results)
-    actions += _notices(plan)
-    actions += _told(seen, plan.problems)
+    actions += _told(seen, plan.problems, plan.notices)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)
         return Outcome((*actions, model.Fail(None, text)))
@@ -81,9 +80,12 @@ def _carry_out(
     return Outcome(tuple(actions), plan.retry_after_s)
 
 
-def _told(seen: Snapshot, problems: tuple[Problem, ...]) -> tuple[Action, ...]:
+def _told(
+    seen: Snapshot, problems: tuple[Problem, ...], notices: tuple[Notice, ...] = ()
+) -> tuple[Action, ...]:
     """Tell what is wrong, if it is not what was told before."""
-    return () if problems == seen.told else (model.TellProblems(problems),)
+    now = model.TellProblems(problems, notices)
+    return () if now == (seen.told or model.TellProblems(())) else (now,)
 
 
 def _is_fatal(problems: tuple[Problem, ...]) -> bool:
@@ -137,15 +139,6 @@ def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
     if ingress is not None and ingress != facts.ingress(service):
         actions.append(model.SetIngress(ingress))
     return tuple(actions)
-
-
-def _notices(plan: Plan) -> tuple[Action, ...]:
-    return tuple(
-        model.RecordEvent(
-            Source.PROVIDER, one.type is NoticeType.WARNING, one.reason, one.message
-        )
-        for one in plan.notices
-    )
 
 
 def _steps(steps: tuple[Step, ...], load_balancer_id: str) -> tuple[Action, ...]:

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from lib.balancers.model import Open
-from lib.cloud.load_balancers import Problem, Reason, Results, Target
+from lib.balancers.model import Open, TellProblems
+from lib.cloud.load_balancers import Notice, Problem, Reason, Results, Target
 
 BAR_FIRST_S = 10.0
 BAR_LONGEST_S = 600.0
@@ -23,6 +23,8 @@ class Memory:
         self._under_way: dict[str, float] = {}
         self._settled: dict[str, tuple[Target, Results]] = {}
         self._problems: dict[str, tuple[Problem, ...]] = {}
+        self._notices: dict[str, tuple[Notice, ...]] = {}
+        self._refusals: dict[str, Problem] = {}
         self._bars: dict[str, tuple[int, float]] = {}
 
     def open(self, uid: str) -> Open | None:
@@ -72,6 +74,7 @@ class Memory:
             self._open.pop(uid, None)
             self._under_way.pop(uid, None)
             self._bars.pop(uid, None)
+            self._refusals.pop(uid, None)
             self._settled[uid] = (target, results)
 
     def settled(self, uid: str) -> tuple[Target, Results] | None:
@@ -99,15 +102,41 @@ class Memory:
             self._problems[uid] = problems
             return tuple(one for one in problems if one not in known)
 
-    def told(self, uid: str) -> tuple[Problem, ...]:
+    def told(self, uid: str) -> TellProblems:
         """Give all that were last taken note of."""
         with self._lock:
-            return self._problems.get(uid, ())
+            problems, notices = self._problems.get(uid, ()), self._notices.get(uid, ())
+            return TellProblems(problems, notices)
+
+    def tell_notices(self, uid: str, notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
+        """Take note of all that is to be said; give what is new."""
+        with self._lock:
+            known = self._notices.get(uid, ())
+            self._notices[uid] = notices
+            return tuple(one for one in notices if one not in known)
+
+    def refuse(self, uid: str, problem: Problem) -> bool:
+        """Take note of why the cloud refused a write; say whether that is new.
+
+        It stands until a write is taken, or nothing is left to be written.
+        """
+        with self._lock:
+            is_new = self._refusals.get(uid) != problem
+            self._refusals[uid] = problem
+            return is_new
+
+    def accept(self, uid: str) -> None:
+        """Take note that the cloud has taken a write."""
+        with self._lock:
+            self._refusals.pop(uid, None)
 
     def problems(self) -> Mapping[Reason, int]:
         """Count the Services that have a problem, by its reason; each is there."""
         with self._lock:
-            found = [{p.reason for p in some} for some in self._problems.values()]
+            by_uid = {u: {p.reason for p in some} for u, some in self._problems.items()}
+            for uid, refusal in self._refusals.items():
+                by_uid.setdefault(uid, set()).add(refusal.reason)
+            found = by_uid.values()
         return {reason: sum(reason in some for some in found) for reason in Reason}
 
     def forget(self, uid: str) -> None:
@@ -115,4 +144,5 @@ class Memory:
         with self._lock:
             for kept in (self._open, self._settled, self._problems, self._bars):
                 kept.pop(uid, None)
-            self._under_way.pop(uid, None)
+            for more in (self._under_way, self._notices, self._refusals):
+                more.pop(uid, None)

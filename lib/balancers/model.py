@@ -165,7 +165,7 @@ class Snapshot:
     is_under_way: bool = False
     nodes: tuple[load_balancers.Node, ...] = ()
     barred_s: float = 0.0
-    told: tuple[load_balancers.Problem, ...] = ()
+    told: "TellProblems | None" = None
 
     @property
     def operation(self) -> Operation:
@@ -241,9 +241,13 @@ class Settle:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TellProblems:
-    """Say what is wrong now, when it has changed, and count it. None: all is well."""
+    """Say what is wrong now, when it has changed, and count it. None: all is well.
+
+    notices: what else is to be said once.
+    """
 
     problems: tuple[load_balancers.Problem, ...]
+    notices: tuple[load_balancers.Notice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -141,6 +141,8 @@ class Reason(enum.StrEnum):
     """The one that the Service names, or had, is gone."""
     AMBIGUOUS = "AmbiguousMatch"
     IN_ERROR = "LoadBalancerInError"
+    REFUSED = "RefusedByCloud"
+    """The cloud did not take a write, and will not as long as nothing changes."""
     DRIFT = "DriftRepaired"
     """Something was changed or deleted by hand; it is being repaired."""
 
@@ -151,11 +153,13 @@ class Problem:
 
     message: whole, the same each time; names field, value and what would be right.
     is_fatal: nothing is written as long as it stands, whatever else is asked for.
+    event: reason of its Event where the reference has one of its own for it.
     """
 
     reason: Reason
     message: str
     is_fatal: bool = False
+    event: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -272,7 +276,7 @@ class NoticeType(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Notice:
-    """An Event for the Service, with the reasons that the reference uses."""
+    """An Event for the Service about what is no problem; the reference has it, too."""
 
     type: NoticeType
     reason: str

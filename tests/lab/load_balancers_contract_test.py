@@ -612,7 +612,7 @@ def a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        (keys.SUBNET_ID, "a subnet that is asked"),
+        (keys.NETWORK_ID, "a network that is asked"),
         (keys.PORT_ID, "a port that is asked"),
     ],
 )
@@ -621,7 +621,8 @@ def test_what_octavia_does_not_know_is_said_in_words(
 ) -> None:
     """Nothing is made, and the owner learns what was wrong."""
     nobody = "00000000-0000-4000-8000-0000000000ee"
-    served = Served(ground, "nowhere", ground.configured, annotations={key: nobody})
+    usual = settings.LoadBalancer()
+    served = Served(ground, "nowhere", usual, annotations={key: nobody})
     served.annotate({keys.INTERNAL: "true"})
     parsed = served.balancers.parse(served.facts)
     assert isinstance(parsed, Spec)

@@ -108,8 +108,10 @@ class Process:
             chance=lambda: 0.0,
         )
         self.recorders = {
-            source: events.Recorder(ground.api, component=source, host="")
-            for source in model.Source
+            source: events.Recorder(
+                ground.api, component=source, host="", clock=self._clock_of(number)
+            )
+            for number, source in enumerate(model.Source)
         }
         self.flow = flow.BalancersFlow(
             sources=observe.Sources(
@@ -126,6 +128,10 @@ class Process:
         )
         flow.watch(self.services, self.flow, self.queue.add)
         self.services.relist()
+
+    def _clock_of(self, number: int) -> Callable[[], float]:
+        """Give recorders times of their own: an Event's name is made of its time."""
+        return lambda: self.ground.now_s + number / 1000
 
     def settle(self, quiet_s: float = QUIET_S) -> float:
         """Go on until nothing is due for a while; give the seconds that it took."""

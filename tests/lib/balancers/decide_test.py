@@ -171,17 +171,17 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ["RemoveFinalizer", "DeletedLoadBalancer"],
     ),
     "a problem that was told": (
-        seen(told=(ODD,)),
+        seen(told=model.TellProblems((ODD,))),
         Plan(problems=(ODD,), settled=True),
         ["Settle"],
     ),
     "a problem that is over": (
-        seen(told=(ODD,)),
+        seen(told=model.TellProblems((ODD,))),
         Plan(settled=True),
         ["TellProblems", "Settle"],
     ),
     "facts still can't be served": (
-        seen(target=None, problems=(BAD,), told=(BAD,), observed=None),
+        seen(target=None, problems=(BAD,), told=model.TellProblems((BAD,)), observed=None),
         Plan(),
         [],
     ),

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from lib.balancers.model import Topic
-from lib.cloud.load_balancers import Node
+from lib.cloud.load_balancers import Node, Reason
 from lib.cloud.model import Address, AddressType
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.kube import resources
 
 
 class SameClock(session.FakeClock):
@@ -183,3 +184,45 @@ def test_what_it_costs(make_scene: MakeScene) -> None:
     for what, ours, most, reference in table:
         print(f"{what:40} {ours:4} <= {most:3}   reference {reference}")
     assert [row for row in table if row[1] > row[2]] == []
+
+
+def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
+    make_scene: MakeScene,
+) -> None:
+    """However often it is tried again; then the Service is served, and none counts."""
+    scene = make_scene(config=settings.LoadBalancer())
+    ground = scene.ground
+    nobody = {keys.NETWORK_ID: "00000000-0000-4000-8000-0000000000ee"}
+    ground.service("web", 80, annotations=nobody)
+    for _ in range(10):
+        scene.process.settle(60.0)
+    tries = [call for call in scene.cloud.calls if call.method == "POST"]
+    assert len(tries) > 3
+    scene.process.say()
+    said = [one for one in ground.events() if one.startswith("Warning")]
+    assert len(said) == 1
+    assert "a network that is asked for does not exist" in said[0]
+    events = ground.api.all(resources.EVENTS)
+    assert {event["count"] for event in events} == {1}
+    assert scene.process.flow.problems()[Reason.REFUSED] == 1
+    ground.service("web", 80, annotations=dict.fromkeys(nobody))
+    scene.process.settle(60.0)
+    assert scene.address("web")
+    assert set(scene.process.flow.problems().values()) == {0}
+
+
+def test_what_every_pass_finds_is_said_once(make_scene: MakeScene) -> None:
+    """The reference says it at each of its passes; the metric shows that it lasts."""
+    scene = make_scene(config=settings.LoadBalancer(lb_method="BEST"))
+    scene.ground.service("web", 80)
+    for _ in range(5):
+        scene.process.settle(120.0)
+        scene.again(Topic.DRIFT)
+        scene.process.say()
+    told = [
+        event
+        for event in scene.ground.api.all(resources.EVENTS)
+        if event["reason"] == "LoadBalancerLbMethodUnknown"
+    ]
+    assert [event["count"] for event in told] == [1]
+    assert scene.process.flow.problems()[Reason.INVALID_ANNOTATION] == 1

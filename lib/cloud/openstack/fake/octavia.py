@@ -237,6 +237,8 @@ class FakeOctavia:
             return str(port["id"]), str(fixed[0]["subnet_id"])
         subnet_id = str(wish.get("vip_subnet_id") or "")
         network_id = wish.get("vip_network_id")
+        if network_id and not subnet_id and network_id not in self.neutron.networks:
+            raise Refused(400, f"Network {network_id} not found.")
         if not subnet_id:
             fitting = [
                 key

@@ -24,24 +24,29 @@ Cidrs = Sequence[settings.Network]
 
 def select(
     facts: Facts, reader: Reader, config: settings.LoadBalancer
-) -> tuple[WantedMember, ...]:
-    """Choose the Nodes that the selector matches, by name, each address once."""
+) -> tuple[tuple[WantedMember, ...], str]:
+    """Choose the Nodes that the selector matches, by name, each address once.
+
+    Also give an address of any Node, by which the Nodes' subnet is found.
+    """
     selector = _selector(reader, config)
     cidrs = _cidrs(reader, config)
     family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
     found: dict[str, WantedMember] = {}
     without: list[str] = []
+    anchor = ""
     for node in sorted(facts.nodes, key=lambda node: node.name):
+        address = address_of(node, family, cidrs)
+        anchor = anchor or address
         if not matches(node, selector):
             continue
-        address = address_of(node, family, cidrs)
         if address:
             found.setdefault(address, WantedMember(node.name, address))
         else:
             without.append(node.name)
     if without:
         reader.problems.append(_without_address(without, family, cidrs))
-    return tuple(found.values())
+    return tuple(found.values()), next(iter(found), anchor)
 
 
 def matches(node: Node, selector: dict[str, str]) -> bool:

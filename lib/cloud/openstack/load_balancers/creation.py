@@ -6,8 +6,6 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 
 from lib.cloud.load_balancers import (
     IpFamily,
-    Notice,
-    NoticeType,
     Problem,
     Reason,
     Ref,
@@ -41,11 +39,8 @@ def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) 
     )
 
 
-def remarks(
-    ref: Ref, wanted: Wanted, tree: Tree
-) -> tuple[tuple[Notice, ...], tuple[Problem, ...]]:
+def remarks(ref: Ref, wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
     """Say what of the wishes for a new one can't be had."""
-    notices: list[Notice] = []
     problems: list[Problem] = []
     if wanted.placement.availability_zone and not tree.features.zones:
         message = (
@@ -53,8 +48,8 @@ def remarks(
             " API to version 2.14 or later (Ussuri release) to use them for Service"
             f" {ref.key}"
         )
-        reason = "LoadBalancerAvailabilityZonesIgnored"
-        notices.append(Notice(NoticeType.WARNING, reason, message))
+        event = "LoadBalancerAvailabilityZonesIgnored"
+        problems.append(Problem(Reason.UNSUPPORTED, message, event=event))
     if len(wanted.families) > 1 and not _second_vip(wanted, tree.features, tree.around):
         second = wanted.families[1]
         message = (
@@ -69,7 +64,7 @@ def remarks(
             " it is left alone, and another one is made"
         )
         problems.append(Problem(Reason.FOREIGN, message))
-    return tuple(notices), tuple(problems)
+    return tuple(problems)
 
 
 def _balancer(

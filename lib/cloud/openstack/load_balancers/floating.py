@@ -161,9 +161,11 @@ def _create(
             f"Floating network configuration not provided for Service {ref.key},"
             " forcing to ensure an internal load balancer service"
         )
-        forced = Notice(NoticeType.WARNING, "LoadBalancerForcedInternal", message)
-        notices = (*_search_failed(ref, wanted), forced)
-        return Reached(balancer.vip_address or "", notices=notices)
+        forced = Problem(
+            Reason.NO_FLOATING_NETWORK, message, event="LoadBalancerForcedInternal"
+        )
+        problems = (*_search_failed(ref, wanted), forced)
+        return Reached(balancer.vip_address or "", problems=problems)
     body: dict[str, object] = {
         "floating_network_id": source.network_id,
         "description": names.marked(names.floating_ip(ref), ref),
@@ -187,15 +189,15 @@ def _create(
     return Reached("", (step,))
 
 
-def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Notice, ...]:
+def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
     if wanted.floating.network_id:
         return ()
     message = (
         f"Failed to find floating-network-id for Service {ref.key}:"
         " there is no external network"
     )
-    reason = "LoadBalancerExternalNetworkSearchFailed"
-    return (Notice(NoticeType.WARNING, reason, message),)
+    event = "LoadBalancerExternalNetworkSearchFailed"
+    return (Problem(Reason.NO_FLOATING_NETWORK, message, event=event),)
 
 
 def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:

@@ -104,12 +104,14 @@ class FloatingSource:
     """Where a new floating IP may come from.
 
     network_id: empty: there is no external network. subnet_ids: to be tried in this
-    order; empty: any. problem: why the wanted subnets can't be used.
+    order; empty: any. problem: why the wanted subnets can't be used. misfit: what of
+    the floating IP that is there is otherwise than wanted.
     """
 
     network_id: str = ""
     subnet_ids: tuple[str, ...] = ()
     problem: Problem | None = None
+    misfit: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

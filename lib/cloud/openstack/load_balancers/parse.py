@@ -13,8 +13,6 @@ import re
 from lib.cloud.load_balancers import (
     Facts,
     IpFamily,
-    Notice,
-    NoticeType,
     Problem,
     Problems,
     Reason,
@@ -73,9 +71,9 @@ def parse(facts: Facts, config: settings.LoadBalancer) -> Spec | Problems:
     reader = Reader(facts.annotations)
     reader.problems += _of_service(facts)
     class_ = _class(reader, config)
-    selected = backends.select(facts, reader, config)
+    selected, anchor = backends.select(facts, reader, config)
     is_internal = _is_internal(reader, config)
-    algorithm, notices = _algorithm(reader, config)
+    algorithm = _algorithm(reader, config)
     cidrs, has_ranges = _cidrs(facts, reader)
     proxy, forwards_for, tls_ref = _protocols(facts, reader, config)
     wanted = Wanted(
@@ -84,6 +82,7 @@ def parse(facts: Facts, config: settings.LoadBalancer) -> Spec | Problems:
             for index, port in enumerate(facts.ports)
         ),
         members=selected,
+        anchor=anchor,
         families=facts.ip_families[:2] or (IpFamily.IPV4,),
         is_internal=is_internal,
         given_id=reader.id(keys.DECKHOUSE_ID) or reader.id(keys.LOAD_BALANCER_ID),
@@ -105,7 +104,6 @@ def parse(facts: Facts, config: settings.LoadBalancer) -> Spec | Problems:
         has_ranges=has_ranges,
         hostname=_hostname(reader),
         on_error=OnError(reader.choice(keys.ON_ERROR, "report", tuple(OnError))),
-        notices=notices,
     )
     problems = tuple(reader.problems)
     if any(problem.is_fatal for problem in problems):
@@ -155,23 +153,23 @@ def _is_internal(reader: Reader, config: settings.LoadBalancer) -> bool:
     return reader.boolean(keys.INTERNAL, config.internal_lb) or config.internal_lb
 
 
-def _algorithm(
-    reader: Reader, config: settings.LoadBalancer
-) -> tuple[str, tuple[Notice, ...]]:
+def _algorithm(reader: Reader, config: settings.LoadBalancer) -> str:
     """Choose the pools' algorithm; ovn has only one."""
     wanted = reader.text(keys.METHOD) or config.lb_method
     if config.lb_provider == "ovn" and wanted != OVN_ALGORITHM:
         message = f"lb-method is {wanted!r}; provider ovn allows only {OVN_ALGORITHM}"
         reader.problems.append(Problem(Reason.UNSUPPORTED, message, is_fatal=True))
     if wanted in ALGORITHMS:
-        return wanted, ()
+        return wanted
     used = config.lb_method if config.lb_method in ALGORITHMS else ALGORITHMS[0]
     message = (
         f"Error updating LB method for LoadBalancer: annotation {keys.METHOD} is"
         f" {wanted!r}; allowed is one of {', '.join(ALGORITHMS)}; {used!r} is used"
     )
-    notice = Notice(NoticeType.WARNING, "LoadBalancerLbMethodUnknown", message)
-    return used, (notice,)
+    event = "LoadBalancerLbMethodUnknown"
+    problem = Problem(Reason.INVALID_ANNOTATION, message, event=event)
+    reader.problems.append(problem)
+    return used
 
 
 def _cidrs(facts: Facts, reader: Reader) -> tuple[tuple[str, ...], bool]:

@@ -55,11 +55,10 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
     known = target.spec.problems
     return dataclasses.replace(
         made,
-        problems=(*known, *made.problems),
-        notices=(
-            *wanted.notices,
+        problems=(
+            *known,
             *remarks.ignored(target.ref, wanted, seen, config),
-            *made.notices,
+            *made.problems,
         ),
     )
 
@@ -120,7 +119,7 @@ def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) ->
     if source.problem is not None:
         return Plan(problems=(source.problem,))
     context = context_new(ref, wanted, seen)
-    notices, problems = creation.remarks(ref, wanted, seen)
+    problems = creation.remarks(ref, wanted, seen)
     if seen.identity.was_lost:
         message = (
             "the Service's load balancer was deleted by somebody; it is made again"
@@ -128,7 +127,7 @@ def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) ->
         problems = (*problems, Problem(Reason.DRIFT, message))
     problems = (*problems, *remarks.health(wanted, context))
     steps = (creation.step(ref, context, seen, config),)
-    return Plan(steps, retry_after_s=POLL_S, notices=notices, problems=problems)
+    return Plan(steps, retry_after_s=POLL_S, problems=problems)
 
 
 def _not_active(
@@ -205,7 +204,7 @@ def _active(
         *problems,
         *remarks.health(wanted, context),
         *remarks.lost_vip(seen, balancer),
-        *remarks.unchangeable(wanted, balancer, relation, seen.features),
+        *remarks.unchangeable(wanted, balancer, relation, seen),
     )
     return Plan(
         steps=all_steps,

@@ -4,7 +4,7 @@ Pure. Source of the texts that the reference has, too: kubernetes/
 cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
 
-from lib.cloud.load_balancers import Notice, NoticeType, Problem, Reason, Ref
+from lib.cloud.load_balancers import Problem, Reason, Ref
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import names
@@ -52,12 +52,12 @@ def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
 
 
 def unchangeable(
-    wanted: Wanted, balancer: LoadBalancer, relation: Relation, can: Features
+    wanted: Wanted, balancer: LoadBalancer, relation: Relation, seen: Tree
 ) -> tuple[Problem, ...]:
     """Say what was asked for since the load balancer was made, and can't be had."""
     if relation is not Relation.OWNED:
         return ()
-    place = wanted.placement
+    place, can = wanted.placement, seen.features
     pairs = [
         ("port-id", place.port_id, balancer.vip_port_id),
         ("subnet-id", "" if place.port_id else place.subnet_id, balancer.vip_subnet_id),
@@ -83,6 +83,8 @@ def unchangeable(
         told.append(f"the VIP is IPv{version}, wanted {wanted.family}")
     if len(wanted.families) > 1 and not balancer.additional_vips:
         told.append(f"there is no VIP of {wanted.families[1]}")
+    if seen.around.source.misfit:
+        told.append(seen.around.source.misfit)
     if not told:
         return ()
     message = (
@@ -94,7 +96,7 @@ def unchangeable(
 
 def ignored(
     ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
-) -> tuple[Notice, ...]:
+) -> tuple[Problem, ...]:
     """Say that source ranges don't count, where the user gave any."""
     enforced = config.lb_provider == "ovn" and config.manage_security_groups
     if seen.features.cidrs or enforced or not wanted.has_ranges:
@@ -103,7 +105,8 @@ def ignored(
         f"LoadBalancerSourceRanges are ignored for Service {ref.key} because Octavia"
         " provider does not support it"
     )
-    return (Notice(NoticeType.WARNING, "LoadBalancerSourceRangesIgnored", message),)
+    event = "LoadBalancerSourceRangesIgnored"
+    return (Problem(Reason.UNSUPPORTED, message, event=event),)
 
 
 def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:

@@ -31,7 +31,8 @@ class Request:
 
 def _missing(word: str, id_: str = "") -> tuple[client.Refusal, client.Refusal]:
     """Say that something a request names is not there: Octavia has two statuses."""
-    message = f"a {word} that is asked for does not exist, or may not be used"
+    article = "an" if word.startswith("a") else "a"
+    message = f"{article} {word} that is asked for does not exist, or may not be used"
     return (
         client.Refusal(400, f"{word} {id_}", errors.InvalidRequest, message),
         client.Refusal(404, f"{word} {id_}", errors.InvalidRequest, message),

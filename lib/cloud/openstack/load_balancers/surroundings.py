@@ -4,7 +4,8 @@ Lists that several targets need are read once per observation.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping
+import ipaddress
+from collections.abc import Collection, Mapping, Sequence
 
 from lib.cloud.load_balancers import IpFamily, Problem, Reason
 from lib.cloud.openstack import client, settings
@@ -102,12 +103,19 @@ def of_wanted(
     node_subnet_id = ""
     place = wanted.placement
     is_new = identity.load_balancer is None
-    if place.from_node and wanted.members and (is_new or not place.member_subnet_id):
-        node_subnet_id = _node_subnet(batch, wanted.members[0].address)
-    if place.from_node and is_new and not (node_subnet_id or place.port_id):
-        problems.append(_no_node_subnet(wanted))
-    known = wanted.placement.member_subnet_id or node_subnet_id
     vip = identity.load_balancer.vip_subnet_id if identity.load_balancer else ""
+    if place.from_node and wanted.anchor and (is_new or not place.member_subnet_id):
+        found = _node_subnets(batch, wanted.anchor)
+        node_subnet_id = vip if vip in found else next(iter(found), "")
+        if len(found) > 1 and node_subnet_id != vip:
+            problems.append(_many_node_subnets(wanted, found))
+        elif is_new and not (node_subnet_id or place.port_id):
+            problems.append(_no_node_subnet(wanted))
+    elif place.from_node and is_new and not place.port_id:
+        problems.append(_no_node_subnet(wanted))
+    if is_new:
+        problems += _missing_subnets(batch, wanted)
+    known = wanted.placement.member_subnet_id or node_subnet_id
     problems += _tls(batch, wanted, children)
     return Surroundings(
         floating_ips=batch.floating_ips,
@@ -138,25 +146,58 @@ def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
     return tuple(found.values())
 
 
-def _node_subnet(batch: Batch, address: str) -> str:
-    """Find the subnet of the port that has this address and belongs to a server."""
+def _node_subnets(batch: Batch, address: str) -> tuple[str, ...]:
+    """Find the subnets of ports that have this address and belong to servers.
+
+    A project may use an address in several networks.
+    """
     filters: client.Query = (("fixed_ips", f"ip_address={address}"),)
     if batch.config.manage_security_groups:
         filters = ()  # all ports are read anyway
-    for port in batch.ports(filters):
-        for fixed in port.fixed_ips:
-            if fixed.ip_address == address and port.device_id:
-                return fixed.subnet_id
-    return ""
+    found = [
+        fixed.subnet_id
+        for port in batch.ports(filters)
+        for fixed in port.fixed_ips
+        if fixed.ip_address == address and port.device_id
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def _no_node_subnet(wanted: Wanted) -> Problem:
-    address = wanted.members[0].address if wanted.members else "of any Node"
+    address = wanted.anchor or "of any Node"
     message = (
         f"no subnet is configured, and no port of a server has the address {address};"
         " set subnet-id or network-id, by annotation or in [LoadBalancer]"
     )
     return Problem(Reason.SUBNET, message, is_fatal=True)
+
+
+def _many_node_subnets(wanted: Wanted, found: Sequence[str]) -> Problem:
+    message = (
+        f"no subnet is configured, and the address {wanted.anchor} is on ports of"
+        f" servers in several: {', '.join(sorted(found))}; set subnet-id, by"
+        " annotation or in [LoadBalancer]"
+    )
+    return Problem(Reason.SUBNET, message, is_fatal=True)
+
+
+def _missing_subnets(batch: Batch, wanted: Wanted) -> tuple[Problem, ...]:
+    """Look for the subnets that were named, before anything is made in them."""
+    place = wanted.placement
+    named = {"member-subnet-id": place.member_subnet_id}
+    if not place.port_id:
+        named["subnet-id"] = place.subnet_id
+    return tuple(
+        Problem(
+            Reason.SUBNET,
+            f"{name} is {id_}, but there is no such subnet that we may use",
+            is_fatal=True,
+        )
+        for name, id_ in {
+            id_: (name, id_) for name, id_ in named.items() if id_
+        }.values()
+        if _subnet(batch, id_) is None
+    )
 
 
 def _subnet(batch: Batch, subnet_id: str) -> native.Subnet | None:
@@ -207,12 +248,37 @@ def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
     limits = wanted.floating.subnet_id or wanted.floating.subnet or wanted.floating.tags
     if found is None and (wanted.family is IpFamily.IPV6 or not limits):
         return FloatingSource()  # nothing to be told before it is there
-    if not _needs_floating_ip(batch, wanted, found.vip_port_id if found else ""):
-        return FloatingSource()
+    port_id = (found.vip_port_id if found else "") or ""
+    if not _needs_floating_ip(batch, wanted, port_id):
+        return FloatingSource(misfit=_misfit(batch, wanted, port_id))
     network_id = wanted.floating.network_id or _first_external(batch)
     if not network_id:
         return FloatingSource()
     return _subnets_of(batch, network_id, wanted.floating)
+
+
+def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
+    """Say in what the floating IP that is there is not what is wanted; empty: in none.
+
+    One that was asked for by its address fits.
+    """
+    found = next((ip for ip in batch.floating_ips if ip.port_id == port_id), None)
+    wish = wanted.floating
+    if found is None or wanted.address:
+        return ""
+    if wish.network_id and wish.network_id != found.floating_network_id:
+        return (
+            f"floating-network-id is {found.floating_network_id}, wanted"
+            f" {wish.network_id}"
+        )
+    if not (wish.subnet_id or wish.subnet or wish.tags):
+        return ""
+    address = ipaddress.ip_address(found.floating_ip_address)
+    for one in _fitting(batch, found.floating_network_id, wish):
+        if one.cidr and address in ipaddress.ip_network(one.cidr):
+            return ""
+    named = wish.subnet_id or f"{wish.subnet!r} with tags {wish.tags!r}"
+    return f"floating IP {address} is in no floating subnet {named}"
 
 
 def _needs_floating_ip(batch: Batch, wanted: Wanted, port_id: str | None) -> bool:
@@ -241,10 +307,10 @@ def _first_external(batch: Batch) -> str:
 
 def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSource:
     """Find the subnets that the id, or name pattern and tags, allow."""
+    found = _fitting(batch, network_id, floating)
+    if found:
+        return FloatingSource(network_id, tuple(one.id for one in found))
     if floating.subnet_id:
-        subnet = _subnet(batch, floating.subnet_id)
-        if subnet is not None and subnet.network_id == network_id:
-            return FloatingSource(network_id, (subnet.id,))
         message = (
             f"floating subnet {floating.subnet_id} is not in the floating network"
             f" {network_id}"
@@ -253,14 +319,24 @@ def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSo
         return FloatingSource(network_id, problem=problem)
     if not (floating.subnet or floating.tags):
         return FloatingSource(network_id)
-    query = (("network_id", network_id), *subnets.tag_filter(floating.tags))
-    fits = subnets.matches(floating.subnet)
-    ids = tuple(one.id for one in batch.subnets(query) if fits(one.name))
-    if ids:
-        return FloatingSource(network_id, ids)
     message = (
         f"no subnet of floating network {network_id} has a name like"
         f" {floating.subnet!r} and tags like {floating.tags!r}"
     )
     problem = Problem(Reason.SUBNET, message, is_fatal=True)
     return FloatingSource(network_id, problem=problem)
+
+
+def _fitting(
+    batch: Batch, network_id: str, floating: Floating
+) -> tuple[native.Subnet, ...]:
+    """Find the subnets of a network that the id, or name pattern and tags, allow."""
+    if floating.subnet_id:
+        subnet = _subnet(batch, floating.subnet_id)
+        is_there = subnet is not None and subnet.network_id == network_id
+        return (subnet,) if subnet is not None and is_there else ()
+    if not (floating.subnet or floating.tags):
+        return ()
+    query = (("network_id", network_id), *subnets.tag_filter(floating.tags))
+    fits = subnets.matches(floating.subnet)
+    return tuple(one for one in batch.subnets(query) if fits(one.name))

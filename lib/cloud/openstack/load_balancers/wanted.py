@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 
-from lib.cloud.load_balancers import IpFamily, Notice, PortProtocol
+from lib.cloud.load_balancers import IpFamily, PortProtocol
 
 
 class Proxy(enum.StrEnum):
@@ -108,15 +108,16 @@ class Placement:
 class Wanted:
     """All that one Service wants.
 
-    families: the first one is the VIP's; a second one asks for an additional VIP.
-    given_id: the load balancer to use. address: loadBalancerIP, empty: any.
-    cidrs: who may connect, normalised; has_ranges: the user named them. health_port:
-    of the traffic policy Local, else 0. algorithm: lb-method. manage_groups: keep
-    security groups. notices: Events that parsing already knows of.
+    anchor: the address of a Node whose subnet counts where none is said; of the first
+    member, if there is one. families: the first one is the VIP's; a second one asks
+    for an additional VIP. given_id: the load balancer to use. address: loadBalancerIP,
+    empty: any. cidrs: who may connect, normalised; has_ranges: the user named them.
+    health_port: of the traffic policy Local, else 0. algorithm: lb-method.
     """
 
     ports: tuple[WantedPort, ...]
     members: tuple[WantedMember, ...]
+    anchor: str = ""
     families: tuple[IpFamily, ...] = (IpFamily.IPV4,)
     is_internal: bool = False
     given_id: str = ""
@@ -138,7 +139,6 @@ class Wanted:
     has_ranges: bool = False
     hostname: str = ""
     on_error: OnError = OnError.REPORT
-    notices: tuple[Notice, ...] = ()
 
     @property
     def family(self) -> IpFamily:

@@ -115,9 +115,9 @@ def test_without_an_external_network_the_vip_is_used_and_said() -> None:
     driven = start()
     driven.cloud.neutron.networks[driven.ground.external_id]["router:external"] = False
     driven.settle()
-    assert [n.reason for n in driven.notices] == [
-        "LoadBalancerExternalNetworkSearchFailed",
-        "LoadBalancerForcedInternal",
+    assert [(p.reason, p.event) for p in driven.problems] == [
+        (Reason.NO_FLOATING_NETWORK, "LoadBalancerExternalNetworkSearchFailed"),
+        (Reason.NO_FLOATING_NETWORK, "LoadBalancerForcedInternal"),
     ]
     assert driven.facts.ingress[0].ip == driven.balancer["vip_address"]
 
@@ -270,3 +270,79 @@ def test_ovn_lets_the_clients_in_instead_of_the_subnet() -> None:
         ("tcp", 30080, "10.0.0.0/8"),
     }
     assert driven.listener["allowed_cidrs"] is None
+
+
+def test_an_address_in_several_networks_is_ambiguous() -> None:
+    """Which one the Nodes are in can't be told; the message names them."""
+    driven = start()
+    neutron = driven.cloud.neutron
+    neutron.add_port(driven.ground.other_subnet_id, "10.0.0.1", "server-of-others")
+    assert driven.settle() == []
+    (problem,) = driven.problems
+    assert problem.reason is Reason.SUBNET
+    assert driven.ground.subnet_id in problem.message
+    assert driven.ground.other_subnet_id in problem.message
+    driven.annotate({keys.SUBNET_ID: driven.ground.subnet_id})
+    assert driven.settle() != []
+
+
+def test_no_subnet_is_taken_for_granted() -> None:
+    """One that is not there is named; nothing is made."""
+    driven = start()
+    nobody = "00000000-0000-4000-8000-0000000000ee"
+    for key in (keys.SUBNET_ID, keys.MEMBER_SUBNET_ID):
+        driven.annotate({key: nobody})
+        assert driven.settle() == []
+        (problem,) = driven.problems
+        assert (problem.reason, problem.is_fatal) == (Reason.SUBNET, True)
+        assert f"{key.rpartition('/')[2]} is {nobody}" in problem.message
+        driven.annotate({key: None})
+    assert driven.settle() != []
+
+
+def test_a_selector_that_no_node_fits_leaves_the_load_balancer_empty() -> None:
+    """It is made where the Nodes are, and gets members when one fits."""
+    driven = start()
+    driven.annotate({keys.NODE_SELECTOR: "role=edge"})
+    driven.settle()
+    assert driven.balancer["vip_subnet_id"] == driven.ground.subnet_id
+    assert driven.members == []
+    node, *_ = driven.facts.nodes
+    driven.change(nodes=(dataclasses.replace(node, labels=(("role", "edge"),)),))
+    driven.settle()
+    assert [one["address"] for one in driven.members] == ["10.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {keys.FLOATING_NETWORK_ID: "{other}"},
+        {keys.FLOATING_SUBNET_ID: "{subnet}"},
+        {keys.FLOATING_SUBNET: "public-v5"},
+        {keys.FLOATING_SUBNET_TAGS: "blue"},
+    ],
+)
+def test_a_floating_ip_stays_where_it_is_and_an_event_says_so(
+    wish: dict[str, str]
+) -> None:
+    """Another network or subnet for it would be another address."""
+    driven = start()
+    neutron = driven.cloud.neutron
+    other = neutron.add_network("other-public", external=True)
+    names = {
+        "other": other,
+        "subnet": neutron.add_subnet(
+            driven.ground.external_id, "203.0.113.0/24", "public-v5"
+        ),
+    }
+    blue = neutron.add_subnet(driven.ground.external_id, "203.0.114.0/24", "blue")
+    neutron.subnets[blue]["tags"] = ["blue"]
+    driven.annotate({keys.FLOATING_SUBNET: "public-v4"})
+    driven.settle()
+    assert list(driven.problems) == []
+    address = driven.floating_ip["floating_ip_address"]
+    driven.annotate({keys.FLOATING_SUBNET: None})
+    driven.annotate({key: value.format(**names) for key, value in wish.items()})
+    assert driven.settle() == []
+    assert [problem.reason for problem in driven.problems] == [Reason.IMMUTABLE]
+    assert driven.floating_ip["floating_ip_address"] == address

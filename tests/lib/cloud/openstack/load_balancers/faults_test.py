@@ -121,7 +121,7 @@ def test_old_octavias_are_not_asked_for_what_they_lack(
     driven.settle()
     for call in driven.cloud.writes:
         assert lacks not in str(call.body)
-    told = [notice.reason for notice in driven.notices]
+    told = [problem.event for problem in driven.problems]
     assert told == ["LoadBalancerSourceRangesIgnored"]
 
 
@@ -455,7 +455,7 @@ def test_what_was_read_right_after_a_change_is_not_kept() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        (keys.SUBNET_ID, driver.UID, "a subnet that is asked for does not exist"),
+        (keys.NETWORK_ID, driver.UID, "a network that is asked for does not exist"),
         (keys.PORT_ID, driver.UID, "a port that is asked for does not exist"),
     ],
 )

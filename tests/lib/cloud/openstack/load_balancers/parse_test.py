@@ -131,9 +131,11 @@ def test_all_problems_are_reported_together() -> None:
 
 def test_an_unknown_method_is_said_as_the_reference_says_it() -> None:
     """Its Event, and the configured method in its place; ovn has only one."""
+    spec = parse.parse(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
+    assert isinstance(spec, Spec)
     found = wanted(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
     assert found.algorithm == "SOURCE_IP"
-    assert [one.reason for one in found.notices] == ["LoadBalancerLbMethodUnknown"]
+    assert [one.event for one in spec.problems] == ["LoadBalancerLbMethodUnknown"]
     made = parse.parse(FACTS, Config(lb_provider="ovn"))
     assert isinstance(made, Problems)
     assert "SOURCE_IP_PORT" in made.problems[0].message
