@@ -53,7 +53,7 @@ def apiserver(
         f"--advertise-address={_LOOP}",
         # An Endpoints object may not hold a loopback address.
         "--endpoint-reconciler-type=none",
-        f"--service-cluster-ip-range={kube_files.SERVICE_CIDR}",
+        f"--service-cluster-ip-range={kube_files.SERVICE_CIDRS}",
         "--allow-privileged",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
@@ -126,7 +126,7 @@ def controller_manager(where: places.Places, program: pathlib.Path) -> Sequence[
         f"--service-account-private-key-file={pki}/sa.key",
         f"--cluster-signing-cert-file={pki}/ca.crt",
         f"--cluster-signing-key-file={pki}/ca.key",
-        f"--service-cluster-ip-range={kube_files.SERVICE_CIDR}",
+        f"--service-cluster-ip-range={kube_files.SERVICE_CIDRS}",
         # A Node turns Unknown within 10 s after its last heartbeat, not within 55 s.
         "--node-monitor-period=1s",
         "--node-monitor-grace-period=8s",

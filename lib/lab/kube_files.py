@@ -9,9 +9,9 @@ import pathlib
 
 from lib.lab import pki, places, ports
 
-SERVICE_CIDR = "10.96.0.0/16"
+SERVICE_CIDRS = "10.96.0.0/16,fd00:96::/112"
 _FIRST_SERVICE = "10.96.0.1"
-"""Of the `kubernetes` Service: the first address of SERVICE_CIDR."""
+"""Of the `kubernetes` Service: the first address of the first range."""
 
 _SERVING = (
     "localhost",
