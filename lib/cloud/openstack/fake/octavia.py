@@ -26,7 +26,8 @@ _BALANCER = frozenset(
 _LISTENER = frozenset(
     "name protocol protocol_port connection_limit tags timeout_client_data"
     " timeout_member_connect timeout_member_data timeout_tcp_inspect insert_headers"
-    " default_tls_container_ref allowed_cidrs default_pool loadbalancer_id".split()
+    " default_tls_container_ref allowed_cidrs default_pool default_pool_id"
+    " loadbalancer_id".split()
 )
 _POOL = frozenset(
     "name protocol lb_algorithm session_persistence members healthmonitor"
@@ -371,6 +372,12 @@ class FakeOctavia:
             "loadbalancers": [{"id": balancer["id"]}],
         }
         self.listeners[id_] = listener
+        if wish.get("default_pool_id"):
+            pool = self.pools.get(str(wish["default_pool_id"]))
+            if pool is None:
+                raise Refused(404, "Pool not found.")
+            listener["default_pool_id"] = pool["id"]
+            pool["listeners"] = [*objects(pool, "listeners"), {"id": id_}]
         if wish.get("default_pool"):
             self._new_pool(balancer, listener, part(wish, "default_pool"))
         return listener

@@ -265,12 +265,28 @@ def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body
 def _new_listener(place: Place, context: Context, port: WantedPort) -> Step:
     name = names.child("listener", port.index, context.owner)
     body = bodies.listener(context, port, name) | {"loadbalancer_id": place.balancer.id}
+    if spare := _spare_pool(place, context, port):
+        body["default_pool_id"] = spare.id
     return requests.create(
         (*place.path, f"listener {name}"),
         f"there is none for port {port.port}/{port.protocol}",
         "lbaas/listeners",
         {"listener": body},
         place.balancer.id,
+    )
+
+
+def _spare_pool(place: Place, context: Context, port: WantedPort) -> Pool | None:
+    """Find the pool that a listener of ours had which somebody has deleted."""
+    name = names.child("pool", port.index, context.owner)
+    protocol = bodies.pool_protocol(context.wanted, port)
+    return next(
+        (
+            pool
+            for pool in place.children.pools.values()
+            if not pool.listeners and (pool.name, pool.protocol) == (name, protocol)
+        ),
+        None,
     )
 
 

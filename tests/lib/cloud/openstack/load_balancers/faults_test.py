@@ -505,3 +505,17 @@ def test_deleting_what_is_gone_is_done() -> None:
     for step in made.steps:
         driven.balancers.apply(step)
     assert driven.settle(gone=True) == []
+
+
+def test_a_listener_that_was_deleted_by_hand_gets_its_pool_back() -> None:
+    """Its members and their states stay; no pool is left that nobody uses."""
+    driven = start()
+    driven.settle()
+    octavia, pool_id = driven.cloud.octavia, driven.pool["id"]
+    url = f"fake://load-balancer/lbaas/listeners/{driven.listener['id']}"
+    octavia.answer(wire.call_of("load-balancer", "DELETE", url, None, {}))
+    octavia.finish()
+    steps = driven.settle()
+    assert [step.split()[0] for step in steps] == ["create"]
+    assert driven.pool["id"] == pool_id
+    assert list(octavia.pools) == [pool_id]
