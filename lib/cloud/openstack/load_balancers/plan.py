@@ -81,10 +81,13 @@ def _wanted(
         for one in found.duplicates
         if one.provisioning_status in (ACTIVE, ERROR)
     )
+    # One that Octavia is still at can't be deleted yet, and must not be forgotten.
+    waits = made.settled and bool(found.duplicates)
     return dataclasses.replace(
         made,
         steps=(*made.steps, *spares),
-        settled=made.settled and not spares,
+        settled=made.settled and not found.duplicates,
+        retry_after_s=POLL_S if waits else made.retry_after_s,
         problems=(*problems, *made.problems),
     )
 

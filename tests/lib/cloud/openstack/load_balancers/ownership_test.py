@@ -351,6 +351,23 @@ def test_of_two_with_our_mark_the_one_in_use_stays() -> None:
     assert twin["id"] not in driven.cloud.octavia.load_balancers
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_one_made_twice_is_waited_for_until_it_can_be_deleted(gone: bool) -> None:
+    """Octavia is still at the second one when all else is done."""
+    driven = start()
+    driven.settle()
+    twin = make(driven.ground, NAME, (NAME, f"mooring:cluster-1:{driver.UID}"))
+    twin["provisioning_status"] = "PENDING_CREATE"
+    for _ in range(8):
+        assert not driven.one_pass(gone=gone)
+    twin["provisioning_status"] = "ACTIVE"
+    driven.settle(gone=gone)
+    driven.cloud.clock.sleep(10)
+    driven.cloud.octavia.advance()
+    assert twin["id"] not in driven.cloud.octavia.load_balancers
+    assert len(driven.cloud.octavia.load_balancers) == (0 if gone else 1)
+
+
 @pytest.mark.parametrize("older", [False, True])
 def test_of_two_that_nothing_points_at_the_older_is_ours(older: bool) -> None:
     """As after two processes that did not know of each other; then ids decide."""
