@@ -203,15 +203,15 @@ class Actor:
         lb_id = action.load_balancer_id or result.id
         target = self._hands.retarget(self._latest(seen), seen)
         wait_s = result.opens_after_s
-        if lb_id and target is not None and (action.rest or wait_s > 0):
-            now = self._hands.clock()
-            plan = Open(target, action.rest, lb_id, now, now + wait_s)
-            self._memory.keep(uid, plan)
-        else:
-            self._memory.drop(uid)
         # What is seen next is what we have changed ourselves: no look for drift.
         is_update = seen.topics == {Topic.NODES}
         topics = seen.topics if is_update else frozenset({Topic.SYNC})
+        if lb_id and target is not None and (action.rest or wait_s > 0):
+            now = self._hands.clock()
+            plan = Open(target, action.rest, lb_id, now, now + wait_s, topics)
+            self._memory.keep(uid, plan)
+        else:
+            self._memory.drop(uid)
         self._hands.again(seen.service.key, topics, wait_s)
 
     def _fail(self, seen: Snapshot, error: Exception | None, message: str) -> None:

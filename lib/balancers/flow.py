@@ -53,7 +53,9 @@ class BalancersFlow:
     ) -> None:
         self._memory = Memory(clock)
         self._load_balancers = load_balancers
-        self._observer = observe.Observer(sources, load_balancers, self._memory, clock)
+        self._observer = observe.Observer(
+            sources, load_balancers, self._memory, clock, again
+        )
         hands = act.Hands(
             writing,
             sources.services,

@@ -32,10 +32,23 @@ class Memory:
         with self._lock:
             return self._open.get(uid)
 
+    def opens(self) -> Mapping[str, Open]:
+        """Give all plans that are under way."""
+        with self._lock:
+            return dict(self._open)
+
     def keep(self, uid: str, plan: Open) -> None:
         """Keep a plan until its gate opens."""
         with self._lock:
             self._open[uid] = plan
+
+    def note(self, uid: str, before: Open, after: Open) -> bool:
+        """Keep a plan in the place of another; False when that is not the one kept."""
+        with self._lock:
+            if self._open.get(uid) is not before:
+                return False
+            self._open[uid] = after
+            return True
 
     def drop(self, uid: str) -> None:
         """Let go of a plan: the next pass observes."""

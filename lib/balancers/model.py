@@ -133,6 +133,7 @@ class Open:
 
     load_balancer_id: whose gate is asked before each step. since_s, due_s: monotonic
     times at which the last step was applied, and before which no gate is asked.
+    topics: for which it goes on. gate: what a call for others has shown meanwhile.
     """
 
     target: load_balancers.Target
@@ -140,6 +141,8 @@ class Open:
     load_balancer_id: str
     since_s: float
     due_s: float
+    topics: frozenset[Topic] = frozenset({Topic.SYNC})
+    gate: load_balancers.Gate | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

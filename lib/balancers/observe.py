@@ -30,6 +30,12 @@ HOLD_S = 5.0
 READ_TIMEOUT_S = 10.0
 
 Claim = tuple[str, frozenset[Topic]]
+Again = Callable[[str, frozenset[Topic], float], None]
+
+
+def never(key: str, topics: frozenset[Topic], delay_s: float) -> None:
+    """Be told what is due, and do nothing: nothing is under way."""
+    del key, topics, delay_s
 
 
 def depth(topics: Iterable[Topic]) -> Depth:
@@ -63,11 +69,14 @@ class Observer:
         load_balancers: LoadBalancers,
         memory: Memory,
         clock: Callable[[], float],
+        again: Again = never,
     ) -> None:
+        """again: makes a key due for topics, in seconds."""
         self._sources = sources
         self._load_balancers = load_balancers
         self._memory = memory
         self._clock = clock
+        self._again = again
         self._held_since: dict[str, float] = {}
         self._log = structlog.stdlib.get_logger()
 
@@ -150,7 +159,9 @@ class Observer:
             plan = self._plan(snapshot)
             if plan is None:
                 continue
-            if now < plan.due_s:
+            if plan.gate is not None:
+                seen[key] = self._answered(snapshot, plan, plan.gate)
+            elif now < plan.due_s:
                 # The watch has brought our own writes back, or a change of no account.
                 gate = Gate(GateState.CLOSED, plan.due_s - now)
                 seen[key] = dataclasses.replace(snapshot, open=plan, gate=gate)
@@ -158,11 +169,29 @@ class Observer:
                 plans[key] = plan
         if not plans:
             return
-        asked = {Asked(p.load_balancer_id, now - p.since_s) for p in plans.values()}
+        uids = {seen[key].service.metadata.uid for key in plans}
+        others = {u: p for u, p in self._memory.opens().items() if u not in uids}
+        waiting = (*plans.values(), *others.values())
+        asked = {Asked(p.load_balancer_id, now - p.since_s) for p in waiting}
         gates = self._load_balancers.gates(asked)
         for key, plan in plans.items():
             answer = gates[plan.load_balancer_id]
             seen[key] = self._answered(seen[key], plan, answer)
+        for uid, plan in others.items():
+            self._overheard(uid, plan, gates[plan.load_balancer_id])
+
+    def _overheard(self, uid: str, plan: Open, gate: Gate | Unknown) -> None:
+        """Let a plan that was not due know what its gate is, since it costs nothing.
+
+        So many that wait at one time need no more calls than one.
+        """
+        if isinstance(gate, Unknown) or plan.gate is not None:
+            return
+        if gate.state is GateState.CLOSED:
+            due_s = self._clock() + gate.retry_after_s
+            self._memory.note(uid, plan, dataclasses.replace(plan, due_s=due_s))
+        elif self._memory.note(uid, plan, dataclasses.replace(plan, gate=gate)):
+            self._again(plan.target.ref.key, plan.topics, 0.0)
 
     def _plan(self, snapshot: Snapshot) -> Open | None:
         """Give the plan that is under way, if it is for what is wanted now."""
@@ -186,7 +215,7 @@ class Observer:
                 self._memory.drop(uid)
                 return seen
             due_s = self._clock() + gate.retry_after_s
-            self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s))
+            self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s, gate=None))
         return dataclasses.replace(seen, open=plan, gate=gate)
 
     def _read(self, seen: dict[str, Snapshot]) -> None:

@@ -108,6 +108,31 @@ def test_reads_do_not_grow_with_the_services(
     ]
 
 
+def test_those_that_wait_at_one_time_share_their_polls(
+    ground: Any, make_process: Any
+) -> None:
+    """Made one after the other, they are asked for together, and none is seen late."""
+    process = make_process(ground)
+    ready_at: dict[str, float] = {}
+    seen_at: dict[str, float] = {}
+    for step in range(60):
+        if step < 10:
+            ground.service(f"web-{step}", 80)
+        process.services.relist()
+        process.turn()
+        for one in ground.cloud.there.values():
+            ready_at.setdefault(one.name, one.busy_until)
+        for name, (_, addresses) in ground.state()["services"].items():
+            if addresses:
+                seen_at.setdefault(f"default/{name}", ground.now_s)
+        ground.now_s += 0.2
+    assert len(seen_at) == 10
+    late_s = [at - ready_at[name] for name, at in seen_at.items()]
+    assert max(late_s) <= 1.4, "a poll a second"
+    polls = ground.cloud.calls.count("read gates")
+    assert polls <= 8, "fifteen, if each asked for itself"
+
+
 def test_drift_is_looked_for_with_one_read_and_mended(
     ground: Any, make_process: Any
 ) -> None:
