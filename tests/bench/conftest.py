@@ -1,7 +1,8 @@
 """The grounds of the benches: a real API server, and a cloud that counts.
 
 The cloud speaks the wire format of Keystone, Nova and Neutron on loopback, in pages of
-1,000 as Nova does, and takes a tenth of a second for each call.
+1,000 as Nova does, and takes a tenth of a second for each call. Where a bench wants
+load balancers, Octavia and Neutron are those of lib/cloud/openstack/fake.
 """
 
 import dataclasses
@@ -14,23 +15,46 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
+from lib.cloud.openstack.fake import driver, session, wire
 from lib.lab import control_plane, places, processes, programs, progress
 
 LATENCY_S = 0.1
+NEWEST_OCTAVIA = 30
 PAGE = 1000
 """Source: Nova configuration, [api] max_limit, default."""
 Json = dict[str, object]
+_OCTAVIA = "load-balancer"
+_IDS = re.compile("id-[0-9]+|[0-9a-f]{8}-0000-4000-8000-[0-9a-f]{12}")
+
+
+class WallClock(session.FakeClock):
+    """The time that passes of itself, from 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = time.monotonic()
+
+    def __call__(self) -> float:
+        return time.monotonic() - self._began
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 @dataclasses.dataclass
 class Cloud:
-    """Servers by id; and what was asked of them, and how much was answered."""
+    """Servers by id; and what was asked of them, and how much was answered.
+
+    ground: networks and load balancers; None: there are none.
+    """
 
     url: str = ""
+    latency_s: float = LATENCY_S
+    ground: driver.Ground | None = None
     servers: dict[str, Json] = dataclasses.field(default_factory=dict)
     calls: list[str] = dataclasses.field(default_factory=list)
     sent_bytes: int = 0
@@ -61,12 +85,44 @@ class Cloud:
             "links": [{"rel": "self", "href": f"{self.url}/compute/v2.1/servers"}],
         }
 
+    def balance(self) -> driver.Ground:
+        """Offer load balancers from now on; give the networks that they are in."""
+        self.ground = driver.ground(session.FakeOpenStack(WallClock()))
+        return self.ground
+
+    def balanced(
+        self, method: str, target: str, body: Json, headers: Mapping[str, str]
+    ) -> wire.Answer | None:
+        """Answer a call of Octavia and Neutron; None: it is not for them."""
+        found = re.match("/(load-balancer/v2|network/v2.0)/(.*)", target)
+        if self.ground is None or found is None:
+            return None
+        kind = found[1].split("/")[0]
+        url = f"fake://{kind}/{found[2]}"
+        call = wire.call_of(kind, method, url, body, headers)
+        return self.ground.cloud.respond(call)
+
+    def _octavia(self) -> Json:
+        """Give the document of versions: each minor one is at the same place."""
+        href = f"{self.url}/{_OCTAVIA}/v2"
+        versions = [
+            {
+                "id": f"v2.{minor}",
+                "status": "CURRENT" if minor == NEWEST_OCTAVIA else "SUPPORTED",
+                "links": [{"rel": "self", "href": href}],
+            }
+            for minor in range(NEWEST_OCTAVIA + 1)
+        ]
+        return {"versions": versions}
+
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, Json]:
         """Answer one GET below the services' own roots."""
         body: Json | None = None
         match path.strip("/").split("/"):
             case ["compute", "v2.1"]:
                 body = {"version": self._version("v2.1", "compute/v2.1/", "2.96")}
+            case ["load-balancer"]:
+                body = self._octavia()
             case ["network"]:
                 body = {"versions": [self._version("v2.0", "network/v2.0/", "")]}
             case ["compute", "v2.1", "servers", "detail"]:
@@ -123,6 +179,12 @@ class Cloud:
             return {"type": kind, "name": kind, "id": kind, "endpoints": [place]}
 
         named = {"id": "default", "name": "Default"}
+        services = [
+            service("compute", "compute/v2.1"),
+            service("network", "network/"),
+        ]
+        if self.ground is not None:
+            services.append(service(_OCTAVIA, f"{_OCTAVIA}/"))
         return {
             "token": {
                 "methods": ["password"],
@@ -131,10 +193,7 @@ class Cloud:
                 "project": {"id": "project-1", "name": "p", "domain": named},
                 "user": {"id": "user-1", "name": "u", "domain": named},
                 "roles": [{"id": "member", "name": "member"}],
-                "catalog": [
-                    service("compute", "compute/v2.1"),
-                    service("network", "network/"),
-                ],
+                "catalog": services,
             }
         }
 
@@ -155,27 +214,33 @@ class Handler(http.server.BaseHTTPRequestHandler):
     cloud: Cloud
 
     def _serve(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        split = urllib.parse.urlsplit(self.path)
-        self.cloud.calls.append(
-            f"{self.command} {re.sub('id-[0-9]+', '*', split.path)}"
-        )
-        time.sleep(LATENCY_S)
-        if self.command == "POST":
-            status, answer = 201, self.cloud.token()
-        else:
-            query = urllib.parse.parse_qs(split.query)
-            status, answer = self.cloud.answer(split.path, query)
-        body = json.dumps(answer).encode()
-        self.cloud.sent_bytes += len(body)
-        self.send_response(status)
+        sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path = urllib.parse.urlsplit(self.path).path
+        self.cloud.calls.append(f"{self.command} {_IDS.sub('*', path)}")
+        time.sleep(self.cloud.latency_s)
+        answer = self._answer(json.loads(sent) if sent else {})
+        content = answer.content
+        self.cloud.sent_bytes += len(content)
+        self.send_response(answer.status)
         self.send_header("X-Subject-Token", "token-1")
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(content)
 
-    do_GET = do_POST = _serve  # noqa: N815 # the standard library names them
+    def _answer(self, body: Json) -> wire.Answer:
+        split = urllib.parse.urlsplit(self.path)
+        call = (self.command, self.path, body, dict(self.headers))
+        balanced = self.cloud.balanced(*call)
+        if balanced is not None:
+            return balanced
+        if self.command == "POST":
+            return wire.Answer(201, self.cloud.token())
+        query = urllib.parse.parse_qs(split.query)
+        return wire.Answer(*self.cloud.answer(split.path, query))
+
+    # The standard library names them.
+    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:
         del format, args

@@ -4,8 +4,9 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (nodeAddressForLB, filterNodes).
 """
 
+import dataclasses
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud.load_balancers import Facts, IpFamily, Node, Problem, Reason
 from lib.cloud.model import AddressType
@@ -19,24 +20,46 @@ _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 NAMED = 5
 """So many Nodes are named in one problem."""
 
+MOST_KEPT = 32
+"""Wishes whose choice is kept: most Services wish the same."""
+
 Cidrs = Sequence[settings.Network]
+Nodes = tuple[Node, ...]
 
 
-def select(
-    facts: Facts, reader: Reader, config: settings.LoadBalancer
-) -> tuple[tuple[WantedMember, ...], str]:
-    """Choose the Nodes that the selector matches, by name, each address once.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What a Service asks of the Nodes: labels, a family, and addresses in cidrs."""
 
-    Also give an address of any Node, by which the Nodes' subnet is found.
+    selector: tuple[tuple[str, str], ...]
+    family: IpFamily
+    cidrs: tuple[settings.Network, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chosen:
+    """Nodes by name, each address once.
+
+    without: names of those that have none. anchor: an address of any Node, by which the
+    Nodes' subnet is found also when none fits.
     """
-    selector = _selector(reader, config)
-    cidrs = _cidrs(reader, config)
-    family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
+
+    members: tuple[WantedMember, ...]
+    without: tuple[str, ...]
+    anchor: str
+
+
+Choose = Callable[[Nodes, Wish], Chosen]
+
+
+def choose(nodes: Nodes, wish: Wish) -> Chosen:
+    """Choose the Nodes that fit a wish."""
+    selector = dict(wish.selector)
     found: dict[str, WantedMember] = {}
     without: list[str] = []
     anchor = ""
-    for node in sorted(facts.nodes, key=lambda node: node.name):
-        address = address_of(node, family, cidrs)
+    for node in sorted(nodes, key=lambda node: node.name):
+        address = address_of(node, wish.family, wish.cidrs)
         anchor = anchor or address
         if not matches(node, selector):
             continue
@@ -44,12 +67,49 @@ def select(
             found.setdefault(address, WantedMember(node.name, address))
         else:
             without.append(node.name)
-    if without:
-        reader.problems.append(_without_address(without, family, cidrs))
-    return tuple(found.values()), next(iter(found), anchor)
+    return Chosen(tuple(found.values()), tuple(without), next(iter(found), anchor))
 
 
-def matches(node: Node, selector: dict[str, str]) -> bool:
+class Chooser:
+    """Chooses once for all Services that wish the same of the same Nodes.
+
+    Gives the very choice of before when other Nodes come to an equal one, so that it
+    stays cheap to hold and to compare. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Nodes, dict[Wish, Chosen]] = ((), {})
+        self._before: Mapping[Wish, Chosen] = {}
+
+    def __call__(self, nodes: Nodes, wish: Wish) -> Chosen:
+        """Choose the Nodes that fit a wish."""
+        known, chosen = self._kept
+        if known is not nodes:
+            self._before, chosen = chosen, {}
+            self._kept = (nodes, chosen)
+        if wish not in chosen:
+            made, before = choose(nodes, wish), self._before.get(wish)
+            made = before if before == made else made
+            if len(chosen) >= MOST_KEPT:
+                return made
+            chosen[wish] = made
+        return chosen[wish]
+
+
+def select(
+    facts: Facts, reader: Reader, config: settings.LoadBalancer, choose: Choose
+) -> Chosen:
+    """Choose the Nodes as the Service asks for it; one without an address is told."""
+    selector = _selector(reader, config)
+    family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
+    wish = Wish(tuple(selector.items()), family, tuple(_cidrs(reader, config)))
+    chosen = choose(facts.nodes, wish)
+    if chosen.without:
+        reader.problems.append(_without_address(chosen.without, family, wish.cidrs))
+    return chosen
+
+
+def matches(node: Node, selector: Mapping[str, str]) -> bool:
     """Say whether the Node has all these labels; without a value any value fits."""
     labels = dict(node.labels)
     return all(
@@ -104,7 +164,7 @@ def _cidrs(reader: Reader, config: settings.LoadBalancer) -> Cidrs:
     return found
 
 
-def _without_address(names: list[str], family: IpFamily, cidrs: Cidrs) -> Problem:
+def _without_address(names: Sequence[str], family: IpFamily, cidrs: Cidrs) -> Problem:
     shown = ", ".join(names[:NAMED])
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     within = f" within {', '.join(map(str, cidrs))}" if cidrs else ""

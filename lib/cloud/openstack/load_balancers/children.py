@@ -7,6 +7,7 @@ what was read a while after the last change counts.
 
 import concurrent.futures
 import dataclasses
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -122,14 +123,15 @@ class ChildrenReader:
             members: dict[str, tuple[native.Member, ...]] = {}
             if depth >= Depth.FULL:
                 for pool_id in part.pools:
-                    members[pool_id] = lists.members(self._api, pool_id, deadline)
+                    found = lists.members(self._api, pool_id, deadline)
+                    members[pool_id] = _compact(found)
                 full = frozenset(members)
             else:
                 full = frozenset()
                 if part.pools:
                     tree = lists.status_tree(self._api, id_, deadline)
                     for listener in tree.listeners:
-                        members |= {p.id: p.members for p in listener.pools}
+                        members |= {p.id: _compact(p.members) for p in listener.pools}
         except errors.CloudError as error:
             return Unknown(error)
         return Seen(dataclasses.replace(part, members=members, full=full))
@@ -144,6 +146,21 @@ class ChildrenReader:
         most = min(AT_ONCE, len(ids))
         with concurrent.futures.ThreadPoolExecutor(most, "children") as pool:
             return dict(zip(ids, pool.map(read, ids), strict=True))
+
+
+def _compact(members: Iterable[native.Member]) -> tuple[native.Member, ...]:
+    """Let equal texts be one text: there are many members at few addresses."""
+    return tuple(
+        native.Member(
+            sys.intern(one.name or ""),
+            sys.intern(one.address),
+            one.protocol_port,
+            one.subnet_id and sys.intern(one.subnet_id),
+            one.weight,
+            one.monitor_port,
+        )
+        for one in members
+    )
 
 
 def _will_do(kept: Children | None, depth: Depth) -> bool:

@@ -26,7 +26,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import Unknown
 from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import lists, names, native, parse
+from lib.cloud.openstack.load_balancers import backends, lists, names, native, parse
 from lib.cloud.openstack.load_balancers import plan as plans
 from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
 from lib.cloud.openstack.load_balancers.requests import Request
@@ -52,6 +52,7 @@ class OctaviaLoadBalancers:
         self._api = api
         self._config = config
         self._observer = Observer(api, config)
+        self._choose = backends.Chooser()
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""
@@ -59,7 +60,7 @@ class OctaviaLoadBalancers:
 
     def parse(self, facts: Facts) -> Spec | Problems:
         """See the protocol."""
-        return parse.parse(facts, self._config)
+        return parse.parse(facts, self._config, self._choose)
 
     def observe(
         self, targets: Collection[Target], depth: Depth

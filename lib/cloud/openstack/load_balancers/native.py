@@ -108,10 +108,12 @@ class Monitor(msgspec.Struct, frozen=True):
     pools: tuple[Id, ...] = ()
 
 
-class Member(msgspec.Struct, frozen=True):
-    """A member; the status tree shows no subnet, weight and monitor port."""
+class Member(msgspec.Struct, frozen=True, gc=False):
+    """A member; the status tree shows no subnet, weight and monitor port.
 
-    id: str
+    There may be hundreds of thousands: nothing is here that nobody reads.
+    """
+
     name: str | None = ""
     address: str = ""
     protocol_port: int = 0

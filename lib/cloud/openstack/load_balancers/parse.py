@@ -66,12 +66,16 @@ def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
     return Ref(facts.cluster, facts.namespace, facts.name, facts.uid, hints)
 
 
-def parse(facts: Facts, config: settings.LoadBalancer) -> Spec | Problems:
+def parse(
+    facts: Facts,
+    config: settings.LoadBalancer,
+    choose: backends.Choose = backends.choose,
+) -> Spec | Problems:
     """Read everything; all problems are reported together."""
     reader = Reader(facts.annotations)
     reader.problems += _of_service(facts)
     class_ = _class(reader, config)
-    selected, anchor = backends.select(facts, reader, config)
+    chosen = backends.select(facts, reader, config, choose)
     is_internal = _is_internal(reader, config)
     algorithm = _algorithm(reader, config)
     cidrs, has_ranges = _cidrs(facts, reader)
@@ -81,8 +85,8 @@ def parse(facts: Facts, config: settings.LoadBalancer) -> Spec | Problems:
             WantedPort(index, port.protocol, port.port, port.node_port)
             for index, port in enumerate(facts.ports)
         ),
-        members=selected,
-        anchor=anchor,
+        members=chosen.members,
+        anchor=chosen.anchor,
         families=facts.ip_families[:2] or (IpFamily.IPV4,),
         is_internal=is_internal,
         given_id=reader.id(keys.DECKHOUSE_ID) or reader.id(keys.LOAD_BALANCER_ID),
