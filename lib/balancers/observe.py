@@ -3,9 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import msgspec
-import structlog
-
 from lib.balancers import decide, facts
 from lib.balancers.memory import Memory
 from lib.balancers.model import Open, Service, Snapshot, Topic
@@ -22,12 +19,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Unknown
-from lib.kube import client, resources, store
-from lib.kube import errors as kube_errors
-
-HOLD_S = 5.0
-"""How long a Service waits for the watch to bring our own write back."""
-READ_TIMEOUT_S = 10.0
+from lib.kube import client, fresh, resources, store
 
 Claim = tuple[str, frozenset[Topic]]
 Again = Callable[[str, frozenset[Topic], float], None]
@@ -77,8 +69,9 @@ class Observer:
         self._memory = memory
         self._clock = clock
         self._again = again
-        self._held_since: dict[str, float] = {}
-        self._log = structlog.stdlib.get_logger()
+        self._fresh = fresh.Fresh(
+            sources.services, sources.api, resources.SERVICES, Service, clock
+        )
 
     def observe(self, claims: Sequence[Claim]) -> Mapping[str, Snapshot]:
         """Give one snapshot per Service that concerns us; one read serves all."""
@@ -93,35 +86,10 @@ class Observer:
         return seen
 
     def _service(self, key: str, topics: frozenset[Topic]) -> Snapshot | None:
-        is_current = self._sources.services.is_current(key)
-        # Read after that: a Service that is newer still is current all the more.
-        service = self._sources.services.get(key)
-        if service is None:
+        reading = self._fresh.read(key)
+        if reading.value is None:
             return None
-        if is_current:
-            self._held_since.pop(key, None)
-            return Snapshot(service, topics)
-        since = self._held_since.setdefault(key, self._clock())
-        if self._clock() - since < HOLD_S:
-            return Snapshot(service, topics, held=True)
-        return self._directly(service, topics)
-
-    def _directly(self, known: Service, topics: frozenset[Topic]) -> Snapshot | None:
-        """Read one Service from the API server; it stays held back if that fails."""
-        about = known.metadata
-        try:
-            body = self._sources.api.read(
-                resources.SERVICES,
-                about.name,
-                about.namespace,
-                timeout_s=READ_TIMEOUT_S,
-            )
-        except kube_errors.NotFound:
-            return None
-        except kube_errors.KubeError as error:
-            self._log.warning("service not read", key=known.key, error=str(error))
-            return Snapshot(known, topics, held=True)
-        return Snapshot(msgspec.json.decode(body, type=Service), topics)
+        return Snapshot(reading.value, topics, held=reading.held)
 
     def target(
         self, service: Service, nodes: tuple[Node, ...]
@@ -244,4 +212,4 @@ class Observer:
 
     def forget(self, key: str) -> None:
         """Drop what is kept for a Service that was deleted."""
-        self._held_since.pop(key, None)
+        self._fresh.forget(key)

@@ -5,7 +5,6 @@ import datetime
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import msgspec
 import structlog
 
 from lib.cloud import errors, protocol
@@ -18,14 +17,10 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.kube import client, resources, store
-from lib.kube import errors as kube_errors
+from lib.kube import client, fresh, resources, store
 from lib.nodes import guard, model
 from lib.nodes.model import Node, Snapshot, Topic
 
-HOLD_S = 5.0
-"""How long a Node waits for the watch to bring our own write back."""
-READ_TIMEOUT_S = 10.0
 LOOKS_AT_LEAST = 20
 LOOKS_ONE_IN = 20
 """Up to so many Nodes that are not Ready, or one in so many, are read singly."""
@@ -120,11 +115,10 @@ class Observer:
         clock, self._now = clocks.monotonic, clocks.now
         self._beat = clocks.beat
         self._nodes = nodes
-        self._api = api
+        self._fresh = fresh.Fresh(nodes, api, resources.NODES, Node, clock)
         self._instances = instances
         self._settings = settings
         self._clock = clock
-        self._held_since: dict[str, float] = {}
         self._gone_since: dict[str, float] = {}
         self._is_blind = False
         self._log = structlog.stdlib.get_logger().bind(controller="nodes")
@@ -158,28 +152,10 @@ class Observer:
         return seen
 
     def _node(self, name: str, topics: frozenset[Topic]) -> Snapshot:
-        is_current = self._nodes.is_current(name)
-        # Read after that: a Node that is newer still is current all the more.
-        node = self._nodes.get(name)
-        if is_current:
-            self._held_since.pop(name, None)
-            return Snapshot(node, topics, age_s=self._age_s(node))
-        since = self._held_since.setdefault(name, self._clock())
-        if self._clock() - since < HOLD_S:
-            return Snapshot(node, topics, held=True)
-        return self._read(name, topics)
-
-    def _read(self, name: str, topics: frozenset[Topic]) -> Snapshot:
-        """Read one Node directly; it stays held back while that fails."""
-        try:
-            body = self._api.read(resources.NODES, name, timeout_s=READ_TIMEOUT_S)
-        except kube_errors.NotFound:
-            return Snapshot(None, topics)
-        except kube_errors.KubeError as error:
-            self._log.warning("node not read", node=name, error=str(error))
-            return Snapshot(None, topics, held=True)
-        node = msgspec.json.decode(body, type=Node)
-        return Snapshot(node, topics, age_s=self._age_s(node))
+        reading = self._fresh.read(name)
+        node = reading.value
+        age_s = 0.0 if reading.held else self._age_s(node)
+        return Snapshot(node, topics, held=reading.held, age_s=age_s)
 
     def _age_s(self, node: Node | None) -> float:
         created = node.metadata.creation_timestamp if node is not None else None
@@ -269,7 +245,7 @@ class Observer:
 
     def forget(self, node: Node) -> None:
         """Drop what is kept for a Node that was deleted."""
-        self._held_since.pop(node.name, None)
+        self._fresh.forget(node.name)
         self._back(node)
         if node.may_be_gone and not node.is_confirmed:
             self.memory.went(node.metadata.uid)

@@ -14,6 +14,7 @@ _NOT_SHOWN = frozenset(
     " pool_id".split()
 )
 """What the path says, or things of their own."""
+NAMELESS = "a member without a name"
 _ANNOTATIONS = {
     "vip_port_id": keys.PORT_ID,
     "vip_subnet_id": keys.SUBNET_ID,
@@ -118,7 +119,7 @@ def members(
         return
     for address, port in sorted(there.keys() - named.keys()):
         one = there[address, port]
-        yield Change(_at(address, port), one.name or one.id, "")
+        yield Change(_at(address, port), one.name or NAMELESS, "")
 
 
 def _at(address: str, port: object) -> str:
@@ -138,6 +139,6 @@ def _member(body: Body) -> str:
 def _known(old: Member, body: Body, *, is_full: bool) -> str:
     if is_full:
         shown = {"monitor_port": old.monitor_port, "weight": old.weight}
-        return _member({"name": old.name or old.id, **shown})
+        return _member({"name": old.name or NAMELESS, **shown})
     # What a status tree does not show is taken to be as it should.
-    return _member({**body, "name": old.name or old.id})
+    return _member({**body, "name": old.name or NAMELESS})

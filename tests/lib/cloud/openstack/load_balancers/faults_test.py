@@ -513,7 +513,7 @@ def test_a_listener_that_was_deleted_by_hand_gets_its_pool_back() -> None:
     driven.settle()
     octavia, pool_id = driven.cloud.octavia, driven.pool["id"]
     url = f"fake://load-balancer/lbaas/listeners/{driven.listener['id']}"
-    octavia.answer(wire.call_of("load-balancer", "DELETE", url, None, {}))
+    octavia.answer(wire.call_of("load-balancer", "DELETE", url, {}, {}))
     octavia.finish()
     steps = driven.settle()
     assert [step.split()[0] for step in steps] == ["create"]
