@@ -24,15 +24,12 @@ from lib.ccm import (
     service_controllers,
 )
 from lib.cloud import protocol
-from lib.daemon import access, counting, reopening
+from lib.daemon import access, counting, reopening, starting
 from lib.kube import client, election, events, guarded, resources, store
-from lib.kube import config as kube_config
-from lib.kube import errors as kube_errors
 from lib.nodes import model
 from lib.process import (
     certificates,
     command_line,
-    config,
     endpoints,
     exchange,
     flags,
@@ -81,45 +78,20 @@ def run(
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
-    _configure_logs(program, values)
+    written = values[flag_table.LOGGING_FORMAT]
+    starting.configure_logs(program.name, values[command_line.VERBOSITY], written)
     flags.warn(values, logs.get(__name__))
-    registry = process_metrics.new_registry(
-        process_metrics.Build(program.name, program.version)
-    )
+    build = process_metrics.Build(program.name, program.version)
+    registry = process_metrics.new_registry(build)
     calls = counting.CloudMetrics(program.provider, registry)
     cloud = reopening.Reopening(lambda: program.connect(calls))
-    api = _api(program, wanted, env, registry)
+    reach = starting.Reach(wanted.kubeconfig, wanted.master)
+    api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
         manager = Manager(program, values, wanted, registry, stop)
         manager.ready_with(calls.worked)
         return manager.run(cloud, api, env)
-
-
-def _configure_logs(program: Program, values: flags.Values) -> None:
-    chosen = {"text": True, "json": False, "": None}[values[flag_table.LOGGING_FORMAT]]
-    verbosity = values[command_line.VERBOSITY]
-    logs.configure(logs.Settings(program.name, verbosity, is_pretty=chosen))
-
-
-def _api(
-    program: Program,
-    wanted: options.Options,
-    env: Mapping[str, str],
-    registry: prometheus_client.CollectorRegistry,
-) -> client.Client:
-    agent = f"{program.name}/{program.version} ({platform.system().lower()})"
-    try:
-        configuration = kube_config.load(
-            wanted.kubeconfig or None, wanted.master or None, env=env
-        )
-    except kube_errors.KubeError as error:
-        problem = config.Problem(
-            "--kubeconfig", wanted.kubeconfig or None, f"a usable one ({error})"
-        )
-        raise config.ConfigError([problem]) from error
-    counted = counting.KubeMetrics(registry)
-    return client.Client(configuration, user_agent=agent, observer=counted.observe)
 
 
 class Manager:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import platform
 import threading
 from collections.abc import Callable, Mapping
 
@@ -19,14 +18,10 @@ from lib.csi import (
     server,
     services,
 )
-from lib.daemon import counting, reopening
-from lib.kube import client
-from lib.kube import config as kube_config
-from lib.kube import errors as kube_errors
+from lib.daemon import counting, reopening, starting
 from lib.process import (
     arenas,
     command_line,
-    config,
     endpoints,
     exchange,
     flags,
@@ -75,9 +70,8 @@ def run(
         ConfigError: the configuration can't be used; nothing was started.
     """
     arenas.limit()
-    chosen = {"text": True, "json": False, "": None}[values[flag_table.LOGGING_FORMAT]]
-    verbosity = values[command_line.VERBOSITY]
-    logs.configure(logs.Settings(program.name, verbosity, is_pretty=chosen))
+    written = values[flag_table.LOGGING_FORMAT]
+    starting.configure_logs(program.name, values[command_line.VERBOSITY], written)
     flags.warn(values, logs.get(__name__))
     registry = process_metrics.new_registry(
         process_metrics.Build(program.name, program.version)
@@ -100,6 +94,7 @@ class Plugin:
     ) -> None:
         self._grace_s = grace_s
         self._program = program
+        self._build = process_metrics.Build(program.name, program.version)
         self._wanted = wanted
         self._registry = registry
         self._stop = stop
@@ -148,20 +143,8 @@ class Plugin:
     def _annotations(self, env: Mapping[str, str]) -> controller.Annotations:
         if not self._wanted.reads_claims:
             return controller.no_annotations
-        wanted = self._wanted
-        try:
-            configuration = kube_config.load(
-                wanted.kubeconfig or None, wanted.master or None, env=env
-            )
-        except kube_errors.KubeError as error:
-            problem = config.Problem(
-                "--kubeconfig", wanted.kubeconfig or None, f"a usable one ({error})"
-            )
-            raise config.ConfigError([problem]) from error
-        program = self._program
-        agent = f"{program.name}/{program.version} ({platform.system().lower()})"
-        counted = counting.KubeMetrics(self._registry)
-        api = client.Client(configuration, user_agent=agent, observer=counted.observe)
+        reach = starting.Reach(self._wanted.kubeconfig, self._wanted.master)
+        api = starting.connect(self._build, reach, env, self._registry)
         return claims.Claims(api).annotations
 
     def _http(self) -> serving.Server | None:

@@ -10,15 +10,12 @@ from collections.abc import Callable, Mapping
 import prometheus_client
 
 from lib.cloud import protocol
-from lib.daemon import access, counting
+from lib.daemon import access, counting, starting
 from lib.discovery import act, flow, metrics, observe
 from lib.discovery.options import Options
 from lib.kube import client
-from lib.kube import config as kube_config
-from lib.kube import errors as kube_errors
 from lib.process import (
     certificates,
-    config,
     endpoints,
     exchange,
     kinds,
@@ -41,6 +38,8 @@ REFUSED_S = 360.0
 """How long the API server may refuse a step before /healthz says so.
 
 Source: what the reference's 15 attempts take."""
+CONNECTIONS = 4
+"""Kept to the API server."""
 LAST_S = 10.0
 """For what is under way, once told to stop. Source: the reference's own."""
 
@@ -61,38 +60,18 @@ def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
-    pretty = {"text": True, "json": False, "": None}[wanted.logging_format]
-    logs.configure(logs.Settings(program.name, wanted.verbosity, is_pretty=pretty))
-    registry = process_metrics.new_registry(
-        process_metrics.Build(program.name, program.version)
-    )
+    starting.configure_logs(program.name, wanted.verbosity, wanted.logging_format)
+    build = process_metrics.Build(program.name, program.version)
+    registry = process_metrics.new_registry(build)
     calls = counting.CloudMetrics(program.provider, registry)
     cloud = program.connect(calls)
-    api = _api(program, wanted, env, registry)
+    reach = starting.Reach(wanted.kubeconfig, pool_size=CONNECTIONS)
+    api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
         discoverer = Discoverer(cloud, api, wanted, registry, stop)
         discoverer.ready_with(calls.worked)
         return discoverer.run()
-
-
-def _api(
-    program: Program,
-    wanted: Options,
-    env: Mapping[str, str],
-    registry: prometheus_client.CollectorRegistry,
-) -> client.Client:
-    agent = f"{program.name}/{program.version} ({platform.system().lower()})"
-    try:
-        configuration = kube_config.load(wanted.kubeconfig or None, env=env)
-    except kube_errors.KubeError as error:
-        right = f"a usable one ({error})"
-        problem = config.Problem("--kubeconfig", wanted.kubeconfig or None, right)
-        raise config.ConfigError([problem]) from error
-    counted = counting.KubeMetrics(registry)
-    return client.Client(
-        configuration, user_agent=agent, pool_size=4, observer=counted.observe
-    )
 
 
 class Discoverer:

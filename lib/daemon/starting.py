@@ -1,0 +1,62 @@
+"""What every daemon does first: say how it logs, and find the API server."""
+
+import dataclasses
+import platform
+from collections.abc import Mapping
+
+import prometheus_client
+
+from lib.daemon import counting
+from lib.kube import client, errors
+from lib.kube import config as kube_config
+from lib.process import config, logs
+from lib.process import metrics as process_metrics
+
+_PRETTY = {"text": True, "json": False, "": None}
+USUAL_POOL = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reach:
+    """How the API server is reached.
+
+    kubeconfig, master: of the command line; empty: not given. pool_size: connections
+    that are kept.
+    """
+
+    kubeconfig: str = ""
+    master: str = ""
+    pool_size: int = USUAL_POOL
+
+
+def configure_logs(program: str, verbosity: int, format: str) -> None:
+    """Log as --v and --logging-format say: text, json, or empty for either."""
+    logs.configure(logs.Settings(program, verbosity, is_pretty=_PRETTY[format]))
+
+
+def connect(
+    build: process_metrics.Build,
+    reach: Reach,
+    env: Mapping[str, str],
+    registry: prometheus_client.CollectorRegistry,
+) -> client.Client:
+    """Give an API server whose calls are counted; none is made yet.
+
+    Raises:
+        ConfigError: what leads to it can't be used.
+    """
+    try:
+        configuration = kube_config.load(
+            reach.kubeconfig or None, reach.master or None, env=env
+        )
+    except errors.KubeError as error:
+        right = f"a usable one ({error})"
+        problem = config.Problem("--kubeconfig", reach.kubeconfig or None, right)
+        raise config.ConfigError([problem]) from error
+    agent = f"{build.component}/{build.version} ({platform.system().lower()})"
+    return client.Client(
+        configuration,
+        user_agent=agent,
+        pool_size=reach.pool_size,
+        observer=counting.KubeMetrics(registry).observe,
+    )
