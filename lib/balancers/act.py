@@ -19,6 +19,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.kube import client, events, resources, store
+from lib.process import decoding
 
 WRITE_TIMEOUT_S = 10.0
 TAKEN_S = 1.0
@@ -158,7 +159,7 @@ class Actor:
             content_type=client.MERGE_PATCH,
             timeout_s=WRITE_TIMEOUT_S,
         )
-        now = msgspec.json.decode(answer, type=Service)
+        now = decoding.decode(answer, Service)
         self._hands.services.note_write(now.key, now.metadata.resource_version)
         self._written[now.key] = (seen.service.metadata.resource_version, now)
 

@@ -1,9 +1,8 @@
 """Which cluster this is."""
 
-import msgspec
-
 from lib.cloud.load_balancers import Cluster
 from lib.kube import client, objects, resources
+from lib.process import decoding
 
 NAMESPACE = "kube-system"
 """Every cluster has it for as long as it lives, so its uid is the cluster's own."""
@@ -21,5 +20,5 @@ def read(api: client.Api, cluster_id: str, name: str) -> Cluster:
     if cluster_id:
         return Cluster(cluster_id, name)
     body = api.read(resources.NAMESPACES, NAMESPACE, None, timeout_s=READ_TIMEOUT_S)
-    found = msgspec.json.decode(body, type=objects.Bare)
+    found = decoding.decode(body, objects.Bare)
     return Cluster(found.metadata.uid, name)

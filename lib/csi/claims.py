@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.kube import client, errors, resources
+from lib.process import decoding
 from lib.volumes.refusals import Code, Refused
 
 TIMEOUT_S = 10.0
@@ -33,7 +34,7 @@ class Claims:
         claims = resources.CLAIMS
         try:
             body = self._api.read(claims, name, namespace, timeout_s=TIMEOUT_S)
-            return msgspec.json.decode(body, type=_Claim).metadata.annotations
+            return decoding.decode(body, _Claim).metadata.annotations
         except (errors.KubeError, msgspec.DecodeError) as error:
             text = f"PersistentVolumeClaim {namespace}/{name} can't be read ({error})"
             raise Refused(Code.UNAVAILABLE, text) from error

@@ -14,7 +14,7 @@ import msgspec
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.process import exchange, logs
+from lib.process import decoding, exchange, logs
 
 _Mark = tuple[str, tuple[str, ...], str, str]
 K = TypeVar("K")
@@ -138,7 +138,7 @@ class Access:
             msgspec.json.encode({**body, "spec": {"token": token}}),
             timeout_s=TIMEOUT_S,
         )
-        status = msgspec.json.decode(answer, type=_TokenReview).status
+        status = decoding.decode(answer, _TokenReview).status
         user = status.user if status.authenticated else None
         with self._lock:
             _make_room(self._users)
@@ -164,7 +164,7 @@ class Access:
             msgspec.json.encode({**body, "spec": spec}),
             timeout_s=TIMEOUT_S,
         )
-        allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
+        allowed = decoding.decode(answer, _AccessReview).status.allowed
         kept_s = self._settings.allowed_s if allowed else self._settings.denied_s
         with self._lock:
             _make_room(self._verdicts)

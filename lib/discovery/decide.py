@@ -14,6 +14,7 @@ import msgspec
 from lib.cloud.catalog import InstanceType
 from lib.discovery import model, quantity, storage_classes
 from lib.discovery.model import Action, StoredClass
+from lib.process import decoding
 from lib.reconcile.outcome import Outcome
 
 YOUNG = datetime.timedelta(minutes=1)
@@ -64,7 +65,7 @@ def _told(seen: model.SeenConditions) -> str:
 
 
 def _kept(config_map: bytes) -> str:
-    stored = msgspec.json.decode(config_map, type=model.StoredConfigMap)
+    stored = decoding.decode(config_map, model.StoredConfigMap)
     return stored.data.get(model.CONDITIONS_KEY, "")
 
 
@@ -90,7 +91,7 @@ def _instance_types(seen: model.SeenInstanceTypes) -> tuple[Action, ...]:
     items = catalog_items(seen.offered)
     if seen.stored is not None:
         try:
-            stored = msgspec.json.decode(seen.stored, type=model.StoredCatalog)
+            stored = decoding.decode(seen.stored, model.StoredCatalog)
         except msgspec.ValidationError:
             stored = model.StoredCatalog()
         if stored.instance_types == items:
@@ -115,7 +116,7 @@ def _published(secret: bytes | None) -> Mapping[str, object]:
     """Give what the Secret says now; empty when that is nothing, or no JSON."""
     if secret is None:
         return {}
-    data = msgspec.json.decode(secret, type=model.StoredSecret).data
+    data = decoding.decode(secret, model.StoredSecret).data
     try:
         found: dict[str, object] = msgspec.json.decode(
             data.get(model.DATA_KEY, b"{}"), type=dict[str, object]

@@ -13,6 +13,7 @@ from lib.discovery.model import Step
 from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
+from lib.process import decoding
 
 TIMEOUT_S = 10.0
 """Of every call to the API server. Source: the reference's own."""
@@ -104,7 +105,7 @@ class Observer:
         secret = self._stored(resources.SECRETS, model.INPUT_SECRET)
         if secret is None:
             return self._settings.module_config
-        data = msgspec.json.decode(secret, type=model.StoredSecret).data
+        data = decoding.decode(secret, model.StoredSecret).data
         if model.INPUT_KEY not in data:
             return self._settings.module_config
         try:

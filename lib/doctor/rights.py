@@ -8,6 +8,7 @@ import yaml
 
 from lib.doctor.model import Account, Right
 from lib.kube import resources
+from lib.process import decoding
 
 _ROLES = ("Role", "ClusterRole")
 
@@ -133,4 +134,4 @@ def is_allowed(answer: bytes) -> bool:
     Raises:
         msgspec.DecodeError: it is none.
     """
-    return msgspec.json.decode(answer, type=_Review).status.allowed
+    return decoding.decode(answer, _Review).status.allowed

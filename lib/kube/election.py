@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from lib.kube import client, errors, interrupt, lease, resources
+from lib.process import decoding
 
 CONNECT_TIMEOUT_S = 5.0
 LAST_WRITES_S = 5.0
@@ -341,7 +342,7 @@ class Election:
         )
         with opened as lines, watcher.during(lines):
             for line in lines:
-                event = msgspec.json.decode(line, type=_Event)
+                event = decoding.decode(line, _Event)
                 if event.type == "DELETED":
                     self._seen = None
                 elif event.type == "ERROR":

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.kube import objects
+from lib.process import decoding
 
 
 class KubeError(Exception):
@@ -127,7 +128,7 @@ def of_response(
     retry_after: the header's value; only its form in seconds is heeded.
     """
     try:
-        status = msgspec.json.decode(body, type=objects.Status)
+        status = decoding.decode(body, objects.Status)
     except (msgspec.DecodeError, UnicodeDecodeError):
         status = objects.Status()
     seconds = (retry_after or "").strip()

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-import msgspec
 import structlog
 
 from lib.kube import client, errors, objects, resources, store
+from lib.process import decoding
 
 HOLD_S = 5.0
 """How long an object waits for the watch to bring our own write back."""
@@ -77,7 +77,7 @@ class Fresh(Generic[T]):
         except errors.KubeError as error:
             self._log.warning("object not read", key=key, error=str(error))
             return Reading(known, held=True)
-        return Reading(msgspec.json.decode(body, type=self._type))
+        return Reading(decoding.decode(body, self._type))
 
     def forget(self, key: str) -> None:
         """Drop what is kept for an object that is gone."""

@@ -8,6 +8,7 @@ import time
 import msgspec
 
 from lib.kube import config, errors, transport
+from lib.process import decoding
 
 _PATH = "/version"
 
@@ -49,7 +50,7 @@ def ask(configuration: config.Configuration, timeout_s: float) -> Greeting:
 
 def _version(body: bytes) -> str:
     try:
-        return msgspec.json.decode(body, type=_Version).git_version
+        return decoding.decode(body, _Version).git_version
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
 

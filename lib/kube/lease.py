@@ -10,6 +10,7 @@ import typing
 import msgspec
 
 from lib.kube import resources
+from lib.process import decoding
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,7 +50,7 @@ def parse(body: bytes) -> Lease:
     Raises:
         msgspec.ValidationError: it isn't one.
     """
-    known = msgspec.json.decode(body, type=_Object)
+    known = decoding.decode(body, _Object)
     whole = msgspec.json.decode(body, type=dict[str, object])
     return Lease(known.metadata.resource_version, known.spec, whole)
 

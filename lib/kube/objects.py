@@ -6,6 +6,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from lib.process import decoding
+
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     """Who owns an object."""
@@ -96,5 +98,5 @@ def decode_list(body: bytes, of: type[T]) -> Page[T]:
         msgspec.ValidationError: it isn't a list of those.
     """
     # msgspec resolves the parameter at run time, which the type checker cannot follow.
-    page: Page[T] = msgspec.json.decode(body, type=Page[of])  # type: ignore[valid-type]
+    page: Page[T] = decoding.decode(body, Page[of])  # type: ignore[valid-type]
     return page

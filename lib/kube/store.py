@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from lib.kube import client, errors, interrupt, objects, resources
+from lib.process import decoding
 
 LIST_TIMEOUT_S = 60.0
 """For one page."""
@@ -80,8 +81,8 @@ class Store(Generic[T]):
         self._api = api
         self._resource = resource
         self._type = decode_type
-        self._decoder = msgspec.json.Decoder(decode_type)
-        self._event_decoder = msgspec.json.Decoder(_Event)
+        self._decoder = decoding.decoder(decode_type)
+        self._event_decoder = decoding.decoder(_Event)
         self._namespace = namespace
         self._selectors = {k: v for k, v in selectors.items() if v}
         self._page_size = page_size
@@ -271,10 +272,10 @@ class Store(Generic[T]):
         """
         event = self._event_decoder.decode(line)
         if event.type == "ERROR":
-            status = msgspec.json.decode(event.object, type=objects.Status)
+            status = decoding.decode(event.object, objects.Status)
             raise errors.of_status(status, operation=f"watch {self._resource.plural}")
         if event.type == "BOOKMARK":
-            bare = msgspec.json.decode(event.object, type=objects.Bare)
+            bare = decoding.decode(event.object, objects.Bare)
             with self._lock:
                 self._version = bare.metadata.resource_version
             return

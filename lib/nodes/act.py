@@ -9,6 +9,7 @@ from lib.kube import client, events, resources, store
 from lib.kube import errors as kube_errors
 from lib.nodes import model
 from lib.nodes.model import Action, Node
+from lib.process import decoding
 
 WRITE_TIMEOUT_S = 10.0
 
@@ -78,7 +79,7 @@ class Actor:
             content_type=client.MERGE_PATCH,
             timeout_s=WRITE_TIMEOUT_S,
         )
-        now = msgspec.json.decode(answer, type=Node)
+        now = decoding.decode(answer, Node)
         self._nodes.note_write(node.name, now.metadata.resource_version)
         return now
 

@@ -22,6 +22,7 @@ from keystoneauth1 import identity
 
 from lib.cloud import errors
 from lib.cloud.openstack import circuits, failures, native
+from lib.process import decoding
 
 T = TypeVar("T")
 Query = Sequence[tuple[str, str]]
@@ -452,7 +453,7 @@ def _broken(call: Call, message: str) -> errors.Unavailable:
 
 def _decode(body: bytes, kind: type[T], call: Call) -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decoding.decode(body, kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise _broken(call, "the answer is not what the service promises") from None
 

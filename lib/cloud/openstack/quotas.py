@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.cloud.checkup import Quota
+from lib.process import decoding
 
 _NOVA = {
     "servers": ("totalInstancesUsed", "maxTotalInstances"),
@@ -84,7 +85,7 @@ def of_cinder(body: bytes) -> tuple[Quota, ...]:
 
 def of_neutron(body: bytes) -> tuple[Quota, ...]:
     """Read GET /quotas/{project}/details of Neutron."""
-    quota = msgspec.json.decode(body, type=_Details).quota
+    quota = decoding.decode(body, _Details).quota
     return tuple(
         Quota(name, detail.used + detail.reserved, _limit(detail.limit))
         for key, name in _NEUTRON.items()
@@ -94,8 +95,8 @@ def of_neutron(body: bytes) -> tuple[Quota, ...]:
 
 def of_octavia(quota: bytes, balancers: bytes) -> tuple[Quota, ...]:
     """Read GET /lbaas/quotas/{project}, which does not count, and the list."""
-    limits = msgspec.json.decode(quota, type=_BalancersAnswer).quota
-    listed = msgspec.json.decode(balancers, type=_LoadBalancers).loadbalancers
+    limits = decoding.decode(quota, _BalancersAnswer).quota
+    listed = decoding.decode(balancers, _LoadBalancers).loadbalancers
     limit = limits.load_balancer
     if limits.loadbalancer is not None:
         limit = limits.loadbalancer
@@ -103,7 +104,7 @@ def of_octavia(quota: bytes, balancers: bytes) -> tuple[Quota, ...]:
 
 
 def _absolute(body: bytes, keys: Mapping[str, tuple[str, str]]) -> tuple[Quota, ...]:
-    absolute = msgspec.json.decode(body, type=_LimitsAnswer).limits.absolute
+    absolute = decoding.decode(body, _LimitsAnswer).limits.absolute
     return tuple(
         Quota(name, absolute[used] or 0, _limit(absolute[most]))
         for name, (used, most) in keys.items()

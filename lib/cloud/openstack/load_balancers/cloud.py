@@ -30,6 +30,7 @@ from lib.cloud.openstack.load_balancers import backends, lists, names, native, p
 from lib.cloud.openstack.load_balancers import plan as plans
 from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
 from lib.cloud.openstack.load_balancers.requests import Request
+from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
 FIRST_POLL_S = 1.0
@@ -160,7 +161,7 @@ def _made_id(body: bytes) -> str:
     if not body:
         return ""
     try:
-        found = msgspec.json.decode(body, type=dict[str, _Id])
+        found = decoding.decode(body, dict[str, _Id])
     except msgspec.DecodeError:
         return ""  # several things, or none: nobody asks for their ids
     return next((one.id for one in found.values()), "")
