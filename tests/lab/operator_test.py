@@ -225,15 +225,21 @@ def test_plan_says_when_nothing_would_change(api: client.Api, ground: Ground) ->
     assert said.stdout == "Nothing would change: 0 Nodes looked at.\n"
 
 
-def web(**annotations: str) -> bytes:
-    keys = {f"loadbalancer.openstack.org/{k}": v for k, v in annotations.items()}
+def web() -> bytes:
     document = {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": WEB, "namespace": "default", "annotations": keys},
+        "metadata": {"name": WEB, "namespace": "default"},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
     }
     return json.dumps(document).encode()
+
+
+def annotate(api: client.Api, key: str, value: str) -> None:
+    annotations = {f"loadbalancer.openstack.org/{key}": value}
+    body = json.dumps({"metadata": {"annotations": annotations}}).encode()
+    path = (resources.SERVICES, WEB, body, "default")
+    api.patch(*path, content_type=client.MERGE_PATCH, timeout_s=10)
 
 
 def read_web(api: client.Api) -> Mapping[str, typing.Any] | None:
@@ -248,20 +254,23 @@ def read_web(api: client.Api) -> Mapping[str, typing.Any] | None:
 class Planner:
     """Asks for plans of one Service; `serve` has the daemon carry them out."""
 
+    words = ("plan", "services", WEB, "--cluster-name=mooring-lab")
+
     def __init__(self, lab: places.Places, ground: Ground, pex: pathlib.Path) -> None:
         self.lab, self.ground, self.pex = lab, ground, pex
 
     def plan(self, proxied: tuple[str, ...]) -> tuple[str, Mapping[str, typing.Any]]:
-        """Give the state and all that goes with it; also print the tree."""
-        words = ("plan", "services", WEB, "--cluster-name=mooring-lab", *proxied)
-        said = mooring(*words)
-        print(said.stdout)
-        told = mooring(*words, "--output=json")
+        """Give the state and all that goes with it."""
+        said = mooring(*self.words, *proxied, "--output=json")
         assert (said.returncode, said.stderr) == (0, "")
-        assert told.returncode == 0
-        (row,) = json.loads(told.stdout)["services"]
-        assert f"default/{WEB}: {row['state']}" in said.stdout
+        (row,) = json.loads(said.stdout)["services"]
         return row["state"], row
+
+    def show(self, proxied: tuple[str, ...]) -> str:
+        said = mooring(*self.words, *proxied)
+        assert (said.returncode, said.stderr) == (0, "")
+        print(said.stdout)
+        return said.stdout
 
     def serve(self, is_done: Callable[[], bool]) -> None:
         more = ("--controllers=service-lb-controller",)
@@ -280,12 +289,9 @@ def changes(row: Mapping[str, typing.Any], field: str) -> list[tuple[str, str]]:
 
 
 def kinds(row: Mapping[str, typing.Any], verb: str) -> list[str]:
-    """Name what is made, changed or deleted, by its first word."""
-    return [
-        one["path"][-1].split(" kube_")[0].split(" listener_")[0].split(" pool_")[0]
-        for one in row["touched"]
-        if one["verb"] == verb
-    ]
+    """Say what is made, changed or deleted, without the names."""
+    touched = [one["path"][-1] for one in row["touched"] if one["verb"] == verb]
+    return [re.split(r" \w*kube_", name)[0] for name in touched]
 
 
 def test_plan_shows_load_balancers_and_only_reads(
@@ -303,10 +309,9 @@ def test_plan_shows_load_balancers_and_only_reads(
         found = read_web(api)
         return bool(found and found["status"]["loadBalancer"].get("ingress"))
 
-    mine = {**node(SERVER, f"openstack:///{ground.server}")}
-    shown = [{"type": "InternalIP", "address": ground.address}]
-    mine["status"] = {"addresses": shown}
-    with nodes(api, mine):
+    shown = {"addresses": [{"type": "InternalIP", "address": ground.address}]}
+    mine = node(SERVER, f"openstack:///{ground.server}")
+    with nodes(api, {**mine, "status": shown}):
         api.create(resources.SERVICES, web(), "default", timeout_s=10)
         state, row = planner.plan(proxied)
         assert state == "would create"
@@ -316,15 +321,14 @@ def test_plan_shows_load_balancers_and_only_reads(
         planner.serve(has_address)
         state, row = planner.plan(proxied)
         assert (state, row["touched"]) == ("well", [])
-        body = web(**{"connection-limit": "7"})
-        path = (resources.SERVICES, WEB, body, "default")
-        api.patch(*path, content_type=client.MERGE_PATCH, timeout_s=10)
+        annotate(api, "connection-limit", "7")
         state, row = planner.plan(proxied)
         assert state == "would change"
         assert changes(row, "connection_limit") == [("-1", "7")]
-        body = web(**{"class": "gold"})
-        path = (resources.SERVICES, WEB, body, "default")
-        api.patch(*path, content_type=client.MERGE_PATCH, timeout_s=10)
+        tree = planner.show(proxied)
+        assert f"default/{WEB}: would change (load balancer kube_service_" in tree
+        assert "connection_limit: -1 -> 7 (annotation loadbalancer.openstack" in tree
+        annotate(api, "class", "gold")
         state, row = planner.plan(proxied)
         assert state == "can't be served"
         assert "class is 'gold'" in row["problems"][0]["message"]
@@ -334,7 +338,6 @@ def test_plan_shows_load_balancers_and_only_reads(
         assert kinds(row, "delete")[-1] == "load balancer"
         planner.serve(lambda: read_web(api) is None)
     used = asked(where, "mooring-plan")
-    print(sorted(used))
     assert used == {("list", "nodes"), ("list", "services"), ("get", "namespaces")}
     assert sent(region) <= READS
 
