@@ -123,10 +123,7 @@ def test_programs_get_everything() -> None:
         "is_later": False,
     }
     assert len(changed["touched"][1]["changes"]) == 20
-    assert refused["problems"] == [
-        {
-            "reason": "UnknownClass",
-            "message": "annotation class is 'gold'",
-            "is_fatal": True,
-        }
-    ]
+    (problem,) = refused["problems"]
+    assert problem["reason"] == "UnknownClass"
+    assert problem["message"] == "annotation class is 'gold'"
+    assert problem["is_fatal"] is True
