@@ -181,7 +181,9 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ["TellProblems", "Settle"],
     ),
     "facts still can't be served": (
-        seen(target=None, problems=(BAD,), told=model.TellProblems((BAD,)), observed=None),
+        seen(
+            target=None, problems=(BAD,), told=model.TellProblems((BAD,)), observed=None
+        ),
         Plan(),
         [],
     ),

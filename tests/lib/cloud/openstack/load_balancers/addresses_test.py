@@ -323,7 +323,7 @@ def test_a_selector_that_no_node_fits_leaves_the_load_balancer_empty() -> None:
     ],
 )
 def test_a_floating_ip_stays_where_it_is_and_an_event_says_so(
-    wish: dict[str, str]
+    wish: dict[str, str],
 ) -> None:
     """Another network or subnet for it would be another address."""
     driven = start()
