@@ -72,6 +72,18 @@ _NETWORK_REFUSALS = (
         "the subnet has no address left",
     ),
     client.Refusal(412, "", errors.Busy, "the port was changed meanwhile"),
+    client.Refusal(
+        404,
+        "not reachable",
+        errors.InvalidRequest,
+        "no router connects the floating network and the load balancer's subnet",
+    ),
+    client.Refusal(
+        400,
+        "not a valid external network",
+        errors.InvalidRequest,
+        "the floating network is not an external one",
+    ),
 )
 
 
