@@ -1,0 +1,155 @@
+"""What Octavia and Neutron hold of a project's load balancers, past our own rooms.
+
+Objects are plain JSON: what a test wants to see of them nobody knows.
+"""
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import openstack.connection
+import openstack.exceptions
+
+from lib.lab import errors
+from lib.lab.openstack import cloud, database, layout
+
+POLL_S = 1.0
+Json = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """What there was at one time, by id. Members are asked for when needed."""
+
+    connection: openstack.connection.Connection
+    balancers: Mapping[str, Json]
+    listeners: Mapping[str, Json]
+    pools: Mapping[str, Json]
+    monitors: Mapping[str, Json]
+    floating_ips: Mapping[str, Json]
+
+    def listener(self, balancer_id: str, port: int, protocol: str = "") -> Json:
+        """Give the listener on a port; empty without one."""
+        for one in self.listeners.values():
+            is_on_it = {"id": balancer_id} in one["loadbalancers"]
+            is_it = not protocol or one["protocol"] == protocol
+            if is_on_it and is_it and one["protocol_port"] == port:
+                return one
+        return {}
+
+    def pool(self, balancer_id: str, port: int, protocol: str = "") -> Json:
+        """Give the pool behind a listener; empty without one."""
+        listener = self.listener(balancer_id, port, protocol)
+        return self.pools.get(str(listener.get("default_pool_id")), {})
+
+    def monitor(self, balancer_id: str, port: int, protocol: str = "") -> Json:
+        """Give that pool's monitor; empty without one."""
+        pool = self.pool(balancer_id, port, protocol)
+        return self.monitors.get(str(pool.get("healthmonitor_id")), {})
+
+    def members(self, balancer_id: str, port: int, protocol: str = "") -> list[Json]:
+        """Ask for that pool's members, by name."""
+        pool = self.pool(balancer_id, port, protocol)
+        if not pool:
+            return []
+        path = f"/lbaas/pools/{pool['id']}/members"
+        found = _read(self.connection.load_balancer.get(path), "members")
+        return sorted(found, key=lambda one: str(one["name"]))
+
+    def floating_ip(self, balancer_id: str) -> Json:
+        """Give the floating IP of a VIP; empty without one."""
+        port_id = self.balancers.get(balancer_id, {}).get("vip_port_id")
+        for one in self.floating_ips.values():
+            if port_id and one["port_id"] == port_id:
+                return one
+        return {}
+
+
+def look(connection: openstack.connection.Connection) -> View:
+    """Read what the connection's project has: five lists.
+
+    Raises:
+        LabError: the cloud refused, or does not answer.
+    """
+    project = {"project_id": connection.current_project_id}
+    octavia, neutron = connection.load_balancer, connection.network
+
+    def listed(kind: str) -> Mapping[str, Json]:
+        answer = octavia.get(f"/lbaas/{kind}", params=project)
+        return {str(one["id"]): one for one in _read(answer, kind)}
+
+    with cloud.sentences():
+        ips = _read(neutron.get("/floatingips", params=project), "floatingips")
+        return View(
+            connection,
+            listed("loadbalancers"),
+            listed("listeners"),
+            listed("pools"),
+            listed("healthmonitors"),
+            {str(one["id"]): one for one in ips},
+        )
+
+
+def _read(answer: Any, kind: str) -> list[Json]:
+    openstack.exceptions.raise_from_response(answer)
+    return list(answer.json()[kind])
+
+
+def node_ports(
+    connection: openstack.connection.Connection, network_id: str, count: int
+) -> list[list[str]]:
+    """Make ports that stand for those of servers; give the addresses of each.
+
+    Each has one address in every subnet of the network.
+
+    Raises:
+        LabError: the cloud refused, or does not answer.
+    """
+    with cloud.sentences():
+        network = connection.network
+        subnets = network.subnets(network_id=network_id)
+        fixed = [{"subnet_id": one.id} for one in subnets]
+        made = [
+            network.create_port(
+                network_id=network_id, device_id=f"node-{number}", fixed_ips=fixed
+            )
+            for number in range(1, count + 1)
+        ]
+        return [[str(each["ip_address"]) for each in one.fixed_ips] for one in made]
+
+
+def clear(connection: openstack.connection.Connection, timeout_s: float = 120) -> None:
+    """Delete a project's load balancers and all ports but those of routers.
+
+    Raises:
+        LabError: the cloud refused, or load balancers do not go.
+    """
+    end = time.monotonic() + timeout_s
+    project = connection.current_project_id
+    with cloud.sentences():
+        while left := look(connection).balancers:
+            for id_, one in left.items():
+                if not str(one["provisioning_status"]).startswith("PENDING_"):
+                    connection.load_balancer.delete_load_balancer(id_, cascade=True)
+            if time.monotonic() > end:
+                raise errors.LabError(f"load balancers that do not go: {sorted(left)}")
+            time.sleep(POLL_S)
+        for port in connection.network.ports(project_id=project):
+            if not port.device_owner:
+                connection.network.delete_port(port)
+
+
+def set_status(home: layout.Layout, balancer_id: str, status: str) -> None:
+    """Give a load balancer a provisioning status that no API call can bring about.
+
+    Raises:
+        LabError: the database refused.
+    """
+    if not balancer_id.replace("-", "").isalnum() or not status.isalpha():
+        raise ValueError("an id and a status are wanted")
+    database.run(
+        home,
+        f"UPDATE octavia.load_balancer SET provisioning_status = '{status}',"  # noqa: S608
+        f" updated_at = UTC_TIMESTAMP() WHERE id = '{balancer_id}';",
+    )
