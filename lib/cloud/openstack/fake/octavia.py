@@ -442,7 +442,7 @@ class FakeOctavia:
         self.members[pool_id][str(member["id"])] = member
 
     def _put_members(self, pool_id: str, call: Call) -> Answer:
-        """Set members: known by address and port; a member's subnet never changes."""
+        """Set members: known by address and port; a subnet is set once, then stays."""
         pool = self.pools.get(pool_id)
         if pool is None:
             raise Refused(404, f"Pool {pool_id} not found.")
@@ -461,7 +461,8 @@ class FakeOctavia:
             else:
                 _check(wish, _MEMBER)
                 member["weight"] = 1
-                fixed = ("address", "protocol_port", "subnet_id")
+                fixed = {"address", "protocol_port"}
+                fixed |= {"subnet_id"} if member.get("subnet_id") else set()
                 member |= {k: v for k, v in wish.items() if k not in fixed}
         if not additive:
             for key in known.keys() - wanted:

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from lib.cloud.load_balancers import PortProtocol
+from lib.cloud.openstack.load_balancers import names
 from lib.cloud.openstack.load_balancers.native import Member
 from lib.cloud.openstack.load_balancers.observed import Features
 from lib.cloud.openstack.load_balancers.wanted import (
@@ -128,9 +129,19 @@ def members(context: Context, port: WantedPort) -> list[Body]:
     return [member(context, port, one) for one in context.wanted.members]
 
 
-def changed_member(context: Context, port: WantedPort, one: WantedMember) -> Body:
-    """Describe a member that is there already: also what it must not have."""
+def changed_member(
+    context: Context, port: WantedPort, one: WantedMember, found: Member, *, full: bool
+) -> Body:
+    """Describe a member that is there already: also what it must not have.
+
+    A good name stays, and so does the lack of a subnet. full: everything of `found` was
+    read.
+    """
     body = member(context, port, one)
+    if found.name in _good_names(body):
+        body["name"] = found.name
+    if full and not found.subnet_id:
+        body.pop("subnet_id", None)
     return {**body, "monitor_port": body.get("monitor_port"), "weight": WEIGHT}
 
 
@@ -191,8 +202,17 @@ def is_same_member(found: Member, body: Mapping[str, object], *, is_full: bool) 
     A member's subnet can't be changed; one that was not said when it was made stays
     so, and one that is not said any more stays as it is.
     """
-    if (found.name or "") != body["name"]:
+    if found.name not in _good_names(body):
         return False
     if not is_full:
         return True
     return (found.monitor_port, found.weight) == (body.get("monitor_port"), WEIGHT)
+
+
+def _good_names(body: Mapping[str, object]) -> tuple[str, str]:
+    """Give what a member may be called: as its Node, or as the reference calls it.
+
+    Source: kubernetes/cloud-provider-openstack, provider-requires-serial-api-calls.
+    """
+    name, port = str(body["name"]), int(str(body["protocol_port"]))
+    return name, names.serial_member(name, str(body["address"]), port)

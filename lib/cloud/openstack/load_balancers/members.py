@@ -51,10 +51,17 @@ class Difference:
         return bool(self.new or self.changed or self.gone or self.moved)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class At:
+    """Where a step changes members: how it names the place, and whose gate it waits."""
+
+    path: tuple[str, ...]
+    balancer_id: str
+
+
 def compare(context: Context, port: WantedPort, there: There) -> Difference:
     """Say which members are to be added, changed and removed."""
-    found = {(one.address, one.protocol_port): one for one in there.members}
-    wanted = _wanted(context, port)
+    found, wanted = _found(there), _wanted(context, port)
     both = found.keys() & wanted.keys()
     moved = {key for key in both if there.is_full and _is_moved(context, found[key])}
     is_odd = not there.is_full and _has_other_health_port(context, port, there)
@@ -80,12 +87,12 @@ def compare(context: Context, port: WantedPort, there: There) -> Difference:
 def step(
     context: Context,
     port: WantedPort,
+    there: There,
     difference: Difference,
-    path: tuple[str, ...],
-    balancer_id: str,
+    at: At,
 ) -> Step:
     """Give the request that sets them: only what differs, where that will do."""
-    wanted = _wanted(context, port)
+    wanted, found = _wanted(context, port), _found(there)
     removes = bool(difference.gone or difference.moved)
     additive = not removes and context.can.additive_members
     named = {*difference.new, *difference.changed}
@@ -95,13 +102,24 @@ def step(
         (
             bodies.member(context, port, wanted[key])
             if key in difference.new
-            else bodies.changed_member(context, port, wanted[key])
+            else bodies.changed_member(
+                context, port, wanted[key], found[key], full=there.is_full
+            )
         )
         for key in sorted(named)
     ]
     return requests.change_members(
-        path, _why(difference), difference.pool_id, sent, balancer_id, additive=additive
+        at.path,
+        _why(difference),
+        difference.pool_id,
+        sent,
+        at.balancer_id,
+        additive=additive,
     )
+
+
+def _found(there: There) -> dict[Key, Member]:
+    return {(one.address, one.protocol_port): one for one in there.members}
 
 
 def _wanted(context: Context, port: WantedPort) -> dict[Key, WantedMember]:

@@ -53,6 +53,11 @@ def child(kind: str, index: int, owner: str) -> str:
     return cut(f"{kind}_{index}_{owner}")
 
 
+def serial_member(node: str, address: str, port: int) -> str:
+    """Give the name of a member that the reference makes alone, not in a batch."""
+    return cut(f"member_{node}_{address}_{port}")
+
+
 def description(ref: Ref) -> str:
     """Describe a load balancer."""
     return cut(f"Kubernetes external service {ref.key} from cluster {ref.cluster.name}")

@@ -178,8 +178,9 @@ def _pool(
     )
     difference = members.compare(context, port, there)
     if difference:
-        at = (*place.path, f"pool {pool.name}", "members")
-        yield members.step(context, port, difference, at, place.balancer.id)
+        where = (*place.path, f"pool {pool.name}", "members")
+        at = members.At(where, place.balancer.id)
+        yield members.step(context, port, there, difference, at)
     yield from _monitor(place, context, port, pool)
 
 
