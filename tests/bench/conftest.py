@@ -206,6 +206,13 @@ class Cloud:
         )
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """One that says nothing of clients that went away."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        del request, client_address
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     """Counts, waits and answers."""
 
@@ -251,7 +258,7 @@ def cloud() -> Iterator[Cloud]:
     """Give a cloud without servers."""
     there = Cloud()
     handler = type("Bound", (Handler,), {"cloud": there})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         there.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
