@@ -226,3 +226,41 @@ def test_what_every_pass_finds_is_said_once(make_scene: MakeScene) -> None:
     ]
     assert [event["count"] for event in told] == [1]
     assert scene.process.flow.problems()[Reason.INVALID_ANNOTATION] == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "event", "is_served", "right"),
+    [
+        ({keys.METHOD: "ROUND_ROBIN"}, "SyncLoadBalancerFailed", False, {}),
+        (
+            {keys.SOURCE_RANGES: "192.0.2.0/24"},
+            "LoadBalancerSourceRangesIgnored",
+            True,
+            {keys.SOURCE_RANGES: None},
+        ),
+    ],
+)
+def test_what_provider_ovn_lacks_is_said_once(
+    make_scene: MakeScene,
+    wrong: dict[str, str],
+    event: str,
+    is_served: bool,
+    right: dict[str, str | None],
+) -> None:
+    """What can be left out is; the rest waits for a change."""
+    config = settings.LoadBalancer(lb_provider="ovn", lb_method="SOURCE_IP_PORT")
+    scene = make_scene(config=config)
+    ground = scene.ground
+    ground.service("web", 80, annotations=wrong)
+    for _ in range(4):
+        scene.process.settle(60.0)
+        scene.again(Topic.DRIFT)
+    scene.process.say()
+    said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
+    assert [(one["reason"], one["count"]) for one in said] == [(event, 1)]
+    assert scene.process.flow.problems()[Reason.UNSUPPORTED] == 1
+    assert bool(scene.cloud.octavia.load_balancers) is is_served
+    ground.service("web", 80, annotations={keys.METHOD: "SOURCE_IP_PORT", **right})
+    scene.process.settle(60.0)
+    assert scene.address("web")
+    assert scene.process.flow.problems()[Reason.UNSUPPORTED] == 0
