@@ -15,6 +15,8 @@ GROUP = "reference"
 CCM = "openstack-cloud-controller-manager"
 SERVICES = "service-lb-controller"
 """The controller that makes load balancers."""
+WORKERS = 4
+"""Services at once: with more of them Octavia says that the project is busy."""
 START_S = 60
 
 
@@ -57,7 +59,7 @@ def arguments(
         f"--secure-port={where.port(CCM)}",
         f"--cluster-name={cluster_name}",
         f"--controllers={','.join(controllers)}",
-        "--concurrent-service-syncs=10",
+        f"--concurrent-service-syncs={WORKERS}",
         "--configure-cloud-routes=false",
         "--leader-elect=false",
         "--profiling=false",
