@@ -93,7 +93,7 @@ class Actor:
     def __init__(self, hands: Hands, memory: Memory) -> None:
         self._hands = hands
         self._memory = memory
-        self._written: dict[str, tuple[str, Service]] = {}
+        self._written: dict[str, tuple[str, Service, Service]] = {}
 
     def act(self, seen: Snapshot, action: model.Action) -> None:
         """Carry one action out.
@@ -130,7 +130,7 @@ class Actor:
                 self._patch(seen, action)
 
     def _settle(self, seen: Snapshot, results: Results) -> None:
-        target = self._hands.retarget(self._latest(seen), seen)
+        target = self._hands.retarget(self._as_left(seen), seen)
         if target is None:
             return
         if seen.is_under_way:
@@ -143,9 +143,21 @@ class Actor:
 
     def _latest(self, seen: Snapshot) -> Service:
         """Give the Service as it is after what this pass has written."""
-        observed = seen.service.metadata.resource_version
-        based_on, latest = self._written.get(seen.service.key, ("", seen.service))
-        return latest if based_on == observed else seen.service
+        return self._kept(seen)[1]
+
+    def _as_left(self, seen: Snapshot) -> Service:
+        """Give the Service as this pass saw it, with nothing but our own writes.
+
+        What somebody else has changed meanwhile this pass did not see, so it can't have
+        brought it about.
+        """
+        return self._kept(seen)[2]
+
+    def _kept(self, seen: Snapshot) -> tuple[str, Service, Service]:
+        version = seen.service.metadata.resource_version
+        nothing = (version, seen.service, seen.service)
+        kept = self._written.get(seen.service.key, nothing)
+        return kept if kept[0] == version else nothing
 
     def _patch(self, seen: Snapshot, action: model.Action) -> None:
         latest = self._latest(seen)
@@ -161,7 +173,8 @@ class Actor:
         )
         now = decoding.decode(answer, Service)
         self._hands.services.note_write(now.key, now.metadata.resource_version)
-        self._written[now.key] = (seen.service.metadata.resource_version, now)
+        version, _, left = self._kept(seen)
+        self._written[now.key] = (version, now, written(left, action))
 
     def _apply(self, seen: Snapshot, action: model.ApplyStep) -> None:
         uid = seen.service.metadata.uid
@@ -202,7 +215,7 @@ class Actor:
         """Keep what is left of the plan, and come back when its gate may be open."""
         uid = seen.service.metadata.uid
         lb_id = action.load_balancer_id or result.id
-        target = self._hands.retarget(self._latest(seen), seen)
+        target = self._hands.retarget(self._as_left(seen), seen)
         wait_s = result.opens_after_s
         # What is seen next is what we have changed ourselves: no look for drift.
         is_update = seen.topics == {Topic.NODES}
@@ -275,6 +288,24 @@ def patch(
             status = {"loadBalancer": {"ingress": shown or None}}
             return {"metadata": {"uid": about.uid}, "status": status}, "status"
     raise TypeError(f"no patch for {action!r}")
+
+
+def written(service: Service, action: model.Action) -> Service:
+    """Give a Service as it is after one of our writes: what parsing reads of it."""
+    match action:
+        case model.SetAnnotations(annotations):
+            both = {**service.metadata.annotations, **dict(annotations)}
+            kept = {key: value for key, value in both.items() if value is not None}
+            about = msgspec.structs.replace(service.metadata, annotations=kept)
+            return msgspec.structs.replace(service, metadata=about)
+        case model.SetIngress(ingress):
+            rows = tuple(
+                model.ServiceIngress(one.ip, one.hostname, one.ip_mode)
+                for one in ingress
+            )
+            status = model.ServiceStatus(model.ServiceLoadBalancer(rows))
+            return msgspec.structs.replace(service, status=status)
+    return service
 
 
 def _shown(ip: str, hostname: str, ip_mode: str | None) -> Mapping[str, str]:

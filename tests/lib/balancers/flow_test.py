@@ -212,3 +212,36 @@ def test_what_changes_bring_a_service_in(
     old: model.Service | None, new: model.Service, is_changed: bool
 ) -> None:
     assert flow.is_changed(old, new) is is_changed
+
+
+@pytest.mark.parametrize("what", ["deleted", "changed", "of another type"])
+def test_what_a_user_does_during_a_pass_is_not_taken_for_done(
+    ground: Any, make_process: Any, what: str
+) -> None:
+    """It comes between our look and our own last write, whose answer shows it."""
+    process = make_process(ground)
+    ground.service("web", 80)
+    done: list[str] = []
+
+    def meddle(call: Any) -> None:
+        if call.verb != "patch" or call.subresource != "status" or done:
+            return
+        if not any(one.wish for one in ground.cloud.there.values()):
+            return  # the finalizer
+        done.append(what)
+        if what == "deleted":
+            ground.delete("web")
+        elif what == "changed":
+            ground.service("web", 81)
+        else:
+            ground.service("web", 80, type="ClusterIP")
+
+    ground.api.before_call = meddle
+    process.settle()
+    assert done == [what]
+    wishes = [repr(one.wish) for one in ground.cloud.there.values()]
+    if what == "changed":
+        assert len(wishes) == 1
+        assert "81" in wishes[0]
+    else:
+        assert wishes == []
