@@ -85,6 +85,9 @@ class OctaviaLoadBalancers:
             ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
             return StepResult(made, ids, FIRST_POLL_S)
         opens_after_s = FIRST_POLL_S if request.balancer_id else 0.0
+        if request.forgets:  # else it would look as if somebody had deleted it
+            nothing = ((keys.LOAD_BALANCER_ID, None), (keys.OWNED_ID, None))
+            return StepResult(made, nothing, opens_after_s)
         return StepResult(made, opens_after_s=opens_after_s)
 
     def _sent(self, request: Request) -> bytes:

@@ -173,9 +173,7 @@ def _not_active(
 
 def _delete(path: tuple[str, ...], balancer: LoadBalancer, why: str) -> Step:
     """Delete one in ERROR; its floating IP stays for the next one."""
-    return requests.delete_balancer(
-        path, why, balancer.id, cascades=True, is_gated=False
-    )
+    return requests.replace_balancer(path, why, balancer.id)
 
 
 def _active(

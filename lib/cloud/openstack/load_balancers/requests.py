@@ -21,12 +21,14 @@ class Request:
 
     writes: tried in this order until one is not refused as impossible; all but the
     last may be, for alternatives. is_gone_fine: "not found" means done.
-    balancer_id: of the load balancer that is busy afterwards; empty: none is.
+    balancer_id: of the load balancer that is busy afterwards; empty: none is. forgets:
+    the Service is to lead to no load balancer afterwards.
     """
 
     writes: tuple[client.Write, ...]
     is_gone_fine: bool = False
     balancer_id: str = ""
+    forgets: bool = False
 
 
 def _missing(word: str, id_: str = "") -> tuple[client.Refusal, client.Refusal]:
@@ -162,6 +164,15 @@ def delete_balancer(
     )
     request = Request((write,), is_gone_fine=True, balancer_id=id_)
     return Step(Verb.DELETE, path, why, request, is_gated=is_gated)
+
+
+def replace_balancer(path: Path, why: str, id_: str) -> Step:
+    """Delete one in ERROR, with all that is under it, to make another."""
+    step = delete_balancer(path, why, id_, cascades=True, is_gated=False)
+    request = step.native
+    if not isinstance(request, Request):
+        raise TypeError("the step is of another room")
+    return dataclasses.replace(step, native=dataclasses.replace(request, forgets=True))
 
 
 def fail_over(path: Path, why: str, id_: str) -> Step:

@@ -62,7 +62,10 @@ def test_one_that_was_usable_follows_its_annotation(policy: str) -> None:
     if policy == "report":
         assert (made.steps, made.retry_after_s) == ((), 60.0)
         return
-    driven.settle()
+    told = set()
+    while not driven.one_pass():
+        told |= {problem.reason for problem in driven.problems}
+    assert told == {Reason.IN_ERROR}  # nobody else has deleted it
     assert (driven.balancer["id"] == was) == (policy == "failover")
     assert driven.facts.ingress == ingress
 
