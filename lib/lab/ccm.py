@@ -7,6 +7,8 @@ import pathlib
 import ssl
 from collections.abc import Mapping, Sequence
 
+import yaml
+
 from lib.kube import client, resources
 from lib.lab import cluster, pexes, places, processes
 
@@ -15,6 +17,8 @@ ACCOUNT = ("kube-system", "openstack-ccm")
 QUICK = ("--node-status-update-frequency=5s",)
 """So that a floating IP shows within seconds; five minutes by default."""
 START_S = 60
+Right = tuple[str, str, str]
+"""API group, resource with its subresource, verb."""
 _READER = ("default", "metrics-reader")
 _READER_MANIFEST = """
 apiVersion: v1
@@ -39,6 +43,19 @@ def manifest() -> str:
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
     root = pathlib.Path(__file__).parents[2]
     return (root / "charts/openstack-ccm/files/rbac.yaml").read_text()
+
+
+def granted() -> set[Right]:
+    """Give what the chart's ClusterRole allows."""
+    documents = list(yaml.safe_load_all(manifest()))
+    (role,) = (one for one in documents if one["kind"] == "ClusterRole")
+    return {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
 
 
 def reader_token(api: client.Api) -> str:
@@ -87,9 +104,19 @@ def start(
         LabError: it ended, or did not serve in time.
     """
     replace_outdated(where, NAME, pex)
+    launch(where, pex, words, env)
+    processes.wait_for(where, NAME, lambda: serves(where), START_S)
+
+
+def launch(
+    where: places.Places,
+    pex: pathlib.Path,
+    words: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Start it unless it runs, and don't wait for it. words, env: see `start`."""
     whole = {**pexes.environment(where), **(env or {})}
     processes.start(where, NAME, [*pexes.command(pex), *words], whole)
-    processes.wait_for(where, NAME, lambda: serves(where), START_S)
 
 
 def replace_outdated(where: places.Places, name: str, file: pathlib.Path) -> None:

@@ -9,6 +9,7 @@ import dataclasses
 import http.client
 import http.server
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 
 from lib.lab import places
@@ -20,18 +21,30 @@ _OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """One call that came through. size_bytes: of the answer's body."""
+    """One call that came through.
+
+    size_bytes: of the answer's body. at: when it came, by the monotonic clock.
+    """
 
     service: str
     method: str
     path: str
     status: int
     size_bytes: int
+    at: float
 
 
 Headers = dict[str, str]
 Before = Callable[[str, str, Headers], str]
 """Takes service, path and headers of a call, which it may change; gives the path."""
+
+
+Came = Callable[[str, str, str], None]
+"""Told service, method and path of a call that has come; it may take its time."""
+
+
+def _unnoticed(service: str, method: str, path: str) -> None:
+    del service, method, path
 
 
 def _unchanged(service: str, path: str, headers: Headers) -> str:
@@ -42,13 +55,15 @@ def _unchanged(service: str, path: str, headers: Headers) -> str:
 class Front:
     """One entrance. Safe for many threads.
 
-    down: services that are refused: the connection ends without an answer. before: see
-    `Before`. calls: all that came through so far.
+    down: services that are refused: the connection ends without an answer. came: told
+    of each call before it goes on or is refused, whatever becomes of who asked.
+    before: see `Before`. calls: all that came through so far.
     """
 
     def __init__(self, upstream: Mapping[str, int]) -> None:
         """upstream: ports of the services."""
         self.down: set[str] = set()
+        self.came: Came = _unnoticed
         self.before: Before = _unchanged
         self.calls: list[Call] = []
         self._upstream = upstream
@@ -78,6 +93,7 @@ class Front:
         self, service: str, request: http.server.BaseHTTPRequestHandler, body: bytes
     ) -> tuple[http.client.HTTPResponse, bytes]:
         """Ask the service itself; give its answer, and the body to pass on."""
+        came = time.monotonic()
         headers = {
             name: value
             for name, value in request.headers.items()
@@ -93,7 +109,7 @@ class Front:
             text = answer.read()
         if service == layout.KEYSTONE:
             text = self._behind(text)
-        made = Call(service, request.command, path, answer.status, len(text))
+        made = Call(service, request.command, path, answer.status, len(text), came)
         self.calls.append(made)
         return answer, text
 
@@ -137,11 +153,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         front, service = self.server.front, self.server.service
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        front.came(service, self.command, self.path)
         if service in front.down:
             self.close_connection = True
             return
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        answer, text = front.forward(service, self, body)
+        try:
+            self._answer(*front.forward(service, self, body))
+        except OSError:
+            # The service does not answer, or who asked has gone.
+            self.close_connection = True
+
+    def _answer(self, answer: http.client.HTTPResponse, text: bytes) -> None:
         self.send_response_only(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in _OWN_HEADERS:

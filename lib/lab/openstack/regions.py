@@ -11,7 +11,7 @@ from lib.lab.openstack import accounts, cloud, layout
 
 PROXIED = (layout.KEYSTONE, layout.NOVA, layout.NEUTRON)
 _PATHS = {layout.NOVA: "/v2.1", layout.NEUTRON: "", layout.OCTAVIA: ""}
-_ROLE = "member"
+_ROLES = ("member", "load-balancer_member")
 
 
 class Region:
@@ -97,8 +97,9 @@ class Region:
                 name=self.user, password=password, domain_id="default"
             )
             project = identity.find_project(self.project, ignore_missing=False)
-            role = identity.find_role(_ROLE, ignore_missing=False)
-            identity.assign_project_role_to_user(project, user, role)
+            for name in _ROLES:
+                role = identity.find_role(name, ignore_missing=False)
+                identity.assign_project_role_to_user(project, user, role)
 
     def _forget(self) -> None:
         """Remove user and region; what is not there is fine."""

@@ -1,0 +1,62 @@
+"""Calls are told apart, and lateness is measured, as the lab's tests read them."""
+
+import pytest
+
+from lib.lab import balanced, balancing
+from lib.lab.openstack import front
+
+ID = "65a595b5-b5f4-4015-bc85-196bb71d6795"
+LISTED = "/v2/lbaas/loadbalancers"
+
+
+def call(path: str, at: float = 0.0, method: str = "GET") -> front.Call:
+    return front.Call("octavia", method, path, 200, 0, at)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_poll"),
+    [
+        (f"{LISTED}/{ID}", True),
+        (f"{LISTED}?fields=id&fields=provisioning_status&project_id=1", True),
+        (f"{LISTED}?project_id=1", False),
+        (f"{LISTED}/{ID}/status", False),
+        (f"/v2/lbaas/listeners?load_balancer_id={ID}", False),
+    ],
+)
+def test_polls_are_known_from_other_reads(path: str, is_poll: bool) -> None:
+    """A poll asks for nothing but whether Octavia is ready."""
+    entrance = front.Front({})
+    counted = balancing.Counted(entrance)
+    entrance.calls.append(call(path))
+    assert bool(counted.polls()) is is_poll
+
+
+def test_ids_are_left_out_of_what_a_call_is() -> None:
+    made = call(f"/v2/lbaas/pools/{ID}/members?limit=1", method="PUT")
+    assert balancing.kind(made) == "PUT    octavia v2/lbaas/pools/*/members"
+
+
+def test_only_who_asks_for_that_one_is_in_time() -> None:
+    """Asked before, for another one, or never: none of these counts."""
+    calls = [
+        call(f"{LISTED}/{ID}", 1.0),
+        call(f"{LISTED}/another", 2.5),
+        call(f"/v2/lbaas/listeners?load_balancer_id={ID}", 3.0),
+        call(f"{LISTED}/{ID}", 9.0),
+    ]
+    assert balancing.lags([(ID, 2.0), ("nobody", 2.0)], calls) == [1.0]
+    of_all = call(f"{LISTED}?fields=id&fields=provisioning_status", 2.25)
+    assert balancing.lags([(ID, 2.0), ("nobody", 4.0)], [*calls, of_all]) == [0.25]
+
+
+def test_addresses_are_those_of_the_status() -> None:
+    status = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "a"}]}}
+    assert balanced.addresses({"status": status}) == ["192.0.2.1"]
+    assert balanced.addresses({"status": {"loadBalancer": {}}}) == []
+    assert balanced.addresses(None) == []
+
+
+def test_annotations_are_written_as_words() -> None:
+    assert balanced.octavia(enable_health_monitor="true") == {
+        "loadbalancer.openstack.org/enable-health-monitor": "true"
+    }
