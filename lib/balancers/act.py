@@ -182,15 +182,17 @@ class Actor:
             self._memory.drop(uid)
             text = "another service's plan changes the same load balancer"
             raise Later(text, TAKEN_S)
-        early_s = self._hands.create_in_s()
+        early_s = max(self._hands.create_in_s(), self._memory.create_in_s(uid))
         if early_s > 0 and not action.step.is_repeatable:
             self._memory.drop(uid)
-            raise Later("what a former process may have made is waited for", early_s)
+            raise Later("what may have been made before is waited for", early_s)
         self._memory.begin(uid)
         try:
             result = self._hands.load_balancers.apply(action.step)
         except errors.CloudError as error:
             self._memory.drop(uid)
+            if not action.step.is_repeatable and _may_be_done(error):
+                self._memory.doubt(uid)
             self._refused(seen, error)
             raise
         self._memory.accept(uid)
@@ -259,6 +261,14 @@ class Actor:
     def forget(self, key: str) -> None:
         """Drop what is kept for a Service that was deleted."""
         self._written.pop(key, None)
+
+
+def _may_be_done(error: errors.CloudError) -> bool:
+    """Say whether a request may have been carried out, or may be soon.
+
+    Who names a time at which to come again has refused it.
+    """
+    return isinstance(error, errors.Unavailable) and error.retry_after_s is None
 
 
 def patch(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from lib.balancers.model import Open, TellProblems
 from lib.cloud.load_balancers import Notice, Problem, Reason, Results, Target
 
+DOUBT_S = 30.0
+"""So long a request may still be carried out that nobody heard the answer of."""
 BAR_FIRST_S = 10.0
 BAR_LONGEST_S = 600.0
 
@@ -26,6 +28,7 @@ class Memory:
         self._notices: dict[str, tuple[Notice, ...]] = {}
         self._refusals: dict[str, Problem] = {}
         self._bars: dict[str, tuple[int, float]] = {}
+        self._doubts: dict[str, float] = {}
 
     def open(self, uid: str) -> Open | None:
         """Give the plan that is under way."""
@@ -88,6 +91,7 @@ class Memory:
             self._under_way.pop(uid, None)
             self._bars.pop(uid, None)
             self._refusals.pop(uid, None)
+            self._doubts.pop(uid, None)
             self._settled[uid] = (target, results)
 
     def settled(self, uid: str) -> tuple[Target, Results] | None:
@@ -107,6 +111,16 @@ class Memory:
         with self._lock:
             _, until = self._bars.get(uid, (0, 0.0))
             return max(0.0, until - self._clock())
+
+    def doubt(self, uid: str) -> None:
+        """Remember that something may have been made, or may be soon."""
+        with self._lock:
+            self._doubts[uid] = self._clock() + DOUBT_S
+
+    def create_in_s(self, uid: str) -> float:
+        """Say how long nothing more is to be made that can't be made twice."""
+        with self._lock:
+            return max(0.0, self._doubts.get(uid, 0.0) - self._clock())
 
     def tell(self, uid: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
         """Take note of all there are now; give those that are new."""
@@ -157,5 +171,5 @@ class Memory:
         with self._lock:
             for kept in (self._open, self._settled, self._problems, self._bars):
                 kept.pop(uid, None)
-            for more in (self._under_way, self._notices, self._refusals):
+            for more in (self._under_way, self._notices, self._refusals, self._doubts):
                 more.pop(uid, None)

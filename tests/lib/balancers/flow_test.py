@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lib.balancers import flow, model
+from lib.balancers import flow, memory, model
 from lib.cloud import errors
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Node, Reason
@@ -88,6 +88,23 @@ def test_what_the_cloud_refuses_is_told_and_tried_more_and_more_seldom(
         "load balancer: create: no load balancer is left"
     )
     assert said(ground, process) == sorted([*ENSURED, failed])
+
+
+@pytest.mark.parametrize("named_s", [None, 1.0])
+def test_what_may_have_been_made_is_waited_for(
+    ground: Any, make_process: Any, named_s: float | None
+) -> None:
+    """Who did not answer may still be at it; who said when to come again is not."""
+    ground.service("web", 80)
+    lost = errors.Unavailable("no answer", operation="create", retry_after_s=named_s)
+    ground.cloud.faults = [None, lost]
+    process = make_process(ground)
+    made_at = began = ground.now_s
+    while not ground.cloud.there:
+        process.services.relist()
+        process.turn()
+        made_at, ground.now_s = ground.now_s, ground.now_s + 0.5
+    assert (made_at - began >= memory.DOUBT_S) is (named_s is None)
 
 
 @pytest.mark.parametrize("number", [1, 30])

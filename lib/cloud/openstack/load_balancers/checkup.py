@@ -14,7 +14,7 @@ from lib.cloud.checkup import Balancing, Named
 from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.load_balancers import lists, parse, subnets
 from lib.cloud.openstack.load_balancers.observed import features
-from lib.cloud.openstack.load_balancers.surroundings import Batch
+from lib.cloud.openstack.load_balancers.surroundings import Batch, Kept
 
 TIMEOUT_S = 60.0
 """Of everything here."""
@@ -43,7 +43,7 @@ def look(api: client.Client, config: settings.LoadBalancer) -> Balancing:
     except errors.CloudError as error:
         return Balancing(error=error)
     can = features(version, config.lb_provider)
-    batch = Batch(api, config, api.now() + TIMEOUT_S, (), {})
+    batch = Batch(api, config, api.now() + TIMEOUT_S, (), {}, Kept(api.now))
     named = [*_of_octavia(batch, config)]
     for section, given in _sections(config):
         named += _of_network(batch, section, given, config)

@@ -1,8 +1,9 @@
 """Reads listeners, pools, monitors and members of load balancers, few calls for many.
 
 What was read is kept by load balancer, and used again as long as its `updated_at`
-says that nothing under it has changed. That has a resolution of one second, so only
-what was read a while after the last change counts.
+says that nothing under it has changed, and we have changed nothing ourselves. That has
+a resolution of one second, so what was read right after the last change is used for a
+few seconds only.
 """
 
 import concurrent.futures
@@ -20,17 +21,25 @@ from lib.cloud.openstack.load_balancers.observed import Children
 
 AT_ONCE = 16
 """Calls at one time, of one observation."""
+
+
 STILL_S = 2.0
-"""Seconds that `updated_at` must have stood still before a read is kept."""
+"""Seconds that `updated_at` must have stood still before a read is kept for long."""
+FRESH_S = 10.0
+"""Seconds for which any other read is kept: while one thing follows the other."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Kept:
-    """since: when this updated_at was first seen. children: None: not read since."""
+    """since: when this updated_at was first seen.
+
+    children: None: not read since. until: to be used before that time.
+    """
 
     updated_at: str
     since: float
     children: Children | None = None
+    until: float = float("inf")
 
 
 class ChildrenReader:
@@ -53,11 +62,14 @@ class ChildrenReader:
 
         depths: by the same ids. reuses: what is kept will do where nothing changed.
         """
-        began = self._api.now()
         found: dict[str, Seen[Children] | Unknown] = {}
+        noted: dict[str, _Kept] = {}
+        now = self._api.now()
         for one in wanted:
-            kept = self._note(one, began)
-            if reuses and _will_do(kept.children, depths[one.id]):
+            kept = self._note(one, now)
+            noted[one.id] = kept
+            is_good = now < kept.until and _will_do(kept.children, depths[one.id])
+            if reuses and is_good:
                 found[one.id] = Seen(kept.children or Children())
         missing = [one for one in wanted if one.id not in found]
         if not missing:
@@ -71,7 +83,7 @@ class ChildrenReader:
             lambda id_: self._whole(id_, read[id_], depths[id_], deadline),
         )
         for one in missing:
-            self._keep(one, began, trees[one.id])
+            self._keep(one.id, noted[one.id], trees[one.id], now)
         return found | trees
 
     def forget(self, present: Iterable[str]) -> None:
@@ -79,6 +91,11 @@ class ChildrenReader:
         ids = set(present)
         with self._lock:
             self._kept = {key: one for key, one in self._kept.items() if key in ids}
+
+    def drop(self, id_: str) -> None:
+        """Drop what is kept of one: it is being changed, or was just now."""
+        with self._lock:
+            self._kept.pop(id_, None)
 
     def _note(self, one: native.LoadBalancer, now: float) -> _Kept:
         with self._lock:
@@ -89,17 +106,15 @@ class ChildrenReader:
             return kept
 
     def _keep(
-        self,
-        one: native.LoadBalancer,
-        began: float,
-        read: Seen[Children] | Unknown,
+        self, id_: str, noted: _Kept, read: Seen[Children] | Unknown, began: float
     ) -> None:
+        """Keep what was read, unless it was changed meanwhile."""
+        is_still = began - noted.since >= STILL_S
+        until = float("inf") if is_still else began + FRESH_S
         with self._lock:
-            kept = self._kept.get(one.id)
-            if kept is None or not isinstance(read, Seen):
-                return
-            if kept.updated_at == one.updated_at and began - kept.since >= STILL_S:
-                self._kept[one.id] = dataclasses.replace(kept, children=read.value)
+            if isinstance(read, Seen) and self._kept.get(id_) is noted:
+                kept = _Kept(noted.updated_at, noted.since, read.value, until)
+                self._kept[id_] = kept
 
     def _lists(
         self, missing: Sequence[native.LoadBalancer], deadline: float

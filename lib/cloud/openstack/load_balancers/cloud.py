@@ -39,6 +39,8 @@ SLOW_POLL_S = 4.0
 SLOW_AFTER_S = 120.0
 """Polls begin a second apart and drift to 2.5, to 4 after two minutes: a change that
 has ended is seen soon after, and one that takes long is not asked for too often."""
+GOING_POLL_S = 4.0
+"""Nobody waits for what goes."""
 _TRY_NEXT = (errors.LimitReached, errors.InvalidRequest)
 
 
@@ -79,7 +81,11 @@ class OctaviaLoadBalancers:
         request = step.native
         if not isinstance(request, Request):
             raise TypeError("the step is of another room")
-        body = self._sent(request)
+        try:
+            body = self._sent(request)
+        finally:
+            # Also when the answer is lost: what was read before may be true no more.
+            self._observer.forget(request.balancer_id)
         made = _made_id(body)
         if request.writes[0].operation == "create load balancer":
             ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
@@ -147,6 +153,8 @@ def gate(found: native.LoadBalancer | None, waited_s: float) -> Gate:
         return Gate(GateState.LOST)
     if found.provisioning_status == native.ACTIVE:
         return Gate(GateState.OPEN)
+    if found.is_going:
+        return Gate(GateState.CLOSED, GOING_POLL_S)
     if found.is_pending:
         return Gate(GateState.CLOSED, poll_after_s(waited_s))
     return Gate(GateState.LOST)

@@ -43,12 +43,17 @@ def wanted_of(target: Target) -> Wanted | None:
 
 
 class Observer:
-    """Reads everything. Keeps only what `ChildrenReader` keeps."""
+    """Reads everything. Keeps only what `ChildrenReader` and `Kept` keep."""
 
     def __init__(self, api: client.Client, config: settings.LoadBalancer) -> None:
         self._api = api
         self._config = config
         self._children = ChildrenReader(api)
+        self._kept = surroundings.Kept(api.now)
+
+    def forget(self, balancer_id: str) -> None:
+        """Drop what is kept of a load balancer that we have changed."""
+        self._children.drop(balancer_id)
 
     def observe(
         self, targets: Collection[Target], depth: Depth
@@ -103,6 +108,7 @@ class Observer:
             deadline,
             floating_ips,
             _by_name(groups),
+            self._kept,
         )
         found = {
             target.ref: identity.identify(target.ref, balancers, floating_ips)

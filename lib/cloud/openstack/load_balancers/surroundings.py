@@ -5,7 +5,8 @@ Lists that several targets need are read once per observation.
 
 import dataclasses
 import ipaddress
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lib.cloud.load_balancers import IpFamily, Problem, Reason
 from lib.cloud.openstack import client, settings
@@ -22,6 +23,35 @@ _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
 
 Groups = tuple[native.SecurityGroup, ...]
+_EXTERNAL = "external network"
+KEPT_S = 60.0
+"""Many Services that come one after the other need some things from the same place."""
+
+
+class Kept:
+    """Where floating IPs come from, and where Nodes are: kept for a minute.
+
+    Only what was found; what is missing may come any time. Thread-safe.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """clock: monotonic seconds."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    def get(self, key: str) -> tuple[str, ...]:
+        """Give the ids found less than a minute ago; empty: none were."""
+        with self._lock:
+            at, found = self._found.get(key, (0.0, ()))
+            return found if self._clock() - at < KEPT_S else ()
+
+    def put(self, key: str, found: tuple[str, ...]) -> None:
+        """Keep it from now on."""
+        with self._lock:
+            now = self._clock()
+            fresh = {k: v for k, v in self._found.items() if now - v[0] < KEPT_S}
+            self._found = {**fresh, key: (now, found)} if found else fresh
 
 
 @dataclasses.dataclass(slots=True)
@@ -37,6 +67,7 @@ class Batch:
     deadline: float
     floating_ips: tuple[native.FloatingIp, ...]
     groups: Mapping[str, Groups]
+    kept: Kept
     vip_ports: Collection[str] | None = None
     _ports: dict[client.Query, tuple[native.Port, ...]] = dataclasses.field(
         default_factory=dict
@@ -154,13 +185,18 @@ def _node_subnets(batch: Batch, address: str) -> tuple[str, ...]:
     filters: client.Query = (("fixed_ips", f"ip_address={address}"),)
     if batch.config.manage_security_groups:
         filters = ()  # all ports are read anyway
-    found = [
-        fixed.subnet_id
-        for port in batch.ports(filters)
-        for fixed in port.fixed_ips
-        if fixed.ip_address == address and port.device_id
-    ]
-    return tuple(dict.fromkeys(found))
+    elif known := batch.kept.get(address):
+        return known
+    found = tuple(
+        dict.fromkeys(
+            fixed.subnet_id
+            for port in batch.ports(filters)
+            for fixed in port.fixed_ips
+            if fixed.ip_address == address and port.device_id
+        )
+    )
+    batch.kept.put(address, found)
+    return found
 
 
 def _no_node_subnet(wanted: Wanted) -> Problem:
@@ -294,6 +330,14 @@ def _first_external(batch: Batch) -> str:
 
     Source: kubernetes/cloud-provider-openstack pkg/util/openstack/network.go.
     """
+    if known := batch.kept.get(_EXTERNAL):
+        return known[0]
+    found = _choose_external(batch)
+    batch.kept.put(_EXTERNAL, (found,) if found else ())
+    return found
+
+
+def _choose_external(batch: Batch) -> str:
     candidates = [one for one in batch.networks() if one.subnets]
     if not candidates:
         return ""
