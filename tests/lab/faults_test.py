@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
@@ -32,6 +31,7 @@ from lib.lab import (
     processes,
     progress,
     servers,
+    services,
 )
 from lib.lab.openstack import accounts, faults, layout, regions, tenant
 
@@ -52,9 +52,7 @@ WITHIN_S = 150.0
 """An open circuit probes once a minute; a slow machine may take its time after that."""
 PAUSE_S = 8  # Retry-After of the throttled services
 OURS = "node.cloudprovider.kubernetes.io/"
-Right = tuple[str, str, str]
-"""API group, resource with its subresource, verb."""
-SPARE = {("", "nodes", "get"): "when the watch is 5 s behind our own write"}
+SPARE = {("", kind, "get"): "when the watch is late" for kind in ("nodes", "services")}
 """Rights that may go unused here, and what they are for."""
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 Node = Mapping[str, Any]
@@ -123,7 +121,8 @@ class Daemon:
         self.servers: Mapping[str, servers.Server] = {}
         base = lab.apart.port_base + 20 * number
         self.place = places.Places(lab.apart.cache, lab.apart.state / name, base)
-        self.region = regions.Region(lab.where, name, name)
+        proxied = (*regions.PROXIED, layout.OCTAVIA)
+        self.region = regions.Region(lab.where, name, name, proxied)
         self.settled: Mapping[str, object] = {}
         self.kept = [self.node_name(HEALTHY), self.node_name(SILENT)]
         self.unwell: list[str] = []
@@ -175,7 +174,9 @@ class Daemon:
         cluster.service_account_kubeconfig(self.lab.api, admin, ccm.ACCOUNT, kubeconfig)
         conf = self.place.state / "cloud.conf"
         lease = f"--leader-elect-resource-name={self.name}"
-        words = ccm.arguments(place, kubeconfig, conf, [*FLAGS, lease])
+        # All three have one cluster, whose Services the first one serves.
+        more = [] if self.name == REGIONS[0] else ["--controllers=*,-service"]
+        words = ccm.arguments(place, kubeconfig, conf, [*FLAGS, lease, *more])
         ccm.start(place, self.lab.pex, words, {"OS_CCM_REGIONAL": "true"})
 
     def _is_settled(self) -> bool:
@@ -484,7 +485,6 @@ FROZEN = Fault(
     calls_max=25,
 )
 
-
 FAULTS = (THROTTLED, EMPTIED, EXPIRED, RESTARTED, TWINS, NO_DATABASE, FROZEN)
 
 
@@ -498,7 +498,6 @@ def lab(where: places.Places, apart: places.Places, ccm_pex: pathlib.Path) -> La
 @pytest.fixture(scope="module")
 def daemons(lab: Lab, project: MakeProject) -> Iterator[tuple[Daemon, ...]]:
     """Run the daemons, each with two initialised Nodes."""
-
     made = tuple(
         Daemon(name, lab, project(name)[1], number)
         for number, name in enumerate(REGIONS, start=1)
@@ -525,11 +524,7 @@ def story(daemons: tuple[Daemon, ...]) -> Mapping[str, list[str]]:
         shown |= go_through({NO_DATABASE: daemons}, WINDOW_S)
         shown |= go_through({FROZEN: daemons}, FROZEN_S)
     finally:
-        print(
-            print(
-                f"{'fault':34} Nodes   Event, metric, calls; answered, newborn in after"
-            )
-        )
+        print(f"{'fault':34} Nodes   Event, metric, calls; answered, newborn in after")
         for fault in FAULTS:
             for row in shown.get(fault.name, ["MISSING"]):
                 print(f"{fault.name:34} {row}")
@@ -541,26 +536,13 @@ def test_no_fault_loses_a_node(story: Mapping[str, list[str]]) -> None:
     assert story.keys() == {fault.name for fault in FAULTS}
 
 
-def granted() -> set[Right]:
-    """Give what the chart's ClusterRole allows."""
-    documents = list(yaml.safe_load_all(ccm.manifest()))
-    (role,) = (one for one in documents if one["kind"] == "ClusterRole")
-    return {
-        (group, resource, verb)
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
-def used(lab: Lab) -> Mapping[Right, set[int]]:
+def used(lab: Lab) -> Mapping[ccm.Right, set[int]]:
     """Give what the daemons asked for, with the answers' codes, by the audit log.
 
     An API server that has just started refuses everybody: it does not know the roles
     yet. Those answers are left out.
     """
-    found: dict[Right, set[int]] = {}
+    found: dict[ccm.Right, set[int]] = {}
     for row in audit.rows(lab.apart, ccm.ACCOUNT):
         at = datetime.datetime.fromisoformat(row.received)
         resource = "/".join(part for part in (row.resource, row.subresource) if part)
@@ -569,19 +551,30 @@ def used(lab: Lab) -> Mapping[Right, set[int]]:
     return found
 
 
+def served(one: Daemon) -> None:
+    its = services.Services(one.lab.api)
+    mine = f"kubernetes.io/hostname={one.node_name(HEALTHY)}"
+    annotations = {services.INTERNAL: "true", **services.octavia(node_selector=mine)}
+    its.make("web", [services.Port(80)], annotations)
+    until("it is served", lambda: services.addresses(its.get("web")) != [], WITHIN_S)
+    its.delete("web")
+    until("it is gone", lambda: its.get("web") is None, WITHIN_S)
+
+
 @pytest.mark.usefixtures("story")
 def test_the_rights_of_the_chart_are_those_that_are_used(
     daemons: tuple[Daemon, ...], lab: Lab
 ) -> None:
     """None was missing in all of this, and none of them is for nothing.
 
-    Two things have not happened yet: a server that is gone, and a second replica.
+    Three things have not happened yet: a Service that gets a load balancer and loses
+    it, a server that is gone, and a second replica.
     """
     one = daemons[0]
+    served(one)
     one.mine.delete(one.servers[one.node_name(SILENT)].id)
-    follower = places.Places(
-        lab.apart.cache, lab.apart.state / "follower", lab.apart.port_base + 80
-    )
+    state, base = lab.apart.state / "follower", lab.apart.port_base + 80
+    follower = places.Places(lab.apart.cache, state, base)
     one.run(follower)
     try:
         what = "the Node of a server that is gone is deleted"
@@ -590,7 +583,7 @@ def test_the_rights_of_the_chart_are_those_that_are_used(
         until("the follower watches the Lease", lambda: watch in used(lab))
     finally:
         processes.stop(follower, [ccm.NAME])
-    asked, allowed = used(lab), granted()
+    asked, allowed = used(lab), ccm.granted()
     for right in sorted(allowed | asked.keys()):
         codes = " ".join(map(str, sorted(asked.get(right, ()))))
         told = codes or SPARE.get(right, "MISSING")
