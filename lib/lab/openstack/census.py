@@ -102,7 +102,7 @@ class Project:
             openstack.exceptions.raise_from_response(answer)
         return str(answer.json()["loadbalancer"]["id"])
 
-    def wait(self, ids: Collection[str], timeout_s: float = 120) -> None:
+    def wait(self, ids: Collection[str], timeout_s: float = 300) -> None:
         """Wait until these load balancers are ACTIVE.
 
         Raises:
@@ -147,7 +147,7 @@ class Project:
                 found[name] = str(port.fixed_ips[0]["ip_address"])
             return found
 
-    def clear(self, timeout_s: float = 180) -> None:
+    def clear(self, timeout_s: float = 300) -> None:
         """Delete all load balancers, and the ports that `make_ports` made.
 
         Raises:
@@ -169,8 +169,16 @@ class Project:
 
 
 def stable(thing: Thing) -> Thing:
-    """Leave out what changes without anybody's doing."""
-    return {key: value for key, value in thing.items() if key not in _VOLATILE}
+    """Leave out what changes without anybody's doing, and the order of lists."""
+    return {
+        key: sorted(map(_still, value), key=repr) if isinstance(value, list) else value
+        for key, value in thing.items()
+        if key not in _VOLATILE
+    }
+
+
+def _still(part: object) -> object:
+    return stable(part) if isinstance(part, dict) else part
 
 
 class Watch:
