@@ -271,6 +271,23 @@ def many(count: int) -> list[driver.Driver]:
     return found
 
 
+def test_what_follows_at_once_reads_little_again() -> None:
+    """Children once per load balancer; networks and the Nodes' subnet once a minute."""
+    first, second, third = many(3)
+    reads: list[dict[str, int]] = []
+    for each in (first, second, third):
+        each.depth = Depth.CHANGED
+        if each is third:
+            each.cloud.clock.sleep(surroundings.KEPT_S)
+        before = len(each.cloud.calls)
+        each.settle()
+        paths = [c.path for c in each.cloud.calls[before:] if c.method == "GET"]
+        kinds = ("networks", "ports", "lbaas/listeners")
+        reads.append({kind: paths.count(kind) for kind in kinds})
+    once = {"networks": 1, "ports": 1, "lbaas/listeners": 1}
+    assert reads == [once, {**once, "networks": 0, "ports": 0}, once]
+
+
 def observe(services: list[driver.Driver], depth: Depth) -> int:
     """Observe all at once with a process that knows nothing; count calls and steps."""
     first = services[0]
