@@ -22,6 +22,7 @@ from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import (
     audit,
+    balanced,
     ccm,
     cluster,
     control_plane,
@@ -31,7 +32,6 @@ from lib.lab import (
     processes,
     progress,
     servers,
-    services,
 )
 from lib.lab.openstack import accounts, faults, layout, regions, tenant
 
@@ -552,11 +552,11 @@ def used(lab: Lab) -> Mapping[ccm.Right, set[int]]:
 
 
 def served(one: Daemon) -> None:
-    its = services.Services(one.lab.api)
+    its = balanced.Services(one.lab.api)
     mine = f"kubernetes.io/hostname={one.node_name(HEALTHY)}"
-    annotations = {services.INTERNAL: "true", **services.octavia(node_selector=mine)}
-    its.make("web", [services.Port(80)], annotations)
-    until("it is served", lambda: services.addresses(its.get("web")) != [], WITHIN_S)
+    annotations = {balanced.INTERNAL: "true", **balanced.octavia(node_selector=mine)}
+    its.make("web", [balanced.Port(80)], annotations)
+    until("it is served", lambda: balanced.addresses(its.get("web")) != [], WITHIN_S)
     its.delete("web")
     until("it is gone", lambda: its.get("web") is None, WITHIN_S)
 
