@@ -98,8 +98,9 @@ class Services:
         self.delete(name)
 
     def events(self, name: str) -> list[Json]:
-        """Give the Events about a Service."""
-        query = {"fieldSelector": f"involvedObject.kind=Service,{_about(name)}"}
+        """Give the Events about a Service, and about none that had its name before."""
+        uid = (self.get(name) or {}).get("metadata", {}).get("uid", "")
+        query = {"fieldSelector": f"involvedObject.uid={uid}"}
         page = self.api.list_page(
             resources.EVENTS, NAMESPACE, query=query, timeout_s=kube_objects.TIMEOUT_S
         )
@@ -143,10 +144,6 @@ class Services:
     def remove_node(self, name: str) -> None:
         """Delete a Node; fine when there is none."""
         self._objects.delete(resources.NODES, name)
-
-
-def _about(name: str) -> str:
-    return f"involvedObject.name={name}"
 
 
 def addresses(service: Mapping[str, Json] | None) -> list[str]:
