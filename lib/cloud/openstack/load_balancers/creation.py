@@ -50,7 +50,7 @@ def remarks(ref: Ref, wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
         )
         event = "LoadBalancerAvailabilityZonesIgnored"
         problems.append(Problem(Reason.UNSUPPORTED, message, event=event))
-    if len(wanted.families) > 1 and not _second_vip(wanted, tree.features, tree.around):
+    if len(wanted.families) > 1 and not second_vip(wanted, tree.features, tree.around):
         second = wanted.families[1]
         message = (
             f"the load balancer gets no {second} address: it takes additional VIPs"
@@ -93,7 +93,7 @@ def _balancer(
             body["vip_subnet_id"] = subnet_id
         if place.network_id:
             body["vip_network_id"] = place.network_id
-        if second := _second_vip(wanted, can, around):
+        if second := second_vip(wanted, can, around):
             body["additional_vips"] = [second]
     is_vip = wanted.is_internal or wanted.family is IpFamily.IPV6
     if wanted.address and is_vip:
@@ -101,7 +101,8 @@ def _balancer(
     return body
 
 
-def _second_vip(wanted: Wanted, can: Features, around: Surroundings) -> Body:
+def second_vip(wanted: Wanted, can: Features, around: Surroundings) -> Body:
+    """Describe the VIP of the second family; empty where it can't be had."""
     if len(wanted.families) < 2 or not can.additional_vips or wanted.placement.port_id:
         return {}
     if not around.second_subnet_id:

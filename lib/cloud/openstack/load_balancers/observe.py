@@ -214,5 +214,10 @@ def _goes_whole(ref: Ref, found: Identity) -> bool:
 
 
 def needs_members(wanted: Wanted) -> bool:
-    """Say whether monitor ports count, which only lists of members show."""
-    return wanted.is_local and wanted.monitored is not Monitored.NO
+    """Say whether monitor ports or subnets count, which only lists of members show.
+
+    What the configuration says of subnets is compared by deep looks alone: it changes
+    seldom, and for all Services at once.
+    """
+    asks = wanted.is_local and wanted.monitored is not Monitored.NO
+    return asks or wanted.placement.names_member_subnet

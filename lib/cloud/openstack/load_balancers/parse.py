@@ -272,6 +272,7 @@ def _placement(
         network_id=network_id,
         subnet_id=subnet_id,
         member_subnet_id=member_subnet_id,
+        names_member_subnet=reader.has(keys.MEMBER_SUBNET_ID),
         flavor_id=reader.text(keys.FLAVOR_ID, config.flavor_id),
         availability_zone=reader.text(keys.AVAILABILITY_ZONE, config.availability_zone),
     )

@@ -5,8 +5,10 @@ balancer that Octavia is at. What is not ours is never touched.
 """
 
 import dataclasses
+from collections.abc import Collection
 
 from lib.cloud.load_balancers import (
+    IpFamily,
     Observed,
     Plan,
     Problem,
@@ -107,14 +109,29 @@ def context_on(ref: Ref, wanted: Wanted, balancer: LoadBalancer, seen: Tree) -> 
     is_own = seen.identity.relation is Relation.OWNED
     owner = balancer.name if is_own else names.load_balancer(ref)
     monitors = _monitors(wanted, balancer)
-    return context_of(ref, wanted, seen, owner, monitors=monitors)
+    vips = [balancer.vip_address, *(vip.ip_address for vip in balancer.additional_vips)]
+    here = _let_in(wanted, {6 if ":" in one else 4 for one in vips if one})
+    return context_of(ref, here, seen, owner, monitors=monitors)
+
+
+def _let_in(wanted: Wanted, versions: Collection[int]) -> Wanted:
+    """Leave out who can't come by any VIP there is: Octavia refuses such CIDRs.
+
+    versions: of the VIPs. If nobody else is let in, all stay, for none would mean
+    everybody.
+    """
+    fitting = [one for one in wanted.cidrs if (6 if ":" in one else 4) in versions]
+    return dataclasses.replace(wanted, cidrs=tuple(fitting or wanted.cidrs))
 
 
 def context_new(ref: Ref, wanted: Wanted, seen: Tree) -> Context:
     """Gather it for a load balancer that has to be made."""
     monitors = wanted.monitored is not Monitored.NO
     owner = creation.name_of(ref, seen)
-    return context_of(ref, wanted, seen, owner, monitors=monitors)
+    has_second = creation.second_vip(wanted, seen.features, seen.around)
+    families = wanted.families if has_second else wanted.families[:1]
+    here = _let_in(wanted, {6 if one is IpFamily.IPV6 else 4 for one in families})
+    return context_of(ref, here, seen, owner, monitors=monitors)
 
 
 def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) -> Plan:

@@ -87,7 +87,8 @@ class Floating:
 class Placement:
     """Where the address of a new load balancer lives; port_id replaces the others.
 
-    member_subnet_id: empty: not said. from_node: neither network nor subnet is said,
+    member_subnet_id: empty: not said. names_member_subnet: the Service itself says it.
+    from_node: neither network nor subnet is said,
     so the subnet of the first Node's address counts, for members too.
     """
 
@@ -95,6 +96,7 @@ class Placement:
     network_id: str = ""
     subnet_id: str = ""
     member_subnet_id: str = ""
+    names_member_subnet: bool = False
     flavor_id: str = ""
     availability_zone: str = ""
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from lib.cloud.load_balancers import (
+    Depth,
     Ingress,
     IpFamily,
     IpMode,
@@ -346,3 +347,32 @@ def test_a_floating_ip_stays_where_it_is_and_an_event_says_so(
     assert driven.settle() == []
     assert [problem.reason for problem in driven.problems] == [Reason.IMMUTABLE]
     assert driven.floating_ip["floating_ip_address"] == address
+
+
+def test_nobody_is_let_in_by_a_vip_that_is_not_there() -> None:
+    """Octavia refuses CIDRs of a family that no VIP has; an Event names the lack."""
+    driven = start()
+    driven.settle()
+    driven.change(ip_families=(V4, V6))
+    assert driven.settle() == []
+    assert [problem.reason for problem in driven.problems] == [Reason.IMMUTABLE]
+    assert driven.listener["allowed_cidrs"] == ["0.0.0.0/0"]
+    driven.change(source_ranges=("2001:db8::/64", "192.0.2.0/24"))
+    driven.settle()
+    assert driven.listener["allowed_cidrs"] == ["192.0.2.0/24"]
+    driven.change(source_ranges=("2001:db8::/64",))
+    driven.settle()
+    assert driven.listener["allowed_cidrs"] == ["2001:db8::/64"]  # and never nobody
+
+
+def test_another_member_subnet_is_applied_when_the_service_changes() -> None:
+    """Status trees show no subnets, so its members are listed."""
+    driven = start()
+    driven.depth = Depth.CHANGED
+    driven.settle()
+    driven.cloud.clock.sleep(10)
+    driven.settle()
+    driven.annotate({keys.MEMBER_SUBNET_ID: driven.ground.other_subnet_id})
+    driven.settle()
+    wanted = {driven.ground.other_subnet_id}
+    assert {member["subnet_id"] for member in driven.members} == wanted
