@@ -53,8 +53,8 @@ class View:
         pool = self.pool(balancer_id, port, protocol)
         if not pool:
             return []
-        path = f"/lbaas/pools/{pool['id']}/members"
-        found = _read(self.connection.load_balancer.get(path), "members")
+        answer = self.connection.load_balancer.get(f"/lbaas/pools/{pool['id']}/members")
+        found = [] if answer.status_code == 404 else _read(answer, "members")
         return sorted(found, key=lambda one: str(one["name"]))
 
     def floating_ip(self, balancer_id: str) -> Json:
