@@ -31,13 +31,16 @@ class Request:
     forgets: bool = False
 
 
-def _missing(word: str, id_: str = "") -> tuple[client.Refusal, client.Refusal]:
-    """Say that something a request names is not there: Octavia has two statuses."""
+def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
+    """Say that something a request names is not there: Octavia has several ways."""
     article = "an" if word.startswith("a") else "a"
     message = f"{article} {word} that is asked for does not exist, or may not be used"
+    kind = errors.InvalidRequest
     return (
-        client.Refusal(400, f"{word} {id_}", errors.InvalidRequest, message),
-        client.Refusal(404, f"{word} {id_}", errors.InvalidRequest, message),
+        client.Refusal(400, f"{word} {id_}", kind, message),
+        client.Refusal(404, f"{word} {id_}", kind, message),
+        client.Refusal(400, f"invalid {word.replace(' ', '_')}", kind, message),
+        client.Refusal(400, f"invalid {word}", kind, message),
     )
 
 
