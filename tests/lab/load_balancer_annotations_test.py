@@ -29,7 +29,7 @@ from lib.lab.openstack.wishes import Row, Seen
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NAMESPACE = "annotations"
-SERVED_S = 180.0
+SERVED_S = 300.0
 AT_ONCE = 9
 NODES = ("annotated-1", "annotated-2", "annotated-3")
 LABELS: tuple[Mapping[str, str], ...] = (
