@@ -182,6 +182,9 @@ def fail_over(path: Path, why: str, id_: str) -> Step:
     """Let Octavia build a load balancer's machines anew."""
     url = f"lbaas/loadbalancers/{quoted(id_)}/failover"
     write = _balancer("PUT", url, "fail over load balancer", None, id_)
+    message = "only Octavia's admins may do that, with the role load-balancer_admin"
+    refused = client.Refusal(403, "", errors.Forbidden, message)
+    write = dataclasses.replace(write, refusals=(refused, *write.refusals))
     request = Request((write,), balancer_id=id_)
     return Step(Verb.CHANGE, path, why, request, is_gated=False)
 
