@@ -1,0 +1,523 @@
+"""openstack-ccm, the PEX, in a storm: many Services at once, and many deaths.
+
+It runs under the chart's rights against a real API server, Octavia and Neutron, which
+it reaches through an entrance that sees all its calls. Things of others lie in the same
+project, some with names like ours; they have to stay as they are to the last field.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import pathlib
+import random
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+
+from lib.kube import errors as kube_errors
+from lib.lab import balanced, balancing, errors, places
+from lib.lab.balanced import Port
+from lib.lab.balancing import Counted, Room
+from lib.lab.kube_objects import Json
+from lib.lab.openstack import accounts, census, layout, tenant
+from lib.lab.openstack.census import ADDRESSES, BALANCERS, GROUPS, PORTS, Census
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+AT_ONCE = 30
+STORM_S = 300.0
+"""How long the daemons are killed."""
+PAUSES_S = (2.0, 15.0)
+"""Between two deaths."""
+CHANGE_S = 1.5
+"""Between two changes of Services and Nodes."""
+ALIVE = 10
+"""So many Services are there at a time, at most, in the storm."""
+NODES = 6
+WITHIN_S = 600.0
+QUIET_S = 6.0
+SEED = 20261121
+LEASE = (
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=500ms",
+)
+MANAGED = {"manage-security-groups": "true"}
+USERS_OWN = "users-own"
+"""A load balancer that its user lets Services share, by its id."""
+EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
+POLL_MEDIAN_S, POLL_LONGEST_S = 1.5, 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a Service asks for. is_shared: on the user's own load balancer."""
+
+    name: str
+    protocols: tuple[str, ...]
+    is_internal: bool = False
+    is_shared: bool = False
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def ports(self, first: int) -> list[Port]:
+        return [
+            Port(first + at, protocol) for at, protocol in enumerate(self.protocols)
+        ]
+
+    def all_annotations(self, own_id: str) -> Mapping[str, str]:
+        found = dict(self.annotations)
+        if self.is_internal:
+            found[balanced.INTERNAL] = "true"
+        if self.is_shared:
+            found[balanced.SHARED] = own_id
+        return found
+
+
+MONITORED = balanced.octavia(enable_health_monitor="true")
+KINDS = (
+    Kind("one port", ("TCP",)),
+    Kind("three, monitored", ("TCP", "TCP", "TCP"), annotations=MONITORED),
+    Kind("internal", ("TCP",), is_internal=True),
+    Kind("TCP and UDP", ("TCP", "UDP")),
+    Kind("internal UDP", ("UDP",), is_internal=True),
+)
+SHARED = Kind("shared", ("TCP", "TCP"), is_shared=True)
+
+
+def plant(project: census.Project, cluster_name: str) -> str:
+    """Have things of others; give the id of the one load balancer for all to share."""
+    own = project.make_balancer(USERS_OWN)
+    namesake = f"kube_service_{cluster_name}_{balanced.NAMESPACE}_at-once-0"
+    foreign = [
+        project.make_balancer(namesake, [namesake, "mooring:another-cluster:uid"]),
+        project.make_balancer("somebody", ["kube_service_somebody"]),
+    ]
+    project.wait([own, *foreign])
+    vips = {id_: one["vip_port_id"] for id_, one in project.octavia(BALANCERS).items()}
+    project.make_address("of its user", vips[own])
+    text = "Floating IP for Kubernetes external service default/at-once-0 from cluster"
+    project.make_address(
+        f"{text} {cluster_name} (mooring:another-cluster:uid)", vips[foreign[0]]
+    )
+    project.make_address(f"{text} {cluster_name}")
+    project.make_address("")
+    project.make_group("lb-sg-uid-default-at-once-0", "Security Group for a Service")
+    project.make_group("somebody", "")
+    return own
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """The room with what was there before. own_id: of the user's own load balancer."""
+
+    room: Room
+    own_id: str
+    before: Census
+
+    def changed(self) -> list[str]:
+        """Say what of others has been changed or deleted."""
+        now = self.room.project.census()
+        return [
+            f"{kind} {id_}: {one} -> {now[kind].get(id_)}"
+            for kind, things in self.before.items()
+            for id_, one in things.items()
+            if now[kind].get(id_) != one and not self._is_lent(kind, id_)
+        ]
+
+    def _is_lent(self, kind: str, id_: str) -> bool:
+        """Nodes' ports get our groups, what is shared gets our tags, for a while."""
+        nodes = self.room.nodes.values()
+        if kind == PORTS:
+            fixed = self.before[PORTS][id_]["fixed_ips"]
+            return any(one["ip_address"] in nodes for one in fixed)
+        return kind == BALANCERS and id_ == self.own_id
+
+    def left(self) -> list[str]:
+        """Say what is there beyond what was there before, or otherwise than it was."""
+        now = self.room.project.census()
+        more = [
+            f"{kind} {one.get('name') or one.get('floating_ip_address') or id_}"
+            for kind, things in now.items()
+            for id_, one in things.items()
+            if id_ not in self.before[kind]
+        ]
+        own = [
+            f"{kind} {id_}: {self.before[kind][id_]} -> {one}"
+            for kind, things in now.items()
+            for id_, one in things.items()
+            if self.before[kind].get(id_, one) != one
+        ]
+        return more + own
+
+
+@pytest.fixture(scope="module")
+def ground(
+    where: places.Places,
+    ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
+    project: MakeProject,
+) -> Iterator[Ground]:
+    account, _ = project("storm")
+    with balancing.room(where, ccm_pex, ccm_kubeconfig, account, NODES) as room:
+        own = plant(room.project, "mooring-lab")
+        yield Ground(room, own, room.project.census())
+
+
+def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
+    """Say what in the cloud is not as the Services want it."""
+    room = ground.room
+    now = room.project.census()
+    there = room.services.all()
+    found = []
+    for name, service in there.items():
+        found += [f"{name}: {one}" for one in _wrong(ground, now, service)]
+        if is_managed:
+            found += [f"{name}: {one}" for one in _wrong_group(ground, now, service)]
+    uids = {one["metadata"]["uid"] for one in there.values()}
+    for kind in (BALANCERS, ADDRESSES, GROUPS):
+        found += [
+            f"{kind} of nobody: {one.get('name')} {one.get('description')}"
+            for id_, one in now[kind].items()
+            if id_ not in ground.before[kind] and not _is_of(one, uids)
+        ]
+    return found
+
+
+def _is_of(one: census.Thing, uids: set[str]) -> bool:
+    said = [*one.get("tags", []), one.get("description") or ""]
+    return any(uid in text for uid in uids for text in said)
+
+
+def receivers(room: Room) -> set[str]:
+    """Give the addresses of the Nodes that receive traffic."""
+    return {
+        room.nodes[name]
+        for name, labels in room.services.nodes().items()
+        if EXCLUDED not in labels and name in room.nodes
+    }
+
+
+def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
+    uid = service["metadata"]["uid"]
+    annotations = service["metadata"].get("annotations", {})
+    own = [
+        one
+        for one in now[BALANCERS].values()
+        if any(tag.endswith(uid) for tag in one["tags"])
+    ]
+    if balanced.SHARED in annotations and not own:
+        own = [now[BALANCERS][ground.own_id]]
+    if len(own) != 1:
+        yield f"{len(own)} load balancers"
+        return
+    (balancer,) = own
+    if balancer["provisioning_status"] != census.ACTIVE:
+        yield f"it is {balancer['provisioning_status']}"
+    yield from _wrong_ports(ground, now, service, balancer)
+    shown = balanced.addresses(service)
+    port_id = balancer["vip_port_id"]
+    ips = [
+        one["floating_ip_address"]
+        for one in now[ADDRESSES].values()
+        if one["port_id"] == port_id
+    ]
+    is_internal = annotations.get(balanced.INTERNAL) == "true"
+    if shown != ([balancer["vip_address"]] if is_internal else ips):
+        yield f"{shown} in its status, {ips} before {balancer['vip_address']}"
+    if is_internal and ips:
+        yield f"internal, with {ips}"
+
+
+def _wrong_ports(
+    ground: Ground, now: Census, service: Json, balancer: census.Thing
+) -> Iterator[str]:
+    """Compare listeners and members with ports and Nodes."""
+    tag = f"_{service['metadata']['namespace']}_{service['metadata']['name']}"
+    listeners = {
+        (one["protocol"], one["protocol_port"]): one
+        for one in now[census.LISTENERS].values()
+        if one["loadbalancers"][0]["id"] == balancer["id"]
+        and (balancer["id"] != ground.own_id or tag in "".join(one["tags"]))
+    }
+    wanted = {(one["protocol"], one["port"]): one for one in service["spec"]["ports"]}
+    if listeners.keys() != wanted.keys():
+        yield f"listeners {sorted(listeners)}, ports {sorted(wanted)}"
+        return
+    for key, port in wanted.items():
+        if not listeners[key]["default_pool_id"]:
+            yield f"port {key}: no pool"
+            continue
+        members = {
+            (one["address"], one["protocol_port"])
+            for one in ground.room.project.members(
+                listeners[key]["default_pool_id"]
+            ).values()
+        }
+        expected = {(one, port["nodePort"]) for one in receivers(ground.room)}
+        if members != expected:
+            yield f"port {key}: members {sorted(members)}, not {sorted(expected)}"
+
+
+def _wrong_group(ground: Ground, now: Census, service: Json) -> Iterator[str]:
+    """Compare security groups with ports, and who carries them with the Nodes."""
+    uid = service["metadata"]["uid"]
+    own = {id_ for id_, one in now[GROUPS].items() if f"lb-sg-{uid}" in one["name"]}
+    if len(own) != 1:
+        yield f"{len(own)} security groups"
+        return
+    (id_,) = own
+    rules = {
+        (one["protocol"].upper(), one["port_range_min"])
+        for one in now[GROUPS][id_]["security_group_rules"]
+        if one["direction"] == "ingress"
+    }
+    ports = service["spec"]["ports"]
+    if rules != {(one["protocol"], one["nodePort"]) for one in ports}:
+        yield f"rules {sorted(rules)}"
+    carriers = {
+        fixed["ip_address"]
+        for port in now[PORTS].values()
+        for fixed in port["fixed_ips"]
+        if id_ in port["security_groups"]
+    }
+    if carriers != receivers(ground.room):
+        yield f"its group is carried by {sorted(carriers)}"
+
+
+def settle(ground: Ground, *, is_managed: bool = False) -> float:
+    """Wait until all is as the Services want it; give the seconds that took."""
+    began = time.monotonic()
+    found: list[str] = []
+    while time.monotonic() - began < WITHIN_S:
+        waiting = [
+            name
+            for name, one in ground.room.services.all().items()
+            if not balanced.addresses(one) or "deletionTimestamp" in one["metadata"]
+        ]
+        try:
+            found = [f"{name} waits" for name in waiting]
+            found = found or wrong(ground, is_managed=is_managed)
+        except errors.LabError as error:
+            found = [str(error)]  # what was just listed may be gone
+        if not found:
+            return time.monotonic() - began
+        time.sleep(2.0)
+    raise AssertionError("\n".join(found))
+
+
+def started(room: Room, number: int, settings: Mapping[str, str]) -> Counted:
+    """Have one replica only, with a new process; give its calls."""
+    for one in room.replicas.values():
+        one.stop()
+    counted = Counted(room.entrance)
+    room.replica(number, LEASE, settings).start()
+    if room.services.all():
+        asked = layout.OCTAVIA
+        balancing.until(
+            "it looks", lambda: any(call.service == asked for call in counted.calls())
+        )
+    return counted
+
+
+def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
+    """All are served, each wait for Octavia ends soon, and deletion leaves nothing."""
+    room = ground.room
+    room.add_nodes(room.nodes)
+    started(room, 1, {})
+    counted = Counted(room.entrance)
+    began = time.monotonic()
+    with census.Watch(layout.of(where)).opened() as watch:
+        for at in range(AT_ONCE):
+            is_shared = at in (7, 17)
+            kind = SHARED if is_shared else KINDS[at % len(KINDS)]
+            annotations = kind.all_annotations(ground.own_id)
+            room.services.make(f"at-once-{at}", kind.ports(1000 + 10 * at), annotations)
+        settle(ground)
+        took_s = time.monotonic() - began
+        counted.rest(QUIET_S)
+    print(f"{AT_ONCE} Services are served after {took_s:.0f} s:")
+    for what, number in sorted(counted.by_kind().items(), key=lambda one: -one[1]):
+        print(f"{number:5} {what}")
+    print(f"{len(counted.calls()):5} in all; {len(watch.turned)} times ACTIVE")
+    lags = balancing.lags(watch.turned, counted.calls())
+    print(f"asked after ACTIVE: {[round(lag, 1) for lag in sorted(lags)]} s")
+    assert ground.changed() == []
+    assert statistics.median(lags) <= POLL_MEDIAN_S
+    assert max(lags) <= POLL_LONGEST_S
+
+    counted = started(room, 1, {})
+    counted.rest(QUIET_S)
+    assert counted.writes() == []
+    began = time.monotonic()
+    names = list(room.services.all())
+    for name in names:
+        room.services.delete(name)
+    balancing.until("all are gone", lambda: not room.services.all(), WITHIN_S)
+    print(f"and gone after {time.monotonic() - began:.0f} s")
+    assert ground.left() == []
+
+
+class Storm:
+    """Changes Services and Nodes, and kills, until its time is over."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.room = ground.room
+        self.changes: Counter[str] = Counter()
+        self.kills: Counter[str] = Counter()
+        self._random = random.Random(SEED)  # noqa: S311 # no secret
+        self._killing = random.Random(SEED + 1)  # noqa: S311
+        self._stop = threading.Event()
+        self._wrote = threading.Event()
+        self._made = 0
+
+    def run(self, replicas: Sequence[balancing.Replica]) -> None:
+        jobs = (self._change, lambda: self._kill(replicas))
+        threads = [threading.Thread(target=job) for job in jobs]
+        self.room.entrance.came = self._noticed
+        for one in replicas:
+            one.launch()
+        for thread in threads:
+            thread.start()
+        time.sleep(STORM_S)
+        self._stop.set()
+        for thread in threads:
+            thread.join()
+        self.room.entrance.came = lambda service, method, path: None
+
+    def _noticed(self, service: str, method: str, path: str) -> None:
+        if service != layout.KEYSTONE and method in balancing.WRITES:
+            self._wrote.set()
+
+    def _kill(self, replicas: Sequence[balancing.Replica]) -> None:
+        """Kill one at a moment of chance, or both in the middle of a write."""
+        while not self._stop.wait(self._killing.uniform(*PAUSES_S)):
+            is_in_write = self._killing.random() < 0.4
+            dying: Sequence[balancing.Replica] = replicas
+            if is_in_write:
+                self._wrote.clear()
+                if not self._wrote.wait(15.0):
+                    continue
+                self._stop.wait(self._killing.choice([0.0, 0.1, 0.5]))
+            else:
+                dying = [self._killing.choice(list(replicas))]
+            for one in dying:
+                if one.kill():
+                    self.kills["in a write" if is_in_write else "at random"] += 1
+            self._stop.wait(self._killing.uniform(0.0, 2.0))
+            for one in replicas:
+                one.launch()
+
+    def _change(self) -> None:
+        while not self._stop.wait(CHANGE_S):
+            there = [
+                name
+                for name, one in self.room.services.all().items()
+                if "deletionTimestamp" not in one["metadata"]
+            ]
+            choices: list[Callable[[], None]] = [self._nodes]
+            if len(there) < ALIVE:
+                choices += [self._make] * 3
+            if there:
+                one = self._random.choice(there)
+                choices += [functools.partial(self._alter, one)] * 3
+            if len(there) > 2:
+                choices += [functools.partial(self._delete, one)]
+            with contextlib.suppress(kube_errors.KubeError):
+                self._random.choice(choices)()
+
+    def _make(self) -> None:
+        self._made += 1
+        shared = [one for one in self.room.services.all() if "shared" in one]
+        kind = self._random.choice([*KINDS, SHARED])
+        if kind.is_shared and len(shared) >= 2:
+            kind = KINDS[0]
+        name = f"storm-{self._made}{'-shared' if kind.is_shared else ''}"
+        self.room.services.make(
+            name,
+            kind.ports(1000 + 10 * self._made),
+            kind.all_annotations(self.ground.own_id),
+        )
+        self.changes[f"Service made: {kind.name}"] += 1
+
+    def _alter(self, name: str) -> None:
+        port = 20000 + 10 * int("".join(filter(str.isdecimal, name)))
+        choices: Mapping[str, Callable[[], None]] = {
+            "ports": lambda: self.room.services.set_ports(
+                name,
+                [
+                    Port(port + at, self._random.choice(["TCP", "UDP"]))
+                    for at in range(self._random.randint(1, 3))
+                ],
+            ),
+            "a timeout": lambda: self._annotate(
+                name, timeout_client_data=str(self._random.randint(1000, 9000))
+            ),
+            "monitors": lambda: self._annotate(
+                name, enable_health_monitor=self._random.choice(["true", "false"])
+            ),
+            "internal or not": lambda: self._turn(name),
+        }
+        chosen = self._random.choice(sorted(choices))
+        choices[chosen]()
+        self.changes[f"Service changed: {chosen}"] += 1
+
+    def _annotate(self, name: str, **annotations: str) -> None:
+        self.room.services.annotate(name, balanced.octavia(**annotations))
+
+    def _turn(self, name: str) -> None:
+        if "shared" not in name:
+            value = self._random.choice(["true", "false"])
+            self.room.services.annotate(name, {balanced.INTERNAL: value})
+
+    def _delete(self, name: str) -> None:
+        self.room.services.delete(name)
+        self.changes["Service deleted"] += 1
+
+    def _nodes(self) -> None:
+        """Let one Node come, go, or refuse traffic; the first always stays."""
+        name = self._random.choice(list(self.room.nodes)[1:])
+        there = self.room.services.nodes()
+        if name not in there:
+            self.room.add_nodes([name])
+            self.changes["Node added"] += 1
+        elif self._random.random() < 0.5:
+            self.room.services.remove_node(name)
+            self.changes["Node removed"] += 1
+        else:
+            value = None if EXCLUDED in there[name] else "true"
+            self.room.services.label_node(name, {EXCLUDED: value})
+            self.changes["Node excluded, or let in again"] += 1
+
+
+def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
+    """Then all converges, a restart writes nothing, and nothing is left over."""
+    room = ground.room
+    for one in room.replicas.values():
+        one.stop()
+    room.add_nodes(list(room.nodes)[:3])
+    storm = Storm(ground)
+    counted = Counted(room.entrance)
+    replicas = [room.replica(number, LEASE, MANAGED) for number in (1, 2)]
+    try:
+        storm.run(replicas)
+        for one in replicas:
+            one.launch()
+        took_s = settle(ground, is_managed=True)
+    finally:
+        for what, number in (*storm.kills.items(), *sorted(storm.changes.items())):
+            print(f"{number:5} {what}")
+        print(f"{len(counted.calls()):5} calls, {len(counted.writes())} writes")
+    print(f"all is as wanted {took_s:.0f} s after the storm of {STORM_S:.0f} s")
+    assert ground.changed() == []
+    counted = started(room, 1, MANAGED)
+    counted.rest(QUIET_S)
+    print(f"a restart: {len(counted.calls())} calls, {len(counted.writes())} writes")
+    assert counted.writes() == []
+    for name in room.services.all():
+        room.services.delete(name)
+    balancing.until("all are gone", lambda: not room.services.all(), WITHIN_S)
+    assert ground.left() == []
