@@ -146,6 +146,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
 
+    def handle(self) -> None:
+        """Serve until whoever asks has gone, however that came about."""
+        with contextlib.suppress(OSError):
+            super().handle()
+
     def handle_one_request(self) -> None:
         """Read one request, and answer it or hang up."""
         self.raw_requestline = self.rfile.readline(65537)
