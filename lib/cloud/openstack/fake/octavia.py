@@ -252,6 +252,13 @@ class FakeOctavia:
         if subnet_id not in self.neutron.subnets:
             raise Refused(400, f"Subnet {subnet_id} not found.")
         address = str(wish.get("vip_address") or "")
+        if address and any(
+            address == one["ip_address"]
+            for port in self.neutron.ports.values()
+            for one in objects(port, "fixed_ips")
+        ):
+            text = f"IP address {address} already allocated in subnet {subnet_id}"
+            raise Refused(409, text)
         return self.neutron.add_port(subnet_id, address), subnet_id
 
     def _delete_balancer(self, id_: str, cascades: bool) -> Answer:

@@ -105,9 +105,17 @@ def create_balancer(path: Path, why: str, body: Body) -> Step:
     write = _balancer("POST", url, "create load balancer", body, path[-1])
     inside = body.get("loadbalancer")
     port_id = inside.get("vip_port_id") if isinstance(inside, Mapping) else None
+    address = inside.get("vip_address") if isinstance(inside, Mapping) else None
+    more: tuple[client.Refusal, ...] = ()
     if port_id:
-        refusals = (*_missing("port", str(port_id)), *_BALANCER_REFUSALS)
-        write = dataclasses.replace(write, refusals=refusals)
+        more = _missing("port", str(port_id))
+    if address:
+        message = f"the address {address} is in use already, or can't be had"
+        more += tuple(
+            client.Refusal(409, text, errors.InvalidRequest, message)
+            for text in ("already allocated", "already in use")
+        )
+    write = dataclasses.replace(write, refusals=(*more, *_BALANCER_REFUSALS))
     return Step(
         Verb.CREATE, path, why, Request((write,)), is_gated=False, is_repeatable=False
     )

@@ -541,3 +541,14 @@ def test_a_listener_that_was_deleted_by_hand_gets_its_pool_back() -> None:
     assert [step.split()[0] for step in steps] == ["create"]
     assert driven.pool["id"] == pool_id
     assert list(octavia.pools) == [pool_id]
+
+
+def test_an_address_that_is_taken_is_no_conflict_of_a_moment() -> None:
+    """Octavia answers both with 409; this one only another wish can end."""
+    driven = start(load_balancer_ip="10.0.0.1")  # that of a Node
+    driven.annotate({keys.INTERNAL: "true"})
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    with pytest.raises(errors.InvalidRequest) as raised:
+        driven.balancers.apply(made.steps[0])
+    assert "the address 10.0.0.1 is in use already" in raised.value.summary
