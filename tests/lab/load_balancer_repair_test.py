@@ -1,0 +1,435 @@
+"""What somebody does to load balancers by hand is repaired by the daemon, or reported.
+
+One table. openstack-ccm looks for drift every ten seconds here; every sixth look is a
+deep one. Octavia's database is written to for what no call can bring about.
+"""
+
+import contextlib
+import dataclasses
+import pathlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import openstack.connection
+import pytest
+
+from lib.cloud.load_balancers import Reason
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.kube import client
+from lib.lab import ccm, places, processes, services
+from lib.lab.openstack import accounts, balancers, cloud, layout, tenant
+from lib.lab.services import Told
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+NAMESPACE = "repair"
+CLUSTER = "repaired-cluster"
+FLAGS = (
+    "--controllers=service",
+    "--cluster-name=kubernetes",
+    f"--cluster-id={CLUSTER}",
+    "--lb-drift-period=10s",
+)
+NODES = ("repaired-1", "repaired-2")
+SERVED_S = 240.0
+AT_ONCE = 7
+"""So many Services are made at a time: Octavia is slow with many."""
+REPAIRED_S = 180.0
+POLL_S = 2.0
+NEVER = "never-usable"
+INTERNAL: Mapping[str, str] = {
+    keys.INTERNAL: "true",
+    keys.ENABLE_MONITOR: "true",
+}
+
+
+@dataclasses.dataclass
+class Ground:
+    """The Services, and the cloud as its owner and its admin see it."""
+
+    where: places.Places
+    services: services.Services
+    connection: openstack.connection.Connection
+    admin: openstack.connection.Connection
+    token: str
+
+    def problems(self) -> Mapping[str, float]:
+        """Give the metric of problems by reason."""
+        status, text = ccm.ask(self.where, "/metrics", self.token, timeout_s=10)
+        assert status == 200, text
+        name = 'mooring_load_balancer_problem{reason="'
+        lines = [line for line in text.splitlines() if line.startswith(name)]
+        pairs = [line.removeprefix(name).split('"} ') for line in lines]
+        return {reason: float(value) for reason, value in pairs}
+
+    def set_status(self, id_: str, status: str) -> None:
+        balancers.set_status(layout.of(self.where), id_, status)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """A Service with all there is of its load balancer.
+
+    known: its settings of then; members are asked for when they are looked at.
+    """
+
+    service: Mapping[str, Any]
+    view: balancers.View
+    known: Mapping[str, object] | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self.service["metadata"]["annotations"].get(keys.LOAD_BALANCER_ID))
+
+    @property
+    def balancer(self) -> balancers.Json:
+        return self.view.balancers.get(self.id, {})
+
+    def part(self, kind: str) -> balancers.Json:
+        found = getattr(self.view, kind)(self.id, 80)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def members(self) -> list[tuple[str, str, int]]:
+        found = self.view.members(self.id, 80)
+        return [(one["name"], one["address"], one["weight"]) for one in found]
+
+    @property
+    def address(self) -> str:
+        return str(self.view.floating_ip(self.id).get("floating_ip_address", ""))
+
+    @property
+    def ingress(self) -> list[str]:
+        found = self.service.get("status", {}).get("loadBalancer", {})
+        return [row["ip"] for row in found.get("ingress", ())]
+
+    def settings(self) -> Mapping[str, object]:
+        """Give what must be the same again after a repair, ids left out."""
+        if self.known is not None:
+            return self.known
+        pool, monitor = self.part("pool"), self.part("monitor")
+        listener = self.part("listener")
+        return {
+            "status": self.balancer.get("provisioning_status"),
+            "limit": listener.get("connection_limit"),
+            "cidrs": listener.get("allowed_cidrs"),
+            "algorithm": pool.get("lb_algorithm"),
+            "monitor": (monitor.get("type"), monitor.get("delay")),
+            "members": self.members,
+            "tags": set(self.balancer.get("tags", ())) - {"mooring-made"},
+            "floating IP": bool(self.address),
+        }
+
+
+Act = Callable[[Ground, Seen], object]
+"""What is done by hand."""
+Check = Callable[[Seen, Seen], bool]
+"""Whether all is well, by what was before and what is now."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A thing done by hand. told: reason of the Event and of the metric, if any."""
+
+    title: str
+    act: Act
+    check: Check
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=lambda: INTERNAL)
+    told: Reason | None = None
+
+    @property
+    def name(self) -> str:
+        return self.title.replace(",", "").replace(" ", "-").lower()
+
+
+def same(before: Seen, now: Seen) -> bool:
+    """The same load balancer, with all that it had."""
+    return now.id == before.id and now.settings() == before.settings()
+
+
+def another(before: Seen, now: Seen) -> bool:
+    """Another load balancer, with all that the former had; the floating IP too."""
+    is_same = now.settings() == before.settings() and now.address == before.address
+    return now.id != before.id and is_same and now.ingress == before.ingress
+
+
+def another_address(before: Seen, now: Seen) -> bool:
+    """The same load balancer at another floating IP, which the status shows."""
+    is_new = now.address not in ("", before.address)
+    return same(before, now) and is_new and now.ingress == [now.address]
+
+
+def same_address(before: Seen, now: Seen) -> bool:
+    return same(before, now) and now.address == before.address != ""
+
+
+def untouched(before: Seen, now: Seen) -> bool:
+    """Nothing was done about it."""
+    return now.id == before.id
+
+
+def failed(before: Seen, now: Seen) -> bool:
+    return now.id == before.id and now.balancer["provisioning_status"] == "ERROR"
+
+
+# -------------------------------------------------------------------- done by hand
+
+
+def delete(kind: str) -> Act:
+    """Delete the listener, pool or monitor, once Octavia lets us."""
+
+    def act(ground: Ground, seen: Seen) -> None:
+        octavia = ground.connection.load_balancer
+        path = {"monitor": "healthmonitor"}.get(kind, kind)
+        octavia.delete(f"/lbaas/{path}s/{seen.part(kind)['id']}").raise_for_status()
+
+    return act
+
+
+def change(kind: str, **fields: object) -> Act:
+    def act(ground: Ground, seen: Seen) -> None:
+        octavia = ground.connection.load_balancer
+        word = {"monitor": "healthmonitor"}.get(kind, kind)
+        path = f"/lbaas/{word}s/{seen.part(kind)['id']}"
+        octavia.put(path, json={word: fields}).raise_for_status()
+
+    return act
+
+
+def balancer_deleted(ground: Ground, seen: Seen) -> None:
+    ground.connection.load_balancer.delete_load_balancer(seen.id, cascade=True)
+
+
+def tags_removed(ground: Ground, seen: Seen) -> None:
+    octavia = ground.connection.load_balancer
+    path = f"/lbaas/loadbalancers/{seen.id}"
+    octavia.put(path, json={"loadbalancer": {"tags": []}}).raise_for_status()
+
+
+def port_deleted(ground: Ground, seen: Seen) -> None:
+    ground.admin.network.delete_port(seen.balancer["vip_port_id"])
+
+
+def member_deleted(ground: Ground, seen: Seen) -> None:
+    first = seen.view.members(seen.id, 80)[0]
+    path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+    ground.connection.load_balancer.delete(path).raise_for_status()
+
+
+def member_changed(ground: Ground, seen: Seen) -> None:
+    first = seen.view.members(seen.id, 80)[0]
+    path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+    octavia = ground.connection.load_balancer
+    octavia.put(path, json={"member": {"weight": 7}}).raise_for_status()
+
+
+def member_added(ground: Ground, seen: Seen) -> None:
+    path = f"/lbaas/pools/{seen.part('pool')['id']}/members"
+    body = {"member": {"address": "10.42.9.9", "protocol_port": 1, "name": "a-guest"}}
+    ground.connection.load_balancer.post(path, json=body).raise_for_status()
+
+
+def address_deleted(ground: Ground, seen: Seen) -> None:
+    ground.connection.network.delete_ip(seen.view.floating_ip(seen.id)["id"])
+
+
+def address_detached(ground: Ground, seen: Seen) -> None:
+    network = ground.connection.network
+    network.update_ip(seen.view.floating_ip(seen.id)["id"], port_id=None)
+
+
+def turned_error(ground: Ground, seen: Seen) -> None:
+    ground.set_status(seen.id, "ERROR")
+
+
+IN_ERROR = Reason.IN_ERROR
+ROWS = (
+    Row("LB deleted", balancer_deleted, another, {}, Reason.DRIFT),
+    Row("VIP port deleted", port_deleted, untouched, told=Reason.DRIFT),
+    Row("LB tags removed", tags_removed, same),
+    Row("listener deleted", delete("listener"), same),
+    Row("listener limit changed", change("listener", connection_limit=3), same),
+    Row("listener opened", change("listener", allowed_cidrs=["10.0.0.0/8"]), same),
+    Row("pool deleted", delete("pool"), same),
+    Row("pool changed", change("pool", lb_algorithm="SOURCE_IP"), same),
+    Row("member deleted", member_deleted, same),
+    Row("member changed", member_changed, same),
+    Row("member added", member_added, same),
+    Row("monitor deleted", delete("monitor"), same),
+    Row("monitor changed", change("monitor", delay=60), same),
+    Row("floating IP deleted", address_deleted, another_address, {}),
+    Row("floating IP detached", address_detached, same_address, {}),
+    Row("ERROR, report", turned_error, failed, told=IN_ERROR),
+    # Octavia's usual policy lets only its admins do that: one more Event says so.
+    Row(
+        "ERROR, failover",
+        turned_error,
+        failed,
+        {**INTERNAL, keys.ON_ERROR: "failover"},
+        IN_ERROR,
+    ),
+    Row(
+        "ERROR, recreate",
+        turned_error,
+        another,
+        {keys.ON_ERROR: "recreate"},
+        IN_ERROR,
+    ),
+)
+
+
+def never_usable(ground: Ground, subnet_id: str) -> str:
+    """Leave what a daemon leaves that died after it asked for a load balancer.
+
+    It carries our mark, is in ERROR, and its Service shows nothing of it.
+    """
+    made = ground.services.make(NEVER, INTERNAL)
+    name = f"kube_service_kubernetes_{NAMESPACE}_{NEVER}"
+    mark = f"mooring:{CLUSTER}:{made['metadata']['uid']}"
+    octavia = ground.connection.load_balancer
+    tags = [name, mark, "mooring-made"]
+    one = octavia.create_load_balancer(name=name, vip_subnet_id=subnet_id, tags=tags)
+    end = time.monotonic() + SERVED_S
+    while octavia.get_load_balancer(one.id).provisioning_status != "ACTIVE":
+        assert time.monotonic() < end
+        time.sleep(POLL_S)
+    ground.set_status(str(one.id), "ERROR")
+    return str(one.id)
+
+
+@dataclasses.dataclass
+class Scene:
+    """All Services as they are before anything is done by hand."""
+
+    ground: Ground
+    failed_id: str
+    before: Mapping[str, Seen]
+
+
+@pytest.fixture(scope="module")
+def scene(
+    where: places.Places,
+    api: client.Api,
+    project: MakeProject,
+    ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
+) -> Iterator[Scene]:
+    """Have all Services served by the daemon, under its chart's ServiceAccount."""
+    account, mine = project("repair")
+    connection = mine.connection
+    inside = connection.network.find_network(tenant.NETWORK, ignore_missing=False)
+    conf = where.state / "repair-cloud.conf"
+    conf.write_text(accounts.cloud_conf(where, account))
+    with contextlib.ExitStack() as stack:
+        admin = cloud.connect(where, accounts.ADMIN)
+        stack.callback(admin.close)
+        served = services.Services(api, NAMESPACE)
+        token = ccm.reader_token(api)
+        ground = Ground(where, served, connection, admin, token)
+        stack.callback(balancers.clear, connection)
+        stack.callback(services.delete_nodes, api, NODES)
+        found = balancers.node_ports(connection, str(inside.id), len(NODES))
+        for name, addresses in zip(NODES, found, strict=True):
+            services.make_node(api, name, addresses)
+        failed_id = never_usable(ground, str(inside.subnet_ids[0]))
+        words = ccm.arguments(where, ccm_kubeconfig, conf, FLAGS)
+        ccm.start(where, ccm_pex, words)
+        stack.callback(processes.stop, where, [ccm.NAME])
+        for at in range(0, len(ROWS), AT_ONCE):
+            for row in ROWS[at : at + AT_ONCE]:
+                served.make(row.name, row.annotations)
+            settled(ground)
+        yield Scene(ground, failed_id, settled(ground))
+        served.clear()
+
+
+def settled(ground: Ground) -> Mapping[str, Seen]:
+    """Wait until all are served and Octavia is at rest; give them by name."""
+    end = time.monotonic() + SERVED_S
+    while True:
+        view, there = balancers.look(ground.connection), ground.services.all()
+        seen = {name: Seen(service, view) for name, service in there.items()}
+        late = [
+            name
+            for name, one in seen.items()
+            if not services.ingress(dict(one.service))
+            or one.balancer.get("provisioning_status") != "ACTIVE"
+        ]
+        if not late:
+            return {
+                name: dataclasses.replace(one, known=one.settings())
+                for name, one in seen.items()
+            }
+        assert time.monotonic() < end, f"not served: {late}"
+        time.sleep(POLL_S)
+
+
+def test_what_never_was_usable_is_made_again(scene: Scene) -> None:
+    """One with our mark, in ERROR, that no Service ever showed; it is said."""
+    now = scene.before[NEVER]
+    assert now.id != scene.failed_id
+    assert scene.failed_id not in now.view.balancers
+    told = scene.ground.services.events()[NEVER]
+    said = [one.message for one in told if one.reason == IN_ERROR]
+    assert len(said) == 1
+    assert "never was usable" in said[0]
+
+
+def told_of(events: Mapping[str, list[Told]], row: Row) -> list[Told]:
+    return [one for one in events.get(row.name, ()) if one.reason == row.told]
+
+
+def well(scene: Scene, rows: list[Row]) -> list[Row]:
+    """Give the rows that are repaired, and told of where they must be."""
+    ground = scene.ground
+    view, there = balancers.look(ground.connection), ground.services.all()
+    events = ground.services.events()
+    return [
+        row
+        for row in rows
+        if (row.told is None or told_of(events, row))
+        and row.check(scene.before[row.name], Seen(there[row.name], view))
+    ]
+
+
+def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
+    """One table: what was done, how long it took, which Event it led to."""
+    ground = scene.ground
+    results: dict[str, str] = {}
+    began = {}
+    for row in ROWS:
+        row.act(ground, scene.before[row.name])
+        began[row.title] = time.monotonic()
+    pending = list(ROWS)
+    metrics: set[str] = set()
+    end = time.monotonic() + REPAIRED_S
+    try:
+        while pending and time.monotonic() < end:
+            metrics |= {key for key, value in ground.problems().items() if value}
+            time.sleep(POLL_S)
+            for row in well(scene, pending):
+                took_s = time.monotonic() - began[row.title]
+                results[row.title] = f"{took_s:5.0f} s"
+                pending.remove(row)
+    finally:
+        for row in ROWS:
+            verb = "reported" if row.check in (untouched, failed) else "repaired"
+            told = f"  Event {row.told}" if row.told else ""
+            print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{told}")
+    assert not pending
+    assert metrics >= {Reason.IN_ERROR, Reason.DRIFT}
+    events = ground.services.events()
+    for row in ROWS:
+        assert {one.count for one in told_of(events, row)} <= {1}
+
+
+def test_one_that_recovers_is_a_problem_no_more(scene: Scene) -> None:
+    """The metric follows what is, the Events stay what was."""
+    for row in ROWS:
+        if row.check is failed:
+            scene.ground.set_status(scene.before[row.name].id, "ACTIVE")
+    end = time.monotonic() + REPAIRED_S
+    while scene.ground.problems()[Reason.IN_ERROR]:
+        assert time.monotonic() < end
+        time.sleep(POLL_S)
