@@ -35,7 +35,6 @@ LASTING = (
 """What a write fails with as long as nobody changes the Service or the cloud."""
 
 Annotations = tuple[tuple[str, str | None], ...]
-Again = Callable[[str, frozenset[Topic], float], None]
 Retarget = Callable[[Service, Snapshot], Target | None]
 Ended = Callable[[Operation, float, bool], None]
 """Told of what was done for a Service, how many seconds it took, whether it worked."""
@@ -76,7 +75,7 @@ class Hands:
     services: store.Store[Service]
     load_balancers: LoadBalancers
     recorders: Mapping[Source, events.Recorder]
-    again: Again
+    again: model.Again
     retarget: Retarget
     clock: Callable[[], float]
     create_in_s: Callable[[], float] = at_once

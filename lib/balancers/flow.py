@@ -8,6 +8,7 @@ from lib.balancers import act, decide, observe
 from lib.balancers.memory import Memory
 from lib.balancers.model import (
     Action,
+    Again,
     Bar,
     Service,
     Settle,
@@ -46,7 +47,7 @@ class BalancersFlow:
         load_balancers: LoadBalancers,
         writing: client.Api,
         recorders: Mapping[Source, events.Recorder],
-        again: act.Again,
+        again: Again,
         clock: Callable[[], float] = time.monotonic,
         create_in_s: Callable[[], float] = act.at_once,
         ended: act.Ended = act.nobody,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from collections.abc import Callable
 
 import msgspec
 
@@ -38,6 +39,10 @@ class Operation(enum.StrEnum):
     UPDATE = "loadbalancer_update"
     """For the sake of Nodes alone."""
     DELETE = "loadbalancer_delete"
+
+
+Again = Callable[[str, frozenset[Topic], float], None]
+"""Makes a key due for topics, in seconds."""
 
 
 class ServicePort(msgspec.Struct, frozen=True, rename="camel"):

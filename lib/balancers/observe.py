@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lib.balancers import decide, facts
 from lib.balancers.memory import Memory
-from lib.balancers.model import Open, Service, Snapshot, Topic
+from lib.balancers.model import Again, Open, Service, Snapshot, Topic
 from lib.cloud.load_balancers import (
     Asked,
     Cluster,
@@ -22,7 +22,6 @@ from lib.cloud.model import Unknown
 from lib.kube import client, fresh, resources, store
 
 Claim = tuple[str, frozenset[Topic]]
-Again = Callable[[str, frozenset[Topic], float], None]
 
 
 def never(key: str, topics: frozenset[Topic], delay_s: float) -> None:

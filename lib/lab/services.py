@@ -9,10 +9,8 @@ from typing import Any
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.kube.resources import Resource
 from lib.lab import errors, kube_objects
 
-NAMESPACE = Resource("", "v1", "namespaces", "Namespace", False)
 TIMEOUT_S = 30.0
 POLL_S = 0.5
 WEB: Mapping[str, Any] = {"port": 80, "protocol": "TCP", "name": "web"}
@@ -42,7 +40,7 @@ class Services:
         self._objects = kube_objects.Objects(api, namespace)
         self.namespace = namespace
         with contextlib.suppress(kube_errors.AlreadyExists):
-            self._objects.make(NAMESPACE, namespace)
+            self._objects.make(resources.NAMESPACES, namespace)
 
     def make(
         self,
