@@ -24,6 +24,10 @@ from lib.process import decoding
 WRITE_TIMEOUT_S = 10.0
 TAKEN_S = 1.0
 """When to look again at a load balancer that another Service's plan is changing."""
+LOST_S = 0.5
+"""When to look first for what was made by a request whose answer was lost."""
+LOOK_S = 4.0
+"""When to look again for it, until it can't appear any more."""
 LASTING = (
     errors.InvalidRequest,
     errors.AlreadyExists,
@@ -56,6 +60,10 @@ class Later(Exception):
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class Doubtful(Exception):
+    """Nobody knows whether a step was carried out that must not be made twice."""
 
 
 class Unserved(Exception):
@@ -103,7 +111,7 @@ class Actor:
         """
         try:
             self._carry_out(seen, action)
-        except (errors.CloudError, Unserved) as error:
+        except (errors.CloudError, Doubtful, Unserved) as error:
             if not isinstance(error, errors.Busy):
                 self._end(seen, has_worked=False)
             raise
@@ -114,6 +122,8 @@ class Actor:
                 self._record(seen.service, action)
             case model.TellProblems():
                 self._tell(seen.service, action)
+            case model.Await(lb_id, after_s):
+                self._await(seen, lb_id, after_s)
             case model.Bar():
                 self._memory.bar(seen.service.metadata.uid)
             case model.ApplyStep():
@@ -181,19 +191,22 @@ class Actor:
             self._memory.drop(uid)
             text = "another service's plan changes the same load balancer"
             raise Later(text, TAKEN_S)
-        early_s = max(self._hands.create_in_s(), self._memory.create_in_s(uid))
+        doubt_s = self._memory.create_in_s(uid, action.step.path)
+        early_s = max(self._hands.create_in_s(), doubt_s)
         if early_s > 0 and not action.step.is_repeatable:
             self._memory.drop(uid)
-            raise Later("what may have been made before is waited for", early_s)
+            text = "what may have been made before is waited for"
+            raise Later(text, min(early_s, LOOK_S))
         self._memory.begin(uid)
         try:
             result = self._hands.load_balancers.apply(action.step)
         except errors.CloudError as error:
             self._memory.drop(uid)
-            if not action.step.is_repeatable and _may_be_done(error):
-                self._memory.doubt(uid)
             self._refused(seen, error)
-            raise
+            if action.step.is_repeatable or not _may_be_done(error):
+                raise
+            self._memory.doubt(uid, action.step.path)
+            raise Doubtful(str(error)) from error
         self._memory.accept(uid)
         if result.annotations:
             self._patch(seen, model.SetAnnotations(result.annotations))
@@ -214,20 +227,28 @@ class Actor:
         self, seen: Snapshot, action: model.ApplyStep, result: StepResult
     ) -> None:
         """Keep what is left of the plan, and come back when its gate may be open."""
-        uid = seen.service.metadata.uid
         lb_id = action.load_balancer_id or result.id
-        target = self._hands.retarget(self._as_left(seen), seen)
         wait_s = result.opens_after_s
+        target = self._hands.retarget(self._as_left(seen), seen)
         # What is seen next is what we have changed ourselves: no look for drift.
         is_update = seen.topics == {Topic.NODES}
         topics = seen.topics if is_update else frozenset({Topic.SYNC})
         if lb_id and target is not None and (action.rest or wait_s > 0):
             now = self._hands.clock()
             plan = Open(target, action.rest, lb_id, now, now + wait_s, topics)
-            self._memory.keep(uid, plan)
+            self._memory.keep(seen.service.metadata.uid, plan)
         else:
-            self._memory.drop(uid)
+            self._memory.drop(seen.service.metadata.uid)
         self._hands.again(seen.service.key, topics, wait_s)
+
+    def _await(self, seen: Snapshot, lb_id: str, after_s: float) -> None:
+        """Keep an empty plan: its gate costs less than to look at everything."""
+        target = self._hands.retarget(self._as_left(seen), seen)
+        if target is not None:
+            now = self._hands.clock()
+            due_s = now + after_s
+            plan = Open(target, (), lb_id, now, due_s, seen.topics, has_written=False)
+            self._memory.keep(seen.service.metadata.uid, plan)
 
     def _fail(self, seen: Snapshot, error: Exception | None, message: str) -> None:
         if error is None:

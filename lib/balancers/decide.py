@@ -75,6 +75,8 @@ def _carry_out(
     if plan.backs_off:
         actions.append(model.Bar())
     actions += _steps(plan.steps, observed.id)
+    if plan.waits_for and plan.retry_after_s is not None:
+        actions.append(model.Await(plan.waits_for, plan.retry_after_s))
     if plan.settled:
         actions += _settled(seen, plan, is_wanted=is_wanted)
     return Outcome(tuple(actions), plan.retry_after_s)

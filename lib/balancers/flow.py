@@ -9,6 +9,7 @@ from lib.balancers.memory import Memory
 from lib.balancers.model import (
     Action,
     Again,
+    Await,
     Bar,
     Service,
     Settle,
@@ -90,7 +91,7 @@ class BalancersFlow:
 
     def is_note(self, action: Action) -> bool:
         """See the protocol."""
-        return isinstance(action, Bar | Settle)
+        return isinstance(action, Await | Bar | Settle)
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
@@ -98,14 +99,13 @@ class BalancersFlow:
             case kube_errors.Conflict():
                 text = "the service was changed meanwhile"
                 return failures.Failure(text, is_routine=True)
-            case act.Later(retry_after_s=wait_s):
+            case act.Later() | errors.Busy():
+                wait_s = error.retry_after_s
                 return failures.Failure(str(error), wait_s, is_routine=True)
             case act.Unserved():
                 return failures.Failure(str(error))
-            case errors.Busy():
-                return failures.Failure(
-                    str(error), error.retry_after_s, is_routine=True
-                )
+            case act.Doubtful():
+                return failures.Failure(str(error), act.LOST_S)
             case kube_errors.KubeError() | errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)
         return None

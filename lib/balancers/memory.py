@@ -28,7 +28,7 @@ class Memory:
         self._notices: dict[str, tuple[Notice, ...]] = {}
         self._refusals: dict[str, Problem] = {}
         self._bars: dict[str, tuple[int, float]] = {}
-        self._doubts: dict[str, float] = {}
+        self._doubts: dict[str, dict[tuple[str, ...], float]] = {}
 
     def open(self, uid: str) -> Open | None:
         """Give the plan that is under way."""
@@ -62,7 +62,7 @@ class Memory:
         """Say whether another Service's plan is under way on a load balancer."""
         with self._lock:
             return any(
-                plan.load_balancer_id == load_balancer_id
+                plan.load_balancer_id == load_balancer_id and plan.has_written
                 for other, plan in self._open.items()
                 if other != uid and load_balancer_id
             )
@@ -112,15 +112,16 @@ class Memory:
             _, until = self._bars.get(uid, (0, 0.0))
             return max(0.0, until - self._clock())
 
-    def doubt(self, uid: str) -> None:
-        """Remember that something may have been made, or may be soon."""
+    def doubt(self, uid: str, path: tuple[str, ...]) -> None:
+        """Remember what may have been made, or may be soon. path: of its step."""
         with self._lock:
-            self._doubts[uid] = self._clock() + DOUBT_S
+            self._doubts.setdefault(uid, {})[path] = self._clock() + DOUBT_S
 
-    def create_in_s(self, uid: str) -> float:
-        """Say how long nothing more is to be made that can't be made twice."""
+    def create_in_s(self, uid: str, path: tuple[str, ...]) -> float:
+        """Say how long a thing is not to be made that can't be made twice."""
         with self._lock:
-            return max(0.0, self._doubts.get(uid, 0.0) - self._clock())
+            until = self._doubts.get(uid, {}).get(path, 0.0)
+            return max(0.0, until - self._clock())
 
     def tell(self, uid: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
         """Take note of all there are now; give those that are new."""

@@ -139,6 +139,7 @@ class Open:
     load_balancer_id: whose gate is asked before each step. since_s, due_s: monotonic
     times at which the last step was applied, and before which no gate is asked.
     topics: for which it goes on. gate: what a call for others has shown meanwhile.
+    has_written: a step was applied; one that only waits keeps nobody from writing.
     """
 
     target: load_balancers.Target
@@ -148,6 +149,7 @@ class Open:
     due_s: float
     topics: frozenset[Topic] = frozenset({Topic.SYNC})
     gate: load_balancers.Gate | None = None
+    has_written: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -236,6 +238,14 @@ class ApplyStep:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Await:
+    """Look for nothing but the gate of a load balancer until it opens."""
+
+    load_balancer_id: str
+    after_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
     """Let what failed rest before it is made again, longer each time."""
 
@@ -285,6 +295,7 @@ Action = (
     | SetAnnotations
     | SetIngress
     | ApplyStep
+    | Await
     | Bar
     | Settle
     | TellProblems

@@ -14,7 +14,7 @@ from lib.balancers.model import Topic
 from lib.cloud.load_balancers import Node, Reason
 from lib.cloud.model import Address, AddressType
 from lib.cloud.openstack import settings
-from lib.cloud.openstack.fake import driver, session
+from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.kube import resources
@@ -184,6 +184,41 @@ def test_what_it_costs(make_scene: MakeScene) -> None:
     for what, ours, most, reference in table:
         print(f"{what:40} {ours:4} <= {most:3}   reference {reference}")
     assert [row for row in table if row[1] > row[2]] == []
+
+
+@pytest.mark.parametrize("late_s", [0.0, 6.0, 21.0])
+def test_what_was_made_though_nobody_heard_is_found_soon(
+    make_scene: MakeScene, late_s: float
+) -> None:
+    """Octavia comes to it late and takes its time: no second one, and few calls."""
+    scene = make_scene()
+    octavia, ground = scene.cloud.octavia, scene.ground
+    octavia.build_s = 20.0
+    lost: list[wire.Call] = []
+
+    def lose(call: wire.Call) -> session.Fault | None:
+        if call.method == "POST" and call.path == "lbaas/loadbalancers" and not lost:
+            lost.append(call)
+            return session.Fault()
+        return None
+
+    scene.cloud.fault = lose
+    ground.service("web", 80)
+    began = ground.now_s
+    reads: list[float] = []
+    while not octavia.load_balancers or ground.now_s < began + late_s + 30:
+        before = len(scene.cloud.calls)
+        scene.process.services.relist()
+        scene.process.turn()
+        reads += [ground.now_s] * (len(scene.cloud.calls) - before)
+        ground.now_s += 0.25
+        if lost and not octavia.load_balancers and ground.now_s >= began + late_s:
+            octavia.answer(lost[0])
+            ready_at = ground.now_s + octavia.build_s
+    assert scene.address("web")
+    assert len(octavia.load_balancers) == 1
+    assert min(at for at in reads if at >= ready_at) - ready_at <= 4.0
+    assert len(reads) <= 30 + late_s
 
 
 def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(

@@ -160,7 +160,7 @@ def _not_active(
     """Wait for one in flux; one in ERROR is made again if it never was usable."""
     results = Results(annotations=status.annotations(balancer, seen.identity.relation))
     if balancer.provisioning_status != ERROR:
-        return Plan(retry_after_s=POLL_S, results=results)
+        return Plan(retry_after_s=POLL_S, waits_for=balancer.id, results=results)
     is_own = deletion.is_whole_ours(ref, seen)
     was_usable = bool(
         identity.addresses(balancer, seen.around.floating_ips)
