@@ -24,14 +24,12 @@ class Facts:
     """What the configuration depends on.
 
     ports: by service, and "mariadb". share: the packages' own sample configuration
-    (<venv>/etc). management_network: id of the network that load balancers are
-    managed through; empty until it is seeded.
+    (<venv>/etc).
     """
 
     ports: Mapping[str, int]
     data: pathlib.Path
     share: pathlib.Path
-    management_network: str = ""
 
 
 def database_url(ports: Mapping[str, int], name: str) -> str:
@@ -55,7 +53,6 @@ def _service(facts: Facts, service: str) -> str:
         "database_url": database_url(facts.ports, service),
         "api_database_url": database_url(facts.ports, f"{service}_api"),
         "compute_host": layout.COMPUTE_HOSTS[0],
-        "management_network": facts.management_network,
         "data": str(facts.data),
         "keys": str(facts.data / "keys"),
         "share": str(facts.share),

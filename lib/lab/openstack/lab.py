@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 
 import msgspec
+import openstack.connection
 import psutil
 
 from lib.lab import errors, places, ports, processes, progress
@@ -41,11 +42,10 @@ STOP_S = 3.0
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """What a seeded database was made with, and an id that is made with it."""
+    """What a seeded database was made with."""
 
     port_base: int
     install: str
-    management_network: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def up(
         _require(home, [layout.DATABASE, *wanted])
         with shown.step("Start OpenStack") as step:
             _database(home, step)
-            _start(home, wanted, mark.management_network, step)
+            _start(home, wanted, step)
         accounts.clouds_file(where)
 
 
@@ -211,24 +211,21 @@ def _first_start(home: layout.Layout, shown: progress.Progress) -> _Mark:
     """Make and seed every database, and keep a snapshot; all but octavia run then."""
     with shown.step("Make OpenStack's databases") as step:
         _database(home, step)
-        _write_files(home, "")
+        _write_files(home)
         step.note("tables")
         migrate.run(home, step)
     others = [name for name in SERVICES if name != layout.OCTAVIA]
     with shown.step("Start OpenStack for the first time") as step:
-        # Octavia is told the id of a network that is seeded with the others' help.
-        _start(home, [layout.KEYSTONE], "", step)
+        _start(home, [layout.KEYSTONE], step)
         step.note("users and catalogue")
-        with (
-            cloud.sentences(),
-            contextlib.closing(cloud.connect(home.where, accounts.ADMIN)) as admin,
-        ):
+        with _admin(home) as admin:
             seed_identity.run(home, admin)
-        _start(home, others, "", step)
+        _start(home, others, step)
         step.note("flavors, images, networks")
-        network = _seed(home)
+        with _admin(home) as admin:  # who knows the catalogue that is there now
+            seed_cloud.run(admin)
     with shown.step("Keep a snapshot of the seeded OpenStack"):
-        mark = _Mark(home.where.port_base, home.install.key, network)
+        mark = _Mark(home.where.port_base, home.install.key)
         # The services find the database again by themselves.
         database.stop(home)
         _mark_file(home).write_bytes(msgspec.json.encode(mark))
@@ -236,14 +233,13 @@ def _first_start(home: layout.Layout, shown: progress.Progress) -> _Mark:
     return mark
 
 
-def _seed(home: layout.Layout) -> str:
-    octavia = accounts.Account("", layout.OCTAVIA, "service")
+@contextlib.contextmanager
+def _admin(home: layout.Layout) -> Iterator[openstack.connection.Connection]:
     with (
         cloud.sentences(),
         contextlib.closing(cloud.connect(home.where, accounts.ADMIN)) as admin,
-        contextlib.closing(cloud.connect(home.where, octavia)) as service,
     ):
-        return seed_cloud.run(admin, service)
+        yield admin
 
 
 def _database(home: layout.Layout, step: progress.Step) -> None:
@@ -251,7 +247,7 @@ def _database(home: layout.Layout, step: progress.Step) -> None:
     database.start(home)
 
 
-def _write_files(home: layout.Layout, management_network: str) -> None:
+def _write_files(home: layout.Layout) -> None:
     """Write configuration, keys and the guest's files; ours may be gone tomorrow."""
     resources.unpack_guest(home.guest)
     home.etc.mkdir(parents=True, exist_ok=True)
@@ -260,21 +256,16 @@ def _write_files(home: layout.Layout, management_network: str) -> None:
         ports=home.where.ports(),
         data=home.data,
         share=home.install.venv / "etc",
-        management_network=management_network,
     )
+    (home.data / "policy.yaml").write_text("")
     for name, text in config.render(facts).items():
         (home.etc / name).write_text(text)
     keys.make(home.keys, datetime.datetime.now(datetime.UTC))
 
 
-def _start(
-    home: layout.Layout,
-    services: Sequence[str],
-    management_network: str,
-    step: progress.Step,
-) -> None:
+def _start(home: layout.Layout, services: Sequence[str], step: progress.Step) -> None:
     """Start services at once, then wait for each."""
-    _write_files(home, management_network)
+    _write_files(home)
     hosts = [word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)]
     for name in services:
         port = home.where.port(name)

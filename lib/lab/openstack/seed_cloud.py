@@ -10,31 +10,23 @@ from lib.lab.openstack import cloud, layout
 PUBLIC_NETWORK = "public"
 _PUBLIC_RANGE = ("198.18.0.0/16", "198.18.0.1")
 """Source: RFC 2544, addresses for tests between networks."""
-_MANAGEMENT = "lb-mgmt"
 _FLAVORS = (
-    # Name, id, memory in MiB, vCPUs, disk in GiB, for everybody.
-    ("m1.tiny", "1", 128, 1, 1, True),
-    ("m1.small", "2", 2048, 2, 20, True),
-    ("m1.medium", "3", 4096, 2, 40, True),
-    ("amphora", "amphora", 1, 1, 0, False),
+    # Name, id, memory in MiB, vCPUs, disk in GiB.
+    ("m1.tiny", "1", 128, 1, 1),
+    ("m1.small", "2", 2048, 2, 20),
+    ("m1.medium", "3", 4096, 2, 40),
 )
 _IMAGE = "tiny"
-_AMPHORA = "amphora"
 
 
-def run(
-    admin: openstack.connection.Connection, octavia: openstack.connection.Connection
-) -> str:
-    """Make whatever is missing; give the id of the load balancers' own network.
-
-    octavia: a connection as octavia's service user, who owns that network.
-    """
+def run(admin: openstack.connection.Connection) -> None:
+    """Make whatever is missing."""
     for name in ("fast", "slow"):
         if not admin.block_storage.find_type(name):
             admin.block_storage.create_type(
                 name=name, is_public=True, extra_specs={"volume_backend_name": name}
             )
-    for name, key, ram, cpus, disk, is_public in _FLAVORS:
+    for name, key, ram, cpus, disk in _FLAVORS:
         if not admin.compute.find_flavor(name):
             admin.compute.create_flavor(
                 name=name,
@@ -42,14 +34,11 @@ def run(
                 ram=ram,
                 vcpus=cpus,
                 disk=disk,
-                is_public=is_public,
             )
     # The first one is what who asks for the smallest image should get.
     _image(admin, _IMAGE, 16 * 1024)
-    _image(admin, _AMPHORA, 64 * 1024)
     _zones(admin)
     _public(admin)
-    return _management(octavia)
 
 
 def _image(admin: openstack.connection.Connection, name: str, size_bytes: int) -> None:
@@ -104,18 +93,3 @@ def _public(admin: openstack.connection.Connection) -> None:
             is_dhcp_enabled=False,
             gateway_ip=gateway,
         )
-
-
-def _management(octavia: openstack.connection.Connection) -> str:
-    network = octavia.network.find_network(
-        _MANAGEMENT
-    ) or octavia.network.create_network(name=_MANAGEMENT)
-    if not octavia.network.find_subnet(_MANAGEMENT):
-        octavia.network.create_subnet(
-            name=_MANAGEMENT,
-            network_id=network.id,
-            ip_version=4,
-            cidr="172.31.0.0/16",
-            gateway_ip=None,
-        )
-    return str(network.id)

@@ -13,7 +13,6 @@ FACTS = config.Facts(
     ports=WHERE.ports(),
     data=pathlib.Path("/state/data"),
     share=pathlib.Path("/cache/venv/etc"),
-    management_network="net-1",
 )
 
 
@@ -73,12 +72,6 @@ def test_every_service_but_keystone_asks_this_labs_keystone_as_itself() -> None:
         token = dict(read(files[config.FILES[service]]).items("keystone_authtoken"))
         assert token["auth_url"] == "http://127.0.0.1:21008"
         assert token["username"] == service
-
-
-def test_octavia_boots_on_the_network_that_was_seeded() -> None:
-    parser = read(config.render(FACTS)["octavia.conf"])
-
-    assert parser.get("controller_worker", "amp_boot_network_list") == "net-1"
 
 
 def test_no_service_writes_outside_the_labs_folders() -> None:

@@ -62,12 +62,7 @@ def test_data_made_for_other_ports_or_packages_is_refused(
 ) -> None:
     where = built(tmp_path, 21000)
     home = layout.of(where)
-    mark = {
-        "port_base": 21000,
-        "install": home.install.key,
-        "management_network": "n",
-        **change,
-    }
+    mark = {"port_base": 21000, "install": home.install.key, **change}
     home.data.mkdir(parents=True)
     (home.data / "seeded.json").write_text(json.dumps(mark))
 

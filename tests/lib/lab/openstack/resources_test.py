@@ -6,19 +6,21 @@ import pathlib
 from lib.lab.openstack import resources
 
 
-def test_the_guests_files_are_unpacked_and_its_driver_can_be_found(
+def test_the_guests_files_are_unpacked_and_their_drivers_can_be_found(
     tmp_path: pathlib.Path,
 ) -> None:
     resources.unpack_guest(tmp_path)
     resources.unpack_guest(tmp_path)
 
-    assert {"service.py", "lab_mechanism.py", "lab_volume.py"} <= {
-        file.name for file in tmp_path.iterdir()
-    }
+    assert {"service.py", "lab_volume.py"} <= {file.name for file in tmp_path.iterdir()}
     (found,) = importlib.metadata.distributions(path=[str(tmp_path)])
-    (point,) = found.entry_points
-    assert point.group == "neutron.ml2.mechanism_drivers"
-    assert (tmp_path / f"{point.module}.py").exists()
+    assert {point.group for point in found.entry_points} == {
+        "neutron.ml2.mechanism_drivers",
+        "octavia.compute.drivers",
+        "octavia.network.drivers",
+    }
+    for point in found.entry_points:
+        assert (tmp_path / f"{point.module}.py").exists()
 
 
 def test_the_guests_programs_are_python() -> None:

@@ -1,0 +1,174 @@
+"""What stands in octavia's place of an instance per load balancer, and of its ports.
+
+Nobody looks into an amphora here: what counts are octavia's API, its worker, and what
+neutron has of each VIP: its port, its addresses, its security group. All that is real.
+An instance with its ports would make each load balancer ten times as slow.
+"""
+
+import uuid
+from typing import ClassVar
+
+from octavia.common import constants, data_models
+from octavia.compute import compute_base
+from octavia.db import api as database
+from octavia.db import repositories
+from octavia.network import data_models as network_models
+from octavia.network.drivers.neutron import allowed_address_pairs
+
+ADDRESS = "192.0.2.1"
+"""Where each would be managed: for documentation only."""
+
+
+class NoInstances(compute_base.ComputeBase):
+    """Makes instances that are a name, and are well at once."""
+
+    def build(self, *args, **kwargs):
+        """Give the id of one."""
+        return str(uuid.uuid4())
+
+    def delete(self, compute_id):
+        """Nothing to delete."""
+
+    def status(self, compute_id):
+        """Each is up."""
+        return constants.UP
+
+    def get_amphora(self, compute_id, management_network_id=None):
+        """Describe one."""
+        made = data_models.Amphora(
+            compute_id=compute_id,
+            status=constants.ACTIVE,
+            lb_network_ip=ADDRESS,
+        )
+        return made, None
+
+    def create_server_group(self, name, policy):
+        """There are no groups."""
+        raise NotImplementedError
+
+    def delete_server_group(self, server_group_id):
+        """There are no groups."""
+
+    def attach_network_or_port(self, *args, **kwargs):
+        """No port of an instance is there."""
+        raise NotImplementedError
+
+    def detach_port(self, compute_id, port_id):
+        """No port of an instance is there."""
+
+    def validate_flavor(self, flavor_id):
+        """Any will do."""
+
+    def validate_availability_zone(self, availability_zone):
+        """Any will do."""
+
+
+class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
+    """Keeps neutron's part of VIPs; the interface of each amphora is its VIP's port."""
+
+    _known: ClassVar[dict] = {}
+    _subnets: ClassVar[dict] = {}
+
+    def _check_extension_enabled(self, extension_alias):
+        """Ask once: each task of a flow has a driver of its own, which would ask."""
+        if extension_alias not in self._known:
+            found = super()._check_extension_enabled(extension_alias)
+            self._known[extension_alias] = found
+        return self._known[extension_alias]
+
+    def get_subnet(self, subnet_id, context=None):
+        """Ask once for the worker, which does for each member; users' calls go on."""
+        if context is not None:
+            return super().get_subnet(subnet_id, context=context)
+        if subnet_id not in self._subnets:
+            self._subnets[subnet_id] = super().get_subnet(subnet_id)
+        return self._subnets[subnet_id]
+
+    def plug_aap_port(self, load_balancer, vip, amphora, subnet):
+        """Have no port but the VIP's."""
+        return data_models.Amphora(
+            id=amphora.id,
+            compute_id=amphora.compute_id,
+            vrrp_ip=vip.ip_address,
+            ha_ip=vip.ip_address,
+            ha_port_id=vip.port_id,
+        )
+
+    def unplug_aap_port(self, vip, amphora, subnet):
+        """Nothing is plugged."""
+
+    def unplug_vip(self, load_balancer, vip):
+        """Nothing is plugged."""
+
+    def update_aap_port_sg(self, load_balancer, amphora, vip):
+        """The VIP's port has its groups already."""
+
+    def get_plugged_networks(self, compute_id):
+        """Say that it is wherever its load balancer needs it to be."""
+        session = database.get_session()
+        with session.begin():
+            found = repositories.AmphoraRepository().get(session, compute_id=compute_id)
+            balancer = found.load_balancer if found else None
+        if balancer is None:
+            return []
+        subnets = {balancer.vip.subnet_id: balancer.vip.network_id}
+        for pool in balancer.pools:
+            for member in pool.members:
+                if member.subnet_id and member.subnet_id not in subnets:
+                    network_id = self.get_subnet(member.subnet_id).network_id
+                    subnets[member.subnet_id] = network_id
+        return [
+            self._interface(balancer, compute_id, network_id, subnets)
+            for network_id in set(subnets.values())
+        ]
+
+    def _interface(self, balancer, compute_id, network_id, subnets):
+        fixed = [
+            network_models.FixedIP(subnet_id=one)
+            for one, where in subnets.items()
+            if where == network_id
+        ]
+        return network_models.Interface(
+            compute_id=compute_id,
+            network_id=network_id,
+            port_id=balancer.vip.port_id,
+            fixed_ips=fixed,
+        )
+
+    def unplug_network(self, compute_id, network_id):
+        """Nothing is plugged."""
+
+    def plug_port(self, amphora, port):
+        """Nothing is plugged."""
+        return network_models.Interface(
+            compute_id=amphora.compute_id,
+            network_id=port.network_id,
+            port_id=port.id,
+            fixed_ips=port.fixed_ips,
+        )
+
+    def plug_fixed_ip(self, port_id, subnet_id, ip_address=None):
+        """Nothing is plugged."""
+        return self.get_port(port_id)
+
+    def unplug_fixed_ip(self, port_id, subnet_id):
+        """Nothing is plugged."""
+        return self.get_port(port_id)
+
+    def get_network_configs(self, loadbalancer, amphora=None):
+        """Describe the VIP's port in the place of each amphora's."""
+        subnet = self.get_subnet(loadbalancer.vip.subnet_id)
+        port = self.get_port(loadbalancer.vip.port_id)
+        return {
+            one.id: network_models.AmphoraNetworkConfig(
+                amphora=one,
+                vip_subnet=subnet,
+                vip_port=port,
+                vrrp_subnet=subnet,
+                vrrp_port=port,
+                ha_subnet=subnet,
+                ha_port=port,
+                additional_vip_data=[],
+            )
+            for one in ([amphora] if amphora else loadbalancer.amphorae)
+        }
