@@ -2,21 +2,21 @@
 
 import contextlib
 import dataclasses
-import datetime
 import pathlib
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from lib.kube import client
 from lib.lab import (
-    balanced,
     ccm,
     cluster,
     control_plane,
     errors,
     places,
     processes,
+    services,
 )
 from lib.lab.openstack import accounts, census, cloud, front, layout
 
@@ -84,8 +84,9 @@ class Replica:
 class Room:
     """A project behind an entrance, a cluster, and who serves one from the other.
 
-    nodes: addresses of ports in the project's network, by the names of the Nodes that
-    may have them. kubeconfig: of openstack-ccm's own ServiceAccount.
+    services: in a namespace that has the project's name. nodes: addresses of ports in
+    the project's network, by the names of the Nodes that may have them. kubeconfig: of
+    openstack-ccm's own ServiceAccount.
     """
 
     where: places.Places
@@ -94,7 +95,8 @@ class Room:
     account: accounts.Account
     project: census.Project
     entrance: front.Front
-    services: balanced.Services
+    api: client.Api
+    services: services.Services
     nodes: Mapping[str, str]
     replicas: dict[int, Replica] = dataclasses.field(default_factory=dict)
 
@@ -122,19 +124,18 @@ class Room:
         return made
 
     def add_nodes(self, names: Iterable[str]) -> None:
-        """Register Nodes."""
+        """Register Nodes that are not there yet."""
+        there = services.node_labels(self.api)
         for name in names:
-            now = datetime.datetime.now(datetime.UTC)
-            self.services.add_node(name, self.nodes[name], now)
+            if name not in there:
+                services.make_node(self.api, name, [self.nodes[name]])
 
     def close(self) -> None:
         """End the replicas, and remove all Services, Nodes and load balancers."""
         for one in self.replicas.values():
             one.stop()
-        for name in self.services.all():
-            self.services.abandon(name)
-        for name in self.nodes:
-            self.services.remove_node(name)
+        self.services.abandon()
+        services.delete_nodes(self.api, self.nodes)
         self.project.clear()
 
 
@@ -168,7 +169,8 @@ def room(
             account,
             project,
             entrance,
-            balanced.Services(api),
+            api,
+            services.Services(api, account.project),
             project.make_ports(names),
         )
         try:

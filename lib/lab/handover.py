@@ -21,6 +21,7 @@ from lib.lab import (
     places,
     processes,
     reference,
+    services,
 )
 from lib.lab.kube_objects import NODE, Json, Objects
 from lib.lab.openstack import accounts, front, layout, tenant
@@ -31,9 +32,6 @@ CLUSTER = "mooring-lab"
 QUIET_S = 5.0
 LONGEST_S = 900.0
 POLL_S = 0.3
-LOAD_BALANCER_ID = "loadbalancer.openstack.org/load-balancer-id"
-"""Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go."""
-_NAMESPACES = resources.Resource("", "v1", "namespaces", "Namespace", False)
 
 
 class Handover:
@@ -45,21 +43,20 @@ class Handover:
     def __init__(self, where: places.Places, upstream: Mapping[str, int]) -> None:
         self.where = where
         self.api = cluster.connect(control_plane.admin_kubeconfig(where))
-        self.objects = Objects(self.api, NAMESPACE)
+        self.services = services.Services(self.api, NAMESPACE)
         self.entrance = front.Front(upstream)
         self._conf = where.state / "handover.conf"
 
     def prepare(
         self, account: accounts.Account, settings: Mapping[str, str], more: str = ""
     ) -> None:
-        """Write the cloud.conf that both read, and make the Services' namespace.
+        """Write the cloud.conf that both read.
 
         settings: of [LoadBalancer]. more: further sections.
         """
         url = self.entrance.url(layout.KEYSTONE, "/v3")
         text = reference.cloud_conf(self.where, account, settings, url)
         self._conf.write_text(f"{text}\n{more}")
-        self.objects.make(_NAMESPACES, NAMESPACE)
 
     def add_nodes(self, mine: tenant.Tenant, kinds: Mapping[str, str]) -> None:
         """Have Nodes whose addresses are those of ports in a project's network.
@@ -116,17 +113,16 @@ class Handover:
         finally:
             processes.stop(self.where, [ccm.NAME])
 
-    def services(self) -> dict[str, Json]:
-        """Give the Services by name."""
-        found = self.objects.all(resources.SERVICES)
-        return {one["metadata"]["name"]: one for one in found}
+    def events(self) -> list[Json]:
+        """Give all Events about Services."""
+        return Objects(self.api, NAMESPACE).all(resources.EVENTS)
 
     def unserved(self) -> list[str]:
         """Name those that have no address yet."""
         return sorted(
             name
-            for name, one in self.services().items()
-            if not one.get("status", {}).get("loadBalancer", {}).get("ingress")
+            for name, one in self.services.all().items()
+            if not services.ingress(one)
         )
 
     def until(self, seen: Callable[[], bool], what: str) -> None:
@@ -167,9 +163,3 @@ class Handover:
             for call in self.entrance.calls[since:]
             if call.method != "GET" and call.service != layout.KEYSTONE
         )
-
-
-def balancer_id(service: Json) -> str:
-    """Give the load balancer that a Service names; empty without one."""
-    annotations = service["metadata"].get("annotations", {})
-    return str(annotations.get(LOAD_BALANCER_ID, ""))

@@ -14,6 +14,12 @@ from lib.lab import errors, kube_objects
 TIMEOUT_S = 30.0
 POLL_S = 0.5
 WEB: Mapping[str, Any] = {"port": 80, "protocol": "TCP", "name": "web"}
+LOAD_BALANCER_ID = "loadbalancer.openstack.org/load-balancer-id"
+LOAD_BALANCER_ADDRESS = "loadbalancer.openstack.org/load-balancer-address"
+"""What a Service is told of its load balancer, by annotations.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,6 +105,12 @@ class Services:
         for name in names:
             self._objects.delete(resources.SERVICES, name)
 
+    def abandon(self) -> None:
+        """Delete all without their load balancers, where nobody serves them."""
+        for name in self.all():
+            self._objects.patch(resources.SERVICES, name, metadata={"finalizers": None})
+            self.delete([name])
+
     def clear(self, timeout_s: float = 180.0) -> None:
         """Delete all, and wait until they are gone.
 
@@ -111,6 +123,15 @@ class Services:
             if time.monotonic() > end:
                 raise errors.LabError(f"Services that do not go: {sorted(left)}")
             time.sleep(POLL_S)
+
+
+def port(number: int, protocol: str = "TCP", **more: object) -> Mapping[str, Any]:
+    """Give a port of a Service, named after its number and protocol.
+
+    more: of its fields.
+    """
+    name = f"{protocol.lower()}-{number}"
+    return {"port": number, "protocol": protocol, "name": name, **more}
 
 
 def make_node(
@@ -127,6 +148,13 @@ def make_node(
     nodes = kube_objects.Objects(api, "")
     about = {"labels": dict(labels or {})}
     nodes.make(resources.NODES, name, about, status={"addresses": shown})
+
+
+def node_labels(api: client.Api) -> Mapping[str, Mapping[str, str]]:
+    """Give the labels of all Nodes, by name."""
+    nodes = kube_objects.Objects(api, "").all(resources.NODES)
+    found = (one["metadata"] for one in nodes)
+    return {str(one["name"]): dict(one.get("labels", {})) for one in found}
 
 
 def label_node(api: client.Api, name: str, labels: Mapping[str, str | None]) -> None:
@@ -146,6 +174,16 @@ def annotations(service: kube_objects.Json) -> Mapping[str, str]:
     return dict(service["metadata"].get("annotations") or {})
 
 
+def balancer_id(service: kube_objects.Json) -> str:
+    """Give the load balancer that a Service leads to; empty without one."""
+    return annotations(service).get(LOAD_BALANCER_ID, "")
+
+
 def ingress(service: kube_objects.Json) -> list[Mapping[str, str]]:
-    """Give the addresses in a Service's status."""
+    """Give what a Service's status says of where it is reached."""
     return list(service.get("status", {}).get("loadBalancer", {}).get("ingress", ()))
+
+
+def addresses(service: kube_objects.Json | None) -> list[str]:
+    """Give the addresses in a Service's status; none without a Service."""
+    return [one["ip"] for one in ingress(service or {}) if one.get("ip")]

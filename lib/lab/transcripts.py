@@ -4,11 +4,8 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 
+from lib.lab import services
 from lib.lab.kube_objects import Json
-
-_ID = "loadbalancer.openstack.org/load-balancer-id"
-_ADDRESS = "loadbalancer.openstack.org/load-balancer-address"
-"""Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go."""
 
 Told = tuple[str, str, str, str]
 """Who told a Service's owner what: component, type, reason and message."""
@@ -33,10 +30,12 @@ def of(service: Json, events: Sequence[Json]) -> Transcript:
     events: all of its namespace, at least.
     """
     about, status = service["metadata"], json.dumps(service["status"], sort_keys=True)
-    changing = {about["annotations"].get(_ID, ""): "<id>"}
-    for entry in service["status"].get("loadBalancer", {}).get("ingress", ()):
+    changing = {services.balancer_id(service): "<id>"}
+    for entry in services.ingress(service):
         changing[entry.get("ip", "")] = "<address>"
-        changing[about["annotations"].get(_ADDRESS, "")] = "<address>"
+        changing[about["annotations"].get(services.LOAD_BALANCER_ADDRESS, "")] = (
+            "<address>"
+        )
 
     def plain(text: str) -> str:
         for word, said in changing.items():

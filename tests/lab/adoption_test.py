@@ -20,7 +20,6 @@ import openstack.connection
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.kube import resources
 from lib.lab import (
     control_plane,
     handover,
@@ -29,6 +28,7 @@ from lib.lab import (
     programs,
     progress,
     reference,
+    services,
     transcripts,
 )
 from lib.lab.kube_objects import Json
@@ -146,16 +146,6 @@ def configured() -> tuple[Kind, ...]:
     )
 
 
-def service_spec(kind: Kind) -> Json:
-    """Give the spec as its user writes it."""
-    ports = [
-        {"name": f"port-{at}", "port": int(number), "protocol": protocol}
-        for at, one in enumerate(kind.ports)
-        for number, protocol in [one.split("/")]
-    ]
-    return {"type": "LoadBalancer", "ports": ports, **kind.spec}
-
-
 TYPICAL = frozenset(
     "plain ports internal proxy-v2 forwarded ranges local local-probed limits affine"
     " tls placed hostname".split()
@@ -222,9 +212,8 @@ class Teller:
             there.settle()
         back = self.look()
         with there.ours(pex):
-            for kind in kinds:
-                there.objects.delete(resources.SERVICES, kind.name)
-            there.until(lambda: there.services() == {}, "all Services to go")
+            there.services.delete([kind.name for kind in kinds])
+            there.until(lambda: there.services.all() == {}, "all Services to go")
             gone = self.look()
             self.make([kind for kind in kinds if kind.name in TYPICAL])
             there.settle()
@@ -238,21 +227,22 @@ class Teller:
             if kind.on:
                 has_one = functools.partial(self.has_balancer, kind.on)
                 there.until(has_one, f"a load balancer of {kind.on}")
-                host = there.services()[kind.on]
-                more[keys.LOAD_BALANCER_ID] = handover.balancer_id(host)
-            about = {"annotations": {**kind.annotations, **more}}
-            spec = service_spec(kind)
-            there.objects.make(resources.SERVICES, kind.name, about, spec=spec)
+                host = there.services.all()[kind.on]
+                more[keys.LOAD_BALANCER_ID] = services.balancer_id(host)
+            wanted = [one.split("/") for one in kind.ports]
+            ports = [services.port(int(number), name) for number, name in wanted]
+            annotations = {**kind.annotations, **more}
+            there.services.make(kind.name, annotations, ports, **kind.spec)
 
     def has_balancer(self, name: str) -> bool:
-        return handover.balancer_id(self.there.services()[name]) != ""
+        return services.balancer_id(self.there.services.all()[name]) != ""
 
     def is_claimed(self, kinds: Sequence[Kind]) -> bool:
         """Say whether all say which load balancer is their own; guests have none."""
         guests = {kind.name for kind in kinds if kind.on}
         return all(
             keys.OWNED_ID in one["metadata"]["annotations"] or name in guests
-            for name, one in self.there.services().items()
+            for name, one in self.there.services.all().items()
         )
 
     def look(self) -> Look:
@@ -260,10 +250,9 @@ class Teller:
         calls, writes = len(self.there.entrance.calls), self.there.writes(self.seen)
         made, self.seen = calls - self.seen, calls
         cloud_now = balancing.snapshot(self.on.connection)
-        services = self.there.services()
-        events = self.there.objects.all(resources.EVENTS)
-        told = {name: transcripts.of(one, events) for name, one in services.items()}
-        return Look(cloud_now, services, made, writes, told)
+        there, events = self.there.services.all(), self.there.events()
+        told = {name: transcripts.of(one, events) for name, one in there.items()}
+        return Look(cloud_now, there, made, writes, told)
 
 
 def offer(admin: openstack.connection.Connection) -> tuple[str, str]:
@@ -406,7 +395,7 @@ def written(story: Story, one: Json) -> Counter[str]:
         thing = {"loadbalancers": "load balancer", "listeners": "listener"}.get(
             kind, "pool"
         )
-        if balancer_of(story.own.cloud, thing, id_) == handover.balancer_id(one):
+        if balancer_of(story.own.cloud, thing, id_) == services.balancer_id(one):
             found[f"{call.method} {'/'.join([kind, *under])}"] += 1
     return found
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.lab import balanced, balancing, places
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.lab import balancing, places, services
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import accounts, census, layout, tenant
 
@@ -27,8 +28,8 @@ PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
 """A lab on a busy machine takes minutes for what Octavia does in seconds. Polls that
 come so long after the last write are counted apart; the bounds are meant without."""
 DRIFT_S = 40
-MONITORED = balanced.octavia(enable_health_monitor="true")
-TWO = (balanced.Port(80), balanced.Port(443))
+MONITORED = {keys.ENABLE_MONITOR: "true"}
+TWO = (services.port(80), services.port(443))
 POLL_MEDIAN_S, POLL_LONGEST_S = 1.5, 5.0
 
 
@@ -117,19 +118,18 @@ class Story:
 
     def make(self, *names: str) -> None:
         for name in names:
-            self.services.make(name, TWO)
+            self.services.make(name, ports=TWO)
         self.served(*names)
 
     def served(self, *names: str) -> None:
         def all_have() -> bool:
             there = self.services.all()
-            return all(balanced.addresses(there[name]) for name in names)
+            return all(services.addresses(there[name]) for name in names)
 
         balancing.until("they have addresses", all_have, WITHIN_S)
 
     def delete(self, *names: str) -> None:
-        for name in names:
-            self.services.delete(name)
+        self.services.delete(names)
         gone = set(names)
         balancing.until("gone", lambda: not gone & self.services.all().keys(), WITHIN_S)
 
@@ -156,17 +156,17 @@ def members(room: Room) -> int:
 
 def one_large(story: Story) -> None:
     """A Service of 20 ports from its creation to its end."""
-    ports = [balanced.Port(1000 + number) for number in range(PORTS)]
+    ports = [services.port(1000 + number) for number in range(PORTS)]
 
     def create() -> None:
-        story.services.make("large", ports, MONITORED)
+        story.services.make("large", MONITORED, ports)
         story.served("large")
 
     story.count(CREATE, create)
     assert members(story.room) == PORTS * NODES
     assert len(story.room.project.octavia(census.MONITORS)) == PORTS
     story.count(
-        NO_CHANGE, lambda: story.services.annotate("large", {"example.com/note": "x"})
+        NO_CHANGE, lambda: story.services.change("large", {"example.com/note": "x"})
     )
     story.count(RESTART, lambda: story.restart(f"--lb-drift-period={DRIFT_S}s"))
     counted = Counted(story.room.entrance)
@@ -193,11 +193,11 @@ def one_small(story: Story) -> None:
     story.count(NODE, add)
     for value in range(1, 6):
         counted = Counted(story.room.entrance)
-        change = balanced.octavia(timeout_client_data=str(10000 + value))
-        story.services.annotate("small", change)
+        change = {keys.TIMEOUT_CLIENT_DATA: str(10000 + value)}
+        story.services.change("small", change)
         counted.rest(QUIET_S)
     story.delete("small")
-    story.services.remove_node(last)
+    services.delete_nodes(story.room.api, [last])
 
 
 def ten(story: Story) -> None:

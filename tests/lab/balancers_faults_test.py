@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.lab import balanced, balancing, places
-from lib.lab.balanced import Port
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.lab import balancing, places, services
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import accounts, census, layout, tenant
 
@@ -33,7 +33,7 @@ LEASE = (
     "--leader-elect-renew-deadline=3s",
     "--leader-elect-retry-period=500ms",
 )
-INTERNAL = {balanced.INTERNAL: "true"}
+INTERNAL = {keys.INTERNAL: "true"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def creation_held(room: Room, release: threading.Event) -> Iterator[threading.Ev
 def served(room: Room, name: str) -> float:
     return balancing.until(
         f"{name} is served",
-        lambda: balanced.addresses(room.services.get(name)) != [],
+        lambda: services.addresses(room.services.get(name)) != [],
         WITHIN_S,
     )
 
@@ -86,7 +86,7 @@ def creations(counted: Counted) -> list[int]:
 
 
 def delete(room: Room, name: str) -> None:
-    room.services.delete(name)
+    room.services.delete([name])
     balancing.until(
         f"{name} is gone", lambda: room.services.get(name) is None, WITHIN_S
     )
@@ -96,9 +96,9 @@ def delete(room: Room, name: str) -> None:
 
 def failures(room: Room, name: str) -> list[str]:
     return [
-        f"{event['message']} (x {event.get('count', 1)})"
-        for event in room.services.events(name)
-        if event["reason"] == SYNC_FAILED
+        f"{one.message} (x {one.count})"
+        for one in room.services.events().get(name, ())
+        if one.reason == SYNC_FAILED
     ]
 
 
@@ -108,7 +108,7 @@ def test_an_answer_comes_too_late(room: Room) -> None:
     counted = Counted(room.entrance)
     release = threading.Event()
     with creation_held(room, release) as arrived:
-        room.services.make("late", [Port(80)], INTERNAL)
+        room.services.make("late", INTERNAL)
         assert arrived.wait(60)
         time.sleep(LOST_S)
         release.set()
@@ -138,7 +138,7 @@ def test_octavia_refuses_while_a_service_waits(room: Room) -> None:
     usual, room.entrance.came = room.entrance.came, count
     room.entrance.down.add(layout.OCTAVIA)
     try:
-        room.services.make("refused", [Port(80)], INTERNAL)
+        room.services.make("refused", INTERNAL)
         balancing.until(SYNC_FAILED, lambda: failures(room, "refused") != [], WINDOW_S)
         time.sleep(WINDOW_S)
         calls, told = tried, failures(room, "refused")
@@ -161,7 +161,7 @@ def test_a_leader_dies_while_it_makes_a_load_balancer(room: Room) -> None:
     counted = Counted(room.entrance)
     release = threading.Event()
     with creation_held(room, release) as arrived:
-        room.services.make("orphan", [Port(80)], INTERNAL)
+        room.services.make("orphan", INTERNAL)
         assert arrived.wait(60)
         died = time.monotonic()
         room.replicas[1].kill()

@@ -15,12 +15,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.kube import errors as kube_errors
-from lib.lab import balanced, balancing, errors, places
-from lib.lab.balanced import Port
+from lib.lab import balancing, errors, places, services
 from lib.lab.balancing import Counted, Room
 from lib.lab.kube_objects import Json
 from lib.lab.openstack import accounts, census, layout, tenant
@@ -62,21 +63,19 @@ class Kind:
     is_shared: bool = False
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def ports(self, first: int) -> list[Port]:
-        return [
-            Port(first + at, protocol) for at, protocol in enumerate(self.protocols)
-        ]
+    def ports(self, first: int) -> list[Mapping[str, Any]]:
+        return [services.port(first + at, one) for at, one in enumerate(self.protocols)]
 
     def all_annotations(self, own_id: str) -> Mapping[str, str]:
         found = dict(self.annotations)
         if self.is_internal:
-            found[balanced.INTERNAL] = "true"
+            found[keys.INTERNAL] = "true"
         if self.is_shared:
-            found[balanced.SHARED] = own_id
+            found[keys.LOAD_BALANCER_ID] = own_id
         return found
 
 
-MONITORED = balanced.octavia(enable_health_monitor="true")
+MONITORED = {keys.ENABLE_MONITOR: "true"}
 KINDS = (
     Kind("one port", ("TCP",)),
     Kind("three, monitored", ("TCP", "TCP", "TCP"), annotations=MONITORED),
@@ -87,10 +86,10 @@ KINDS = (
 SHARED = Kind("shared", ("TCP", "TCP"), is_shared=True)
 
 
-def plant(project: census.Project, cluster_name: str) -> str:
+def plant(project: census.Project, namespace: str, cluster_name: str) -> str:
     """Have things of others; give the id of the one load balancer for all to share."""
     own = project.make_balancer(USERS_OWN)
-    namesake = f"kube_service_{cluster_name}_{balanced.NAMESPACE}_at-once-0"
+    namesake = f"kube_service_{cluster_name}_{namespace}_at-once-0"
     foreign = [
         project.make_balancer(namesake, [namesake, "mooring:another-cluster:uid"]),
         project.make_balancer("somebody", ["kube_service_somebody"]),
@@ -98,13 +97,16 @@ def plant(project: census.Project, cluster_name: str) -> str:
     project.wait([own, *foreign])
     vips = {id_: one["vip_port_id"] for id_, one in project.octavia(BALANCERS).items()}
     project.make_address("of its user", vips[own])
-    text = "Floating IP for Kubernetes external service default/at-once-0 from cluster"
-    project.make_address(
-        f"{text} {cluster_name} (mooring:another-cluster:uid)", vips[foreign[0]]
+    text = (
+        f"Floating IP for Kubernetes external service {namespace}/at-once-0"
+        f" from cluster {cluster_name}"
     )
-    project.make_address(f"{text} {cluster_name}")
+    project.make_address(f"{text} (mooring:another-cluster:uid)", vips[foreign[0]])
+    project.make_address(text)
     project.make_address("")
-    project.make_group("lb-sg-uid-default-at-once-0", "Security Group for a Service")
+    project.make_group(
+        f"lb-sg-uid-{namespace}-at-once-0", "Security Group for a Service"
+    )
     project.make_group("somebody", "")
     return own
 
@@ -162,7 +164,7 @@ def ground(
 ) -> Iterator[Ground]:
     account, _ = project("storm")
     with balancing.room(where, ccm_pex, ccm_kubeconfig, account, NODES) as room:
-        own = plant(room.project, "mooring-lab")
+        own = plant(room.project, room.services.namespace, "mooring-lab")
         yield Ground(room, own, room.project.census())
 
 
@@ -195,20 +197,20 @@ def receivers(room: Room) -> set[str]:
     """Give the addresses of the Nodes that receive traffic."""
     return {
         room.nodes[name]
-        for name, labels in room.services.nodes().items()
+        for name, labels in services.node_labels(room.api).items()
         if EXCLUDED not in labels and name in room.nodes
     }
 
 
 def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
     uid = service["metadata"]["uid"]
-    annotations = service["metadata"].get("annotations", {})
+    annotations = services.annotations(service)
     own = [
         one
         for one in now[BALANCERS].values()
         if any(tag.endswith(uid) for tag in one["tags"])
     ]
-    if balanced.SHARED in annotations and not own:
+    if keys.LOAD_BALANCER_ID in annotations and not own:
         own = [now[BALANCERS][ground.own_id]]
     if len(own) != 1:
         yield f"{len(own)} load balancers"
@@ -217,14 +219,14 @@ def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
     if balancer["provisioning_status"] != census.ACTIVE:
         yield f"it is {balancer['provisioning_status']}"
     yield from _wrong_ports(ground, now, service, balancer)
-    shown = balanced.addresses(service)
+    shown = services.addresses(service)
     port_id = balancer["vip_port_id"]
     ips = [
         one["floating_ip_address"]
         for one in now[ADDRESSES].values()
         if one["port_id"] == port_id
     ]
-    is_internal = annotations.get(balanced.INTERNAL) == "true"
+    is_internal = annotations.get(keys.INTERNAL) == "true"
     if shown != ([balancer["vip_address"]] if is_internal else ips):
         yield f"{shown} in its status, {ips} before {balancer['vip_address']}"
     if is_internal and ips:
@@ -295,7 +297,7 @@ def settle(ground: Ground, *, is_managed: bool = False) -> float:
         waiting = [
             name
             for name, one in ground.room.services.all().items()
-            if not balanced.addresses(one) or "deletionTimestamp" in one["metadata"]
+            if not services.addresses(one) or "deletionTimestamp" in one["metadata"]
         ]
         try:
             found = [f"{name} waits" for name in waiting]
@@ -334,7 +336,7 @@ def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
             is_shared = at in (7, 17)
             kind = SHARED if is_shared else KINDS[at % len(KINDS)]
             annotations = kind.all_annotations(ground.own_id)
-            room.services.make(f"at-once-{at}", kind.ports(1000 + 10 * at), annotations)
+            room.services.make(f"at-once-{at}", annotations, kind.ports(1000 + 10 * at))
         settle(ground)
         took_s = time.monotonic() - began
         counted.rest(QUIET_S)
@@ -352,9 +354,7 @@ def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
     counted.rest(QUIET_S)
     assert counted.writes() == []
     began = time.monotonic()
-    names = list(room.services.all())
-    for name in names:
-        room.services.delete(name)
+    room.services.delete(room.services.all())
     balancing.until("all are gone", lambda: not room.services.all(), WITHIN_S)
     print(f"and gone after {time.monotonic() - began:.0f} s")
     assert ground.left() == []
@@ -438,26 +438,26 @@ class Storm:
         name = f"storm-{self._made}{'-shared' if kind.is_shared else ''}"
         self.room.services.make(
             name,
-            kind.ports(1000 + 10 * self._made),
             kind.all_annotations(self.ground.own_id),
+            kind.ports(1000 + 10 * self._made),
         )
         self.changes[f"Service made: {kind.name}"] += 1
 
     def _alter(self, name: str) -> None:
         port = 20000 + 10 * int("".join(filter(str.isdecimal, name)))
         choices: Mapping[str, Callable[[], None]] = {
-            "ports": lambda: self.room.services.set_ports(
+            "ports": lambda: self.room.services.change(
                 name,
-                [
-                    Port(port + at, self._random.choice(["TCP", "UDP"]))
+                ports=[
+                    services.port(port + at, self._random.choice(["TCP", "UDP"]))
                     for at in range(self._random.randint(1, 3))
                 ],
             ),
             "a timeout": lambda: self._annotate(
-                name, timeout_client_data=str(self._random.randint(1000, 9000))
+                name, keys.TIMEOUT_CLIENT_DATA, str(self._random.randint(1000, 9000))
             ),
             "monitors": lambda: self._annotate(
-                name, enable_health_monitor=self._random.choice(["true", "false"])
+                name, keys.ENABLE_MONITOR, self._random.choice(["true", "false"])
             ),
             "internal or not": lambda: self._turn(name),
         }
@@ -465,31 +465,30 @@ class Storm:
         choices[chosen]()
         self.changes[f"Service changed: {chosen}"] += 1
 
-    def _annotate(self, name: str, **annotations: str) -> None:
-        self.room.services.annotate(name, balanced.octavia(**annotations))
+    def _annotate(self, name: str, key: str, value: str) -> None:
+        self.room.services.change(name, {key: value})
 
     def _turn(self, name: str) -> None:
         if "shared" not in name:
-            value = self._random.choice(["true", "false"])
-            self.room.services.annotate(name, {balanced.INTERNAL: value})
+            self._annotate(name, keys.INTERNAL, self._random.choice(["true", "false"]))
 
     def _delete(self, name: str) -> None:
-        self.room.services.delete(name)
+        self.room.services.delete([name])
         self.changes["Service deleted"] += 1
 
     def _nodes(self) -> None:
         """Let one Node come, go, or refuse traffic; the first always stays."""
         name = self._random.choice(list(self.room.nodes)[1:])
-        there = self.room.services.nodes()
+        there = services.node_labels(self.room.api)
         if name not in there:
             self.room.add_nodes([name])
             self.changes["Node added"] += 1
         elif self._random.random() < 0.5:
-            self.room.services.remove_node(name)
+            services.delete_nodes(self.room.api, [name])
             self.changes["Node removed"] += 1
         else:
             value = None if EXCLUDED in there[name] else "true"
-            self.room.services.label_node(name, {EXCLUDED: value})
+            services.label_node(self.room.api, name, {EXCLUDED: value})
             self.changes["Node excluded, or let in again"] += 1
 
 
@@ -517,7 +516,6 @@ def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
     counted.rest(QUIET_S)
     print(f"a restart: {len(counted.calls())} calls, {len(counted.writes())} writes")
     assert counted.writes() == []
-    for name in room.services.all():
-        room.services.delete(name)
+    room.services.delete(room.services.all())
     balancing.until("all are gone", lambda: not room.services.all(), WITHIN_S)
     assert ground.left() == []

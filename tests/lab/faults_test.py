@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
+from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import (
     audit,
-    balanced,
     ccm,
     cluster,
     control_plane,
@@ -32,6 +32,7 @@ from lib.lab import (
     processes,
     progress,
     servers,
+    services,
 )
 from lib.lab.openstack import accounts, faults, layout, regions, tenant
 
@@ -554,12 +555,11 @@ def used(lab: Lab) -> Mapping[ccm.Right, set[int]]:
 
 
 def served(one: Daemon) -> None:
-    its = balanced.Services(one.lab.api)
+    its = services.Services(one.lab.api, "default")
     mine = f"kubernetes.io/hostname={one.node_name(HEALTHY)}"
-    annotations = {balanced.INTERNAL: "true", **balanced.octavia(node_selector=mine)}
-    its.make("web", [balanced.Port(80)], annotations)
-    until("served", lambda: balanced.addresses(its.get("web")) != [], SERVED_S)
-    its.delete("web")
+    its.make("web", {keys.INTERNAL: "true", keys.NODE_SELECTOR: mine})
+    until("served", lambda: services.addresses(its.get("web")) != [], SERVED_S)
+    its.delete(["web"])
     until("gone", lambda: its.get("web") is None, SERVED_S)
 
 

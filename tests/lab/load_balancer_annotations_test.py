@@ -163,7 +163,7 @@ def fail(ground: wishes.Ground, name: str) -> None:
     assert isinstance(ground, Ground)
     service = ground.services.get(name)
     assert service is not None
-    id_ = services.annotations(service)[keys.LOAD_BALANCER_ID]
+    id_ = services.balancer_id(service)
     ground.names["errored"] = id_
     balancers.set_status(layout.of(ground.where), id_, "ERROR")
 
@@ -283,9 +283,9 @@ PLACES = (
         keys.LOAD_BALANCER_ID,
         "load-balancer-id",
         tagged,
-        {keys.LOAD_BALANCER_ID: "{u1}", "spec": {"ports": [wishes.port(81)]}},
+        {keys.LOAD_BALANCER_ID: "{u1}", "spec": {"ports": [services.port(81)]}},
         ["u1"],
-        {"spec": {"ports": [wishes.port(81), wishes.port(82)]}},
+        {"spec": {"ports": [services.port(81), services.port(82)]}},
         ["u1", "u1"],
     ),
     Row(
@@ -294,10 +294,10 @@ PLACES = (
         tagged,
         {
             keys.DECKHOUSE_ID: "{u2}",
-            "spec": {"ports": [wishes.port(81), wishes.port(82)]},
+            "spec": {"ports": [services.port(81), services.port(82)]},
         },
         ["u2", "u2"],
-        {"spec": {"ports": [wishes.port(82)]}},
+        {"spec": {"ports": [services.port(82)]}},
         ["u2"],
     ),
     wishes.annotated(
@@ -498,23 +498,35 @@ FIELDS = (
     wishes.field(
         "ports",
         protocols,
-        *({"ports": [wishes.port(80)]}, [("TCP", 80, "TCP")]),
-        {"ports": [wishes.port(80), wishes.port(53, "UDP"), wishes.port(99, "SCTP")]},
+        *({"ports": [services.port(80)]}, [("TCP", 80, "TCP")]),
+        {
+            "ports": [
+                services.port(80),
+                services.port(53, "UDP"),
+                services.port(99, "SCTP"),
+            ]
+        },
         [("SCTP", 99, "SCTP"), ("TCP", 80, "TCP"), ("UDP", 53, "UDP")],
     ),
     wishes.field(
         "ports, protocol and removal",
         protocols,
-        {"ports": [wishes.port(80), wishes.port(53, "UDP"), wishes.port(99, "SCTP")]},
+        {
+            "ports": [
+                services.port(80),
+                services.port(53, "UDP"),
+                services.port(99, "SCTP"),
+            ]
+        },
         [("SCTP", 99, "SCTP"), ("TCP", 80, "TCP"), ("UDP", 53, "UDP")],
-        {"ports": [wishes.port(99, "UDP"), wishes.port(53, "UDP")]},
+        {"ports": [services.port(99, "UDP"), services.port(53, "UDP")]},
         [("UDP", 53, "UDP"), ("UDP", 99, "UDP")],
     ),
     wishes.field(
         "ports, nodePort",
         node_port,
-        *({"ports": [wishes.port(80, nodePort=31980)]}, True),
-        *({"ports": [wishes.port(80, nodePort=31981)]}, True),
+        *({"ports": [services.port(80, nodePort=31980)]}, True),
+        *({"ports": [services.port(80, nodePort=31981)]}, True),
         service="fields",
     ),
     wishes.field(

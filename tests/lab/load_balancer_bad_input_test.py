@@ -150,7 +150,7 @@ ROWS = (
         {keys.LOAD_BALANCER_ID: "{shared}"},
         Reason.PORT_CONFLICT,
         *("{shared}", "80/TCP"),
-        right={"spec": {"ports": [{"port": 81, "protocol": "TCP", "name": "web"}]}},
+        right={"spec": {"ports": [services.port(81)]}},
         also={},
     ),
     wrong(
@@ -527,7 +527,7 @@ def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
     ground.until("served", lambda: not ground.is_served("before"), SERVED_S)
     service = ground.services.get("before")
     assert service is not None
-    id_ = services.annotations(service)[keys.LOAD_BALANCER_ID]
+    id_ = services.balancer_id(service)
     services.delete_nodes(ground.api, NODES)
     ground.services.make("no-nodes", INTERNAL)
     try:

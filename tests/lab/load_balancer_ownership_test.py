@@ -50,12 +50,10 @@ class Cluster:
         until(f"{name} is served", lambda: self.addresses(name))
         service = self.services.get(name)
         assert service is not None
-        return str(services.annotations(service)[keys.LOAD_BALANCER_ID])
+        return services.balancer_id(service)
 
     def addresses(self, name: str = "web") -> list[str]:
-        service = self.services.get(name)
-        found = services.ingress(service) if service else []
-        return [one["ip"] for one in found]
+        return services.addresses(self.services.get(name))
 
     def uid(self, name: str = "web") -> str:
         service = self.services.get(name)

@@ -79,7 +79,7 @@ class Seen:
 
     @property
     def id(self) -> str:
-        return str(self.service["metadata"]["annotations"].get(keys.LOAD_BALANCER_ID))
+        return services.balancer_id(dict(self.service))
 
     @property
     def balancer(self) -> balancers.Json:
@@ -101,8 +101,7 @@ class Seen:
 
     @property
     def ingress(self) -> list[str]:
-        found = self.service.get("status", {}).get("loadBalancer", {})
-        return [row["ip"] for row in found.get("ingress", ())]
+        return services.addresses(dict(self.service))
 
     def settings(self) -> Mapping[str, object]:
         """Give what must be the same again after a repair, ids left out."""

@@ -13,7 +13,6 @@ import openstack.connection
 from lib.lab import services
 from lib.lab.openstack import balancers
 
-ID = "loadbalancer.openstack.org/load-balancer-id"
 INTERNAL = {"service.beta.kubernetes.io/openstack-internal-load-balancer": "true"}
 """Spares a floating IP where none is looked at."""
 POLL_S = 1.5
@@ -35,7 +34,7 @@ class Seen:
     @property
     def id(self) -> str:
         """The load balancer that the Service leads to; empty without one."""
-        return self.annotation(ID)
+        return self.annotation(services.LOAD_BALANCER_ID)
 
     def annotation(self, key: str) -> str:
         """Give an annotation; empty without it."""
@@ -167,12 +166,6 @@ def field(
     name = service or "spec-" + title.lower().replace(", ", "-").replace(" ", "-")
     whole = {**also, "spec": created}
     return Row(title, name, probe, whole, shows, {"spec": changed}, then, said)
-
-
-def port(number: int, protocol: str = "TCP", **more: object) -> dict[str, object]:
-    """Give a port of a Service."""
-    name = f"{protocol.lower()}-{number}"
-    return {"port": number, "protocol": protocol, "name": name, **more}
 
 
 def _created(row: Row) -> Mapping[str, Any]:

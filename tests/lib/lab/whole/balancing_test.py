@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.lab import balanced, balancing
+from lib.lab import balancing
 from lib.lab.openstack import front
 
 ID = "65a595b5-b5f4-4015-bc85-196bb71d6795"
@@ -47,16 +47,3 @@ def test_only_who_asks_for_that_one_is_in_time() -> None:
     assert balancing.lags([(ID, 2.0), ("nobody", 2.0)], calls) == [1.0]
     of_all = call(f"{LISTED}?fields=id&fields=provisioning_status", 2.25)
     assert balancing.lags([(ID, 2.0), ("nobody", 4.0)], [*calls, of_all]) == [0.25]
-
-
-def test_addresses_are_those_of_the_status() -> None:
-    status = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "a"}]}}
-    assert balanced.addresses({"status": status}) == ["192.0.2.1"]
-    assert balanced.addresses({"status": {"loadBalancer": {}}}) == []
-    assert balanced.addresses(None) == []
-
-
-def test_annotations_are_written_as_words() -> None:
-    assert balanced.octavia(enable_health_monitor="true") == {
-        "loadbalancer.openstack.org/enable-health-monitor": "true"
-    }
