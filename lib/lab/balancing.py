@@ -18,7 +18,7 @@ from lib.lab import (
     processes,
     services,
 )
-from lib.lab.openstack import accounts, census, cloud, front, layout
+from lib.lab.openstack import accounts, balancers, cloud, front, layout, tenant
 
 _ALONE = "--controllers=service-lb-controller"
 """Nodes are then left as they are: they need no servers."""
@@ -93,7 +93,7 @@ class Room:
     pex: pathlib.Path
     kubeconfig: pathlib.Path
     account: accounts.Account
-    project: census.Project
+    mine: tenant.Tenant
     entrance: front.Front
     api: client.Api
     services: services.Services
@@ -136,7 +136,11 @@ class Room:
             one.stop()
         self.services.abandon()
         services.delete_nodes(self.api, self.nodes)
-        self.project.clear()
+        balancers.clear(self.mine.connection)
+
+
+Open = Callable[[str, int], Room]
+"""Opens a room, given the name of its project and how many Nodes there may be."""
 
 
 @contextlib.contextmanager
@@ -161,17 +165,20 @@ def room(
         contextlib.closing(cloud.connect(where, account)) as connection,
         front.of(where).opened() as entrance,
     ):
-        project = census.Project(connection)
+        with cloud.sentences():
+            network = connection.network
+            inside = network.find_network(tenant.NETWORK, ignore_missing=False)
+        found = balancers.node_ports(connection, str(inside.id), node_count)
         made = Room(
             where,
             pex,
             kubeconfig,
             account,
-            project,
+            tenant.Tenant(connection),
             entrance,
             api,
             services.Services(api, account.project),
-            project.make_ports(names),
+            {name: some[0] for name, some in zip(names, found, strict=True)},
         )
         try:
             yield made
@@ -239,26 +246,12 @@ def _is_id(part: str) -> bool:
     return len(part) > 30 and part.count("-") >= 4
 
 
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 60) -> float:
-    """Wait for it; give the seconds that took.
-
-    Raises:
-        LabError: it was not in time.
-    """
-    began = time.monotonic()
-    while not seen():
-        if time.monotonic() - began > timeout_s:
-            raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
-        time.sleep(_POLL_S)
-    return time.monotonic() - began
-
-
 def lags(
     turned: Iterable[tuple[str, float]], calls: Sequence[front.Call]
 ) -> list[float]:
     """Give how many seconds after it turned ACTIVE each load balancer was asked for.
 
-    turned: as `census.Watch` gives it. What asks for that one by its id, or for
+    turned: as `balancer_watch.Watch` gives it. What asks for that one by its id, or for
     something under it, counts, and polls of all at once: one process asks for all that
     it waits for. One that nobody asks for any more is left out.
     """

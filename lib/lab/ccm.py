@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from lib.kube import client, resources
-from lib.lab import cluster, pexes, places, processes
+from lib.lab import cluster, errors, pexes, places, processes
 
 NAME = "openstack-ccm"
 ACCOUNT = ("kube-system", "openstack-ccm")
@@ -132,6 +132,18 @@ def serves(where: places.Places) -> bool:
         return ask(where, "/healthz")[0] == http.client.OK
     except (OSError, http.client.HTTPException):
         return False
+
+
+def metrics(where: places.Places, token: str) -> str:
+    """Give the text of /metrics. token: of who may read it.
+
+    Raises:
+        LabError: it refused. OSError, HTTPException: there was no answer.
+    """
+    status, text = ask(where, "/metrics", token, timeout_s=10)
+    if status != http.client.OK:
+        raise errors.LabError(f"/metrics answered {status}: {text}")
+    return text
 
 
 def ask(

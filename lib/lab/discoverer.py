@@ -9,9 +9,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 
-import prometheus_client.parser
-
-from lib.lab import cluster, control_plane, pexes, places, processes
+from lib.lab import cluster, control_plane, metrics, pexes, places, processes
 
 NAME = "cloud-data-discoverer"
 ACCOUNT = ("d8-cloud-provider-openstack", "cloud-data-discoverer")
@@ -60,13 +58,7 @@ class Daemon:
 
     def samples(self, series: str) -> tuple[tuple[Mapping[str, str], float], ...]:
         """Give what /metrics shows of a series: labels and values."""
-        text = self.ask("/metrics")[1]
-        return tuple(
-            (sample.labels, sample.value)
-            for family in prometheus_client.parser.text_string_to_metric_families(text)
-            for sample in family.samples
-            if sample.name == series
-        )
+        return metrics.samples(self.ask("/metrics")[1], series)
 
     def raised(self, series: str, label: str) -> frozenset[str]:
         """Give the values of a label for which a series is not 0."""

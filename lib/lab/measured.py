@@ -2,31 +2,16 @@
 
 import os
 import pathlib
-import re
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import psutil
 
-from lib.lab import ccm, control_plane, errors, pexes, places
+from lib.lab import ccm, control_plane, metrics, pexes, places, waiting
 
 READY_S = 120.0
 END_S = 30.0
-POLL_S = 0.1
-
-
-def until(seen: Callable[[], bool], timeout_s: float, poll_s: float = POLL_S) -> None:
-    """Wait until something holds.
-
-    Raises:
-        LabError: it never came to hold.
-    """
-    end = time.monotonic() + timeout_s
-    while not seen():
-        if time.monotonic() >= end:
-            raise errors.LabError(f"it did not come to hold within {timeout_s:g} s")
-        time.sleep(poll_s)
 
 
 class Daemon:
@@ -72,18 +57,12 @@ class Daemon:
 
     def ready_s(self) -> float:
         """Wait until it is ready; give the seconds since its start."""
-        until(lambda: self.get("/readyz")[0] == 200, READY_S)
+        waiting.until("ready", lambda: self.get("/readyz")[0] == 200, READY_S)
         return time.monotonic() - self.began
 
     def counted(self, name: str, **labels: str) -> float:
         """Add up a metric's samples that have these labels."""
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
-        total = 0.0
-        for line in self.get("/metrics")[1].splitlines():
-            found = re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", line)
-            if found and all(label in (found[1] or "") for label in wanted):
-                total += float(found[2])
-        return total
+        return metrics.total(self.get("/metrics")[1], name, **labels)
 
     def rss_mib(self) -> float:
         """Give the resident memory."""

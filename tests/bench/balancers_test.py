@@ -22,7 +22,7 @@ import rich.table
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import cluster, control_plane, measured, places
+from lib.lab import cluster, control_plane, measured, places, waiting
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest
@@ -206,7 +206,7 @@ class Scene:
     def delete(self, service: str) -> None:
         """Delete a Service and wait until it is gone."""
         self.api.delete(resources.SERVICES, service, "default", timeout_s=30)
-        measured.until(lambda: not self.exists(service), 120)
+        waiting.until("it is gone", lambda: not self.exists(service), 120)
 
     def exists(self, service: str) -> bool:
         try:
@@ -265,14 +265,14 @@ def ended(daemon: measured.Daemon, outcome: str = "") -> int:
 def until_well(daemon: measured.Daemon, services: int) -> None:
     """Wait until so many more passes have found all well."""
     wanted = ended(daemon, "success") + services
-    measured.until(lambda: ended(daemon, "success") >= wanted, 300, 0.25)
+    waiting.until("all are well", lambda: ended(daemon, "success") >= wanted, 300, 0.25)
 
 
 def look(meter: Meter, daemon: measured.Daemon, services: int) -> Spent:
     """Wait for the next look for drift; give what it costs from its first call on."""
     meter.until_quiet()
     meter.again()
-    measured.until(lambda: bool(meter.calls()), 60, 0.02)
+    waiting.until("it looks", lambda: bool(meter.calls()), 60, 0.02)
     waited_s = meter.spent().seconds
     until_well(daemon, services)
     spent = meter.spent()
@@ -282,7 +282,9 @@ def look(meter: Meter, daemon: measured.Daemon, services: int) -> Spent:
 def until_started(scene: Scene, daemon: measured.Daemon, services: int) -> Meter:
     """Wait until so many are known well since the start."""
     meter = scene.meter(daemon)
-    measured.until(lambda: ended(daemon, "success") >= services, 300, 0.25)
+    waiting.until(
+        "all are well", lambda: ended(daemon, "success") >= services, 300, 0.25
+    )
     return meter
 
 
@@ -325,12 +327,12 @@ def one_node_added(scene: Scene) -> None:
         daemon.ready_s()
         meter = scene.meter(daemon)
         scene.create("wide", WIDE_PORTS)
-        measured.until(lambda: scene.served() == 1, 60)
+        waiting.until("it is served", lambda: scene.served() == 1, 60)
         what = f"create a Service of {WIDE_PORTS} ports, {FEW} Nodes"
         scene.table.spent(what, meter.until_quiet())
         meter.again()
         scene.boot(FEW)
-        measured.until(lambda: scene.members() == WIDE_PORTS * (FEW + 1), 300)
+        waiting.until("members", lambda: scene.members() == WIDE_PORTS * (FEW + 1), 300)
         added = meter.until_quiet()
         scene.table.spent("one Node added to it", added, "65 calls")
         meter.again()
@@ -344,7 +346,7 @@ def created_at_once(scene: Scene) -> None:
         daemon.ready_s()
         meter = scene.meter(daemon)
         each(lambda number: scene.create(f"s-{number:03}", PORTS), range(SERVICES))
-        measured.until(lambda: scene.served() == SERVICES, 600)
+        waiting.until("all are served", lambda: scene.served() == SERVICES, 600)
         spent = meter.until_quiet()
         what = f"create {SERVICES} Services of {PORTS} ports at once"
         scene.table.spent(what, spent)
@@ -406,7 +408,9 @@ def managed_groups(scene: Scene) -> None:
         with scene.running(NEVER, manages_groups=True) as daemon:
             if not first:
                 scene.create("guarded", 1)
-            measured.until(functools.partial(is_guarded, scene, last), 600)
+            waiting.until(
+                "it is guarded", functools.partial(is_guarded, scene, last), 600
+            )
             scene.meter(daemon).until_quiet()
         scene.cloud.latency_s = 0.1
         with scene.running(OFTEN, manages_groups=True) as daemon:
@@ -427,7 +431,7 @@ def crowd(scene: Scene) -> None:
         daemon.ready_s()
         meter = scene.meter(daemon)
         each(lambda number: scene.create(f"s-{number:03}", MANY_PORTS), range(SERVICES))
-        measured.until(lambda: scene.served() == SERVICES, 600)
+        waiting.until("all are served", lambda: scene.served() == SERVICES, 600)
         what = f"create {SERVICES} Services of {MANY_PORTS} ports, {MANY} Nodes"
         scene.table.spent(what, meter.until_quiet())
         scene.table.row("  resident memory", f"{daemon.rss_mib():.0f} MiB")
@@ -450,7 +454,7 @@ def crowd_restart(scene: Scene) -> None:
         meter.again()
         scene.boot(MANY)
         wanted = SERVICES * MANY_PORTS * (MANY + 1)
-        measured.until(lambda: scene.members() == wanted, 600)
+        waiting.until("members", lambda: scene.members() == wanted, 600)
         scene.table.spent(f"one Node added to all {SERVICES}", meter.until_quiet())
         rss["after a Node for all"] = daemon.rss_mib()
     for when, mib in rss.items():
@@ -462,7 +466,9 @@ def label(scene: Scene, daemon: measured.Daemon) -> None:
     """A label that no selector names costs no call, and little of the processor."""
     meter, before = scene.meter(daemon), ended(daemon)
     scene.patch_node(7, {"metadata": {"labels": {"irrelevant": "yes"}}})
-    measured.until(lambda: ended(daemon) - before >= SERVICES, 60, 0.5)
+    waiting.until(
+        "all are looked at", lambda: ended(daemon) - before >= SERVICES, 60, 0.5
+    )
     spent = meter.spent()
     scene.table.spent("one label of one Node", spent, "no call, 1 CPU s")
     assert not spent.calls

@@ -20,7 +20,7 @@ import rich.console
 import rich.table
 
 from lib.kube import client, resources
-from lib.lab import cluster, control_plane, measured, places
+from lib.lab import cluster, control_plane, measured, places, waiting
 from lib.nodes import model
 
 if typing.TYPE_CHECKING:
@@ -191,7 +191,11 @@ def initialise(scene: Scene) -> None:
     each(lambda number: register(scene.api, number), NODES)
     before = (len(scene.cloud.calls), scene.cloud.sent_bytes)
     with scene.running("--node-status-update-frequency=1h") as daemon:
-        measured.until(lambda: uninitialised(scene.api) == 0, INITIALISED_S * PATIENCE)
+        waiting.until(
+            "all are initialised",
+            lambda: uninitialised(scene.api) == 0,
+            INITIALISED_S * PATIENCE,
+        )
         seconds = time.monotonic() - daemon.began
         time.sleep(3)  # until the watch has brought every write back
         response_s = daemon.counted("openstack_api_request_duration_seconds_sum")
@@ -227,7 +231,7 @@ def restart_and_pass(scene: Scene) -> None:
         def has_passed() -> bool:
             return any("ports" in call for call in scene.cloud.calls[began[0] :])
 
-        measured.until(has_passed, 60)
+        waiting.until("a pass", has_passed, 60)
         time.sleep(LAST_CALL_S)
         response_s = daemon.counted("openstack_api_request_duration_seconds_sum")
         spent = Spent(
@@ -251,7 +255,7 @@ def next_pass(scene: Scene, daemon: measured.Daemon) -> Spent:
     """Wait until the daemon asks the cloud again; give what that one pass costs."""
     meter = Meter(scene.cloud, daemon)
     before = len(scene.cloud.calls)
-    measured.until(lambda: len(scene.cloud.calls) > before, 60)
+    waiting.until("a call", lambda: len(scene.cloud.calls) > before, 60)
     time.sleep(LAST_CALL_S)
     return meter.spent()
 
@@ -284,7 +288,7 @@ def deletion(scene: Scene, daemon: measured.Daemon) -> None:
     def is_gone() -> bool:
         return daemon.counted("node_deletions_total") == 1
 
-    measured.until(is_gone, 90)
+    waiting.until("it is gone", is_gone, 90)
     time.sleep(LAST_CALL_S)
     spent = meter.spent()
     scene.table.spent(

@@ -11,10 +11,8 @@ import dataclasses
 import functools
 import pathlib
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import openstack.connection
 import pytest
@@ -32,12 +30,20 @@ from lib.lab import (
     transcripts,
 )
 from lib.lab.kube_objects import Json
-from lib.lab.openstack import accounts, balancing, cloud, front, layout, tenant
+from lib.lab.openstack import (
+    accounts,
+    balancers,
+    census,
+    cloud,
+    front,
+    layout,
+    tenant,
+)
+from lib.lab.openstack.census import Census, Change
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NODES = {"adopted-1": "usual", "adopted-2": "usual", "adopted-3": "special"}
 """Names, and values of the label "kind"."""
-LONGEST_S = 120.0
 FIRST_PORT = 400
 """Of the control planes here, in the block of ports that a run of tests has."""
 MARKED = ("PUT loadbalancers", "PUT listeners")
@@ -165,7 +171,7 @@ CONFIGURED = {
 class Look:
     """What there is at one time, and what was asked and written since the last."""
 
-    cloud: balancing.Snapshot
+    cloud: Census
     services: Mapping[str, Json]
     calls: int
     writes: tuple[front.Call, ...]
@@ -249,7 +255,7 @@ class Teller:
         """Read everything, and what was asked since the last look."""
         calls, writes = len(self.there.entrance.calls), self.there.writes(self.seen)
         made, self.seen = calls - self.seen, calls
-        cloud_now = balancing.snapshot(self.on.connection)
+        cloud_now = census.take(self.on.connection)
         there, events = self.there.services.all(), self.there.events()
         told = {name: transcripts.of(one, events) for name, one in there.items()}
         return Look(cloud_now, there, made, writes, told)
@@ -337,7 +343,7 @@ def stories(
         for number, name in enumerate(("annotated", "configured")):
             account, mine = project(f"adoption-{name}")
             on = ground(where, mine, *offered)
-            stack.callback(clear, mine.connection)
+            stack.callback(balancers.clear, mine.connection)
             place = places.Places(
                 where.cache,
                 tmp_path_factory.mktemp(name),
@@ -359,27 +365,11 @@ def stories(
             yield {name: one.result() for name, one in told.items()}
 
 
-def clear(connection: openstack.connection.Connection) -> None:
-    """Remove what a test that failed has left, so that the network can go."""
-    octavia = connection.load_balancer
-    for one in octavia.load_balancers():
-        octavia.delete_load_balancer(one.id, cascade=True)
-    end = time.monotonic() + LONGEST_S
-    while list(octavia.load_balancers()) and time.monotonic() < end:
-        time.sleep(1)
-    network = connection.network
-    project = connection.current_project_id
-    for port in network.ports(project_id=project):
-        if not port.device_owner.startswith("network:"):
-            network.delete_port(port.id)
-
-
-def balancer_of(state: balancing.Snapshot, kind: str, id_: str) -> str:
-    """Say under which load balancer a thing is; empty for what Neutron has."""
-    if kind == "load balancer":
+def balancer_of(state: Census, kind: str, id_: str) -> str:
+    """Say under which load balancer a thing is; empty where it is not said."""
+    if kind == balancers.BALANCERS:
         return id_
-    fields: Any = state.get((kind, id_), {})
-    found = fields.get("loadbalancers") or ()
+    found = state.get(kind, {}).get(id_, {}).get("loadbalancers") or ()
     return str(found[0]["id"]) if found else ""
 
 
@@ -392,15 +382,12 @@ def written(story: Story, one: Json) -> Counter[str]:
         if call.status >= 400 or not rest:
             continue
         kind, id_, *under = rest[0].split("/")
-        thing = {"loadbalancers": "load balancer", "listeners": "listener"}.get(
-            kind, "pool"
-        )
-        if balancer_of(story.own.cloud, thing, id_) == services.balancer_id(one):
+        if balancer_of(story.own.cloud, kind, id_) == services.balancer_id(one):
             found[f"{call.method} {'/'.join([kind, *under])}"] += 1
     return found
 
 
-def is_ours_to_add(change: balancing.Change) -> bool:
+def is_ours_to_add(change: Change) -> bool:
     """Say whether a change is what adoption may do, and why.
 
     The reference gives members no port to be asked at where it makes them one by one,
@@ -409,7 +396,7 @@ def is_ours_to_add(change: balancing.Change) -> bool:
     if change.field == "tags":
         return change.is_addition
     was_forgotten = change.field == "monitor_port" and change.before is None
-    return was_forgotten and change.kind == "member"
+    return was_forgotten and change.kind == balancers.MEMBERS
 
 
 STAGES = ("annotated", "configured")
@@ -421,7 +408,7 @@ def test_ours_adds_tags_and_annotations_and_nothing_else(
 ) -> None:
     """Every id, name, setting, address, status and finalizer stays, kind by kind."""
     story = stories[stage]
-    changed = balancing.changes(story.own.cloud, story.adopted.cloud)
+    changed = census.changes(story.own.cloud, story.adopted.cloud)
     rows = []
     for kind in story.kinds:
         before, after = (
@@ -455,7 +442,7 @@ def test_the_reference_finds_nothing_to_change_when_it_is_back(
     own = {(call.method, call.path) for call in story.own.writes}
     back = {(call.method, call.path) for call in story.back.writes}
     assert back - own == set()
-    assert balancing.changes(story.adopted.cloud, story.back.cloud) == ()
+    assert census.changes(story.adopted.cloud, story.back.cloud) == ()
     for kind in story.kinds:
         before, after = (
             look.services[kind.name] for look in (story.adopted, story.back)
@@ -475,13 +462,13 @@ def test_what_was_adopted_leaves_nothing_when_its_service_goes(
     touched = {call.path.rpartition("/")[2] for call in story.gone.writes}
     left = [
         change
-        for change in balancing.changes(story.empty.cloud, story.gone.cloud)
+        for change in census.changes(story.empty.cloud, story.gone.cloud)
         if change.field != "security_groups" or change.id in touched
     ]
     for change in left:
         print(change)
     kept = [kind for kind in story.kinds if keys.KEEP_FLOATING_IP in kind.annotations]
-    assert [change.kind for change in left] == ["floating IP"] * len(kept)
+    assert [change.kind for change in left] == [balancers.ADDRESSES] * len(kept)
 
 
 ADDED = {keys.OWNED_ID: "by it a lost load balancer is told from one that never was"}

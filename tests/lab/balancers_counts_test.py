@@ -5,17 +5,23 @@ versions included. The reference's figures were counted in the same way.
 """
 
 import dataclasses
-import pathlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.lab import balancing, places, services
+from lib.lab import balancing, places, services, waiting
 from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import accounts, census, layout, tenant
+from lib.lab.openstack import (
+    accounts,
+    balancer_watch,
+    balancers,
+    census,
+    layout,
+    tenant,
+)
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NODES = 10
@@ -67,22 +73,16 @@ ROWS = (
 
 
 @pytest.fixture(scope="module")
-def room(
-    where: places.Places,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
-    project: MakeProject,
-) -> Iterator[Room]:
-    account, _ = project("counts")
-    with balancing.room(where, ccm_pex, ccm_kubeconfig, account, NODES + 1) as made:
-        made.add_nodes(list(made.nodes)[:NODES])
-        yield made
+def room(open_room: balancing.Open) -> Room:
+    made = open_room("counts", NODES + 1)
+    made.add_nodes(list(made.nodes)[:NODES])
+    return made
 
 
 class Story:
     """Counts step by step; what was counted, by row."""
 
-    def __init__(self, room: Room, watch: census.Watch) -> None:
+    def __init__(self, room: Room, watch: balancer_watch.Watch) -> None:
         self.room = room
         self.watch = watch
         self.services = room.services
@@ -114,7 +114,7 @@ class Story:
         replica = self.room.replica(1, flags)
         counted = Counted(self.room.entrance)
         replica.start()
-        balancing.until("it looks", lambda: is_looked(counted), 60)
+        waiting.until("it looks", lambda: is_looked(counted), 60)
 
     def make(self, *names: str) -> None:
         for name in names:
@@ -126,12 +126,12 @@ class Story:
             there = self.services.all()
             return all(services.addresses(there[name]) for name in names)
 
-        balancing.until("they have addresses", all_have, WITHIN_S)
+        waiting.until("they have addresses", all_have, WITHIN_S)
 
     def delete(self, *names: str) -> None:
         self.services.delete(names)
         gone = set(names)
-        balancing.until("gone", lambda: not gone & self.services.all().keys(), WITHIN_S)
+        waiting.until("gone", lambda: not gone & self.services.all().keys(), WITHIN_S)
 
 
 def late_polls(counted: Counted) -> int:
@@ -151,7 +151,7 @@ def is_looked(counted: Counted) -> bool:
 
 
 def members(room: Room) -> int:
-    return len(room.project.census()[census.MEMBERS])
+    return len(census.take(room.mine.connection)[balancers.MEMBERS])
 
 
 def one_large(story: Story) -> None:
@@ -164,7 +164,8 @@ def one_large(story: Story) -> None:
 
     story.count(CREATE, create)
     assert members(story.room) == PORTS * NODES
-    assert len(story.room.project.octavia(census.MONITORS)) == PORTS
+    connection = story.room.mine.connection
+    assert len(balancers.listed(connection, balancers.MONITORS)) == PORTS
     story.count(
         NO_CHANGE, lambda: story.services.change("large", {"example.com/note": "x"})
     )
@@ -172,7 +173,7 @@ def one_large(story: Story) -> None:
     counted = Counted(story.room.entrance)
     story.count(
         DRIFT,
-        lambda: balancing.until("a look for drift", lambda: is_looked(counted), 60),
+        lambda: waiting.until("a look for drift", lambda: is_looked(counted), 60),
     )
     counted = Counted(story.room.entrance)
     story.restart()
@@ -188,7 +189,7 @@ def one_small(story: Story) -> None:
     def add() -> None:
         story.room.add_nodes([last])
         want = len(TWO) * (NODES + 1)
-        balancing.until("members", lambda: members(story.room) == want)
+        waiting.until("members", lambda: members(story.room) == want)
 
     story.count(NODE, add)
     for value in range(1, 6):
@@ -212,7 +213,7 @@ def test_calls_of_the_cloud_are_few_and_in_time(
     room: Room, where: places.Places
 ) -> None:
     """Each bound holds, and who waits for Octavia sees soon that it is done."""
-    with census.Watch(layout.of(where)).opened() as watch:
+    with balancer_watch.Watch(layout.of(where)).opened() as watch:
         story = Story(room, watch)
         try:
             room.replica(1).start()
@@ -229,6 +230,5 @@ def test_calls_of_the_cloud_are_few_and_in_time(
     assert story.shown.keys() == set(ROWS)
     over = {row.what: seen for row, seen in story.shown.items() if seen[0] > row.bound}
     assert over == {}
-    left = room.project.census()
-    assert not left[census.BALANCERS]
-    assert not left[census.ADDRESSES]
+    left = balancers.look(room.mine.connection)
+    assert (left.balancers, left.floating_ips) == ({}, {})

@@ -5,7 +5,6 @@ hold back calls.
 """
 
 import contextlib
-import pathlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +12,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.lab import balancing, places, services
+from lib.lab import balancing, services, waiting
 from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import accounts, census, layout, tenant
+from lib.lab.openstack import accounts, balancers, layout, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 WINDOW_S = 20.0
@@ -37,16 +36,10 @@ INTERNAL = {keys.INTERNAL: "true"}
 
 
 @pytest.fixture(scope="module")
-def room(
-    where: places.Places,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
-    project: MakeProject,
-) -> Iterator[Room]:
-    account, _ = project("balancer-faults")
-    with balancing.room(where, ccm_pex, ccm_kubeconfig, account, 2) as made:
-        made.add_nodes(made.nodes)
-        yield made
+def room(open_room: balancing.Open) -> Room:
+    made = open_room("balancer-faults", 2)
+    made.add_nodes(made.nodes)
+    return made
 
 
 @contextlib.contextmanager
@@ -69,11 +62,16 @@ def creation_held(room: Room, release: threading.Event) -> Iterator[threading.Ev
 
 
 def served(room: Room, name: str) -> float:
-    return balancing.until(
+    return waiting.until(
         f"{name} is served",
         lambda: services.addresses(room.services.get(name)) != [],
         WITHIN_S,
     )
+
+
+def made(room: Room) -> set[str]:
+    """Give the ids of all load balancers that there are."""
+    return set(balancers.listed(room.mine.connection, balancers.BALANCERS))
 
 
 def creations(counted: Counted) -> list[int]:
@@ -87,11 +85,8 @@ def creations(counted: Counted) -> list[int]:
 
 def delete(room: Room, name: str) -> None:
     room.services.delete([name])
-    balancing.until(
-        f"{name} is gone", lambda: room.services.get(name) is None, WITHIN_S
-    )
-    left = room.project.census()
-    assert not left[census.BALANCERS]
+    waiting.until(f"{name} is gone", lambda: room.services.get(name) is None, WITHIN_S)
+    assert made(room) == set()
 
 
 def failures(room: Room, name: str) -> list[str]:
@@ -113,9 +108,7 @@ def test_an_answer_comes_too_late(room: Room) -> None:
         time.sleep(LOST_S)
         release.set()
         took_s = served(room, "late")
-    balancing.until(
-        "one load balancer", lambda: len(room.project.states()) == 1, WITHIN_S
-    )
+    waiting.until("one load balancer", lambda: len(made(room)) == 1, WITHIN_S)
     print(
         f"{failures(room, 'late')}; served {took_s:.1f} s after that;"
         f" creations: {creations(counted)}"
@@ -139,7 +132,7 @@ def test_octavia_refuses_while_a_service_waits(room: Room) -> None:
     room.entrance.down.add(layout.OCTAVIA)
     try:
         room.services.make("refused", INTERNAL)
-        balancing.until(SYNC_FAILED, lambda: failures(room, "refused") != [], WINDOW_S)
+        waiting.until(SYNC_FAILED, lambda: failures(room, "refused") != [], WINDOW_S)
         time.sleep(WINDOW_S)
         calls, told = tried, failures(room, "refused")
     finally:
@@ -156,7 +149,7 @@ def test_octavia_refuses_while_a_service_waits(room: Room) -> None:
 def test_a_leader_dies_while_it_makes_a_load_balancer(room: Room) -> None:
     """The next one waits for what may still appear, and one load balancer is made."""
     room.replica(1, LEASE).start()
-    balancing.until("the first one leads", lambda: is_leading(room, 1))
+    waiting.until("the first one leads", lambda: is_leading(room, 1))
     room.replica(2, LEASE).start()
     counted = Counted(room.entrance)
     release = threading.Event()
@@ -172,7 +165,7 @@ def test_a_leader_dies_while_it_makes_a_load_balancer(room: Room) -> None:
     print(f"served {time.monotonic() - died:.1f} s after the death of the leader")
     assert is_leading(room, 2)
     assert creations(counted) == [201]
-    assert len(room.project.states()) == 1
+    assert len(made(room)) == 1
     delete(room, "orphan")
 
 

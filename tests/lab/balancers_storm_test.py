@@ -8,24 +8,31 @@ project, some with names like ours; they have to stay as they are to the last fi
 import contextlib
 import dataclasses
 import functools
-import pathlib
 import random
 import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.kube import errors as kube_errors
-from lib.lab import balancing, errors, places, services
+from lib.lab import balancing, errors, places, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.kube_objects import Json
-from lib.lab.openstack import accounts, census, layout, tenant
-from lib.lab.openstack.census import ADDRESSES, BALANCERS, GROUPS, PORTS, Census
+from lib.lab.openstack import (
+    accounts,
+    balancer_watch,
+    balancers,
+    census,
+    layout,
+    tenant,
+)
+from lib.lab.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
+from lib.lab.openstack.census import Census
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 AT_ONCE = 30
@@ -86,28 +93,63 @@ KINDS = (
 SHARED = Kind("shared", ("TCP", "TCP"), is_shared=True)
 
 
-def plant(project: census.Project, namespace: str, cluster_name: str) -> str:
-    """Have things of others; give the id of the one load balancer for all to share."""
-    own = project.make_balancer(USERS_OWN)
-    namesake = f"kube_service_{cluster_name}_{namespace}_at-once-0"
-    foreign = [
-        project.make_balancer(namesake, [namesake, "mooring:another-cluster:uid"]),
-        project.make_balancer("somebody", ["kube_service_somebody"]),
+def stranger(room: Room, name: str, tags: Sequence[str] = ()) -> str:
+    """Have a load balancer with one listener and pool; give its id."""
+    network = room.mine.connection.network
+    inside = network.find_network(tenant.NETWORK, ignore_missing=False)
+    pool = {"name": name, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}
+    listener = {"name": name, "protocol": "TCP", "protocol_port": 7}
+    made = room.mine.connection.load_balancer.create_load_balancer(
+        name=name,
+        tags=list(tags),
+        vip_subnet_id=inside.subnet_ids[0],
+        listeners=[{**listener, "default_pool": pool}],
+    )
+    return str(made.id)
+
+
+def inactive(room: Room, ids: Collection[str]) -> list[str]:
+    """Say which of these load balancers is not ACTIVE, and what it is."""
+    there = balancers.listed(room.mine.connection, BALANCERS)
+    states = {id_: there[id_]["provisioning_status"] for id_ in ids if id_ in there}
+    return [
+        f"{id_} is {state}"
+        for id_, state in states.items()
+        if state != balancers.ACTIVE
     ]
-    project.wait([own, *foreign])
-    vips = {id_: one["vip_port_id"] for id_, one in project.octavia(BALANCERS).items()}
-    project.make_address("of its user", vips[own])
+
+
+def plant(room: Room, cluster_name: str) -> str:
+    """Have things of others; give the id of the one load balancer for all to share."""
+    namespace, network = room.services.namespace, room.mine.connection.network
+    own = stranger(room, USERS_OWN)
+    namesake = f"kube_service_{cluster_name}_{namespace}_at-once-0"
+    other = stranger(room, namesake, [namesake, "mooring:another-cluster:uid"])
+    foreign = [other, stranger(room, "somebody", ["kube_service_somebody"])]
+    waiting.until("ACTIVE", lambda: not inactive(room, [own, *foreign]), WITHIN_S)
+    there = balancers.listed(room.mine.connection, BALANCERS)
     text = (
         f"Floating IP for Kubernetes external service {namespace}/at-once-0"
         f" from cluster {cluster_name}"
     )
-    project.make_address(f"{text} (mooring:another-cluster:uid)", vips[foreign[0]])
-    project.make_address(text)
-    project.make_address("")
-    project.make_group(
-        f"lb-sg-uid-{namespace}-at-once-0", "Security Group for a Service"
+    outside = next(iter(network.networks(is_router_external=True)))
+    for description, more in (
+        ("of its user", {"port_id": there[own]["vip_port_id"]}),
+        (
+            f"{text} (mooring:another-cluster:uid)",
+            {"port_id": there[other]["vip_port_id"]},
+        ),
+        (text, {}),
+        ("", {}),
+    ):
+        network.create_ip(
+            floating_network_id=outside.id, description=description, **more
+        )
+    network.create_security_group(
+        name=f"lb-sg-uid-{namespace}-at-once-0",
+        description="Security Group for a Service",
     )
-    project.make_group("somebody", "")
+    network.create_security_group(name="somebody")
     return own
 
 
@@ -121,57 +163,40 @@ class Ground:
 
     def changed(self) -> list[str]:
         """Say what of others has been changed or deleted."""
-        now = self.room.project.census()
-        return [
-            f"{kind} {id_}: {one} -> {now[kind].get(id_)}"
-            for kind, things in self.before.items()
-            for id_, one in things.items()
-            if now[kind].get(id_) != one and not self._is_lent(kind, id_)
+        changes = census.changes(self.before, census.take(self.room.mine.connection))
+        foreign = self.before[BALANCERS].keys() - {self.own_id}
+        return inactive(self.room, foreign) + [
+            str(change)
+            for change in changes
+            if change.id in self.before[change.kind] and not self._is_lent(change)
         ]
 
-    def _is_lent(self, kind: str, id_: str) -> bool:
+    def _is_lent(self, change: census.Change) -> bool:
         """Nodes' ports get our groups, what is shared gets our tags, for a while."""
         nodes = self.room.nodes.values()
-        if kind == PORTS:
-            fixed = self.before[PORTS][id_]["fixed_ips"]
+        if change.kind == PORTS:
+            fixed = self.before[PORTS][change.id]["fixed_ips"]
             return any(one["ip_address"] in nodes for one in fixed)
-        return kind == BALANCERS and id_ == self.own_id
+        return change.kind == BALANCERS and change.id == self.own_id
 
     def left(self) -> list[str]:
         """Say what is there beyond what was there before, or otherwise than it was."""
-        now = self.room.project.census()
-        more = [
-            f"{kind} {one.get('name') or one.get('floating_ip_address') or id_}"
-            for kind, things in now.items()
-            for id_, one in things.items()
-            if id_ not in self.before[kind]
-        ]
-        own = [
-            f"{kind} {id_}: {self.before[kind][id_]} -> {one}"
-            for kind, things in now.items()
-            for id_, one in things.items()
-            if self.before[kind].get(id_, one) != one
-        ]
-        return more + own
+        changes = census.changes(self.before, census.take(self.room.mine.connection))
+        found = inactive(self.room, self.before[BALANCERS])
+        return found + [str(change) for change in changes]
 
 
 @pytest.fixture(scope="module")
-def ground(
-    where: places.Places,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
-    project: MakeProject,
-) -> Iterator[Ground]:
-    account, _ = project("storm")
-    with balancing.room(where, ccm_pex, ccm_kubeconfig, account, NODES) as room:
-        own = plant(room.project, room.services.namespace, "mooring-lab")
-        yield Ground(room, own, room.project.census())
+def ground(open_room: balancing.Open) -> Ground:
+    room = open_room("storm", NODES)
+    own = plant(room, "mooring-lab")
+    return Ground(room, own, census.take(room.mine.connection))
 
 
 def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
     """Say what in the cloud is not as the Services want it."""
     room = ground.room
-    now = room.project.census()
+    now = census.take(room.mine.connection)
     there = room.services.all()
     found = []
     for name, service in there.items():
@@ -188,7 +213,7 @@ def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
     return found
 
 
-def _is_of(one: census.Thing, uids: set[str]) -> bool:
+def _is_of(one: Json, uids: set[str]) -> bool:
     said = [*one.get("tags", []), one.get("description") or ""]
     return any(uid in text for uid in uids for text in said)
 
@@ -216,7 +241,7 @@ def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
         yield f"{len(own)} load balancers"
         return
     (balancer,) = own
-    if balancer["provisioning_status"] != census.ACTIVE:
+    if balancer["provisioning_status"] != balancers.ACTIVE:
         yield f"it is {balancer['provisioning_status']}"
     yield from _wrong_ports(ground, now, service, balancer)
     shown = services.addresses(service)
@@ -234,13 +259,13 @@ def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
 
 
 def _wrong_ports(
-    ground: Ground, now: Census, service: Json, balancer: census.Thing
+    ground: Ground, now: Census, service: Json, balancer: Json
 ) -> Iterator[str]:
     """Compare listeners and members with ports and Nodes."""
     tag = f"_{service['metadata']['namespace']}_{service['metadata']['name']}"
     listeners = {
         (one["protocol"], one["protocol_port"]): one
-        for one in now[census.LISTENERS].values()
+        for one in now[balancers.LISTENERS].values()
         if one["loadbalancers"][0]["id"] == balancer["id"]
         and (balancer["id"] != ground.own_id or tag in "".join(one["tags"]))
     }
@@ -254,9 +279,9 @@ def _wrong_ports(
             continue
         members = {
             (one["address"], one["protocol_port"])
-            for one in ground.room.project.members(
-                listeners[key]["default_pool_id"]
-            ).values()
+            for one in balancers.members(
+                ground.room.mine.connection, listeners[key]["default_pool_id"]
+            )
         }
         expected = {(one, port["nodePort"]) for one in receivers(ground.room)}
         if members != expected:
@@ -318,7 +343,7 @@ def started(room: Room, number: int, settings: Mapping[str, str]) -> Counted:
     room.replica(number, LEASE, settings).start()
     if room.services.all():
         asked = layout.OCTAVIA
-        balancing.until(
+        waiting.until(
             "it looks", lambda: any(call.service == asked for call in counted.calls())
         )
     return counted
@@ -331,7 +356,7 @@ def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
     started(room, 1, {})
     counted = Counted(room.entrance)
     began = time.monotonic()
-    with census.Watch(layout.of(where)).opened() as watch:
+    with balancer_watch.Watch(layout.of(where)).opened() as watch:
         for at in range(AT_ONCE):
             is_shared = at in (7, 17)
             kind = SHARED if is_shared else KINDS[at % len(KINDS)]
@@ -355,7 +380,7 @@ def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
     assert counted.writes() == []
     began = time.monotonic()
     room.services.delete(room.services.all())
-    balancing.until("all are gone", lambda: not room.services.all(), WITHIN_S)
+    waiting.until("all are gone", lambda: not room.services.all(), WITHIN_S)
     print(f"and gone after {time.monotonic() - began:.0f} s")
     assert ground.left() == []
 
@@ -517,5 +542,5 @@ def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
     print(f"a restart: {len(counted.calls())} calls, {len(counted.writes())} writes")
     assert counted.writes() == []
     room.services.delete(room.services.all())
-    balancing.until("all are gone", lambda: not room.services.all(), WITHIN_S)
+    waiting.until("all are gone", lambda: not room.services.all(), WITHIN_S)
     assert ground.left() == []

@@ -18,6 +18,7 @@ import pytest
 
 from lib.kube import client
 from lib.lab import (
+    balancing,
     ccm,
     cluster,
     control_plane,
@@ -26,6 +27,7 @@ from lib.lab import (
     processes,
     programs,
     progress,
+    stages,
 )
 from lib.lab.openstack import accounts, cloud, tenant
 from lib.lab.openstack import lab as openstack_lab
@@ -152,3 +154,39 @@ def project(where: places.Places) -> Iterator[MakeProject]:
             return account, mine
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def open_stage(
+    where: places.Places,
+    api: client.Api,
+    project: MakeProject,
+    ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
+) -> stages.Open:
+    """Give a way to have Services served from a project of their own."""
+
+    def opened(name: str) -> contextlib.AbstractContextManager[stages.Stage]:
+        account, mine = project(name)
+        cluster = stages.Cluster(where, api, ccm_kubeconfig, ccm_pex)
+        return stages.opened(cluster, mine, accounts.cloud_conf(where, account), name)
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def open_room(
+    where: places.Places,
+    project: MakeProject,
+    ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
+) -> Iterator[balancing.Open]:
+    """Give a factory of rooms in which calls are counted, refused and held back."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(name: str, nodes: int) -> balancing.Room:
+            account, _ = project(name)
+            room = balancing.room(where, ccm_pex, ccm_kubeconfig, account, nodes)
+            return stack.enter_context(room)
+
+        yield opened

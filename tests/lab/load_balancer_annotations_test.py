@@ -7,37 +7,34 @@ of a Service that matters; without one the test fails.
 
 import contextlib
 import dataclasses
-import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.kube import client
-from lib.lab import ccm, places, processes, services
+from lib.lab import places, services, stages
 from lib.lab.openstack import (
     accounts,
     balancers,
     cloud,
     layout,
     premises,
-    tenant,
     wishes,
 )
 from lib.lab.openstack.wishes import Row, Seen
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NAMESPACE = "annotations"
 SERVED_S = 300.0
 AT_ONCE = 9
-NODES = ("annotated-1", "annotated-2", "annotated-3")
-LABELS: tuple[Mapping[str, str], ...] = (
-    {"role": "edge", "kind": "a"},
-    {"role": "core"},
-    {},
-)
-FLAGS = ("--controllers=service", "--cluster-name=kubernetes")
+FIRST, SECOND, THIRD = ("annotated-1", "annotated-2", "annotated-3")
+NODES: Mapping[str, Mapping[str, str]] = {
+    FIRST: {"role": "edge", "kind": "a"},
+    SECOND: {"role": "core"},
+    THIRD: {},
+}
+"""Names and labels."""
 CONF = """
 [LoadBalancer]
 container-store = external
@@ -171,7 +168,7 @@ def fail(ground: wishes.Ground, name: str) -> None:
 def label(ground: wishes.Ground, name: str) -> None:
     del name
     assert isinstance(ground, Ground)
-    services.label_node(ground.api, NODES[2], {"stage": "late"})
+    services.label_node(ground.api, THIRD, {"stage": "late"})
 
 
 IMMUTABLE = "ChangeNotPossible"
@@ -188,7 +185,7 @@ def number(key: str, kind: str, first: int, second: int) -> Row:
     return wishes.annotated(key, probe, *values, also=MONITORED, service="settings")
 
 
-SECOND: Values = {keys.FLOATING_NETWORK_ID: "{second_external}"}
+OUTSIDE: Values = {keys.FLOATING_NETWORK_ID: "{second_external}"}
 PLACES = (
     wishes.annotated(keys.INTERNAL, is_floating, "true", False, "false", True, also={}),
     wishes.annotated(
@@ -239,14 +236,14 @@ PLACES = (
         keys.FLOATING_SUBNET,
         floating_range,
         *("~second-[b-z]", "198.21", "second-a", "198.21"),
-        also=SECOND,
+        also=OUTSIDE,
         said=IMMUTABLE,
     ),
     wishes.annotated(
         keys.FLOATING_SUBNET_TAGS,
         floating_range,
         *("!blue", "198.20", "blue", "198.20"),
-        also=SECOND,
+        also=OUTSIDE,
         said=IMMUTABLE,
     ),
     wishes.annotated(
@@ -405,7 +402,7 @@ SETTINGS = (
     wishes.annotated(
         keys.NODE_SELECTOR,
         wishes.members("name"),
-        *("role=edge, kind", [NODES[0]], "role", [NODES[0], NODES[1]]),
+        *("role=edge, kind", [FIRST], "role", [FIRST, SECOND]),
     ),
     Row(
         "a Node's labels",
@@ -414,7 +411,7 @@ SETTINGS = (
         {**INTERNAL, keys.NODE_SELECTOR: "stage"},
         [],
         {},
-        [NODES[2]],
+        [THIRD],
         do=label,
     ),
     wishes.annotated(
@@ -548,45 +545,30 @@ class Ground(wishes.Ground):
 
 
 @pytest.fixture(scope="module")
-def ground(
-    where: places.Places, api: client.Api, project: MakeProject
-) -> Iterator[Ground]:
-    account, mine = project("annotations")
+def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
+    """Have it all, and the daemon under its chart's ServiceAccount."""
     names = {"nothing": "00000000-0000-4000-8000-0000000000ee"}
-    with contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin:
+    with contextlib.ExitStack() as ends:
+        admin = cloud.connect(where, accounts.ADMIN)
+        ends.callback(admin.close)
         premises.offer(admin, names)
-        premises.furnish(mine.connection, names)
-        addresses = balancers.node_ports(mine.connection, names["network"], len(NODES))
-        for number, (node, labels) in enumerate(zip(NODES, LABELS, strict=True), 1):
-            first, second = sorted(addresses[number - 1], key=lambda one: ":" in one)
-            shown = (first, f"10.250.0.{number}", second)
-            services.make_node(api, node, shown, labels)
-        conf = where.state / "annotations-cloud.conf"
-        conf.write_text(accounts.cloud_conf(where, account) + CONF.format_map(names))
-        found = services.Services(api, NAMESPACE)
-        yield Ground(found, mine.connection, names, where, api)
-        services.delete_nodes(api, NODES)
-        balancers.clear(mine.connection)
-        mine.clear()
-        premises.withdraw(admin, names)
+        ends.callback(premises.withdraw, admin, names)
+        stage = ends.enter_context(open_stage(NAMESPACE))
+        premises.furnish(stage.mine.connection, names)
+        found = balancers.node_ports(
+            stage.mine.connection, names["network"], len(NODES)
+        )
+        addresses = {}
+        for number, (node, some) in enumerate(zip(NODES, found, strict=True), 1):
+            first, second = sorted(some, key=lambda one: ":" in one)
+            addresses[node] = (first, f"10.250.0.{number}", second)
+        stage.add_nodes(addresses, NODES)
+        stage.serve(settings=CONF.format_map(names))
+        yield Ground(
+            stage.services, stage.mine.connection, names, where, stage.cluster.api
+        )
 
 
-@pytest.fixture(scope="module")
-def daemon(
-    ground: Ground, ccm_pex: pathlib.Path, ccm_kubeconfig: pathlib.Path
-) -> Iterator[None]:
-    """Run openstack-ccm under its chart's ServiceAccount."""
-    conf = ground.where.state / "annotations-cloud.conf"
-    words = ccm.arguments(ground.where, ccm_kubeconfig, conf, FLAGS)
-    ccm.start(ground.where, ccm_pex, words)
-    try:
-        yield
-        ground.services.clear()
-    finally:
-        processes.stop(ground.where, [ccm.NAME])
-
-
-@pytest.mark.usefixtures("daemon")
 def test_every_wish_is_served_at_creation_and_at_change(ground: Ground) -> None:
     """Each row shows in the cloud what it asked for, or an Event says why not."""
     table = wishes.Table(ground, ROWS)

@@ -4,29 +4,23 @@ One table: each gets one Event that says what is wrong and counts in the metric;
 else notices, the cloud is left in peace, and what is put right is served.
 """
 
-import contextlib
 import dataclasses
 import functools
-import pathlib
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import openstack.connection
 import pytest
 
 from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.kube import client
-from lib.lab import ccm, places, processes, services
-from lib.lab.openstack import accounts, balancers, tenant
+from lib.lab import ccm, metrics, places, services, stages
+from lib.lab.openstack import balancers, wishes
 from lib.lab.services import Told
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NAMESPACE = "bad-input"
-FLAGS = ("--controllers=service", "--cluster-name=kubernetes")
 NODES = ("bad-input-1", "bad-input-2")
 TOLD_S = 180.0
 SERVED_S = 240.0
@@ -251,39 +245,23 @@ UNTYPED = {
 
 
 @dataclasses.dataclass
-class Ground:
-    """The Services, the daemon's metrics, and the cloud past it."""
+class Ground(wishes.Ground):
+    """Beside that, the daemon's metrics, and addresses of the Nodes by name."""
 
     where: places.Places
     api: client.Api
-    services: services.Services
-    connection: openstack.connection.Connection
-    names: dict[str, str]
     token: str
-    addresses: list[list[str]]
+    addresses: Mapping[str, list[str]]
 
-    def fill(self, value: Any) -> Any:
-        """Put ids in the place of names in braces."""
-        match value:
-            case str():
-                return value.format_map(self.names) if "{" in value else value
-            case dict():
-                return {key: self.fill(one) for key, one in value.items()}
-            case list() | tuple():
-                return [self.fill(one) for one in value]
-        return value
+    def problems(self) -> Mapping[str, float]:
+        """Give the metric of problems by reason."""
+        text = ccm.metrics(self.where, self.token)
+        return metrics.by(text, "mooring_load_balancer_problem", "reason")
 
-    def metric(self, name: str, label: str = "") -> dict[str, float]:
-        """Give the values of a metric, by one of its labels."""
-        status, text = ccm.ask(self.where, "/metrics", self.token, timeout_s=10)
-        assert status == 200, text
-        found: Counter[str] = Counter()
-        for line in text.splitlines():
-            if line.startswith(name + "{"):
-                labels, _, value = line.rpartition(" ")
-                match = re.search(f'{label}="([^"]*)"', labels)
-                found[match.group(1) if match else ""] += float(value)  # type: ignore[assignment]  # floats are counted, too
-        return dict(found)
+    def calls(self) -> float:
+        """Count the calls of the cloud so far."""
+        text = ccm.metrics(self.where, self.token)
+        return metrics.total(text, "cloud_requests_total")
 
     def warnings(self) -> Mapping[str, list[Told]]:
         """Give the warnings of each Service."""
@@ -304,15 +282,14 @@ class Ground:
             time.sleep(POLL_S)
 
     def nodes(self) -> None:
-        for name, addresses in zip(NODES, self.addresses, strict=True):
+        for name, addresses in self.addresses.items():
             services.make_node(self.api, name, addresses)
 
 
-def furnish(mine: tenant.Tenant, names: dict[str, str]) -> None:
+def furnish(stage: stages.Stage, names: dict[str, str]) -> None:
     """Make what the rows are about; ids by name."""
-    connection, network = mine.connection, mine.connection.network
-    inside = network.find_network(tenant.NETWORK, ignore_missing=False)
-    names |= {"network": str(inside.id), "subnet": str(inside.subnet_ids[0])}
+    connection, network = stage.mine.connection, stage.mine.connection.network
+    names["network"], names["subnet"] = stage.network()
     for name in ("twice", "twice_2"):
         other = network.create_network(name=name)
         subnet = network.create_subnet(
@@ -355,46 +332,29 @@ floating-subnet = public-*
 
 
 @pytest.fixture(scope="module")
-def ground(
-    where: places.Places,
-    api: client.Api,
-    project: MakeProject,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
-) -> Iterator[Ground]:
+def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
     """Have it all, and the daemon under its chart's ServiceAccount."""
-    account, mine = project("bad-services")
-    names: dict[str, str] = {}
-    furnish(mine, names)
-    addresses = balancers.node_ports(mine.connection, names["network"], len(NODES))
-    addresses[0].append(TWICE)
-    addresses[1].append("10.44.0.6")
-    conf = where.state / "bad-services-cloud.conf"
-    conf.write_text(accounts.cloud_conf(where, account) + CONF)
-    made = Ground(
-        where,
-        api,
-        services.Services(api, NAMESPACE),
-        mine.connection,
-        names,
-        ccm.reader_token(api),
-        addresses,
-    )
-    with contextlib.ExitStack() as stack:
-        stack.callback(balancers.clear, mine.connection)
-        stack.callback(services.delete_nodes, api, NODES)
-        made.nodes()
-        words = ccm.arguments(where, ccm_kubeconfig, conf, FLAGS)
-        ccm.start(where, ccm_pex, words)
-        stack.callback(processes.stop, where, [ccm.NAME])
-        yield made
-        made.services.clear()
-
-
-def wish(ground: Ground, wanted: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    filled = dict(ground.fill(dict(wanted)))
-    spec = filled.pop("spec", {})
-    return filled, spec
+    with open_stage(NAMESPACE) as stage:
+        names: dict[str, str] = {}
+        furnish(stage, names)
+        found = balancers.node_ports(
+            stage.mine.connection, names["network"], len(NODES)
+        )
+        addresses = dict(zip(NODES, found, strict=True))
+        for name, one in zip(NODES, (TWICE, "10.44.0.6"), strict=True):
+            addresses[name].append(one)
+        stage.add_nodes(addresses)
+        stage.serve(settings=CONF)
+        api = stage.cluster.api
+        yield Ground(
+            stage.services,
+            stage.mine.connection,
+            names,
+            where,
+            api,
+            ccm.reader_token(api),
+            addresses,
+        )
 
 
 def typed_values(some: Mapping[str, tuple[str, str]]) -> dict[str, str]:
@@ -443,7 +403,7 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
     """One Event each, the metric, no loop; nobody else notices."""
     ground.services.make("good", INTERNAL)
     for row in ROWS:
-        values, spec = wish(ground, row.wrong)
+        values, spec = ground.wish(row.wrong)
         ground.services.make(row.name, values, **spec)
     for name, some in TYPED.items():
         ground.services.make(name, {**INTERNAL, **typed_values(some)})
@@ -459,7 +419,7 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
 
 def miscounted(ground: Ground) -> dict[str, tuple[float, int]]:
     """Give the reasons whose number in the metric is wrong, with the right one."""
-    found = ground.metric("mooring_load_balancer_problem", "reason")
+    found = ground.problems()
     wanted = expected()
     return {
         str(reason): (found[reason], wanted[reason])
@@ -470,10 +430,10 @@ def miscounted(ground: Ground) -> dict[str, tuple[float, int]]:
 
 def peace(ground: Ground) -> None:
     """See that nothing is said again, and that the cloud is asked little."""
-    before, calls = ground.warnings(), ground.metric("cloud_requests_total")
+    before, calls = ground.warnings(), ground.calls()
     time.sleep(WATCH_S)
-    after, more = ground.warnings(), ground.metric("cloud_requests_total")
-    grown = sum(more.values()) - sum(calls.values())
+    after, more = ground.warnings(), ground.calls()
+    grown = more - calls
     print(f"{grown:.0f} calls of the cloud in {WATCH_S:.0f} s")
     assert after == before
     assert grown <= CALLS_EACH * (len(ROWS) + len(TYPED))
@@ -493,7 +453,7 @@ def put_right(ground: Ground) -> None:
     Some at a time: Octavia is slow with many.
     """
     changes: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
-        row.name: wish(ground, row.right) for row in ROWS
+        row.name: ground.wish(row.right) for row in ROWS
     }
     changes |= {name: (dict.fromkeys(some), {}) for name, some in TYPED.items()}
     names = list(changes)
@@ -515,7 +475,7 @@ def unserved(ground: Ground, names: list[str]) -> list[str]:
 
 
 def still_counted(ground: Ground) -> dict[str, float]:
-    found = ground.metric("mooring_load_balancer_problem", "reason")
+    found = ground.problems()
     return {reason: count for reason, count in found.items() if count}
 
 
@@ -544,7 +504,7 @@ def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
 
 def unaware(ground: Ground) -> int:
     """Count the Services that the metric does not show as without Nodes."""
-    found = ground.metric("mooring_load_balancer_problem", "reason")
+    found = ground.problems()
     return len(ground.services.all()) - int(found[Reason.NO_NODES])
 
 

@@ -7,47 +7,33 @@ were, to the second of their last change.
 import contextlib
 import dataclasses
 import pathlib
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import openstack.connection
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.kube import client
-from lib.lab import ccm, cluster, control_plane, places, processes, services
-from lib.lab.openstack import accounts, balancers, tenant
+from lib.lab import ccm, cluster, control_plane, places, services, stages, waiting
+from lib.lab.openstack import balancers
 from lib.lab.services import Told
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
-FLAGS = ("--controllers=service", "--cluster-name=kubernetes")
+NAMESPACE = "owners"
 SECOND = "second-cluster"
-USUAL = "kube_service_kubernetes_default_web"
-NODES = ("owned-1",)
+USUAL = f"kube_service_kubernetes_{NAMESPACE}_web"
 TIMEOUT_S = 180.0
-POLL_S = 1.0
 FOREIGN = "ForeignLoadBalancer"
-
-
-def until(what: str, seen: Callable[[], object], timeout_s: float = TIMEOUT_S) -> None:
-    end = time.monotonic() + timeout_s
-    while not seen():
-        assert time.monotonic() < end, what
-        time.sleep(POLL_S)
 
 
 @dataclasses.dataclass
 class Cluster:
-    """One cluster with its daemon, and default/web in it."""
+    """One cluster with its daemon, and the Service web in it."""
 
-    api: client.Api
     services: services.Services
-    connection: openstack.connection.Connection
 
     def web(self, name: str = "web") -> str:
         """Make the Service; give the id of the load balancer that it gets."""
         self.services.make(name)
-        until(f"{name} is served", lambda: self.addresses(name))
+        waiting.until(f"{name} is served", lambda: self.addresses(name), TIMEOUT_S)
         service = self.services.get(name)
         assert service is not None
         return services.balancer_id(service)
@@ -62,7 +48,9 @@ class Cluster:
 
     def remove(self, name: str = "web") -> None:
         self.services.delete([name])
-        until(f"{name} is gone", lambda: self.services.get(name) is None)
+        waiting.until(
+            f"{name} is gone", lambda: self.services.get(name) is None, TIMEOUT_S
+        )
 
     def told(self, reason: str, name: str = "web") -> list[Told]:
         found = self.services.events().get(name, ())
@@ -93,47 +81,35 @@ class Ground:
 
 @pytest.fixture(scope="module")
 def ground(
-    where: places.Places,
-    apart: places.Places,
-    api: client.Api,
-    project: MakeProject,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
+    apart: places.Places, open_stage: stages.Open, ccm_pex: pathlib.Path
 ) -> Iterator[Ground]:
     """Have both, each under the ServiceAccount of its chart."""
-    account, mine = project("owners")
-    connection = mine.connection
-    inside = connection.network.find_network(tenant.NETWORK, ignore_missing=False)
-    addresses = balancers.node_ports(connection, str(inside.id), len(NODES))
-    text = accounts.cloud_conf(where, account)
-    admin = control_plane.admin_kubeconfig(apart)
-    second = cluster.connect(admin)
-    cluster.create_all(second, ccm.manifest())
-    kubeconfig = apart.state / "ccm-account"
-    cluster.service_account_kubeconfig(second, admin, ccm.ACCOUNT, kubeconfig)
-    clusters = []
     with contextlib.ExitStack() as stack:
-        stack.callback(balancers.clear, connection)
-        for place, access, config, more in (
-            (where, api, ccm_kubeconfig, ()),
-            (apart, second, kubeconfig, (f"--cluster-id={SECOND}",)),
-        ):
-            conf = place.state / "owners-cloud.conf"
-            conf.write_text(text)
-            stack.callback(services.delete_nodes, access, NODES)
-            for name, some in zip(NODES, addresses, strict=True):
-                services.make_node(access, name, some)
-            words = ccm.arguments(place, config, conf, (*FLAGS, *more))
-            ccm.start(place, ccm_pex, words)
-            stack.callback(processes.stop, place, [ccm.NAME])
-            served = services.Services(access, "default")
-            clusters.append(Cluster(access, served, connection))
-        one, other = clusters
-        yield Ground(connection, one, other, str(inside.subnet_ids[0]))
+        one = stack.enter_context(open_stage(NAMESPACE))
+        admin = control_plane.admin_kubeconfig(apart)
+        api = cluster.connect(admin)
+        cluster.create_all(api, ccm.manifest())
+        kubeconfig = apart.state / "ccm-account"
+        cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, kubeconfig)
+        second = stages.Cluster(apart, api, kubeconfig, ccm_pex)
+        other = stack.enter_context(
+            stages.opened(second, one.mine, one.conf, NAMESPACE)
+        )
+        network_id, subnet_id = one.network()
+        (addresses,) = balancers.node_ports(one.mine.connection, network_id, 1)
+        for stage, flags in ((one, ()), (other, (f"--cluster-id={SECOND}",))):
+            stage.add_nodes({"owned-1": addresses})
+            stage.serve(flags)
+        yield Ground(
+            one.mine.connection,
+            Cluster(one.services),
+            Cluster(other.services),
+            subnet_id,
+        )
 
 
 def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None:
-    """Both have default/web: two load balancers, two addresses, two ends."""
+    """Both have a Service web: two load balancers, two addresses, two ends."""
     one, other = ground.one, ground.other
     rows: list[str] = []
     first = one.web()
@@ -153,7 +129,7 @@ def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None
     rows.append(f"the other was told: {told.message}")
 
     other.services.change("web", {keys.CONNECTION_LIMIT: "7"})
-    until("changed", lambda: limit(ground, second) == 7)
+    waiting.until("changed", lambda: limit(ground, second) == 7, TIMEOUT_S)
     assert ground.whole(first) == before
     other.remove()
     assert ground.whole(first) == before
@@ -180,11 +156,12 @@ def limit(ground: Ground, id_: str) -> object:
 
 def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
     """As the reference makes them: ours is made beside it, and an Event says so."""
-    name = "kube_service_kubernetes_default_shop"
+    name = f"kube_service_kubernetes_{NAMESPACE}_shop"
+    about = f"Kubernetes external service {NAMESPACE}/shop from cluster kubernetes"
     octavia, network = ground.connection.load_balancer, ground.connection.network
     made = octavia.create_load_balancer(
         name=name,
-        description="Kubernetes external service default/shop from cluster kubernetes",
+        description=about,
         vip_subnet_id=ground.subnet_id,
         tags=[name],
         listeners=[
@@ -205,11 +182,10 @@ def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
     network.create_ip(
         floating_network_id=public.id,
         port_id=made.vip_port_id,
-        description="Floating IP for Kubernetes external service default/shop from"
-        " cluster kubernetes",
+        description=f"Floating IP for {about}",
     )
     foreign = str(made.id)
-    until("it is ACTIVE", lambda: status(ground, foreign) == "ACTIVE")
+    waiting.until("ACTIVE", lambda: status(ground, foreign) == "ACTIVE", TIMEOUT_S)
     before = ground.whole(foreign)
     ours = ground.one.web("shop")
     assert ours != foreign

@@ -6,7 +6,6 @@ deep one. Octavia's database is written to for what no call can bring about.
 
 import contextlib
 import dataclasses
-import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,20 +15,13 @@ import pytest
 
 from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.kube import client
-from lib.lab import ccm, places, processes, services
-from lib.lab.openstack import accounts, balancers, cloud, layout, tenant
+from lib.lab import ccm, metrics, places, services, stages
+from lib.lab.openstack import accounts, balancers, cloud, layout
 from lib.lab.services import Told
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NAMESPACE = "repair"
 CLUSTER = "repaired-cluster"
-FLAGS = (
-    "--controllers=service",
-    "--cluster-name=kubernetes",
-    f"--cluster-id={CLUSTER}",
-    "--lb-drift-period=10s",
-)
+FLAGS = (f"--cluster-id={CLUSTER}", "--lb-drift-period=10s")
 NODES = ("repaired-1", "repaired-2")
 SERVED_S = 240.0
 AT_ONCE = 7
@@ -55,12 +47,8 @@ class Ground:
 
     def problems(self) -> Mapping[str, float]:
         """Give the metric of problems by reason."""
-        status, text = ccm.ask(self.where, "/metrics", self.token, timeout_s=10)
-        assert status == 200, text
-        name = 'mooring_load_balancer_problem{reason="'
-        lines = [line for line in text.splitlines() if line.startswith(name)]
-        pairs = [line.removeprefix(name).split('"} ') for line in lines]
-        return {reason: float(value) for reason, value in pairs}
+        text = ccm.metrics(self.where, self.token)
+        return metrics.by(text, "mooring_load_balancer_problem", "reason")
 
     def set_status(self, id_: str, status: str) -> None:
         balancers.set_status(layout.of(self.where), id_, status)
@@ -307,40 +295,24 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(
-    where: places.Places,
-    api: client.Api,
-    project: MakeProject,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
-) -> Iterator[Scene]:
+def scene(where: places.Places, open_stage: stages.Open) -> Iterator[Scene]:
     """Have all Services served by the daemon, under its chart's ServiceAccount."""
-    account, mine = project("repair")
-    connection = mine.connection
-    inside = connection.network.find_network(tenant.NETWORK, ignore_missing=False)
-    conf = where.state / "repair-cloud.conf"
-    conf.write_text(accounts.cloud_conf(where, account))
-    with contextlib.ExitStack() as stack:
-        admin = cloud.connect(where, accounts.ADMIN)
-        stack.callback(admin.close)
-        served = services.Services(api, NAMESPACE)
-        token = ccm.reader_token(api)
-        ground = Ground(where, served, connection, admin, token)
-        stack.callback(balancers.clear, connection)
-        stack.callback(services.delete_nodes, api, NODES)
-        found = balancers.node_ports(connection, str(inside.id), len(NODES))
-        for name, addresses in zip(NODES, found, strict=True):
-            services.make_node(api, name, addresses)
-        failed_id = never_usable(ground, str(inside.subnet_ids[0]))
-        words = ccm.arguments(where, ccm_kubeconfig, conf, FLAGS)
-        ccm.start(where, ccm_pex, words)
-        stack.callback(processes.stop, where, [ccm.NAME])
+    with (
+        contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin,
+        open_stage(NAMESPACE) as stage,
+    ):
+        network_id, subnet_id = stage.network()
+        found = balancers.node_ports(stage.mine.connection, network_id, len(NODES))
+        stage.add_nodes(dict(zip(NODES, found, strict=True)))
+        token = ccm.reader_token(stage.cluster.api)
+        ground = Ground(where, stage.services, stage.mine.connection, admin, token)
+        failed_id = never_usable(ground, subnet_id)
+        stage.serve(FLAGS)
         for at in range(0, len(ROWS), AT_ONCE):
             for row in ROWS[at : at + AT_ONCE]:
-                served.make(row.name, row.annotations)
+                stage.services.make(row.name, row.annotations)
             settled(ground)
         yield Scene(ground, failed_id, settled(ground))
-        served.clear()
 
 
 def settled(ground: Ground) -> Mapping[str, Seen]:
@@ -401,11 +373,11 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
         row.act(ground, scene.before[row.name])
         began[row.title] = time.monotonic()
     pending = list(ROWS)
-    metrics: set[str] = set()
+    counted: set[str] = set()
     end = time.monotonic() + REPAIRED_S
     try:
         while pending and time.monotonic() < end:
-            metrics |= {key for key, value in ground.problems().items() if value}
+            counted |= {key for key, value in ground.problems().items() if value}
             time.sleep(POLL_S)
             for row in well(scene, pending):
                 took_s = time.monotonic() - began[row.title]
@@ -417,7 +389,7 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
             told = f"  Event {row.told}" if row.told else ""
             print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{told}")
     assert not pending
-    assert metrics >= {Reason.IN_ERROR, Reason.DRIFT}
+    assert counted >= {Reason.IN_ERROR, Reason.DRIFT}
     events = ground.services.events()
     for row in ROWS:
         assert {one.count for one in told_of(events, row)} <= {1}

@@ -15,6 +15,13 @@ from lib.lab import errors
 from lib.lab.openstack import cloud, database, layout
 
 POLL_S = 1.0
+ACTIVE = "ACTIVE"
+BALANCERS, LISTENERS, POOLS = "loadbalancers", "listeners", "pools"
+MONITORS, MEMBERS = "healthmonitors", "members"
+ADDRESSES, GROUPS, PORTS = "floatingips", "security_groups", "ports"
+KINDS = (BALANCERS, LISTENERS, POOLS, MONITORS, ADDRESSES, GROUPS, PORTS)
+"""All that there is one list of; of `MEMBERS` each pool has one of its own."""
+_NEUTRON = frozenset({ADDRESSES, GROUPS, PORTS})
 Json = dict[str, Any]
 
 
@@ -51,11 +58,7 @@ class View:
     def members(self, balancer_id: str, port: int, protocol: str = "") -> list[Json]:
         """Ask for that pool's members, by name."""
         pool = self.pool(balancer_id, port, protocol)
-        if not pool:
-            return []
-        answer = self.connection.load_balancer.get(f"/lbaas/pools/{pool['id']}/members")
-        found = [] if answer.status_code == 404 else _read(answer, "members")
-        return sorted(found, key=lambda one: str(one["name"]))
+        return members(self.connection, str(pool["id"])) if pool else []
 
     def floating_ip(self, balancer_id: str) -> Json:
         """Give the floating IP of a VIP; empty without one."""
@@ -72,23 +75,38 @@ def look(connection: openstack.connection.Connection) -> View:
     Raises:
         LabError: the cloud refused, or does not answer.
     """
-    project = {"project_id": connection.current_project_id}
-    octavia, neutron = connection.load_balancer, connection.network
+    kinds = (BALANCERS, LISTENERS, POOLS, MONITORS, ADDRESSES)
+    return View(connection, *(listed(connection, kind) for kind in kinds))
 
-    def listed(kind: str) -> Mapping[str, Json]:
-        answer = octavia.get(f"/lbaas/{kind}", params=project)
+
+def listed(
+    connection: openstack.connection.Connection, kind: str
+) -> Mapping[str, Json]:
+    """Read one list of what the connection's project has, by id. kind: of `KINDS`.
+
+    Raises:
+        LabError: the cloud refused, or does not answer.
+    """
+    project = {"project_id": connection.current_project_id}
+    with cloud.sentences():
+        if kind in _NEUTRON:
+            path = f"/{kind.replace('_', '-')}"
+            answer = connection.network.get(path, params=project)
+        else:
+            answer = connection.load_balancer.get(f"/lbaas/{kind}", params=project)
         return {str(one["id"]): one for one in _read(answer, kind)}
 
+
+def members(connection: openstack.connection.Connection, pool_id: str) -> list[Json]:
+    """Read the members of a pool, by name; none of one that is gone.
+
+    Raises:
+        LabError: the cloud refused, or does not answer.
+    """
     with cloud.sentences():
-        ips = _read(neutron.get("/floatingips", params=project), "floatingips")
-        return View(
-            connection,
-            listed("loadbalancers"),
-            listed("listeners"),
-            listed("pools"),
-            listed("healthmonitors"),
-            {str(one["id"]): one for one in ips},
-        )
+        answer = connection.load_balancer.get(f"/lbaas/pools/{pool_id}/members")
+        found = [] if answer.status_code == 404 else _read(answer, MEMBERS)
+    return sorted(found, key=lambda one: str(one["name"]))
 
 
 def _read(answer: Any, kind: str) -> list[Json]:
@@ -119,7 +137,7 @@ def node_ports(
         return [[str(each["ip_address"]) for each in one.fixed_ips] for one in made]
 
 
-def clear(connection: openstack.connection.Connection, timeout_s: float = 120) -> None:
+def clear(connection: openstack.connection.Connection, timeout_s: float = 300) -> None:
     """Delete a project's load balancers and all ports but those of routers.
 
     Raises:
@@ -128,7 +146,7 @@ def clear(connection: openstack.connection.Connection, timeout_s: float = 120) -
     end = time.monotonic() + timeout_s
     project = connection.current_project_id
     with cloud.sentences():
-        while left := look(connection).balancers:
+        while left := listed(connection, BALANCERS):
             for id_, one in left.items():
                 if not str(one["provisioning_status"]).startswith("PENDING_"):
                     connection.load_balancer.delete_load_balancer(id_, cascade=True)
@@ -136,7 +154,7 @@ def clear(connection: openstack.connection.Connection, timeout_s: float = 120) -
                 raise errors.LabError(f"load balancers that do not go: {sorted(left)}")
             time.sleep(POLL_S)
         for port in connection.network.ports(project_id=project):
-            if not port.device_owner:
+            if not (port.device_owner or "").startswith("network:"):
                 connection.network.delete_port(port)
 
 

@@ -1,0 +1,33 @@
+"""Reads what a daemon shows under /metrics."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import prometheus_client.parser
+
+
+def samples(text: str, series: str) -> tuple[tuple[Mapping[str, str], float], ...]:
+    """Give labels and values of a series. text: as Prometheus would read it.
+
+    Source: Prometheus, "Exposition formats", text-based format.
+    """
+    return tuple(
+        (sample.labels, sample.value)
+        for family in prometheus_client.parser.text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == series
+    )
+
+
+def total(text: str, series: str, **labels: str) -> float:
+    """Add up the samples of a series that have these labels."""
+    found = samples(text, series)
+    return sum(value for its, value in found if labels.items() <= its.items())
+
+
+def by(text: str, series: str, label: str) -> Mapping[str, float]:
+    """Add up the samples of a series by the values of one label."""
+    found: Counter[str] = Counter()
+    for labels, value in samples(text, series):
+        found[labels[label]] += value  # type: ignore[assignment]  # floats count, too
+    return dict(found)

@@ -1,0 +1,27 @@
+"""Waiting for what somebody else brings about."""
+
+import time
+from collections.abc import Callable
+
+from lib.lab import errors
+
+POLL_S = 0.1
+
+
+def until(
+    what: str,
+    seen: Callable[[], object],
+    timeout_s: float = 60,
+    poll_s: float = POLL_S,
+) -> float:
+    """Wait until something is seen; give the seconds that took.
+
+    Raises:
+        LabError: it was not in time. what: in words, for its message.
+    """
+    began = time.monotonic()
+    while not seen():
+        if time.monotonic() - began > timeout_s:
+            raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
+        time.sleep(poll_s)
+    return time.monotonic() - began
