@@ -5,9 +5,16 @@ Reviewers read it; a test renders it anew and compares.
 """
 
 import dataclasses
+import json
 import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+import yaml
 
 from lib.lab import go_modules, helm, places
+from lib.lab.kube_objects import Json
 
 PLATFORM = "d8-cloud-provider-openstack"
 """The namespace in which Deckhouse runs what knows OpenStack."""
@@ -30,6 +37,26 @@ class Snapshot:
         """Give the file with what was rendered."""
         return folder(root, self.chart) / "snapshots" / f"{self.name}.yaml"
 
+    def objects(self, root: pathlib.Path, kind: str = "") -> list[Json]:
+        """Give what was rendered, or those of one kind."""
+        found = yaml.safe_load_all(self.file(root).read_text())
+        return [one for one in found if one and kind in ("", one["kind"])]
+
+    def deployment(self, root: pathlib.Path) -> Json:
+        """Give the spec of its only Deployment."""
+        (found,) = self.objects(root, "Deployment")
+        return dict(found["spec"])
+
+    def pod(self, root: pathlib.Path) -> Json:
+        """Give the spec of that Deployment's Pods."""
+        return dict(self.deployment(root)["template"]["spec"])
+
+    def all_values(self, root: pathlib.Path) -> Json:
+        """Give its values over those of the chart, as helm lays them."""
+        usual = (folder(root, self.chart) / "values.yaml").read_text()
+        given = self.values(root).read_text()
+        return merged(yaml.safe_load(usual), yaml.safe_load(given))
+
 
 SNAPSHOTS = (
     Snapshot("cloud-data-discoverer", "proxy", PLATFORM),
@@ -39,6 +66,32 @@ SNAPSHOTS = (
     Snapshot("openstack-ccm", "beside-the-reference", PLATFORM),
     Snapshot("openstack-ccm", "usual", SYSTEM),
 )
+
+
+def of(chart: str) -> Mapping[str, Snapshot]:
+    """Give the snapshots of a chart by their names."""
+    return {one.name: one for one in SNAPSHOTS if one.chart == chart}
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
+    """Lay values over values, as helm does."""
+    result = dict(below)
+    for key, value in above.items():
+        old = below.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = merged(old, value) if both and old is not None else value
+        if value is None:
+            del result[key]
+    return result
+
+
+def refused(root: pathlib.Path, chart: str, given: Mapping[str, Any]) -> list[str]:
+    """Give the fields of values that a chart's schema refuses."""
+    text = (folder(root, chart) / "values.schema.json").read_text()
+    schema = json.loads(text)
+    jsonschema.Draft7Validator.check_schema(schema)
+    wrong = jsonschema.Draft7Validator(schema).iter_errors(given)
+    return sorted({".".join(map(str, one.absolute_path)) for one in wrong})
 
 
 def folder(root: pathlib.Path, chart: str) -> pathlib.Path:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
@@ -18,11 +17,9 @@ from lib.csi import options
 from lib.lab import charts, csi
 from lib.process import flags
 
-CHART = pathlib.Path("charts/csi-controller")
-SNAPSHOTS = {
-    one.name: one.namespace for one in charts.SNAPSHOTS if one.chart == "csi-controller"
-}
-"""Each with the namespace it was rendered for."""
+ROOT = pathlib.Path()
+CHART = charts.folder(ROOT, "csi-controller")
+SNAPSHOTS = charts.of("csi-controller")
 USUAL = "own-secret"
 """Has the chart's own values, where the lab has them too."""
 CONTAINERS = ("provisioner", "attacher", "resizer", "livenessprobe", "controller")
@@ -47,14 +44,11 @@ NEVER_RUN = {
 
 
 def rendered(name: str, kind: str) -> list[dict[str, Any]]:
-    text = (CHART / "snapshots" / f"{name}.yaml").read_text()
-    return [one for one in yaml.safe_load_all(text) if one and one["kind"] == kind]
+    return SNAPSHOTS[name].objects(ROOT, kind)
 
 
 def pod(name: str) -> dict[str, Any]:
-    (deployment,) = rendered(name, "Deployment")
-    found: dict[str, Any] = deployment["spec"]["template"]["spec"]
-    return found
+    return SNAPSHOTS[name].pod(ROOT)
 
 
 def container(name: str, which: str) -> dict[str, Any]:
@@ -67,28 +61,13 @@ def flag(word: str) -> str:
     return word.lstrip("-").partition("=")[0]
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay values over values, as helm does."""
-    result = dict(below)
-    for key, value in above.items():
-        old = below.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        result[key] = merged(old, value) if both and old is not None else value
-    return result
-
-
 def values(name: str) -> dict[str, Any]:
-    given = (CHART / "snapshots" / f"{name}.values.yaml").read_text()
-    usual = yaml.safe_load((CHART / "values.yaml").read_text())
-    return merged(usual, yaml.safe_load(given))
+    return SNAPSHOTS[name].all_values(ROOT)
 
 
 def judge(given: Mapping[str, Any]) -> list[str]:
     """Give the fields that the schema refuses."""
-    schema = json.loads((CHART / "values.schema.json").read_text())
-    jsonschema.Draft7Validator.check_schema(schema)
-    wrong = jsonschema.Draft7Validator(schema).iter_errors(given)
-    return sorted({".".join(map(str, one.absolute_path)) for one in wrong})
+    return charts.refused(ROOT, "csi-controller", given)
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -219,7 +198,7 @@ def test_images_are_those_of_the_values(name: str) -> None:
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
     """The lab runs all of them with files/; the chart moves only the namespace."""
-    wanted = csi.manifest().replace("kube-system", SNAPSHOTS[name])
+    wanted = csi.manifest().replace("kube-system", SNAPSHOTS[name].namespace)
     every = list(yaml.safe_load_all(wanted))
     kinds = {one["kind"] for one in every}
     found = [one for kind in kinds for one in rendered(name, kind)]
@@ -274,4 +253,4 @@ def test_the_values_of_the_snapshots_are_good(name: str) -> None:
     ],
 )
 def test_bad_values_are_refused(change: dict[str, Any], field: str) -> None:
-    assert judge(merged(values(USUAL), change)) == [field]
+    assert judge(charts.merged(values(USUAL), change)) == [field]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import jsonschema
 import prometheus_client
 import pytest
 import yaml
@@ -19,7 +18,7 @@ from lib.reconcile import metrics as reconcile_metrics
 
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "openstack-ccm")
-SNAPSHOTS = {one.name: one for one in charts.SNAPSHOTS if one.chart == "openstack-ccm"}
+SNAPSHOTS = charts.of("openstack-ccm")
 USUAL, BESIDE = "usual", "beside-the-reference"
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 TAINTS = [
@@ -32,24 +31,16 @@ TAINTS = [
 """With any of them on a Node, nobody else can take the first one away."""
 
 
-def rendered(name: str) -> list[dict[str, Any]]:
-    text = SNAPSHOTS[name].file(ROOT).read_text()
-    return [one for one in yaml.safe_load_all(text) if one]
-
-
 def of_kind(name: str, kind: str) -> list[dict[str, Any]]:
-    return [one for one in rendered(name) if one["kind"] == kind]
+    return SNAPSHOTS[name].objects(ROOT, kind)
 
 
 def deployment(name: str) -> dict[str, Any]:
-    (found,) = of_kind(name, "Deployment")
-    spec: dict[str, Any] = found["spec"]
-    return spec
+    return SNAPSHOTS[name].deployment(ROOT)
 
 
 def pod(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = deployment(name)["template"]["spec"]
-    return found
+    return SNAPSHOTS[name].pod(ROOT)
 
 
 def container(name: str) -> dict[str, Any]:
@@ -68,28 +59,12 @@ def defaults() -> dict[str, Any]:
 
 
 def values(name: str) -> dict[str, Any]:
-    given = yaml.safe_load(SNAPSHOTS[name].values(ROOT).read_text())
-    return merged(defaults(), given)
-
-
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay values over values, as helm does."""
-    result = dict(below)
-    for key, value in above.items():
-        old = below.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        result[key] = merged(old, value) if both and old is not None else value
-        if value is None:
-            del result[key]
-    return result
+    return SNAPSHOTS[name].all_values(ROOT)
 
 
 def judge(given: Mapping[str, Any]) -> list[str]:
     """Give the fields that the schema refuses."""
-    schema = json.loads((CHART / "values.schema.json").read_text())
-    jsonschema.Draft7Validator.check_schema(schema)
-    wrong = jsonschema.Draft7Validator(schema).iter_errors(given)
-    return sorted({".".join(map(str, one.absolute_path)) for one in wrong})
+    return charts.refused(ROOT, "openstack-ccm", given)
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -228,11 +203,11 @@ def test_the_rights_are_those_of_the_tests(name: str) -> None:
     home = SNAPSHOTS[name].namespace
     moved = ccm.manifest().replace("namespace: kube-system", f"namespace: {home}")
     wanted = [one for one in yaml.safe_load_all(moved) if one]
-    assert all(one in rendered(name) for one in wanted)
+    assert all(one in SNAPSHOTS[name].objects(ROOT) for one in wanted)
     kinds = {one["kind"] for one in wanted}
     others = [
         one["metadata"]["name"]
-        for one in rendered(name)
+        for one in SNAPSHOTS[name].objects(ROOT)
         if one["kind"] in kinds and one not in wanted
     ]
     watched = values(name)["metrics"]["podMonitor"]

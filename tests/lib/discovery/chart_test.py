@@ -13,21 +13,21 @@ import yaml
 
 from lib.cloud.openstack import environment
 from lib.discovery import options
+from lib.lab import charts
 from lib.process import flags
 
-CHART = pathlib.Path("charts/cloud-data-discoverer")
+ROOT = pathlib.Path()
+CHART = charts.folder(ROOT, "cloud-data-discoverer")
+SNAPSHOTS = charts.of("cloud-data-discoverer")
 MODES = ("secure-port", "proxy")
 
 
 def rendered(mode: str, kind: str) -> list[dict[str, Any]]:
-    text = (CHART / "snapshots" / f"{mode}.yaml").read_text()
-    return [one for one in yaml.safe_load_all(text) if one and one["kind"] == kind]
+    return SNAPSHOTS[mode].objects(ROOT, kind)
 
 
 def pod(mode: str) -> dict[str, Any]:
-    (deployment,) = rendered(mode, "Deployment")
-    found: dict[str, Any] = deployment["spec"]["template"]["spec"]
-    return found
+    return SNAPSHOTS[mode].pod(ROOT)
 
 
 @pytest.mark.parametrize("mode", MODES)
