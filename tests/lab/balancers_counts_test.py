@@ -15,15 +15,12 @@ from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.lab import balancing, places, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import (
-    accounts,
     balancer_watch,
     balancers,
     census,
     layout,
-    tenant,
 )
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NODES = 10
 PORTS = 20
 MANY = 10

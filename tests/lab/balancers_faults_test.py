@@ -7,16 +7,15 @@ hold back calls.
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.lab import balancing, services, waiting
 from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import accounts, balancers, layout, tenant
+from lib.lab.openstack import balancers, layout
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 WINDOW_S = 20.0
 """How long Octavia refuses, at least."""
 CALLS_MAX = 12

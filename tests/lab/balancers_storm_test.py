@@ -24,7 +24,6 @@ from lib.lab import balancing, errors, places, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.kube_objects import Json
 from lib.lab.openstack import (
-    accounts,
     balancer_watch,
     balancers,
     census,
@@ -34,7 +33,6 @@ from lib.lab.openstack import (
 from lib.lab.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
 from lib.lab.openstack.census import Census
 
-MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 AT_ONCE = 30
 STORM_S = 300.0
 """How long the daemons are killed."""

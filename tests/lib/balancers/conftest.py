@@ -2,7 +2,6 @@
 
 import collections
 import copy
-import datetime
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import pytest
 
 from lib.balancers import flow, model, observe
+from lib.balancers.fake.snapshots import NOW
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Cluster, Node
 from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
 from lib.reconcile import queue
 
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 QUIET_S = 30.0
 """So long nothing may be due for the daemon to count as settled."""
 

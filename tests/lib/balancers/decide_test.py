@@ -1,65 +1,37 @@
 """Tables: a snapshot and a plan in, an outcome out."""
 
 import dataclasses
-import datetime
 
 import pytest
 
 from lib.balancers import decide, model
+from lib.balancers.fake.snapshots import (
+    BAD,
+    BARE,
+    GONE,
+    NOTHING,
+    NOW,
+    ODD,
+    OUTAGE,
+    RESULTS,
+    SEEN,
+    WANTED,
+    seen,
+)
 from lib.balancers.model import Snapshot, Topic
-from lib.cloud import errors
 from lib.cloud.load_balancers import (
-    Cluster,
     Gate,
     GateState,
-    Ingress,
-    Node,
-    Observed,
     Plan,
-    Problem,
-    Reason,
-    Ref,
-    Results,
-    Spec,
     Step,
-    Target,
     Verb,
 )
-from lib.cloud.model import Seen, Unknown
-from lib.kube import objects
+from lib.cloud.model import Unknown
 
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-REF = Ref(Cluster("id", "kubernetes"), "default", "web", "uid")
-WANTED = Target(REF, Spec("tree"))
-GONE = Target(REF, None)
-ABOUT = objects.ObjectMeta(
-    name="web", namespace="default", uid="uid", finalizers=(model.FINALIZER,)
-)
-WEB = model.Service(ABOUT, model.ServiceSpec(type="LoadBalancer"))
-BARE = model.Service(
-    objects.ObjectMeta(name="web", namespace="default", uid="uid"), WEB.spec
-)
-THERE = Seen(Observed(True, "lb-1", None))
-NOTHING = Seen(Observed(False, "", None))
-OUTAGE = errors.Unavailable("503", operation="list load balancers")
 GATED = Step(Verb.CHANGE, ("pool",), "other members", None)
 FREE = Step(Verb.CREATE, ("floating ip",), "none", None, is_gated=False)
 ONCE = dataclasses.replace(FREE, is_repeatable=False)
-BAD = Problem(Reason.SUBNET, "no such subnet", is_fatal=True)
-ODD = Problem(Reason.UNSUPPORTED, "no such thing")
-RESULTS = Results((Ingress(ip="192.0.2.1"),), (("id", "lb-1"), ("old", None)))
-SEEN = Snapshot(
-    WEB,
-    frozenset({Topic.SYNC}),
-    target=WANTED,
-    observed=THERE,
-    nodes=(Node("node-1"),),
-)
 OPEN = model.Open(WANTED, (GATED, FREE), "lb-1", 0.0, 0.0)
-
-
-def seen(**changes: object) -> Snapshot:
-    return dataclasses.replace(SEEN, **changes)  # type: ignore[arg-type] # a table
 
 
 def steps(outcome: decide.Decided) -> list[Step]:

@@ -1,68 +1,33 @@
 """Tables: a snapshot and a plan in, a row of what would be done out."""
 
-import dataclasses
-import datetime
-
 from lib.balancers import model, plan
-from lib.balancers.model import Snapshot, Topic
+from lib.balancers.fake.snapshots import (
+    BAD,
+    BARE,
+    GONE,
+    NOTHING,
+    NOW,
+    ODD,
+    OUTAGE,
+    RESULTS,
+    SEEN,
+    seen,
+)
+from lib.balancers.model import Snapshot
 from lib.balancers.plan import State
-from lib.cloud import errors
 from lib.cloud.explained import Change, Explanation, Touched
 from lib.cloud.load_balancers import (
-    Cluster,
-    Ingress,
-    IpMode,
-    Node,
     Notice,
     NoticeType,
     Observed,
     Plan,
-    Problem,
-    Reason,
-    Ref,
-    Results,
-    Spec,
     Step,
     Target,
     Verb,
 )
-from lib.cloud.model import Seen, Unknown
-from lib.kube import objects
+from lib.cloud.model import Unknown
 
-NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-REF = Ref(Cluster("id", "kubernetes"), "default", "web", "uid")
-WANTED, GONE = Target(REF, Spec("tree")), Target(REF, None)
-ABOUT = objects.ObjectMeta(
-    name="web",
-    namespace="default",
-    uid="uid",
-    finalizers=(model.FINALIZER,),
-    annotations={"id": "lb-0", "old": "x"},
-)
-WEB = model.Service(ABOUT, model.ServiceSpec(type="LoadBalancer"))
-THERE = Seen(Observed(True, "lb-1", None))
-NOTHING = Seen(Observed(False, "", None))
 STEP = Step(Verb.CHANGE, ("load balancer x", "pool"), "other members", None)
-BAD = Problem(Reason.SUBNET, "no such subnet", is_fatal=True)
-ODD = Problem(Reason.UNSUPPORTED, "no such thing")
-OUTAGE = errors.Unavailable("503", operation="list load balancers")
-RESULTS = Results(
-    (Ingress(ip="192.0.2.1", ip_mode=IpMode.VIP), Ingress(hostname="a.example")),
-    (("id", "lb-1"), ("old", None)),
-)
-SEEN = Snapshot(
-    WEB, frozenset({Topic.DRIFT}), target=WANTED, observed=THERE, nodes=(Node("n"),)
-)
-
-
-def bare() -> model.Service:
-    """Give a Service that nothing was written on yet."""
-    about = objects.ObjectMeta(name="web", namespace="default", uid="uid")
-    return model.Service(about, WEB.spec)
-
-
-def seen(**changes: object) -> Snapshot:
-    return dataclasses.replace(SEEN, **changes)  # type: ignore[arg-type] # a table
 
 
 def explain(target: Target, observed: Observed, made: Plan) -> Explanation:
@@ -87,14 +52,14 @@ ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
         [],
     ),
     "new": (
-        seen(service=bare(), observed=NOTHING),
+        seen(service=BARE, observed=NOTHING),
         Plan((STEP,)),
         State.CREATE,
         ["pool", "finalizer", "annotations later", "status later"],
     ),
     "changed": (SEEN, Plan((STEP,)), State.CHANGE, ["pool"]),
     "a finalizer is missing": (
-        seen(service=bare()),
+        seen(service=BARE),
         Plan(settled=True),
         State.CHANGE,
         ["finalizer"],

@@ -1,0 +1,1 @@
+"""Snapshots of a Service, for tests: building blocks of their tables."""
