@@ -10,6 +10,7 @@ from lib.discovery.observe import TIMEOUT_S
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
+from lib.process import decoding
 
 Json = dict[str, object]
 
@@ -80,7 +81,7 @@ class Actor:
             body = msgspec.json.encode(whole)
             self._api.create(resource, body, namespace, timeout_s=TIMEOUT_S)
             return
-        seen: Json = msgspec.json.decode(base)
+        seen = decoding.decode(base, dict[str, object])
         self._api.request(
             "PUT",
             resource.path(namespace, name),

@@ -103,7 +103,7 @@ def _document(seen: model.SeenDocument) -> tuple[Action, ...]:
     if seen.problems:
         return (model.Complain(seen.problems),)
     stored = _published(seen.stored)
-    wanted: dict[str, object] = msgspec.json.decode(seen.document)
+    wanted = decoding.decode(seen.document, dict[str, object])
     if stored == wanted:
         return ()
     emptied = [key for key in LASTING if not wanted.get(key) and stored.get(key)]
@@ -118,12 +118,9 @@ def _published(secret: bytes | None) -> Mapping[str, object]:
         return {}
     data = decoding.decode(secret, model.StoredSecret).data
     try:
-        found: dict[str, object] = msgspec.json.decode(
-            data.get(model.DATA_KEY, b"{}"), type=dict[str, object]
-        )
+        return decoding.decode(data.get(model.DATA_KEY, b"{}"), dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return found
 
 
 def _doubt(key: str) -> str:

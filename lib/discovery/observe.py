@@ -109,13 +109,10 @@ class Observer:
         if model.INPUT_KEY not in data:
             return self._settings.module_config
         try:
-            given: dict[str, object] = msgspec.json.decode(
-                data[model.INPUT_KEY], type=dict[str, object]
-            )
+            return decoding.decode(data[model.INPUT_KEY], dict[str, object])
         except (msgspec.DecodeError, UnicodeDecodeError):
             where = f"Secret {model.NAMESPACE}/{model.INPUT_SECRET}, {model.INPUT_KEY}"
             raise model.Invalid(f"{where}: want a JSON object") from None
-        return given
 
     def _conditions(
         self, conditions: tuple[catalog.Condition, ...]
@@ -131,7 +128,7 @@ class Observer:
         return model.SeenConditions(conditions, shown, stored)
 
     def _document(self, document: catalog.Document) -> model.SeenDocument:
-        decoded = msgspec.json.decode(document.body)
+        decoded = decoding.decode(document.body, dict[str, object])
         problems = schema.problems(schema.Schema.DISCOVERY_DATA, decoded)
         stored = self._stored(resources.SECRETS, model.DATA_SECRET)
         told = tuple(str(problem) for problem in problems)

@@ -9,7 +9,7 @@ import msgspec
 
 from lib.daemon import access
 from lib.discovery import model, storage_classes
-from lib.process import command_line, config, flags, kinds, serving
+from lib.process import command_line, config, decoding, flags, kinds, serving
 from lib.process.flags import Flag
 
 T = TypeVar("T")
@@ -218,11 +218,10 @@ def _module_config(text: str, problems: list[config.Problem]) -> Mapping[str, ob
     if not text:
         return {}
     try:
-        found: dict[str, object] = msgspec.json.decode(text, type=dict[str, object])
+        return decoding.decode(text, dict[str, object])
     except msgspec.DecodeError:
         problems.append(config.Problem("MODULE_CONFIG", None, "a JSON object"))
         return {}
-    return found
 
 
 def _rules(

@@ -51,7 +51,7 @@ def parse(body: bytes) -> Lease:
         msgspec.ValidationError: it isn't one.
     """
     known = decoding.decode(body, _Object)
-    whole = msgspec.json.decode(body, type=dict[str, object])
+    whole = decoding.decode(body, dict[str, object])
     return Lease(known.metadata.resource_version, known.spec, whole)
 
 

@@ -2,7 +2,7 @@
 
 At the first use of a Struct msgspec 0.22 builds what it has to know of its fields, and
 meanwhile lets other threads see it unfinished: those die of a segmentation fault. So
-whoever decodes in several threads does it here, where one type is built at a time.
+all that the programs decode is decoded here, where one type is built at a time.
 """
 
 import threading

@@ -441,7 +441,7 @@ _ERROR_KEYS = ("itemNotFound", "NeutronError", "faultstring", "title")
 def _is_from_service(body: bytes) -> bool:
     """Say whether an error's body is JSON as the services write it."""
     try:
-        told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        told = decoding.decode(body, dict[str, msgspec.Raw])
     except msgspec.DecodeError:
         return False
     return any(key in told for key in _ERROR_KEYS)
