@@ -21,23 +21,26 @@ from lib.cloud.openstack.fake.wire import (
 
 _BALANCER = frozenset(
     "name description provider tags flavor_id availability_zone vip_port_id"
-    " vip_subnet_id vip_network_id vip_address additional_vips listeners".split()
+    " vip_subnet_id vip_network_id vip_address additional_vips listeners"
+    " admin_state_up".split()
 )
 _LISTENER = frozenset(
     "name protocol protocol_port connection_limit tags timeout_client_data"
     " timeout_member_connect timeout_member_data timeout_tcp_inspect insert_headers"
     " default_tls_container_ref allowed_cidrs default_pool default_pool_id"
-    " loadbalancer_id".split()
+    " loadbalancer_id admin_state_up".split()
 )
 _POOL = frozenset(
     "name protocol lb_algorithm session_persistence members healthmonitor"
-    " listener_id".split()
+    " listener_id admin_state_up".split()
 )
 _MONITOR = frozenset(
     "name type delay timeout max_retries max_retries_down url_path http_method"
-    " expected_codes pool_id".split()
+    " expected_codes pool_id admin_state_up".split()
 )
-_MEMBER = frozenset("name address protocol_port subnet_id weight monitor_port".split())
+_MEMBER = frozenset(
+    "name address protocol_port subnet_id weight monitor_port admin_state_up".split()
+)
 _FIXED = frozenset(
     "provider flavor_id availability_zone vip_port_id vip_subnet_id vip_network_id"
     " vip_address additional_vips protocol protocol_port loadbalancer_id listener_id"
@@ -200,6 +203,7 @@ class FakeOctavia:
             "id": id_,
             "name": wish.get("name", ""),
             "description": wish.get("description", ""),
+            "admin_state_up": wish.get("admin_state_up", True),
             "provider": wish["provider"],
             "tags": texts(wish.get("tags")),
             "flavor_id": wish.get("flavor_id"),
@@ -375,6 +379,7 @@ class FakeOctavia:
             "timeout_member_data": wish.get("timeout_member_data", 50000),
             "timeout_tcp_inspect": wish.get("timeout_tcp_inspect", 0),
             "allowed_cidrs": wish.get("allowed_cidrs"),
+            "admin_state_up": wish.get("admin_state_up", True),
             "tags": texts(wish.get("tags")),
             "loadbalancers": [{"id": balancer["id"]}],
         }
@@ -404,6 +409,7 @@ class FakeOctavia:
             "protocol": wish["protocol"],
             "lb_algorithm": wish["lb_algorithm"],
             "session_persistence": wish.get("session_persistence"),
+            "admin_state_up": wish.get("admin_state_up", True),
             "listeners": [{"id": listener["id"]}],
             "loadbalancers": [{"id": balancer["id"]}],
             "healthmonitor_id": None,
@@ -422,6 +428,7 @@ class FakeOctavia:
         if wish["type"] == "UDP-CONNECT" and int(str(wish["delay"])) < 3:
             raise Refused(400, "The request delay value should be larger than 3")
         bare = {k: v for k, v in wish.items() if k != "pool_id"}
+        bare = {"admin_state_up": True, **bare}
         monitor = {"id": self.new_id("monitor"), "pools": [{"id": pool["id"]}], **bare}
         self.monitors[str(monitor["id"])] = monitor
         pool["healthmonitor_id"] = monitor["id"]
@@ -445,6 +452,7 @@ class FakeOctavia:
             "subnet_id": subnet_id,
             "weight": wish.get("weight", 1),
             "monitor_port": wish.get("monitor_port"),
+            "admin_state_up": wish.get("admin_state_up", True),
         }
         self.members[pool_id][str(member["id"])] = member
 
@@ -467,7 +475,7 @@ class FakeOctavia:
                 self._new_member(pool_id, wish)
             else:
                 _check(wish, _MEMBER)
-                member["weight"] = 1
+                member |= {"weight": 1, "admin_state_up": True}
                 fixed = {"address", "protocol_port"}
                 fixed |= {"subnet_id"} if member.get("subnet_id") else set()
                 member |= {k: v for k, v in wish.items() if k not in fixed}

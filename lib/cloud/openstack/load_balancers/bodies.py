@@ -31,6 +31,8 @@ HTTP_MONITOR: Mapping[str, object] = {
     "expected_codes": "200",
 }
 WEIGHT = 1
+SWITCHED_ON: Mapping[str, object] = {"admin_state_up": True}
+"""Asked for only where somebody has switched a thing off: it is so by default."""
 
 Body = dict[str, object]
 
@@ -135,13 +137,15 @@ def changed_member(
     """Describe a member that is there already: also what it must not have.
 
     A good name stays, and so does the lack of a subnet. full: everything of `found` was
-    read.
+    read; otherwise Octavia switches it on, as it does where nothing is said of it.
     """
     body = member(context, port, one)
     if found.name in _good_names(body):
         body["name"] = found.name
     if full and not found.subnet_id:
         body.pop("subnet_id", None)
+    if not found.admin_state_up:
+        body |= SWITCHED_ON
     return {**body, "monitor_port": body.get("monitor_port"), "weight": WEIGHT}
 
 
@@ -206,6 +210,8 @@ def is_same_member(found: Member, body: Mapping[str, object], *, is_full: bool) 
         return False
     if not is_full:
         return True
+    if not found.admin_state_up:
+        return False
     return (found.monitor_port, found.weight) == (body.get("monitor_port"), WEIGHT)
 
 

@@ -173,6 +173,7 @@ def _compact(members: Iterable[native.Member]) -> tuple[native.Member, ...]:
             one.subnet_id and sys.intern(one.subnet_id),
             one.weight,
             one.monitor_port,
+            one.admin_state_up,
         )
         for one in members
     )

@@ -133,12 +133,14 @@ def _member(body: Body) -> str:
         said.append(f"monitor port {body['monitor_port']}")
     if body.get("weight", 1) != 1:
         said.append(f"weight {body['weight']}")
+    if not body.get("admin_state_up", True):
+        said.append("switched off")
     return ", ".join(said)
 
 
 def _known(old: Member, body: Body, *, is_full: bool) -> str:
     if is_full:
-        shown = {"monitor_port": old.monitor_port, "weight": old.weight}
-        return _member({"name": old.name or NAMELESS, **shown})
+        shown = msgspec.structs.asdict(old)
+        return _member({**shown, "name": old.name or NAMELESS})
     # What a status tree does not show is taken to be as it should.
     return _member({**body, "name": old.name or NAMELESS})

@@ -24,7 +24,10 @@ class Vip(msgspec.Struct, frozen=True):
 
 
 class LoadBalancer(msgspec.Struct, frozen=True):
-    """A load balancer. created_at, updated_at: UTC, without a zone."""
+    """A load balancer. created_at, updated_at: UTC, without a zone.
+
+    admin_state_up, as of all below it: false when somebody has switched it off.
+    """
 
     id: str
     name: str = ""
@@ -41,6 +44,7 @@ class LoadBalancer(msgspec.Struct, frozen=True):
     flavor_id: str | None = ""
     availability_zone: str | None = ""
     tags: tuple[str, ...] = ()
+    admin_state_up: bool = True
 
     @property
     def is_pending(self) -> bool:
@@ -71,6 +75,7 @@ class Listener(msgspec.Struct, frozen=True):
     allowed_cidrs: tuple[str, ...] | None = None
     tags: tuple[str, ...] = ()
     loadbalancers: tuple[Id, ...] = ()
+    admin_state_up: bool = True
 
 
 class Persistence(msgspec.Struct, frozen=True):
@@ -90,6 +95,7 @@ class Pool(msgspec.Struct, frozen=True):
     listeners: tuple[Id, ...] = ()
     loadbalancers: tuple[Id, ...] = ()
     healthmonitor_id: str | None = None
+    admin_state_up: bool = True
 
 
 class Monitor(msgspec.Struct, frozen=True):
@@ -106,10 +112,11 @@ class Monitor(msgspec.Struct, frozen=True):
     http_method: str | None = None
     expected_codes: str | None = None
     pools: tuple[Id, ...] = ()
+    admin_state_up: bool = True
 
 
 class Member(msgspec.Struct, frozen=True, gc=False):
-    """A member; the status tree shows no subnet, weight and monitor port.
+    """A member; of it the status tree shows only name, address and port.
 
     There may be hundreds of thousands: nothing is here that nobody reads.
     """
@@ -120,6 +127,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     subnet_id: str | None = None
     weight: int | None = 1
     monitor_port: int | None = None
+    admin_state_up: bool = True
 
 
 class TreePool(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import (
+    bodies,
     creation,
     deletion,
     floating,
@@ -214,7 +215,8 @@ def _active(
     if taken:
         return Plan(problems=taken)
     reached = floating.reach(ref, wanted, balancer, relation, seen.around)
-    steps = (*_tags(ref, context, place), *tree.steps(place, context), *reached.steps)
+    steps = (*_tags(ref, context, place), *_switched_on(place))
+    steps += (*tree.steps(place, context), *reached.steps)
     more, problems = _groups(ref, wanted, seen, config)
     all_steps = (*steps, *more)
     problems = (
@@ -222,7 +224,8 @@ def _active(
         *problems,
         *remarks.health(wanted, context),
         *remarks.lost_vip(seen, balancer),
-        *remarks.unchangeable(wanted, balancer, relation, seen),
+        *remarks.switched_off(balancer, relation),
+        *remarks.unchangeable(wanted, balancer, relation, seen, config),
     )
     return Plan(
         steps=all_steps,
@@ -263,6 +266,21 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
     why = "it does not say whose it is"
     step = requests.change(
         (*place.path, what), why, url, {"loadbalancer": body}, balancer.id
+    )
+    return (step,)
+
+
+def _switched_on(place: tree.Place) -> tuple[Step, ...]:
+    """Switch an own load balancer on again that somebody has switched off."""
+    balancer = place.balancer
+    if balancer.admin_state_up or place.relation is not Relation.OWNED:
+        return ()
+    step = requests.change(
+        (*place.path, "switch"),
+        "admin_state_up is False, wanted True",
+        f"lbaas/loadbalancers/{quoted(balancer.id)}",
+        {"loadbalancer": dict(bodies.SWITCHED_ON)},
+        balancer.id,
     )
     return (step,)
 

@@ -13,6 +13,9 @@ from lib.cloud.openstack.load_balancers.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Features, Relation, Tree
 from lib.cloud.openstack.load_balancers.wanted import Wanted
 
+_ALIASES = {"octavia": "amphora"}
+"""Providers with two names. Source: Octavia, "Available Providers"."""
+
 
 def may_share(
     ref: Ref,
@@ -52,13 +55,18 @@ def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
 
 
 def unchangeable(
-    wanted: Wanted, balancer: LoadBalancer, relation: Relation, seen: Tree
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    relation: Relation,
+    seen: Tree,
+    config: settings.LoadBalancer,
 ) -> tuple[Problem, ...]:
     """Say what was asked for since the load balancer was made, and can't be had."""
     if relation is not Relation.OWNED:
         return ()
     place, can = wanted.placement, seen.features
     pairs = [
+        ("lb-provider", _provider(config.lb_provider), _provider(balancer.provider)),
         ("port-id", place.port_id, balancer.vip_port_id),
         ("subnet-id", "" if place.port_id else place.subnet_id, balancer.vip_subnet_id),
         ("flavor-id", place.flavor_id if can.flavors else "", balancer.flavor_id),
@@ -94,6 +102,10 @@ def unchangeable(
     return (Problem(Reason.IMMUTABLE, message),)
 
 
+def _provider(name: str | None) -> str:
+    return _ALIASES.get(name or "", name or "")
+
+
 def ignored(
     ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
 ) -> tuple[Problem, ...]:
@@ -117,5 +129,16 @@ def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
         f"port {balancer.vip_port_id} of load balancer {balancer.id} was deleted by"
         " somebody, so nothing reaches it; delete the load balancer to have it made"
         " again"
+    )
+    return (Problem(Reason.DRIFT, message),)
+
+
+def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, ...]:
+    """Say that a load balancer of others lets nothing through; ours is switched on."""
+    if balancer.admin_state_up or relation is Relation.OWNED:
+        return ()
+    message = (
+        f"load balancer {balancer.id} is switched off (admin_state_up is false); it is"
+        " not the Service's own, so whose it is must switch it on"
     )
     return (Problem(Reason.DRIFT, message),)

@@ -207,7 +207,7 @@ def _listener_changes(context: Context, found: Listener) -> Body:
                 changed[key] = value
     if can.cidrs and set(found.allowed_cidrs or ()) != set(wanted.cidrs):
         changed["allowed_cidrs"] = list(wanted.cidrs)
-    return changed
+    return changed | _switched_on(found)
 
 
 def _pool_changes(context: Context, found: Pool) -> Body:
@@ -217,7 +217,11 @@ def _pool_changes(context: Context, found: Pool) -> Body:
     kept = found.session_persistence is not None
     if kept != context.wanted.has_affinity:
         changed["session_persistence"] = bodies.persistence(context.wanted)
-    return changed
+    return changed | _switched_on(found)
+
+
+def _switched_on(found: Listener | Pool | Monitor) -> Body:
+    return {} if found.admin_state_up else dict(bodies.SWITCHED_ON)
 
 
 def _monitor(
@@ -260,6 +264,7 @@ def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body
         del wanted["delay"]  # the cloud allows what we would not dare to ask for
     if found.type == "HTTP":
         wanted |= bodies.HTTP_MONITOR
+    wanted |= bodies.SWITCHED_ON
     return {key: value for key, value in wanted.items() if getattr(found, key) != value}
 
 

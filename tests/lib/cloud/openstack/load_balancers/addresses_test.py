@@ -376,3 +376,26 @@ def test_another_member_subnet_is_applied_when_the_service_changes() -> None:
     driven.settle()
     wanted = {driven.ground.other_subnet_id}
     assert {member["subnet_id"] for member in driven.members} == wanted
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "is_said"),
+    [
+        ("amphora", "amphora", False),
+        ("amphora", "octavia", False),
+        ("octavia", "amphora", False),
+        ("amphora", "f5", True),
+    ],
+)
+def test_another_provider_is_said_once_a_load_balancer_is_there(
+    made: str, wanted: str, is_said: bool
+) -> None:
+    """None moves from one to another; two of the names mean the same."""
+    first = start(settings.LoadBalancer(lb_provider=made))
+    first.settle()
+    config = settings.LoadBalancer(lb_provider=wanted)
+    later = driver.Driver(first.ground, first.facts, config)
+    assert later.settle() == []
+    said = [problem.message for problem in later.problems]
+    assert len(said) == is_said
+    assert all("lb-provider is amphora, wanted f5" in one for one in said)

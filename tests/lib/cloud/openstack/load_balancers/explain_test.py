@@ -289,14 +289,15 @@ def test_a_shared_one_is_told_as_such() -> None:
 
 
 def test_members_that_are_not_shown_whole_are_taken_to_be_right() -> None:
-    """A status tree shows neither weight nor monitor port."""
+    """A status tree shows neither weight nor monitor port, nor what is off."""
     one = served()
     for member in one.members:
         member["weight"] = 7
+    one.members[1]["admin_state_up"] = False
     assert told(one).touched == ()
     one.depth = Depth.FULL
     (touched,) = told(one).touched
     assert [(c.field, c.old, c.new) for c in touched.changes] == [
         ("10.0.0.1:30080", "node-1, weight 7", "node-1"),
-        ("10.0.0.2:30080", "node-2, weight 7", "node-2"),
+        ("10.0.0.2:30080", "node-2, weight 7, switched off", "node-2"),
     ]

@@ -244,11 +244,17 @@ def by_hand(cloud: session.FakeOpenStack, what: str) -> None:
         change_members(octavia, event)
 
 
+OFF: wire.Json = {"admin_state_up": False}
 CHANGES: dict[str, wire.Json] = {
-    "listener": {"connection_limit": 5, "allowed_cidrs": ["192.0.2.1/32"], "tags": []},
-    "pool": {"lb_algorithm": "LEAST_CONNECTIONS", "session_persistence": None},
-    "monitor": {"timeout": 77, "max_retries_down": 9},
-    "balancer": {"tags": []},
+    "listener": {
+        "connection_limit": 5,
+        "allowed_cidrs": ["192.0.2.1/32"],
+        "tags": [],
+        **OFF,
+    },
+    "pool": {"lb_algorithm": "LEAST_CONNECTIONS", "session_persistence": None, **OFF},
+    "monitor": {"timeout": 77, "max_retries_down": 9, **OFF},
+    "balancer": {"tags": [], **OFF},
 }
 
 
@@ -268,7 +274,7 @@ def change_members(octavia: fake_octavia.FakeOctavia, event: str) -> None:
             wish: wire.Json = {"address": "10.9.9.9", "protocol_port": 9}
             octavia._new_member(pool_id, wish)
         for member in members.values():
-            member.update({"weight": 7, "monitor_port": 9})
+            member.update({"weight": 7, "monitor_port": 9, **OFF})
 
 
 DRIFTS = [
