@@ -74,9 +74,10 @@ def _carry_out(
         return Outcome(tuple(actions), seen.barred_s)
     if plan.backs_off:
         actions.append(model.Bar())
-    actions += _steps(plan.steps, observed.id)
-    if plan.waits_for and plan.retry_after_s is not None:
-        actions.append(model.Await(plan.waits_for, plan.retry_after_s))
+    lb_id = plan.load_balancer_id or observed.id
+    actions += _steps(plan.steps, lb_id)
+    if plan.load_balancer_id and not plan.steps and plan.retry_after_s is not None:
+        actions.append(model.Await(lb_id, plan.retry_after_s))
     if plan.settled:
         actions += _settled(seen, plan, is_wanted=is_wanted)
     return Outcome(tuple(actions), plan.retry_after_s)

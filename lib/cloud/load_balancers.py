@@ -140,6 +140,8 @@ class Reason(enum.StrEnum):
     MISSING = "LoadBalancerMissing"
     """The one that the Service names, or had, is gone."""
     AMBIGUOUS = "AmbiguousMatch"
+    LEFT = "LeftBehind"
+    """What is the Service's on one that it has moved away from can't go, or not yet."""
     IN_ERROR = "LoadBalancerInError"
     REFUSED = "RefusedByCloud"
     """The cloud did not take a write, and will not as long as nothing changes."""
@@ -303,21 +305,21 @@ class Plan:
     is done comes with the next plan. settled: all that is wanted holds, or, without a
     spec, nothing of ours is left. retry_after_s: look again after it; None: nothing
     but a change, the drift period or (with fatal problems) the queue's backoff brings
-    the key back. waits_for: the load balancer whose gate has to open first, of a plan
-    that has no steps. backs_off: the steps may only be applied after the queue's
-    backoff, as for a failed pass: they make again what failed. problems: all of them,
-    those of the spec too; with a fatal one steps is empty. results: may be written at
-    once, before the steps.
+    the key back. backs_off: the steps may only be applied after the queue's backoff,
+    as for a failed pass: they make again what failed. problems: all of them, those of
+    the spec too; with a fatal one steps is empty. results: may be written at once,
+    before the steps. load_balancer_id: whose gate the steps wait for, or, without
+    steps, whose has to open before there can be any; empty: that of the one observed.
     """
 
     steps: tuple[Step, ...] = ()
     settled: bool = False
     retry_after_s: float | None = None
-    waits_for: str = ""
     backs_off: bool = False
     results: Results = dataclasses.field(default_factory=Results)
     notices: tuple[Notice, ...] = ()
     problems: tuple[Problem, ...] = ()
+    load_balancer_id: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

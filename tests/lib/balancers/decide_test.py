@@ -212,3 +212,14 @@ def test_when_to_look_again(
 ) -> None:
     found = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
     assert found.requeue_after_s == wait_s
+
+
+@pytest.mark.parametrize(("named", "asked"), [("", "lb-1"), ("lb-0", "lb-0")])
+def test_a_plan_may_name_another_load_balancer_to_wait_for(
+    named: str, asked: str
+) -> None:
+    """As when the Service leaves one: its gate counts for all steps of the plan."""
+    plan = Plan((GATED, GATED), load_balancer_id=named)
+    outcome = decide.decide(SEEN, NOW, lambda target, observed, now: plan)
+    (step,) = (one for one in outcome.actions if isinstance(one, model.ApplyStep))
+    assert (step.load_balancer_id, step.rest) == (asked, (GATED,))

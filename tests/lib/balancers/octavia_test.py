@@ -299,3 +299,42 @@ def test_what_provider_ovn_lacks_is_said_once(
     scene.process.settle(60.0)
     assert scene.address("web")
     assert scene.process.flow.problems()[Reason.UNSUPPORTED] == 0
+
+
+def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
+    make_scene: MakeScene,
+) -> None:
+    """Three leave one load balancer for another, one of its own for that, at once."""
+    scene = make_scene(config=settings.LoadBalancer(max_shared_lb=9))
+    ground, octavia = scene.ground, scene.cloud.octavia
+    for name in ("first", "second", "mover"):
+        ground.service(name, 80)
+    scene.process.settle(60.0)
+    own = {
+        name: ground.get(name)["metadata"]["annotations"][keys.LOAD_BALANCER_ID]
+        for name in ("first", "second", "mover")
+    }
+
+    def send(where: str, **movers: int) -> None:
+        for name, port in movers.items():
+            ground.service(name, port, annotations={keys.LOAD_BALANCER_ID: own[where]})
+
+    send("first", a=81, b=82, c=83)
+    scene.process.settle(60.0)
+    calls, writes = len(scene.cloud.calls), len(scene.cloud.writes)
+    send("second", a=81, b=82, c=83, mover=84)
+    scene.process.settle(120.0)
+    calls, writes = len(scene.cloud.calls) - calls, len(scene.cloud.writes) - writes
+    print(f"{calls} calls to move four, {writes} of them writes")
+    # Tags, listener, pool, members there; pool, listener, tags here, or what is whole.
+    assert writes == 4 * 4 + 3 * 3 + 2
+    assert own["mover"] not in octavia.load_balancers
+    ports: dict[str, list[object]] = {id_: [] for id_ in octavia.load_balancers}
+    for one in octavia.listeners.values():
+        (on,) = wire.objects(one, "loadbalancers")
+        ports[str(on["id"])].append(one["protocol_port"])
+    assert ports == {own["first"]: [80], own["second"]: [80, 81, 82, 83, 84]}
+    assert len(octavia.pools) == len(octavia.listeners)
+    shown = {scene.address(name) for name in ("second", "mover", "a", "b", "c")}
+    assert len(shown) == 1
+    assert set(scene.process.flow.problems().values()) == {0}

@@ -139,6 +139,8 @@ class OctaviaLoadBalancers:
             marks = names.marks(one.tags) | names.marks_in(one.description)
             if uid := names.uid_of(marks, cluster_id):
                 yield Owned("load balancer", one.id, one.name, uid)
+            for uid in names.users(one.tags, cluster_id):
+                yield Owned("use of a load balancer", one.id, one.name, uid)
         for ip in lists.floating_ips(self._api, deadline):
             if uid := names.uid_of(names.marks_in(ip.description), cluster_id):
                 yield Owned("floating IP", ip.id, ip.floating_ip_address, uid)

@@ -1,12 +1,16 @@
 """Deletes what is a Service's, and nothing else: pure.
 
+Also where the Service has moved away from: what is its own there goes, one load
+balancer after the other.
+
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (ensureLoadBalancerDeleted).
 """
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Collection, Iterator
 
-from lib.cloud.load_balancers import Plan, Ref, Step
+from lib.cloud.load_balancers import Plan, Problem, Reason, Ref, Step
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import (
     floating,
@@ -21,27 +25,110 @@ from lib.cloud.openstack.load_balancers.native import (
     ACTIVE,
     ERROR,
     FloatingIp,
+    Listener,
     LoadBalancer,
 )
-from lib.cloud.openstack.load_balancers.observed import Children, Relation, Tree
+from lib.cloud.openstack.load_balancers.observed import (
+    Children,
+    Former,
+    Relation,
+    Tree,
+)
 
 WHY = "the Service is deleted"
 POLL_S = 2.0
+STUCK_POLL_S = 60.0
+"""When one that takes no changes is looked at again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leaving:
+    """A load balancer that the Service leaves. is_former: it is on another by now."""
+
+    ref: Ref
+    place: Former
+    why: str = WHY
+    is_former: bool = False
+
+    @property
+    def balancer(self) -> LoadBalancer:
+        """The load balancer itself."""
+        return self.place.load_balancer
+
+    @property
+    def under_it(self) -> tree.Place:
+        """What is under it; nothing where that was not read."""
+        children = self.place.children or Children()
+        return tree.Place(self.ref, self.balancer, self.place.relation, children)
+
+    @property
+    def ours(self) -> list[Listener]:
+        """The Service's listeners.
+
+        On one of others that was left long ago the mark alone proves it.
+        """
+        found = [x for x in self.under_it.children.listeners if self.under_it.owns(x)]
+        if self.is_former and self.place.relation is Relation.SHARED:
+            return [x for x in found if names.mark(self.ref) in x.tags]
+        return found
 
 
 def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     """Say what is left to be deleted, and in which order."""
     problem = seen.identity.problem
-    if problem is not None and problem.is_fatal and seen.identity.load_balancer:
+    main = seen.identity.load_balancer
+    if problem is not None and problem.is_fatal and main:
         return Plan(problems=(problem,))
-    steps = list(_of_balancer(ref, seen, config))
+    steps: list[Step] = []
+    stuck: tuple[Problem, ...] = ()
+    if main is not None:
+        leaving = Leaving(ref, Former(main, seen.identity.relation, seen.children))
+        steps += off(leaving, seen, config)
+        stuck = is_stuck(leaving)
     steps += _free_addresses(ref, seen)
     steps += groups.remove(seen.around, seen.around.groups)
     steps += [spare(one) for one in seen.identity.duplicates if _is_deletable(one)]
-    is_busy = _is_busy(ref, seen)
-    if steps or is_busy:
-        return Plan(tuple(steps), retry_after_s=POLL_S)
-    return Plan(settled=True)
+    if steps or _is_busy(seen):
+        return Plan(tuple(steps), retry_after_s=POLL_S, problems=stuck)
+    left = leave(ref, seen, config, WHY)
+    problems = (*stuck, *left.problems)
+    if problems and not left.steps:
+        return Plan(retry_after_s=STUCK_POLL_S, problems=problems)
+    return dataclasses.replace(left, problems=problems)
+
+
+def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan:
+    """Say what takes the Service off the load balancers it was on before.
+
+    settled: nothing can be done about what may be left; problems say what that is.
+    """
+    problems: tuple[Problem, ...] = ()
+    waits = False
+    for one in seen.former:
+        leaving = Leaving(ref, one, why, is_former=True)
+        problems += is_stuck(leaving)
+        steps = tuple(off(leaving, seen, config))
+        if steps:
+            id_ = one.load_balancer.id
+            return Plan(steps, retry_after_s=POLL_S, load_balancer_id=id_)
+        waits = waits or one.load_balancer.is_pending
+    return Plan(
+        settled=not waits, retry_after_s=POLL_S if waits else None, problems=problems
+    )
+
+
+def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
+    """Say what can't be taken off a load balancer of others: Octavia refuses it."""
+    one = leaving.balancer
+    if one.provisioning_status != ERROR or is_whole_ours(leaving):
+        return ()
+    ours = [f"{x.name or x.id} ({x.protocol} {x.protocol_port})" for x in leaving.ours]
+    what = f"listeners with their pools: {', '.join(ours)}; and " if ours else ""
+    message = (
+        f"load balancer {one.id} is in status ERROR and takes no changes, so what is"
+        f" the Service's stays on it: {what}tags"
+    )
+    return (Problem(Reason.LEFT, message),)
 
 
 def spare(one: LoadBalancer) -> Step:
@@ -51,88 +138,85 @@ def spare(one: LoadBalancer) -> Step:
     return requests.delete_balancer(path, why, one.id, cascades=True, is_gated=False)
 
 
-def tags_without(ref: Ref, one: LoadBalancer, children: Children | None) -> list[str]:
+def tags_without(ref: Ref, one: LoadBalancer, stay: Collection[Listener]) -> list[str]:
     """Give the tags that stay when this Service leaves a load balancer.
 
-    The reference's tag may be that of a namesake in another cluster as well.
+    The reference's tag may be that of a namesake in another cluster as well. stay:
+    the listeners of others.
     """
-    own = {names.mark(ref)}
-    listeners = () if children is None else children.listeners
+    own = {names.mark(ref), names.user(ref)}
     tag = names.load_balancer(ref)
-    others = [
-        each
-        for each in listeners
-        if tag in each.tags
-        and names.marks(each.tags)
-        and names.mark(ref) not in each.tags
-    ]
-    if not others:
+    if not any(tag in each.tags for each in stay):
         own |= {tag}
     return [each for each in one.tags if each not in own]
 
 
-def is_whole_ours(ref: Ref, seen: Tree) -> bool:
+def is_whole_ours(leaving: Leaving) -> bool:
     """Say whether the load balancer itself goes: it was made so, and is ours alone."""
-    one = seen.identity.load_balancer
-    if one is None or identity.is_used_by_others(one, ref):
+    one = leaving.balancer
+    if identity.is_used_by_others(one, leaving.ref):
         return False
     made = one.name.startswith(names.SERVICE_PREFIX) or names.MADE in one.tags
-    if seen.identity.relation is Relation.OWNED:
+    if leaving.place.relation is Relation.OWNED:
         return made
-    return made and _is_last(ref, seen, one)
+    return made and _is_last(leaving)
 
 
-def _is_last(ref: Ref, seen: Tree, one: LoadBalancer) -> bool:
+def _is_last(leaving: Leaving) -> bool:
     """Say whether the one it was made for has left, and only this Service is on it."""
+    ref, one = leaving.ref, leaving.balancer
     if identity.marks_of(one) or names.services(one.tags) != {names.load_balancer(ref)}:
         return False
-    if seen.children is None:
+    if leaving.place.children is None:
         return False
-    place = tree.Place(ref, one, seen.identity.relation, seen.children)
-    return all(place.owns(each) for each in seen.children.listeners)
+    return len(leaving.ours) == len(leaving.place.children.listeners)
 
 
-def _is_made(ref: Ref, seen: Tree, one: LoadBalancer, found: FloatingIp) -> bool:
+def _is_made(leaving: Leaving, found: FloatingIp) -> bool:
     """Say whether a floating IP goes with the load balancer that goes."""
-    if seen.identity.relation is Relation.OWNED:
-        return identity.is_made_on(found, one.vip_port_id or "", ref)
+    if leaving.place.relation is Relation.OWNED:
+        port_id = leaving.balancer.vip_port_id or ""
+        return identity.is_made_on(found, port_id, leaving.ref)
     # It was made for the Service that has left.
     return (found.description or "").startswith(names.FLOATING_IP_PREFIX)
 
 
-def _of_balancer(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Iterator[Step]:
-    one = seen.identity.load_balancer
-    if one is None or not _is_deletable(one):
+def off(leaving: Leaving, seen: Tree, config: settings.LoadBalancer) -> Iterator[Step]:
+    """Take the Service off a load balancer, or that itself down."""
+    one = leaving.balancer
+    if not _is_deletable(one):
         return
-    path = (f"load balancer {one.name}",)
-    if not is_whole_ours(ref, seen):
-        yield from _leave(ref, seen, one)
+    if not is_whole_ours(leaving):
+        yield from _leave(leaving, seen)
         return
     current = floating.on_port(seen.around, one.vip_port_id or "")
-    keeps = identity.hints_of(ref).keeps_floating_ip
-    if current and not keeps and _is_made(ref, seen, one, current):
-        yield floating.delete(floating.shown(current), WHY, current)
-    if not config.cascade_delete and seen.children is not None:
-        place = tree.Place(ref, one, seen.identity.relation, seen.children)
-        yield from tree.removals(place, seen.children.listeners, WHY)
+    keeps = identity.hints_of(leaving.ref).keeps_floating_ip
+    if current and not keeps and _is_made(leaving, current):
+        yield floating.delete(floating.shown(current), leaving.why, current)
     # One in ERROR is taken whole: its children can't be touched.
     cascades = config.cascade_delete or one.provisioning_status == ERROR
-    yield requests.delete_balancer(path, WHY, one.id, cascades=cascades)
+    if not cascades:
+        listeners = leaving.under_it.children.listeners
+        yield from tree.removals(leaving.under_it, listeners, leaving.why)
+    path = leaving.under_it.path
+    yield requests.delete_balancer(path, leaving.why, one.id, cascades=cascades)
 
 
-def _leave(ref: Ref, seen: Tree, one: LoadBalancer) -> Iterator[Step]:
+def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
     """Take only our own listeners and tags off a load balancer of others."""
-    if seen.children is None:
+    one, place = leaving.balancer, leaving.under_it
+    if leaving.place.children is None or one.provisioning_status != ACTIVE:
         return
-    place = tree.Place(ref, one, seen.identity.relation, seen.children)
-    ours = [each for each in seen.children.listeners if place.owns(each)]
-    yield from tree.removals(place, ours, WHY)
-    tags = tags_without(ref, one, seen.children)
+    ours = leaving.ours
+    yield from tree.removals(place, ours, leaving.why)
+    stay = [each for each in place.children.listeners if each not in ours]
+    tags = tags_without(leaving.ref, one, stay)
     if seen.features.tags and tags != list(one.tags):
         # An empty list would change nothing in the eyes of some clients' servers.
         body = {"loadbalancer": {"tags": tags or [""]}}
         url = f"lbaas/loadbalancers/{quoted(one.id)}"
-        yield requests.change((*place.path, "tags"), WHY, url, body, one.id)
+        path = (*place.path, "tags")
+        yield requests.change(path, leaving.why, url, body, one.id)
 
 
 def _free_addresses(ref: Ref, seen: Tree) -> Iterator[Step]:
@@ -148,7 +232,7 @@ def _is_deletable(one: LoadBalancer) -> bool:
     return one.provisioning_status in (ACTIVE, ERROR)
 
 
-def _is_busy(ref: Ref, seen: Tree) -> bool:
+def _is_busy(seen: Tree) -> bool:
     """Say whether Octavia is still at something of ours."""
     one = seen.identity.load_balancer
     if any(

@@ -4,6 +4,7 @@ the requests send. Pure.
 Rules: it reads the requests and decides nothing, so it can say no more than is done.
 """
 
+import dataclasses
 import urllib.parse
 from collections.abc import Iterator, Sequence
 
@@ -63,7 +64,8 @@ def _of_step(
         case "PUT", ("lbaas", "loadbalancers", _):
             yield _on_balancer(seen, step, write)
         case _, ("lbaas", kind, *rest) if kind != "loadbalancers":
-            yield from children.of_step(target, seen, step, write, (kind, *rest))
+            there = _where(seen, step)
+            yield from children.of_step(target, there, step, write, (kind, *rest))
         case _, ("lbaas", *_):
             yield Touched(step.path, step.verb, why=step.why)
         case _:
@@ -96,8 +98,18 @@ def _new(
         yield from network.group_later(target, seen, config)
 
 
+def _where(seen: Tree, step: Step) -> Tree:
+    """Give the tree as it is on the load balancer that a step is about."""
+    request = step.native
+    for one in seen.former:
+        if isinstance(request, Request) and request.balancer_id == one.load_balancer.id:
+            main = dataclasses.replace(seen.identity, load_balancer=one.load_balancer)
+            return dataclasses.replace(seen, identity=main, children=one.children)
+    return seen
+
+
 def _on_balancer(seen: Tree, step: Step, write: client.Write) -> Touched:
-    found = seen.identity.load_balancer
+    found = _where(seen, step).identity.load_balancer
     changes: tuple[Change, ...] = ()
     if found is not None:
         changes = differences.changed(differences.inside(write), found)
@@ -129,7 +141,7 @@ def _foreign(one: LoadBalancer) -> str:
 def _waits_for(seen: Tree) -> str:
     one = seen.identity.load_balancer
     waited = [] if one is None else [one]
-    waited += seen.identity.going
+    waited += (*seen.identity.going, *seen.identity.former)
     for each in waited:
         if each.is_pending:
             return f"{_name(each)}, at which Octavia is: {each.provisioning_status}"

@@ -53,13 +53,33 @@ def identify(
     floating_ips: Collection[FloatingIp],
 ) -> Identity:
     """Find the Service's load balancer among all of the project."""
+    found = _main(ref, load_balancers, floating_ips)
+    beside = (found.load_balancer, *found.duplicates)
+    known = {one.id for one in beside if one is not None}
+    user, mark = names.user(ref), names.mark(ref)
+    # Beside an own one there may be others with its mark that were never left.
+    is_shared = found.relation is Relation.SHARED
+    former = tuple(
+        one
+        for one in load_balancers
+        if user in one.tags or is_shared and mark in marks_of(one)
+        if one.id not in known and not one.is_going
+    )
+    return dataclasses.replace(found, former=former)
+
+
+def _main(
+    ref: Ref,
+    load_balancers: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+) -> Identity:
     hints = hints_of(ref)
     mark = names.mark(ref)
     marked = [one for one in load_balancers if mark in marks_of(one)]
     going = tuple(one for one in marked if one.is_going)
     ours = [one for one in marked if not one.is_going]
     others = [one for one in load_balancers if not one.is_going and one not in marked]
-    if ours:
+    if ours and not _is_moved(ref, others, floating_ips):
         found = _of_marked(ref, ours, going, floating_ips)
         named = tuple(one for one in others if one.name in _own_names(ref))
         return dataclasses.replace(found, namesakes=named)
@@ -90,6 +110,19 @@ def addresses(
             if ip.port_id == one.vip_port_id
         }
     return frozenset(found - {""})
+
+
+def _is_moved(
+    ref: Ref,
+    others: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+) -> bool:
+    """Say whether the Service, which has its own, is sent to one of somebody else's."""
+    given_id = hints_of(ref).given_id
+    return any(
+        one.id == given_id and _relation(one, ref, floating_ips) is Relation.SHARED
+        for one in others
+    )
 
 
 def _of_marked(
@@ -139,14 +172,21 @@ def _of_given(
         )
         problem = Problem(Reason.MISSING, message, is_fatal=True)
         return Identity(going=going, problem=problem)
+    return Identity(given, _relation(given, ref, floating_ips), going)
+
+
+def _relation(
+    given: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
+) -> Relation:
+    """Say what one that the Service names, and that has not its mark, is to it."""
     if marks_of(given):
-        return Identity(given, Relation.SHARED, going)
+        return Relation.SHARED
+    hints = hints_of(ref)
     is_own = given.name in _own_names(ref) or hints.owned_id == given.id
     is_renamed = _is_of_other_cluster_name(given, ref) and bool(
         addresses(given, floating_ips) & set(hints.addresses)
     )
-    relation = Relation.OWNED if is_own or is_renamed else Relation.SHARED
-    return Identity(given, relation, going)
+    return Relation.OWNED if is_own or is_renamed else Relation.SHARED
 
 
 def _by_address(

@@ -16,6 +16,7 @@ from lib.cloud.load_balancers import Ref
 MAX_BYTES = 255
 SERVICE_PREFIX = "kube_service_"
 MARK_PREFIX = "mooring:"
+USER_PREFIX = "mooring-user:"
 MADE = "mooring-made"
 """Tag of what we made; what was adopted carries the mark only."""
 _MARKED = re.compile(r" \((mooring:[^)]*)\)$")
@@ -99,6 +100,14 @@ def mark(ref: Ref) -> str:
     return f"{MARK_PREFIX}{ref.cluster.id}:{ref.uid}"
 
 
+def user(ref: Ref) -> str:
+    """Give the tag of a load balancer on which the Service only has listeners.
+
+    The reference's own tag for that is its name, which clusters share.
+    """
+    return f"{USER_PREFIX}{ref.cluster.id}:{ref.uid}"
+
+
 def marks_in(text: str | None) -> frozenset[str]:
     """Give the mark at the end of a description."""
     return frozenset(_MARKED.findall(text or ""))
@@ -106,8 +115,17 @@ def marks_in(text: str | None) -> frozenset[str]:
 
 def uid_of(tags: Iterable[str], cluster_id: str) -> str:
     """Find the Service UID in the mark of this cluster; empty without one."""
-    prefix = f"{MARK_PREFIX}{cluster_id}:"
-    return next((t.removeprefix(prefix) for t in tags if t.startswith(prefix)), "")
+    return next(iter(_uids(MARK_PREFIX, tags, cluster_id)), "")
+
+
+def users(tags: Iterable[str], cluster_id: str) -> tuple[str, ...]:
+    """Find the UIDs of Services of this cluster that have listeners there."""
+    return _uids(USER_PREFIX, tags, cluster_id)
+
+
+def _uids(kind: str, tags: Iterable[str], cluster_id: str) -> tuple[str, ...]:
+    prefix = f"{kind}{cluster_id}:"
+    return tuple(t.removeprefix(prefix) for t in tags if t.startswith(prefix))
 
 
 def marks(tags: Iterable[str]) -> frozenset[str]:

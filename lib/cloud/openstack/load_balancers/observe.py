@@ -1,6 +1,6 @@
 """Observes load balancers for many Services at once."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
@@ -23,6 +23,7 @@ from lib.cloud.openstack.load_balancers.children import ChildrenReader
 from lib.cloud.openstack.load_balancers.observed import (
     Children,
     Features,
+    Former,
     Identity,
     Relation,
     Surroundings,
@@ -69,8 +70,9 @@ class Observer:
         depths = _depths(targets, found, depth, self._config)
         needed = {
             one.id: one
-            for target in targets
-            if (one := found[target.ref].load_balancer) and one.id in depths
+            for each in found.values()
+            for one in (each.load_balancer, *each.former)
+            if one is not None and one.id in depths
         }
         reuses = depth <= Depth.CHANGED
         some = tuple(needed.values())
@@ -146,7 +148,10 @@ class Observer:
                 around = surroundings.of_wanted(batch, wanted, found, own, groups)
         except errors.CloudError as error:
             return Unknown(error)
-        tree = Tree(found, can, own, around)
+        former = _former(target.ref, found, children)
+        if isinstance(former, Unknown):
+            return former
+        tree = Tree(found, can, own, around, former)
         main = found.load_balancer
         return Seen(
             Observed(
@@ -163,6 +168,7 @@ def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
         found.load_balancer
         or found.going
         or found.duplicates
+        or found.former
         or around.groups
         or any(identity.is_ours(ip, ref) for ip in around.floating_ips)
     )
@@ -190,27 +196,48 @@ def _depths(
     """
     depths: dict[str, Depth] = {}
     for target in targets:
-        one = found[target.ref]
-        main = one.load_balancer
-        if main is None or main.provisioning_status != native.ACTIVE:
-            continue
-        wanted = wanted_of(target)
-        is_cascaded = config.cascade_delete and _goes_whole(target.ref, one)
-        if wanted is None and is_cascaded:
-            continue
-        own = depth
-        if wanted is not None and depth <= Depth.CHANGED and needs_members(wanted):
-            own = Depth.FULL  # a changed Service may have another port to be asked
-        depths[main.id] = max(own, depths.get(main.id, Depth.CHANGED))
+        for id_, own in _needs(target, found[target.ref], depth, config):
+            depths[id_] = max(own, depths.get(id_, Depth.CHANGED))
     return depths
 
 
-def _goes_whole(ref: Ref, found: Identity) -> bool:
-    """Say whether a deletion takes the load balancer itself, and all under it."""
-    one = found.load_balancer
-    if one is None or found.relation is not Relation.OWNED:
-        return False
-    return not identity.is_used_by_others(one, ref)
+def _needs(
+    target: Target, found: Identity, depth: Depth, config: settings.LoadBalancer
+) -> Iterator[tuple[str, Depth]]:
+    main, wanted = found.load_balancer, wanted_of(target)
+    left = [(one, relation_to_former(target.ref, one)) for one in found.former]
+    if main is not None and wanted is None:
+        left.append((main, found.relation))
+    elif main is not None and wanted is not None:
+        needs_all = depth <= Depth.CHANGED and needs_members(wanted)
+        if main.provisioning_status == native.ACTIVE:
+            # A changed Service may have another port to be asked.
+            yield main.id, Depth.FULL if needs_all else depth
+    for one, relation in left:
+        is_alone = not identity.is_used_by_others(one, target.ref)
+        goes_whole = relation is Relation.OWNED and is_alone
+        is_cascaded = goes_whole and config.cascade_delete
+        if not (one.is_pending or one.is_going or is_cascaded):
+            yield one.id, depth
+
+
+def _former(
+    ref: Ref, found: Identity, children: Mapping[str, Seen[Children] | Unknown]
+) -> tuple[Former, ...] | Unknown:
+    former: list[Former] = []
+    for one in found.former:
+        read = children.get(one.id)
+        if isinstance(read, Unknown):
+            return read
+        there = read.value if read is not None else None
+        former.append(Former(one, relation_to_former(ref, one), there))
+    return tuple(former)
+
+
+def relation_to_former(ref: Ref, one: native.LoadBalancer) -> Relation:
+    """Say what one that a Service has left was to it."""
+    is_marked = names.mark(ref) in identity.marks_of(one)
+    return Relation.OWNED if is_marked else Relation.SHARED
 
 
 def needs_members(wanted: Wanted) -> bool:

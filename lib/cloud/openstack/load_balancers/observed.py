@@ -87,7 +87,8 @@ class Identity:
 
     going: ours, and being deleted. duplicates: of ours, younger, never used.
     namesakes: others that have the name ours would have. problem: why none can be
-    used, or what is odd. was_lost: ours has been deleted by somebody.
+    used, or what is odd. was_lost: ours has been deleted by somebody. former: those
+    that the Service was on before it moved, with something of it left there.
     """
 
     load_balancer: LoadBalancer | None = None
@@ -97,6 +98,19 @@ class Identity:
     namesakes: tuple[LoadBalancer, ...] = ()
     problem: Problem | None = None
     was_lost: bool = False
+    former: tuple[LoadBalancer, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Former:
+    """A load balancer that the Service was on before, and what it was to it.
+
+    children: None where they do not matter or are in flux.
+    """
+
+    load_balancer: LoadBalancer
+    relation: Relation
+    children: Children | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,9 +154,13 @@ class Surroundings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tree:
-    """All that was observed. children: None where they do not matter or are in flux."""
+    """All that was observed. children: None where they do not matter or are in flux.
+
+    former: those of the identity, with their children.
+    """
 
     identity: Identity
     features: Features
     children: Children | None = None
     around: Surroundings = dataclasses.field(default_factory=Surroundings)
+    former: tuple[Former, ...] = ()

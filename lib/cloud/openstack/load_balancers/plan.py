@@ -37,7 +37,7 @@ from lib.cloud.openstack.load_balancers.bodies import Context
 from lib.cloud.openstack.load_balancers.lists import quoted
 from lib.cloud.openstack.load_balancers.native import ACTIVE, ERROR, LoadBalancer
 from lib.cloud.openstack.load_balancers.observe import wanted_of
-from lib.cloud.openstack.load_balancers.observed import Relation, Tree
+from lib.cloud.openstack.load_balancers.observed import Former, Relation, Tree
 from lib.cloud.openstack.load_balancers.wanted import Monitored, OnError, Wanted
 
 POLL_S = 2.0
@@ -72,13 +72,15 @@ def _wanted(
     found = seen.identity
     problems = [*((found.problem,) if found.problem else ()), *seen.around.problems]
     if any(problem.is_fatal for problem in problems):
-        return Plan(problems=tuple(problems))
+        return Plan(problems=(*problems, *remarks.stays(seen)))
     if found.load_balancer is None:
         made = _new(ref, wanted, seen, config)
     elif found.load_balancer.provisioning_status == ACTIVE:
         made = _active(ref, wanted, found.load_balancer, seen, config)
     else:
         made = _not_active(ref, wanted, found.load_balancer, seen, config)
+    if made.settled and seen.former:
+        made = _moved(ref, made, seen, config)
     spares = tuple(
         deletion.spare(one)
         for one in found.duplicates
@@ -92,6 +94,25 @@ def _wanted(
         settled=made.settled and not found.duplicates,
         retry_after_s=POLL_S if waits else made.retry_after_s,
         problems=(*problems, *made.problems),
+    )
+
+
+def _moved(ref: Ref, made: Plan, seen: Tree, config: settings.LoadBalancer) -> Plan:
+    """Take the Service off where it was before, now that it is served elsewhere.
+
+    made: the plan for where it is, in which nothing is left to be done.
+    """
+    if made.results.ingress is None:
+        # Clients still go to the address that the Service shows.
+        return dataclasses.replace(
+            made, problems=(*made.problems, *remarks.stays(seen))
+        )
+    main = seen.identity.load_balancer
+    why = f"the Service has moved to load balancer {main.id if main else ''}"
+    left = deletion.leave(ref, seen, config, why)
+    problems = (*made.problems, *left.problems)
+    return dataclasses.replace(
+        left, results=made.results, notices=made.notices, problems=problems
     )
 
 
@@ -161,8 +182,9 @@ def _not_active(
     """Wait for one in flux; one in ERROR is made again if it never was usable."""
     results = Results(annotations=status.annotations(balancer, seen.identity.relation))
     if balancer.provisioning_status != ERROR:
-        return Plan(retry_after_s=POLL_S, waits_for=balancer.id, results=results)
-    is_own = deletion.is_whole_ours(ref, seen)
+        return Plan(retry_after_s=POLL_S, load_balancer_id=balancer.id, results=results)
+    leaving = deletion.Leaving(ref, Former(balancer, seen.identity.relation))
+    is_own = deletion.is_whole_ours(leaving)
     was_usable = bool(
         identity.addresses(balancer, seen.around.floating_ips)
         & set(identity.hints_of(ref).addresses)
@@ -185,7 +207,7 @@ def _not_active(
         retry_after_s=None if steps else ERROR_POLL_S,
         backs_off=bool(steps),
         results=results,
-        problems=(problem,),
+        problems=(problem, *remarks.stays(seen)),
     )
 
 
@@ -208,12 +230,12 @@ def _active(
     if relation is Relation.SHARED:
         refusal = remarks.may_share(ref, wanted, balancer, seen.features, config)
         if refusal:
-            return Plan(problems=refusal)
+            return Plan(problems=(*refusal, *remarks.stays(seen)))
     context = context_on(ref, wanted, balancer, seen)
     place = tree.Place(ref, balancer, relation, children)
     taken = tree.conflicts(place, context)
     if taken:
-        return Plan(problems=taken)
+        return Plan(problems=(*taken, *remarks.stays(seen)))
     reached = floating.reach(ref, wanted, balancer, relation, seen.around)
     steps = (*_tags(ref, context, place), *_switched_on(place))
     steps += (*tree.steps(place, context), *reached.steps)
@@ -257,7 +279,7 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
         body: dict[str, object] = {"description": text}
         what = "description"
     else:
-        wanted = context.tags if is_own else (context.owner,)
+        wanted = context.tags if is_own else (context.owner, names.user(ref))
         missing = [tag for tag in wanted if tag not in balancer.tags]
         if not missing:
             return ()

@@ -133,6 +133,18 @@ def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
     return (Problem(Reason.DRIFT, message),)
 
 
+def stays(seen: Tree) -> tuple[Problem, ...]:
+    """Say what goes on as it is until the Service is served where it has moved to."""
+    if not seen.former:
+        return ()
+    ids = ", ".join(sorted(one.load_balancer.id for one in seen.former))
+    message = (
+        f"what is the Service's on load balancer {ids}, where it was before, stays"
+        " there as it is until it is served by the one that it names now"
+    )
+    return (Problem(Reason.LEFT, message),)
+
+
 def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, ...]:
     """Say that a load balancer of others lets nothing through; ours is switched on."""
     if balancer.admin_state_up or relation is Relation.OWNED:

@@ -288,6 +288,32 @@ def test_a_shared_one_is_told_as_such() -> None:
     assert not any("listener_0" in each and "(TCP 80)" in each for each in lines(found))
 
 
+def test_what_goes_at_a_former_place_is_told_with_its_names_there() -> None:
+    """Listeners, members and tags of the one that the Service has left."""
+    one = served()
+    other = driver.Driver(
+        one.ground, driver.service(one.facts.nodes, name="other", uid="2"), CONFIG
+    )
+    other.settle()
+    facts = driver.service(one.facts.nodes, name="guest", uid="3", ports=PORTS[1:])
+    guest = driver.Driver(one.ground, facts, CONFIG)
+    guest.annotate({keys.LOAD_BALANCER_ID: str(one.balancer["id"])})
+    guest.settle()
+    guest.annotate({keys.LOAD_BALANCER_ID: str(other.balancer["id"])})
+    while not any(step.verb == "delete" for step in look(guest)[2].steps):
+        guest.one_pass()
+    at = f"load balancer {NAME}"
+    listener = "listener listener_0_kube_service_kubernetes_default_guest (UDP 53)"
+    found = lines(told(guest))
+    assert found[0].startswith(f"delete {at} / {listener} / pool ")
+    assert f"delete {at} / {listener}: " in found
+    assert "10.0.0.1:30053: node-1 -> none" in "".join(found)
+    assert found[-1].startswith(f"change {at} / tags: tags: {NAME}, ")
+    assert {one.why for one in told(guest).touched if one.why} == {
+        f"the Service has moved to load balancer {other.balancer['id']}"
+    }
+
+
 def test_members_that_are_not_shown_whole_are_taken_to_be_right() -> None:
     """A status tree shows neither weight nor monitor port, nor what is off."""
     one = served()

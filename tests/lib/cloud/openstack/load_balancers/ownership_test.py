@@ -211,6 +211,7 @@ def test_one_marked_by_another_service_is_shared_not_taken() -> None:
         f"mooring:cluster-1:{driver.UID}",
         names.MADE,
         "kube_service_kubernetes_default_second",
+        "mooring-user:cluster-1:second-uid",
     ]
     assert keys.OWNED_ID not in second.facts.annotations
     assert (owner.settle(), second.settle()) == ([], [])
@@ -396,18 +397,6 @@ def test_one_that_is_in_use_is_not_deleted_for_an_older_one() -> None:
     assert was in driven.cloud.octavia.load_balancers
 
 
-def test_a_service_that_is_renamed_in_its_annotation_keeps_its_own() -> None:
-    """The id must not be edited; ours stays, and is written back."""
-    driven = start()
-    driven.settle()
-    was = driven.balancer["id"]
-    other = make(driven.ground, "users", (), 81)
-    driven.annotate({keys.LOAD_BALANCER_ID: str(other["id"])})
-    assert driven.settle() == []
-    assert [problem.reason for problem in driven.problems] == [Reason.FOREIGN]
-    assert driven.facts.annotations[keys.LOAD_BALANCER_ID] == was
-
-
 def test_without_tags_the_mark_is_in_the_description() -> None:
     """Octavia below 2.5: found again after a death, and gone without a trace."""
     driven = start()
@@ -453,6 +442,9 @@ def test_owned_finds_everything_that_carries_the_mark() -> None:
         "security group",
     ]
     assert {one.uid for one in found} == {driver.UID}
+    driven.balancer["tags"] = ["mooring-user:cluster-1:guest-1", "mooring-user:c-2:x"]
+    (used,) = (x for x in driven.balancers.owned("cluster-1") if x.uid == "guest-1")
+    assert (used.kind, used.id) == ("use of a load balancer", driven.balancer["id"])
     assert list(driven.balancers.owned("cluster-2")) == []
 
 
