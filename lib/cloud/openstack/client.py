@@ -14,14 +14,13 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
-import keystoneauth1.discover
 import keystoneauth1.exceptions
 import keystoneauth1.session
 import msgspec
 from keystoneauth1 import identity
 
 from lib.cloud import errors
-from lib.cloud.openstack import circuits, failures, native
+from lib.cloud.openstack import circuits, endpoints, failures, native
 from lib.process import decoding
 
 T = TypeVar("T")
@@ -34,13 +33,14 @@ LONGEST_WAIT_S = 5.0
 """A Retry-After above it is left to the caller's queue."""
 WAIT_S = 1.0
 """Of the retry without Retry-After: half of it fixed, half of it jitter."""
-Version = tuple[int, ...]
+Version = endpoints.Version
 NEWEST_COMPUTE = (2, 60)
 """From 2.69 on servers may lack most of their parts."""
 NEWEST_VOLUME = (3, 50)
-"""Extends volumes in use (3.42), tells of multiattach types (3.50)."""
-_EMBEDS_FLAVOR = (2, 47)
-"""Source, both: Nova API microversion history."""
+"""Extends volumes in use (3.42), tells of multiattach types (3.50).
+
+Source, both: Nova's and Cinder's REST API version history.
+"""
 _REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
 
 
@@ -202,7 +202,7 @@ class Client:
             CloudError: the endpoint could not be found.
         """
         with self._translated(f"find the {service.value} service", ""):
-            return _microversion(self._data(service), service, newest)
+            return _microversion(self._endpoint(service), service, newest)
 
     def version(self, service: Service) -> Version:
         """Give the newest version of its API that a service offers.
@@ -212,11 +212,7 @@ class Client:
         """
         operation = f"find the {service.value} service"
         with self._translated(operation, ""):
-            offered = self._data(service).api_version
-        if offered is None:
-            message = f"the {service.value} service does not say its version"
-            raise errors.Unavailable(message, operation=operation)
-        return tuple(int(part) for part in offered)
+            return self._endpoint(service).version(operation, "")
 
     def _counted(self, call: Call, deadline: float, send: Callable[[], bytes]) -> bytes:
         began = self.now()
@@ -268,14 +264,6 @@ class Client:
             if marker in seen:
                 raise _broken(call, "the pages of the list go round in a circle")
             seen.add(marker)
-
-    def compute_embeds_flavor(self) -> bool:
-        """Say whether servers carry the name of their flavor.
-
-        Raises:
-            CloudError: the endpoint could not be found.
-        """
-        return (self.microversion(Service.COMPUTE) or ()) >= _EMBEDS_FLAVOR
 
     def project_id(self) -> str:
         """Give the id of the project that the token is of; empty without one.
@@ -334,12 +322,12 @@ class Client:
         if left_s <= 0:
             raise _broken(call, "no time is left for the call")
         with self._translated(call.operation, call.resource):
-            data = self._data(call.service)
+            endpoint = self._endpoint(call.service)
             response = self._session.request(
-                _url(data, call),
+                _url(endpoint, call),
                 call.method if isinstance(call, Write) else "GET",
                 json=call.body if isinstance(call, Write) else None,
-                headers=_headers(data, call),
+                headers=_headers(endpoint, call),
                 raise_exc=False,
                 log=False,
                 timeout=min(left_s, self._session.timeout or left_s),
@@ -352,27 +340,11 @@ class Client:
             response.status_code, response.content, ids[0] if ids else "", after_s
         )
 
-    def _data(self, service: Service) -> keystoneauth1.discover.EndpointData:
-        """Find the endpoint; catalogue and versions are kept with the token."""
-        data = None
-        # ValueError: keystoneauth's answer where a service is under two of its old
-        # names in the catalogue, and under none of them in our region.
-        nothing = (keystoneauth1.exceptions.EndpointNotFound, ValueError)
-        with contextlib.suppress(*nothing):
-            data = self._session.get_endpoint_data(
-                service_type=service.value,
-                interface=self._where.interface,
-                region_name=self._where.region or None,
-                min_version=f"{_MAJOR[service]}.0",
-                max_version=f"{_MAJOR[service]}.latest",
-            )
-        if data is None or data.url is None:
-            where = f"{self._where.interface} endpoint"
-            if self._where.region:
-                where += f" in region {self._where.region}"
-            message = f"the catalogue has no {service.value} service with a {where}"
-            raise errors.Unavailable(message, operation="find the service")
-        return data
+    def _endpoint(self, service: Service) -> endpoints.Endpoint:
+        major, where = _MAJOR[service], self._where
+        return endpoints.find(
+            self._session, service.value, major, where.region, where.interface
+        )
 
     @contextlib.contextmanager
     def _translated(self, operation: str, resource: str) -> Iterator[None]:
@@ -466,30 +438,21 @@ def _next_marker(page: native.Page[object]) -> str:
     return ""
 
 
-def _url(data: keystoneauth1.discover.EndpointData, call: Call) -> str:
-    if data.api_version is None:
-        # Without a version document an unversioned URL leads nowhere.
-        raise _broken(
-            call, f"the {call.service.value} service does not say its version"
-        )
+def _url(endpoint: endpoints.Endpoint, call: Call) -> str:
+    # Without a version document an unversioned URL leads nowhere.
+    endpoint.version(call.operation, call.resource)
     query = urllib.parse.urlencode(call.query)
-    url = f"{str(data.url).rstrip('/')}/{call.path}"
+    url = f"{str(endpoint.data.url).rstrip('/')}/{call.path}"
     return f"{url}?{query}" if query else url
 
 
 def _microversion(
-    data: keystoneauth1.discover.EndpointData,
-    service: Service,
-    newest: Version | None,
+    endpoint: endpoints.Endpoint, service: Service, newest: Version | None
 ) -> Version | None:
-    """Choose the newest that we know, at most what the service offers.
-
-    Source: OpenStack API-SIG guideline "Microversion Specification".
-    """
+    """Choose the newest that we know, at most what the service offers."""
     if service not in _NEWEST:
         return None
-    offered = data.max_microversion or _LEAST[service]
-    most = min(tuple(int(part) for part in offered), _NEWEST[service])
+    most = endpoint.microversion(_LEAST[service], _NEWEST[service])
     return most if newest is None else min(most, newest)
 
 
@@ -497,11 +460,11 @@ _SAID_AS = {Service.COMPUTE: "compute", Service.VOLUME: "volume"}
 """Source: os-service-types; the header has the old name of block-storage."""
 
 
-def _headers(data: keystoneauth1.discover.EndpointData, call: Call) -> dict[str, str]:
+def _headers(endpoint: endpoints.Endpoint, call: Call) -> dict[str, str]:
     headers = {"Accept": "application/json"}
     if isinstance(call, Write) and call.revision is not None:
         headers["If-Match"] = f"revision_number={call.revision}"
-    chosen = _microversion(data, call.service, call.newest)
+    chosen = _microversion(endpoint, call.service, call.newest)
     if chosen is not None:
         version = ".".join(map(str, chosen))
         headers["OpenStack-API-Version"] = f"{_SAID_AS[call.service]} {version}"

@@ -1,9 +1,12 @@
 """Authentication, TLS and connections, by keystoneauth1. No call is made here."""
 
+import contextlib
 import pathlib
 import threading
+from collections.abc import Iterator
 from typing import Any, TypedDict
 
+import keystoneauth1.exceptions
 import keystoneauth1.plugin
 import keystoneauth1.session
 from keystoneauth1.identity import base as identity
@@ -13,6 +16,7 @@ from lib.cloud.openstack.settings import ConfigError, Credentials
 
 POOL_SIZE = 64
 """Connections kept per host: at least as many as there are workers."""
+Failed = list[keystoneauth1.exceptions.ClientException]
 AGENT = "openstack-cloud-controller-manager/mooring"
 
 
@@ -36,6 +40,29 @@ class _Session(keystoneauth1.session.Session):
         self._mine.token = (headers or {}).get("X-Auth-Token")
         return headers
 
+    def request(self, *given: Any, **named: Any) -> Any:
+        """Remember why a request of this thread has failed, where that is wanted.
+
+        What it gives is of a package that only keystoneauth1 names.
+        """
+        try:
+            return super().request(*given, **named)
+        except keystoneauth1.exceptions.ClientException as error:
+            noted: Failed | None = getattr(self._mine, "failed", None)
+            if noted is not None:
+                noted.append(error)
+            raise
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[Failed]:
+        """See the function of that name."""
+        found: Failed = []
+        self._mine.failed = found
+        try:
+            yield found
+        finally:
+            self._mine.failed = None
+
     def invalidate(
         self, auth: keystoneauth1.plugin.BaseAuthPlugin | None = None
     ) -> bool:
@@ -46,6 +73,19 @@ class _Session(keystoneauth1.session.Session):
             if known is not None and known.auth_token == self._mine.token:
                 self._plugin.invalidate()
         return True
+
+
+def failing(
+    session: keystoneauth1.session.Session,
+) -> contextlib.AbstractContextManager[Failed]:
+    """Collect how requests of this thread fail while the block lasts.
+
+    keystoneauth1 keeps to itself why it could not read a version document. Nothing is
+    collected from a session that `open_session` has not opened.
+    """
+    if isinstance(session, _Session):
+        return session.failing()
+    return contextlib.nullcontext([])
 
 
 def open_session(

@@ -29,6 +29,7 @@ class StandIn(Protocol):
     roles: list[str]
     calls: list[Call]
     silent: set[str]
+    faults: dict[str, list[object]]
     tokens: int
     elsewhere: list[str]
     refused: set[str]
@@ -57,6 +58,8 @@ Observed = list[tuple[str, str]]
 
 ITEM_NOT_FOUND = b'{"itemNotFound": {"code": 404, "message": "gone"}}'
 DETAIL = "servers/detail"
+ASKED = "when the network service was asked for its version"
+NO_ANSWER = "the cloud did not answer in time"
 
 
 def list_servers(api: client.Client) -> tuple[native.Server, ...]:
@@ -214,10 +217,34 @@ def test_a_silent_version_document_without_which_nothing_goes_ends_in_time(
     stand_in.silent = {"/network"}
     api = make_client(timeout_s=0.2)
     began = time.monotonic()
-    with pytest.raises(errors.Unavailable, match="does not say its version"):
+    with pytest.raises(errors.Unavailable, match=f"{NO_ANSWER} {ASKED}"):
         lists.wirings(api, api.now() + 60)
     assert time.monotonic() - began < 3
     stand_in.silent.clear()
+    assert lists.wirings(api, api.now() + 60) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (503, f"the cloud answered 503 Service Unavailable {ASKED}"),
+        (403, f"the cloud answered 403 Forbidden {ASKED}"),
+        (200, "the network service does not say its version"),
+    ],
+)
+def test_a_service_that_refuses_to_say_its_version_is_told_to_refuse(
+    stand_in: StandIn, make_client: MakeClient, status: int, told: str
+) -> None:
+    """Only one whose document is none does not say it; no word of it is shown."""
+    for _ in range(10):
+        stand_in.fail("/network", status, b'{"secret": 1}')
+    api = make_client()
+    with pytest.raises(errors.Unavailable) as listed:
+        lists.wirings(api, api.now() + 60)
+    with pytest.raises(errors.Unavailable) as asked:
+        api.version(client.Service.NETWORK)
+    assert listed.value.message == asked.value.message == told
+    stand_in.faults.clear()
     assert lists.wirings(api, api.now() + 60) == {}
 
 
