@@ -30,7 +30,7 @@ IDLE_S = 60.0
 PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
 """A lab on a busy machine takes minutes for what Octavia does in seconds. Polls that
 come so long after the last write are counted apart; the bounds are meant without."""
-DRIFT_S = 40
+DRIFT_S = 30
 MONITORED = {keys.ENABLE_MONITOR: "true"}
 TWO = (services.port(80), services.port(443))
 POLL_MEDIAN_S, POLL_LONGEST_S = 1.5, 5.0

@@ -358,8 +358,9 @@ def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
         for at in range(AT_ONCE):
             is_shared = at in (7, 17)
             kind = SHARED if is_shared else KINDS[at % len(KINDS)]
+            name = f"at-once-{at}{'-shared' if is_shared else ''}"
             annotations = kind.all_annotations(ground.own_id)
-            room.services.make(f"at-once-{at}", annotations, kind.ports(1000 + 10 * at))
+            room.services.make(name, annotations, kind.ports(1000 + 10 * at))
         settle(ground)
         took_s = time.monotonic() - began
         counted.rest(QUIET_S)
