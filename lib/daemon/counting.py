@@ -1,12 +1,8 @@
 """What a daemon counts of its calls to cloud and API server."""
 
 import threading
-from collections.abc import Callable
 
 import prometheus_client
-
-OnCall = Callable[[str, str, float], None]
-"""Told of each cloud call: operation, outcome ("ok" or a reason), seconds."""
 
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 

@@ -33,7 +33,6 @@ class _Health:
     not taken or given what it must since then, None when it has.
     """
 
-    has_succeeded: bool = False
     is_in_trouble: bool = False
     refused_since: float | None = None
 
@@ -106,7 +105,7 @@ class Metrics:
     def succeeded(self, step: Step) -> None:
         """Note that a step is done."""
         with self._lock:
-            self._steps[step] = _Health(has_succeeded=True)
+            self._steps[step] = _Health()
             self._tell_update()
         self._step.labels(step.value).set(0)
         self._success.labels(step.value).set(self._wall())
@@ -133,11 +132,6 @@ class Metrics:
             since = [one.refused_since for one in self._steps.values()]
         known = [at for at in since if at is not None]
         return self._clock() - min(known) if known else 0.0
-
-    def have_all_succeeded(self) -> bool:
-        """Tell whether each step has succeeded since the start."""
-        with self._lock:
-            return all(health.has_succeeded for health in self._steps.values())
 
     def shown(self, step: Step) -> frozenset[Pair]:
         """Give what the vector of a step shows now."""

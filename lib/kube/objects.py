@@ -9,17 +9,6 @@ import msgspec
 from lib.process import decoding
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
-    """Who owns an object."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
-    block_owner_deletion: bool = False
-
-
 class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
     """An object's metadata, without managedFields.
 
@@ -36,7 +25,6 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
     deletion_timestamp: datetime.datetime | None = None
     creation_timestamp: datetime.datetime | None = None
-    owner_references: tuple[OwnerReference, ...] = ()
 
     @property
     def key(self) -> str:

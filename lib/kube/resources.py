@@ -113,13 +113,6 @@ CLUSTER_ROLE_BINDINGS = Resource(
 ROLES = Resource(_RBAC, "v1", "roles", "Role", True)
 ROLE_BINDINGS = Resource(_RBAC, "v1", "rolebindings", "RoleBinding", True)
 
-CSRS = Resource(
-    "certificates.k8s.io",
-    "v1",
-    "certificatesigningrequests",
-    "CertificateSigningRequest",
-    False,
-)
 TOKEN_REVIEWS = Resource(
     "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False
 )

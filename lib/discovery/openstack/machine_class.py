@@ -20,11 +20,6 @@ def name_of(cluster: model.Cluster, group: model.Group) -> str:
     return f"{group.name}-{checksums.zone_hash(cluster.uuid, group.zone)}"
 
 
-def deployment_name(cluster: model.Cluster, group: model.Group) -> str:
-    """Name the MachineDeployment that uses the class."""
-    return f"{cluster.prefix}-{name_of(cluster, group)}"
-
-
 def machine_class(
     cluster: model.Cluster, provider: model.Provider, group: model.Group
 ) -> manifests.Manifest:

@@ -62,10 +62,8 @@ def test_the_whole_object(cluster: model.Cluster, provider: model.Provider) -> N
 
 
 def test_names_follow_the_vectors(cluster: model.Cluster) -> None:
-    """Of the class and of the MachineDeployment that uses it."""
     names = [machine_class.name_of(cluster, group(zone=z)) for z in ("zonea", "zoneb")]
     assert names == ["worker-02320933", "worker-6bdb5b0d"]
-    assert machine_class.deployment_name(cluster, group()) == "sea-worker-02320933"
 
 
 def test_the_class_wins_over_the_provider(

@@ -32,10 +32,6 @@ VECTORS += [
     for zone, expected in (("zonea", "worker-02320933"), ("zoneb", "worker-6bdb5b0d"))
 ]
 VECTORS += [
-    ("MachineDeployment", zone, machine_class.deployment_name(CLUSTER, worker(zone)), e)
-    for zone, e in (("zonea", "sea-worker-02320933"), ("zoneb", "sea-worker-6bdb5b0d"))
-]
-VECTORS += [
     (engine, str(spec), checksum(spec), expected)
     for engine, checksum in (("mcm", checksums.mcm), ("capi", checksums.capi))
     for spec, expected in ((LARGE, ALONE), (UBUNTU, SHARED))
@@ -43,7 +39,6 @@ VECTORS += [
 ROWS = {
     "StorageClass": 4,
     "machine class": 2,
-    "MachineDeployment": 2,
     "mcm": 2,
     "capi": 2,
 }
