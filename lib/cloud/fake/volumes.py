@@ -11,15 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from lib.cloud import errors
+from lib.cloud.fake.volume_rules import Rules
 from lib.cloud.model import InstanceId, Unknown
 from lib.cloud.volumes import (
-    UNLIMITED_BYTES,
     Attachment,
     ById,
     Capacity,
     Change,
     Found,
-    Problem,
     Problems,
     Reading,
     Ref,
@@ -31,7 +30,6 @@ from lib.cloud.volumes import (
     VolumeSpec,
 )
 
-GIB = 2**30
 PAGE = 1000
 SINGLES = 4
 """So many refs are read one by one, more by a list."""
@@ -68,22 +66,6 @@ class Faults:
     lost: list[str] = dataclasses.field(default_factory=list)
     failing: list[str] = dataclasses.field(default_factory=list)
     stuck: set[str] = dataclasses.field(default_factory=set)
-
-
-def _sizing() -> Sizing:
-    return Sizing(GIB, GIB, GIB, 1024 * GIB)
-
-
-@dataclasses.dataclass
-class Rules:
-    """What the cloud has and allows. limit: volumes of one instance."""
-
-    types: tuple[str, ...] = ("slow", "fast", "shared")
-    shareable: tuple[str, ...] = ("shared",)
-    zones: tuple[str, ...] = ("z1", "z2")
-    quota_bytes: int = UNLIMITED_BYTES
-    limit: int = 26
-    sizing: Sizing = dataclasses.field(default_factory=_sizing)
 
 
 def _nothing(operation: str) -> None:
@@ -147,45 +129,11 @@ class FakeVolumes:
 
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """See the protocol. Knows the parameters "type" and "zone"."""
-        given = {**request.parameters, **request.changes}
-        kind = given.get("type", "")
-        zone = given.get("zone", "") or next(
-            iter((*request.preferred, *request.requisite)), ""
-        )
-        problems = tuple(
-            Problem(f"parameter {name}", value, "one of " + ", ".join(allowed))
-            for name, value, allowed in (
-                ("type", kind, self.rules.types),
-                ("zone", zone, self.rules.zones),
-            )
-            if value and value not in allowed
-        )
-        return problems or VolumeSpec(
-            name=request.name,
-            size_bytes=request.size_bytes,
-            cluster=request.cluster,
-            zones=(zone,) if zone else (),
-            type=kind,
-            source=request.source,
-            is_shared=request.is_shared,
-            near=_texts(request.annotations.get("near", "")),
-            apart=_texts(request.annotations.get("apart", "")),
-            metadata=tuple(request.metadata.items()),
-            context=tuple(sorted(request.annotations.items())),
-        )
+        return self.rules.parse(request)
 
     def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
         """See the protocol."""
-        problems = tuple(
-            Problem("mutable parameter", key, "type")
-            for key in parameters
-            if key != "type"
-        )
-        kind = parameters.get("type", "")
-        if kind and kind not in self.rules.types:
-            allowed = "one of " + ", ".join(self.rules.types)
-            problems += (Problem("mutable parameter type", kind, allowed),)
-        return problems or Change(kind)
+        return self.rules.parse_change(parameters)
 
     def observe(self, refs: Collection[Ref]) -> Reading:
         """See the protocol."""
@@ -218,7 +166,7 @@ class FakeVolumes:
     def create(self, spec: VolumeSpec) -> Volume:
         """See the protocol."""
         with self._call("create volume"):
-            self._judge(spec)
+            self.rules.judge(spec, self._used_bytes(), self._records)
             self._made += 1
             made = Volume(
                 id=VolumeId(f"{self._made:08x}-0000-4000-8000-000000000000"),
@@ -244,17 +192,8 @@ class FakeVolumes:
             self._start("create", record, made, ready, failed)
             return made
 
-    def _judge(self, spec: VolumeSpec) -> None:
-        used = sum(volume.size_bytes for volume in self.volumes())
-        if used + spec.size_bytes > self.rules.quota_bytes:
-            raise errors.QuotaExceeded("no space is left", operation="create volume")
-        if spec.is_shared and spec.type not in self.rules.shareable:
-            text = f"type is {spec.type!r}, which one instance at a time can have"
-            raise errors.InvalidRequest(text, operation="create volume")
-        if spec.source is not None and spec.source not in self._records:
-            raise errors.NotFound(
-                "no such volume", operation="create volume", resource=spec.source
-            )
+    def _used_bytes(self) -> int:
+        return sum(volume.size_bytes for volume in self.volumes())
 
     def delete(self, volume_id: VolumeId) -> None:
         """See the protocol."""
@@ -375,13 +314,7 @@ class FakeVolumes:
         """See the protocol."""
         del zones
         with self._call("get limits"):
-            if type and type not in self.rules.types:
-                raise errors.InvalidRequest("no such type", operation="get limits")
-            if self.rules.quota_bytes == UNLIMITED_BYTES:
-                return Capacity(UNLIMITED_BYTES, self.rules.sizing.most_bytes)
-            used = sum(volume.size_bytes for volume in self.volumes())
-            left = self.rules.quota_bytes - used
-            return Capacity(left, self.rules.sizing.most_bytes)
+            return self.rules.capacity(type, self._used_bytes())
 
     @contextmanager
     def _call(self, operation: str) -> Iterator[None]:
@@ -466,7 +399,3 @@ def _freed(volume: Volume, instance_id: InstanceId) -> Volume:
 def _busy(operation: str, volume: Volume) -> errors.Busy:
     text = f"it is {volume.phase.value}"
     return errors.Busy(text, operation=operation, resource=volume.id)
-
-
-def _texts(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in text.split(","))))

@@ -12,7 +12,7 @@ import pytest
 from google.protobuf import message
 
 from lib.cloud import errors
-from lib.cloud.fake import clock
+from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, Volume, VolumeId, VolumePhase
@@ -24,7 +24,7 @@ from lib.volumes.refusals import Code, Refused
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
 NO_ID = "fake-vol-id-xxxxxxxxxx"
-GIB = fake.GIB
+GIB = volume_rules.GIB
 VOLUME = Volume(ID, "pvc-1", 10 * GIB, VolumePhase.AVAILABLE, type="slow", cluster="c")
 KEY = "topology.example/zone"
 Mode = pb.VolumeCapability.AccessMode

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lib.cloud.fake import clock
+from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
@@ -24,7 +24,7 @@ from lib.volumes import calls, flow
 from lib.volumes.refusals import Code, Refused
 
 KEY = "topology.example/zone"
-GIB = fake.GIB
+GIB = volume_rules.GIB
 NODE = InstanceId("node-1")
 Mode = pb.VolumeCapability.AccessMode
 

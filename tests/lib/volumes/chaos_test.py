@@ -8,7 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from lib.cloud import errors
-from lib.cloud.fake import clock
+from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Volume, VolumeId, VolumePhase, VolumeSpec
@@ -17,7 +17,7 @@ from lib.volumes.refusals import Code, Refused
 
 NODES = (InstanceId("node-1"), InstanceId("node-2"))
 NAMES = ("pvc-1", "pvc-2")
-SIZE = fake.GIB
+SIZE = volume_rules.GIB
 
 
 class Died(BaseException):

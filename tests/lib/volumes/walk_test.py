@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.fake import clock
+from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
@@ -26,7 +26,7 @@ from lib.volumes.refusals import Code, Refused
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
 SOURCE = VolumeId("bbbbbbbb-0000-4000-8000-000000000000")
-SIZE = 10 * fake.GIB
+SIZE = 10 * volume_rules.GIB
 VOLUME = Volume(ID, "pvc-1", SIZE, VolumePhase.AVAILABLE, type="slow", cluster="blue")
 HELD = dataclasses.replace(
     VOLUME, phase=VolumePhase.IN_USE, attachments=(Attachment(NODE),)

@@ -1,0 +1,112 @@
+"""What a cloud that lives in memory has for volumes, and what it allows."""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+
+from lib.cloud import errors
+from lib.cloud.volumes import (
+    UNLIMITED_BYTES,
+    Capacity,
+    Change,
+    Problem,
+    Problems,
+    Sizing,
+    VolumeId,
+    VolumeRequest,
+    VolumeSpec,
+)
+
+GIB = 2**30
+
+
+def _sizing() -> Sizing:
+    return Sizing(GIB, GIB, GIB, 1024 * GIB)
+
+
+@dataclasses.dataclass
+class Rules:
+    """What the cloud has and allows. limit: volumes of one instance."""
+
+    types: tuple[str, ...] = ("slow", "fast", "shared")
+    shareable: tuple[str, ...] = ("shared",)
+    zones: tuple[str, ...] = ("z1", "z2")
+    quota_bytes: int = UNLIMITED_BYTES
+    limit: int = 26
+    sizing: Sizing = dataclasses.field(default_factory=_sizing)
+
+    def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
+        """Read a wish. Knows the parameters "type" and "zone"."""
+        given = {**request.parameters, **request.changes}
+        kind = given.get("type", "")
+        zone = given.get("zone", "") or next(
+            iter((*request.preferred, *request.requisite)), ""
+        )
+        problems = tuple(
+            Problem(f"parameter {name}", value, "one of " + ", ".join(allowed))
+            for name, value, allowed in (
+                ("type", kind, self.types),
+                ("zone", zone, self.zones),
+            )
+            if value and value not in allowed
+        )
+        return problems or VolumeSpec(
+            name=request.name,
+            size_bytes=request.size_bytes,
+            cluster=request.cluster,
+            zones=(zone,) if zone else (),
+            type=kind,
+            source=request.source,
+            is_shared=request.is_shared,
+            near=_texts(request.annotations.get("near", "")),
+            apart=_texts(request.annotations.get("apart", "")),
+            metadata=tuple(request.metadata.items()),
+            context=tuple(sorted(request.annotations.items())),
+        )
+
+    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+        """Read a wish for a change. Knows the parameter "type"."""
+        problems = tuple(
+            Problem("mutable parameter", key, "type")
+            for key in parameters
+            if key != "type"
+        )
+        kind = parameters.get("type", "")
+        if kind and kind not in self.types:
+            allowed = "one of " + ", ".join(self.types)
+            problems += (Problem("mutable parameter type", kind, allowed),)
+        return problems or Change(kind)
+
+    def capacity(self, type: str, used_bytes: int) -> Capacity:
+        """Say what is left of a type, or of all.
+
+        Raises:
+            InvalidRequest: there is no such type.
+        """
+        if type and type not in self.types:
+            raise errors.InvalidRequest("no such type", operation="get limits")
+        left_bytes = self.quota_bytes
+        if left_bytes != UNLIMITED_BYTES:
+            left_bytes -= used_bytes
+        return Capacity(left_bytes, self.sizing.most_bytes)
+
+    def judge(
+        self, spec: VolumeSpec, used_bytes: int, there: Collection[VolumeId]
+    ) -> None:
+        """Refuse what can't be made. there: the volumes that a source may be of.
+
+        Raises:
+            QuotaExceeded, InvalidRequest, NotFound: it can't.
+        """
+        if used_bytes + spec.size_bytes > self.quota_bytes:
+            raise errors.QuotaExceeded("no space is left", operation="create volume")
+        if spec.is_shared and spec.type not in self.shareable:
+            text = f"type is {spec.type!r}, which one instance at a time can have"
+            raise errors.InvalidRequest(text, operation="create volume")
+        if spec.source is not None and spec.source not in there:
+            raise errors.NotFound(
+                "no such volume", operation="create volume", resource=spec.source
+            )
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
