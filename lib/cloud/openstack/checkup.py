@@ -16,7 +16,7 @@ import msgspec
 from keystoneauth1 import identity
 
 from lib.cloud import checkup, errors
-from lib.cloud.openstack import client, failures, quotas, session
+from lib.cloud.openstack import client, endpoints, failures, quotas, session
 from lib.cloud.openstack.load_balancers import checkup as balancing
 from lib.cloud.openstack.settings import Config
 
@@ -238,8 +238,8 @@ def _odd(kind: str, data: Endpoint) -> str:
         return ""
     most = tuple(data.max_microversion or (2, 1))
     least = tuple(data.min_microversion or (2, 1))
-    if least > client.NEWEST_COMPUTE:
-        newest = _dotted(client.NEWEST_COMPUTE)
+    if least > endpoints.NEWEST_COMPUTE:
+        newest = _dotted(endpoints.NEWEST_COMPUTE)
         return f"microversions up to {newest} are gone, newer ones are not known here"
     if most < _NAMES_FLAVORS:
         return "below 2.47 the names of flavors cost one more list"

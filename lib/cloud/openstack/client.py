@@ -16,12 +16,10 @@ from typing import Literal, TypeVar
 
 import keystoneauth1.exceptions
 import keystoneauth1.session
-import msgspec
 from keystoneauth1 import identity
 
 from lib.cloud import errors
-from lib.cloud.openstack import circuits, endpoints, failures, native
-from lib.process import decoding
+from lib.cloud.openstack import answers, circuits, endpoints, failures, native
 
 T = TypeVar("T")
 Query = Sequence[tuple[str, str]]
@@ -33,15 +31,6 @@ LONGEST_WAIT_S = 5.0
 """A Retry-After above it is left to the caller's queue."""
 WAIT_S = 1.0
 """Of the retry without Retry-After: half of it fixed, half of it jitter."""
-Version = endpoints.Version
-NEWEST_COMPUTE = (2, 60)
-"""From 2.69 on servers may lack most of their parts."""
-NEWEST_VOLUME = (3, 50)
-"""Extends volumes in use (3.42), tells of multiattach types (3.50).
-
-Source, both: Nova's and Cinder's REST API version history.
-"""
-_REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
 
 
 class Service(enum.Enum):
@@ -53,21 +42,6 @@ class Service(enum.Enum):
     IMAGE = "image"
     LOAD_BALANCER = "load-balancer"
     KEY_MANAGER = "key-manager"
-
-
-_MAJOR = {
-    Service.COMPUTE: "2",
-    Service.NETWORK: "2",
-    Service.VOLUME: "3",
-    Service.IMAGE: "2",
-    Service.LOAD_BALANCER: "2",
-    Service.KEY_MANAGER: "1",
-}
-_NEWEST: Mapping[Service, Version] = {
-    Service.COMPUTE: NEWEST_COMPUTE,
-    Service.VOLUME: NEWEST_VOLUME,
-}
-_LEAST: Mapping[Service, Version] = {Service.COMPUTE: (2, 1), Service.VOLUME: (3, 0)}
 
 
 Method = Literal["POST", "PUT", "DELETE"]
@@ -85,7 +59,7 @@ class Get:
     operation: str
     query: Query = ()
     resource: str = ""
-    newest: Version | None = None
+    newest: endpoints.Version | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,7 +92,7 @@ class Write:
     body: Mapping[str, object] | None = None
     resource: str = ""
     refusals: Sequence[Refusal] = ()
-    newest: Version | None = None
+    newest: endpoints.Version | None = None
     query: Query = ()
     revision: int | None = None
 
@@ -191,20 +165,21 @@ class Client:
         Raises:
             CloudError: as `write`; Unavailable also when the answer is no such thing.
         """
-        return _decode(self.write(call, deadline), kind, call)
+        body = self.write(call, deadline)
+        return answers.decode(body, kind, call.operation, call.resource)
 
     def microversion(
-        self, service: Service, newest: Version | None = None
-    ) -> Version | None:
+        self, service: Service, newest: endpoints.Version | None = None
+    ) -> endpoints.Version | None:
         """Give the microversion that calls use; None in a service without any.
 
         Raises:
             CloudError: the endpoint could not be found.
         """
         with self._translated(f"find the {service.value} service", ""):
-            return _microversion(self._endpoint(service), service, newest)
+            return self._endpoint(service).microversion(newest)
 
-    def version(self, service: Service) -> Version:
+    def version(self, service: Service) -> endpoints.Version:
         """Give the newest version of its API that a service offers.
 
         Raises:
@@ -233,7 +208,8 @@ class Client:
         Raises:
             CloudError: as `get`; Unavailable also when the answer is no such thing.
         """
-        return _decode(self.get(call, deadline), kind, call)
+        body = self.get(call, deadline)
+        return answers.decode(body, kind, call.operation, call.resource)
 
     def items(
         self, call: Get, limit: int, kind: type[native.Page[T]], deadline: float
@@ -258,7 +234,7 @@ class Client:
                     raise
                 raise _broken(call, "the list changed while it was read") from error
             items.extend(page.items)
-            marker = _next_marker(page)
+            marker = answers.next_marker(page)
             if not marker:
                 return tuple(items)
             if marker in seen:
@@ -304,20 +280,20 @@ class Client:
                 answer = self._send(call, deadline)
         if answer.is_success:
             return answer.body
-        raise _error(call, answer)
+        raise answer.failure(call.operation, call.resource)
 
     def _write(self, call: Write, deadline: float) -> bytes:
         answer = self._send(call, deadline)
         if answer.is_success:
             return answer.body
-        raise _refused(call, answer) or _error(call, answer)
+        raise _refused(call, answer) or answer.failure(call.operation, call.resource)
 
-    def _wait_s(self, answer: "_Answer") -> float:
+    def _wait_s(self, answer: answers.Answer) -> float:
         if answer.retry_after_s is not None:
             return answer.retry_after_s + self._effects.jitter() * WAIT_S / 2
         return WAIT_S / 2 + self._effects.jitter() * WAIT_S / 2
 
-    def _send(self, call: Call, deadline: float) -> "_Answer":
+    def _send(self, call: Call, deadline: float) -> answers.Answer:
         left_s = deadline - self.now()
         if left_s <= 0:
             raise _broken(call, "no time is left for the call")
@@ -332,18 +308,15 @@ class Client:
                 log=False,
                 timeout=min(left_s, self._session.timeout or left_s),
             )
-        headers = response.headers
         now = self._effects.wall()
-        after_s = failures.retry_after_s(headers.get("Retry-After"), now)
-        ids = [headers[name] for name in _REQUEST_ID if name in headers]
-        return _Answer(
-            response.status_code, response.content, ids[0] if ids else "", after_s
+        return answers.read(
+            response.status_code, response.headers, response.content, now
         )
 
     def _endpoint(self, service: Service) -> endpoints.Endpoint:
-        major, where = _MAJOR[service], self._where
+        where = self._where
         return endpoints.find(
-            self._session, service.value, major, where.region, where.interface
+            self._session, service.value, where.region, where.interface
         )
 
     @contextlib.contextmanager
@@ -363,79 +336,18 @@ class Client:
             ) from error
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    body: bytes
-    request_id: str
-    retry_after_s: float | None
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status < 300
-
-
-def _refused(call: Write, answer: _Answer) -> errors.CloudError | None:
+def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
     """Say what the words of a refusal mean; None when they say nothing special."""
     said = answer.body.decode(errors="replace").lower()
     for refusal in call.refusals:
         if refusal.status == answer.status and refusal.text.lower() in said:
-            return refusal.kind(
-                refusal.message,
-                operation=call.operation,
-                resource=refusal.resource or call.resource,
-                request_id=answer.request_id,
-                retry_after_s=answer.retry_after_s,
-            )
+            about = refusal.resource or call.resource
+            return answer.error(refusal.kind, refusal.message, call.operation, about)
     return None
-
-
-def _error(call: Call, answer: _Answer) -> errors.CloudError:
-    # Over quota Cinder adds a time of 0 s, which is none.
-    kind = failures.from_status(answer.status, bool(answer.retry_after_s))
-    message = failures.describe(answer.status)
-    if kind is errors.NotFound and not _is_from_service(answer.body):
-        # A proxy's 404, or that of a wrong URL, says nothing about the thing.
-        kind, message = errors.Unavailable, f"{message}, but not from the service"
-    return kind(
-        message,
-        operation=call.operation,
-        resource=call.resource,
-        request_id=answer.request_id,
-        retry_after_s=answer.retry_after_s,
-    )
-
-
-_ERROR_KEYS = ("itemNotFound", "NeutronError", "faultstring", "title")
-"""Of Nova and Cinder, of Neutron, of Octavia, of Barbican."""
-
-
-def _is_from_service(body: bytes) -> bool:
-    """Say whether an error's body is JSON as the services write it."""
-    try:
-        told = decoding.decode(body, dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
-        return False
-    return any(key in told for key in _ERROR_KEYS)
 
 
 def _broken(call: Call, message: str) -> errors.Unavailable:
     return errors.Unavailable(message, operation=call.operation, resource=call.resource)
-
-
-def _decode(body: bytes, kind: type[T], call: Call) -> T:
-    try:
-        return decoding.decode(body, kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _broken(call, "the answer is not what the service promises") from None
-
-
-def _next_marker(page: native.Page[object]) -> str:
-    for link in page.links:
-        if link.rel == "next":
-            query = urllib.parse.parse_qs(urllib.parse.urlsplit(link.href).query)
-            return query.get("marker", [""])[-1]
-    return ""
 
 
 def _url(endpoint: endpoints.Endpoint, call: Call) -> str:
@@ -446,16 +358,6 @@ def _url(endpoint: endpoints.Endpoint, call: Call) -> str:
     return f"{url}?{query}" if query else url
 
 
-def _microversion(
-    endpoint: endpoints.Endpoint, service: Service, newest: Version | None
-) -> Version | None:
-    """Choose the newest that we know, at most what the service offers."""
-    if service not in _NEWEST:
-        return None
-    most = endpoint.microversion(_LEAST[service], _NEWEST[service])
-    return most if newest is None else min(most, newest)
-
-
 _SAID_AS = {Service.COMPUTE: "compute", Service.VOLUME: "volume"}
 """Source: os-service-types; the header has the old name of block-storage."""
 
@@ -464,7 +366,7 @@ def _headers(endpoint: endpoints.Endpoint, call: Call) -> dict[str, str]:
     headers = {"Accept": "application/json"}
     if isinstance(call, Write) and call.revision is not None:
         headers["If-Match"] = f"revision_number={call.revision}"
-    chosen = _microversion(endpoint, call.service, call.newest)
+    chosen = endpoint.microversion(call.newest)
     if chosen is not None:
         version = ".".join(map(str, chosen))
         headers["OpenStack-API-Version"] = f"{_SAID_AS[call.service]} {version}"

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Mapping
 
 import keystoneauth1.discover
 import keystoneauth1.exceptions
@@ -12,12 +13,33 @@ from lib.cloud.openstack import failures
 from lib.cloud.openstack import session as sessions
 
 Version = tuple[int, ...]
+NEWEST_COMPUTE = (2, 60)
+"""From 2.69 on servers may lack most of their parts."""
+NEWEST_VOLUME = (3, 50)
+"""Extends volumes in use (3.42), tells of multiattach types (3.50).
+
+Source, both: Nova's and Cinder's REST API version history.
+"""
+_MAJOR = {
+    "compute": "2",
+    "network": "2",
+    "block-storage": "3",
+    "image": "2",
+    "load-balancer": "2",
+    "key-manager": "1",
+}
+_NEWEST: Mapping[str, Version] = {
+    "compute": NEWEST_COMPUTE,
+    "block-storage": NEWEST_VOLUME,
+}
+_LEAST: Mapping[str, Version] = {"compute": (2, 1), "block-storage": (3, 0)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Endpoint:
     """One service. silence: why it does not say its version, if it does not."""
 
+    service: str
     data: keystoneauth1.discover.EndpointData
     silence: str
 
@@ -33,25 +55,29 @@ class Endpoint:
             )
         return tuple(int(part) for part in self.data.api_version)
 
-    def microversion(self, least: Version, newest: Version) -> Version:
-        """Choose the newest that it offers. least: if it does not say.
+    def microversion(self, newest: Version | None) -> Version | None:
+        """Choose the newest that we know, at most what the service offers.
+
+        newest: one older than ours to go up to. None in a service without any.
 
         Source: OpenStack API-SIG guideline "Microversion Specification".
         """
-        offered = self.data.max_microversion or least
-        return min(tuple(int(part) for part in offered), newest)
+        if self.service not in _NEWEST:
+            return None
+        offered = self.data.max_microversion or _LEAST[self.service]
+        most = min(tuple(int(part) for part in offered), _NEWEST[self.service])
+        return most if newest is None else min(most, newest)
 
 
 def find(
     session: keystoneauth1.session.Session,
     service: str,
-    major: str,
     region: str,
     interface: str,
 ) -> Endpoint:
     """Find a service by its type; catalogue and versions are kept with the token.
 
-    major: version of its API. region: empty for the only one.
+    region: empty for the only one.
 
     Raises:
         Unavailable: the catalogue has none. ClientException: there is no token.
@@ -65,14 +91,14 @@ def find(
             service_type=service,
             interface=interface,
             region_name=region or None,
-            min_version=f"{major}.0",
-            max_version=f"{major}.latest",
+            min_version=f"{_MAJOR[service]}.0",
+            max_version=f"{_MAJOR[service]}.latest",
         )
     if data is None or data.url is None:
         where = f"{interface} endpoint" + (f" in region {region}" if region else "")
         message = f"the catalogue has no {service} service with a {where}"
         raise errors.Unavailable(message, operation="find the service")
-    return Endpoint(data, _silence(service, failed))
+    return Endpoint(service, data, _silence(service, failed))
 
 
 def _silence(service: str, failed: sessions.Failed) -> str:

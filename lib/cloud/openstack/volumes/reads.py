@@ -5,7 +5,8 @@ import urllib.parse
 
 from lib.cloud import errors
 from lib.cloud.openstack import client
-from lib.cloud.openstack.client import Get, Service, Version
+from lib.cloud.openstack.client import Get, Service
+from lib.cloud.openstack.endpoints import Version
 from lib.cloud.openstack.volumes import native
 
 PAGE = 1000

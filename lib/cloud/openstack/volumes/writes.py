@@ -4,7 +4,8 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 
 from lib.cloud.openstack import client
-from lib.cloud.openstack.client import Refusal, Service, Version, Write
+from lib.cloud.openstack.client import Refusal, Service, Write
+from lib.cloud.openstack.endpoints import Version
 from lib.cloud.openstack.volumes import native, parameters, refusals, translate
 from lib.cloud.volumes import VolumeSpec
 
