@@ -247,10 +247,13 @@ class FakeNeutron:
         port = self.ports.get(id_)
         if port is None:
             raise Refused(404, f"Port {id_} could not be found.")
+        wish = part(call.body, "port")
+        if missing := set(texts(wish.get("security_groups"))) - self.groups.keys():
+            raise Refused(404, f"Security group {missing.pop()} does not exist.")
         wanted = call.headers.get("If-Match", "").removeprefix("revision_number=")
         if wanted and wanted != str(port["revision_number"]):
             raise Refused(412, "Constrained to a revision_number that does not match.")
-        port |= part(call.body, "port")
+        port |= wish
         port["revision_number"] = int(str(port["revision_number"])) + 1
         return Answer(200, {"port": port})
 

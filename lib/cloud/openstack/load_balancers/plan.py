@@ -240,7 +240,10 @@ def _active(
     steps = (*_tags(ref, context, place), *_switched_on(place))
     steps += (*tree.steps(place, context), *reached.steps)
     more, problems = _groups(ref, wanted, seen, config)
-    all_steps = (*steps, *more)
+    # Groups that are kept no more go first: only a look for drift sees them, and what
+    # waits for a gate ends it.
+    is_kept = config.manage_security_groups
+    all_steps = (*steps, *more) if is_kept else (*more, *steps)
     problems = (
         *reached.problems,
         *problems,

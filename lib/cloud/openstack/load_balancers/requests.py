@@ -92,6 +92,12 @@ _NETWORK_REFUSALS = (
 )
 
 
+_GROUP_GONE = client.Refusal(
+    404, "security group", errors.Busy, "a group of the port was deleted meanwhile"
+)
+"""Several Services' groups are on one port; whoever deletes one takes it off first."""
+
+
 def create(path: Path, why: str, url: str, body: Body, balancer_id: str) -> Step:
     """Make a child of a load balancer; Octavia refuses to make it twice."""
     write = _balancer("POST", url, f"create {url}", body, path[-1])
@@ -217,10 +223,11 @@ def change_network_thing(
     path: Path, why: str, url: str, body: Body, revision: int | None = None
 ) -> Step:
     """Change something of Neutron's. revision: only if it still has this number."""
-    operation = f"update {url.split('/')[0]}"
-    write = dataclasses.replace(
-        _network("PUT", url, operation, body, path[-1]), revision=revision
-    )
+    kind = url.split("/")[0]
+    write = _network("PUT", url, f"update {kind}", body, path[-1])
+    if kind == "ports":
+        refusals = (_GROUP_GONE, *write.refusals)
+        write = dataclasses.replace(write, revision=revision, refusals=refusals)
     return Step(Verb.CHANGE, path, why, Request((write,)), is_gated=False)
 
 

@@ -4,11 +4,13 @@ import dataclasses
 
 import pytest
 
+from lib.cloud import errors
 from lib.cloud.load_balancers import (
     Depth,
     Ingress,
     IpFamily,
     IpMode,
+    Plan,
     Port,
     PortProtocol,
     Reason,
@@ -198,8 +200,8 @@ def rules(driven: driver.Driver) -> set[tuple[object, ...]]:
 
 
 def carriers(driven: driver.Driver) -> list[str]:
-    """The servers whose ports carry the group."""
-    (group_id,) = driven.cloud.neutron.groups
+    """The servers whose ports carry the Service's group."""
+    (group_id,) = (id_ for id_ in driven.cloud.neutron.groups if id_ != "another")
     return sorted(
         str(port["device_id"])
         for port in driven.cloud.neutron.ports.values()
@@ -231,9 +233,41 @@ def test_a_managed_group_follows_ports_and_nodes() -> None:
     assert driven.cloud.neutron.groups == {}
 
 
+def test_groups_that_are_kept_no_more_go_before_anything_waits() -> None:
+    """What is seen only by a look for drift is done by the plan of that look."""
+    driven = start(MANAGED)
+    driven.settle()
+    driven.config = settings.LoadBalancer(lb_method="SOURCE_IP")
+    driven.restart()
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    assert [step.is_gated for step in made.steps] == [False, False, False, True]
+
+
+def test_a_group_of_others_that_goes_meanwhile_is_no_failure() -> None:
+    """Services have their groups on the same ports, and leave them at once."""
+    first = start(MANAGED)
+    first.settle()
+    second = driver.Driver(
+        first.ground, driver.service(first.facts.nodes, name="second", uid="2"), MANAGED
+    )
+    second.settle()
+    plan = second.plan(gone=True)
+    assert isinstance(plan, Plan)
+    (step, *_) = (one for one in plan.steps if one.path[0].startswith("port "))
+    first.settle(gone=True)
+    with pytest.raises(errors.Busy, match="group of the port was deleted meanwhile"):
+        second.balancers.apply(step)
+    second.settle(gone=True)
+    assert first.cloud.neutron.groups == {}
+
+
 def test_a_port_that_was_changed_meanwhile_is_looked_at_again() -> None:
     """Somebody else's group on the port is not lost."""
     driven = start(MANAGED)
+    another: wire.Json = {"id": "another", "name": "another", "description": ""}
+    another["security_group_rules"] = []
+    driven.cloud.neutron.groups["another"] = another
     changed: list[str] = []
 
     def fault(call: wire.Call) -> session.Fault | None:
