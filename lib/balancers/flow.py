@@ -9,6 +9,7 @@ from lib.balancers.memory import Memory
 from lib.balancers.model import (
     Action,
     Again,
+    ApplyStep,
     Await,
     Bar,
     Service,
@@ -92,6 +93,10 @@ class BalancersFlow:
     def is_note(self, action: Action) -> bool:
         """See the protocol."""
         return isinstance(action, Await | Bar | Settle)
+
+    def is_slow(self, action: Action) -> bool:
+        """Octavia answers a creation once all of it is checked: that takes its time."""
+        return isinstance(action, ApplyStep) and not action.load_balancer_id
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""

@@ -67,6 +67,11 @@ class DiscoveryFlow:
         del action
         return False
 
+    def is_slow(self, action: Action) -> bool:
+        """Say no: each is one quick call."""
+        del action
+        return False
+
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
         match error:

@@ -92,6 +92,11 @@ class NodesFlow:
         del action
         return False
 
+    def is_slow(self, action: Action) -> bool:
+        """Say no: each is one quick call."""
+        del action
+        return False
+
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
         match error:

@@ -65,6 +65,10 @@ class Flow(Protocol[Snapshot, Action]):
         """
         ...
 
+    def is_slow(self, action: Action) -> bool:
+        """Say whether an action may take many seconds; see `Runner.run`."""
+        ...
+
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for one that is a bug."""
         ...
@@ -74,9 +78,10 @@ class Flow(Protocol[Snapshot, Action]):
 class Settings:
     """How a runner works.
 
-    workers: keys acted on at once. batch_max, batch_s: keys observed together, and the
-    seconds to wait for them after the first. dry_run: log actions, carry out none but
-    notes; an action's field that holds a secret has repr=False for that reason.
+    workers: keys acted on at once, and as many again slowly. batch_max, batch_s: keys
+    observed together, and the seconds to wait for them after the first. dry_run: log
+    actions, carry out none but notes; an action's field that holds a secret has
+    repr=False for that reason.
     """
 
     workers: int = 1
@@ -107,6 +112,17 @@ class Clocks:
     beat: Callable[[], None] = _nothing
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Decided(Generic[Snapshot, Action]):
+    """What a pass will do. began: when it was decided, monotonic. error: of decide."""
+
+    claim: queues.Claim
+    snapshot: Snapshot
+    began: float
+    outcome: outcomes.Outcome[Action]
+    error: Exception | None = None
+
+
 class Runner(Generic[Snapshot, Action]):
     """Runs one flow over one queue."""
 
@@ -125,6 +141,7 @@ class Runner(Generic[Snapshot, Action]):
         self._clocks = clocks or Clocks()
         self._log = structlog.stdlib.get_logger(controller=flow.name)
         self._in_flight: set[concurrent.futures.Future[None]] = set()
+        self._slow: set[concurrent.futures.Future[None]] = set()
         self._landed = threading.Condition()
         self._given_up = threading.Event()
         metrics.watch(flow.name, queue)
@@ -133,24 +150,31 @@ class Runner(Generic[Snapshot, Action]):
         """Work until `stop` is set; then begin no more keys and let acts end.
 
         A new batch is observed once a worker is idle, so a snapshot never waits long.
-        Acts that have not ended LAST_ACTS_S after the stop are left behind: none of
-        their further actions is begun.
+        Keys with a slow action wait only for each other, so that they keep nobody from
+        looking at the rest. Acts that have not ended LAST_ACTS_S after the stop are
+        left behind: none of their further actions is begun.
         """
-        pool = concurrent.futures.ThreadPoolExecutor(
-            self._settings.workers, thread_name_prefix=self._flow.name
-        )
+        quick, slow = self._pool(), self._pool()
         try:
             while not stop.is_set():
                 if self._has_idle_worker():
                     self._clocks.beat()
-                    self._turn(pool, stop)
+                    self._turn(quick, slow, stop)
         finally:
             self._queue.shut_down()
-            pool.shutdown(wait=False, cancel_futures=True)
+            for pool in (quick, slow):
+                pool.shutdown(wait=False, cancel_futures=True)
             with self._landed:
-                left = tuple(f for f in self._in_flight if not f.cancelled())
+                begun = self._in_flight | self._slow
+                left = tuple(f for f in begun if not f.cancelled())
             concurrent.futures.wait(left, timeout=LAST_ACTS_S)
             self._given_up.set()
+
+    def _pool(self) -> concurrent.futures.ThreadPoolExecutor:
+        """Give threads for acts; they start when they are needed."""
+        return concurrent.futures.ThreadPoolExecutor(
+            self._settings.workers, thread_name_prefix=self._flow.name
+        )
 
     def _has_idle_worker(self) -> bool:
         """Wait up to a turn for it; without one the heart must not beat."""
@@ -160,7 +184,10 @@ class Runner(Generic[Snapshot, Action]):
             )
 
     def _turn(
-        self, pool: concurrent.futures.ThreadPoolExecutor, stop: threading.Event
+        self,
+        quick: concurrent.futures.ThreadPoolExecutor,
+        slow: concurrent.futures.ThreadPoolExecutor,
+        stop: threading.Event,
     ) -> None:
         settings = self._settings
         claims = self._queue.take(settings.batch_max, settings.batch_s, stop, TURN_S)
@@ -175,14 +202,18 @@ class Runner(Generic[Snapshot, Action]):
                 self._queue.forget(claim.key)
                 self._queue.done(claim.key)
                 continue
+            decided = self._decide(claim, seen[claim.key])
+            is_slow = any(map(self._flow.is_slow, decided.outcome.actions))
+            pool, begun = (slow, self._slow) if is_slow else (quick, self._in_flight)
             with self._landed:
-                future = pool.submit(self._begin, claim, seen[claim.key], stop)
-                self._in_flight.add(future)
+                future = pool.submit(self._begin, decided, stop)
+                begun.add(future)
             future.add_done_callback(self._land)
 
     def _land(self, future: concurrent.futures.Future[None]) -> None:
         with self._landed:
             self._in_flight.discard(future)
+            self._slow.discard(future)
             self._landed.notify_all()
 
     def _observe(self, claims: Sequence[queues.Claim]) -> Mapping[str, Snapshot] | None:
@@ -196,32 +227,43 @@ class Runner(Generic[Snapshot, Action]):
                     self._queue.done(claim.key)
                 return None
 
+    def _decide(
+        self, claim: queues.Claim, snapshot: Snapshot
+    ) -> _Decided[Snapshot, Action]:
+        began = self._clocks.monotonic()
+        try:
+            outcome = self._flow.decide(snapshot, self._clocks.now())
+        except Exception as error:
+            return _Decided(claim, snapshot, began, outcomes.Outcome(), error)
+        return _Decided(claim, snapshot, began, outcome)
+
     def _begin(
-        self, claim: queues.Claim, snapshot: Snapshot, stop: threading.Event
+        self, decided: _Decided[Snapshot, Action], stop: threading.Event
     ) -> None:
         """Pass a key in a worker, unless the loop was stopped while it waited there."""
         if stop.is_set():
-            self._queue.done(claim.key)
+            self._queue.done(decided.claim.key)
         else:
-            self._pass(claim, snapshot)
+            self._pass(decided)
 
-    def _pass(self, claim: queues.Claim, snapshot: Snapshot) -> None:
-        """Decide and act for one key."""
-        began = self._clocks.monotonic()
+    def _pass(self, decided: _Decided[Snapshot, Action]) -> None:
+        """Act for one key."""
+        claim, outcome = decided.claim, decided.outcome
         result = Result.BUG
         bound = structlog.contextvars.bound_contextvars(
             controller=self._flow.name, key=claim.key
         )
         with bound:
             try:
-                outcome = self._flow.decide(snapshot, self._clocks.now())
-                self._act(claim.key, snapshot, outcome.actions)
+                if decided.error is not None:
+                    raise decided.error
+                self._act(claim.key, decided.snapshot, outcome.actions)
                 result = self._succeed(claim, outcome.requeue_after_s)
             except Exception as error:
                 result = self._fail((claim,), error, "pass")
             finally:
                 self._queue.done(claim.key)
-                took = self._clocks.monotonic() - began
+                took = self._clocks.monotonic() - decided.began
                 self._metrics.passed(self._flow.name, result, took)
 
     def _act(self, key: str, snapshot: Snapshot, actions: Sequence[Action]) -> None:

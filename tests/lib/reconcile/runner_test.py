@@ -55,6 +55,7 @@ class FlowStub:
     act_: Callable[[Greet], None] = lambda action: None
     observe_: Callable[[Sequence[queue.Claim]], None] = lambda claims: None
     absent: frozenset[str] = frozenset()
+    slow: frozenset[str] = frozenset()
     name: str = "greetings"
     batches: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     done: list[Greet] = dataclasses.field(default_factory=list)
@@ -78,6 +79,9 @@ class FlowStub:
 
     def is_note(self, action: Greet) -> bool:
         return action.is_note
+
+    def is_slow(self, action: Greet) -> bool:
+        return action.key in self.slow
 
     def failure(self, error: Exception) -> failure.Failure | None:
         if isinstance(error, Expected):
@@ -338,6 +342,27 @@ def test_no_more_keys_are_observed_while_every_worker_is_busy(
     assert flow.batches == [("a",)]
     go_on.set()
     eventually(lambda: len(flow.done) == 2)
+
+
+def test_slow_actions_keep_nobody_but_each_other_from_being_looked_at(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    go_on = threading.Event()
+
+    def hang(action: Greet) -> None:
+        assert action.key not in "abc" or go_on.wait(10)
+
+    flow = FlowStub(act_=hang, slow=frozenset("abc"))
+    for key in "abc":
+        keys.add(key, "t")
+    run(flow, runner.Settings(workers=1, batch_max=3, batch_s=0.01))
+    eventually(lambda: flow.batches == [("a", "b", "c")])
+    keys.add("d", "t")
+    eventually(lambda: flow.done == [Greet("d")])
+    keys.add("e", "t")
+    eventually(lambda: flow.done == [Greet("d"), Greet("e")])
+    go_on.set()
+    eventually(lambda: len(flow.done) == 5)
 
 
 def test_acts_fan_out_over_all_workers(
