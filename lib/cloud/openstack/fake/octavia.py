@@ -7,6 +7,7 @@ which writes, which protocols fit); octavia/api/v2/types (which attributes there
 import dataclasses
 from collections.abc import Callable, Iterable
 
+from lib.cloud.openstack.fake import octavia_bodies, vips
 from lib.cloud.openstack.fake.neutron import FakeNeutron
 from lib.cloud.openstack.fake.wire import (
     Answer,
@@ -18,42 +19,6 @@ from lib.cloud.openstack.fake.wire import (
     shown,
     texts,
 )
-
-_BALANCER = frozenset(
-    "name description provider tags flavor_id availability_zone vip_port_id"
-    " vip_subnet_id vip_network_id vip_address additional_vips listeners"
-    " admin_state_up".split()
-)
-_LISTENER = frozenset(
-    "name protocol protocol_port connection_limit tags timeout_client_data"
-    " timeout_member_connect timeout_member_data timeout_tcp_inspect insert_headers"
-    " default_tls_container_ref allowed_cidrs default_pool default_pool_id"
-    " loadbalancer_id admin_state_up".split()
-)
-_POOL = frozenset(
-    "name protocol lb_algorithm session_persistence members healthmonitor"
-    " listener_id admin_state_up".split()
-)
-_MONITOR = frozenset(
-    "name type delay timeout max_retries max_retries_down url_path http_method"
-    " expected_codes pool_id admin_state_up".split()
-)
-_MEMBER = frozenset(
-    "name address protocol_port subnet_id weight monitor_port admin_state_up".split()
-)
-_FIXED = frozenset(
-    "provider flavor_id availability_zone vip_port_id vip_subnet_id vip_network_id"
-    " vip_address additional_vips protocol protocol_port loadbalancer_id listener_id"
-    " type pool_id default_pool listeners members healthmonitor".split()
-)
-"""Attributes that a PUT does not take."""
-_FITTING = {
-    "TCP": ("HTTP", "HTTPS", "PROXY", "PROXYV2", "TCP"),
-    "HTTP": ("HTTP", "PROXY", "PROXYV2"),
-    "TERMINATED_HTTPS": ("HTTP", "PROXY", "PROXYV2"),
-    "UDP": ("UDP",),
-    "SCTP": ("SCTP",),
-}
 
 
 @dataclasses.dataclass
@@ -107,7 +72,7 @@ class FakeOctavia:
             self._begin(balancer, "ERROR")
             return Answer(202)
         self._begin(balancer)
-        self._put(balancer, part(call.body, "loadbalancer"), _BALANCER)
+        self._put(balancer, part(call.body, "loadbalancer"), octavia_bodies.BALANCER)
         return Answer(200, {"loadbalancer": balancer})
 
     def advance(self) -> None:
@@ -129,7 +94,8 @@ class FakeOctavia:
         if rest and kind == "loadbalancers":
             balancer = self._balancer(rest[0])
             if rest[1:] == ["status"]:
-                return Answer(200, {"statuses": {"loadbalancer": self._tree(balancer)}})
+                tree = self._tree(balancer)
+                return Answer(200, {"statuses": {"loadbalancer": tree}})
             return Answer(200, {"loadbalancer": balancer})
         if rest[1:] == ["members"]:
             return shown(list(self.members.get(rest[0], {}).values()), call, "members")
@@ -157,72 +123,19 @@ class FakeOctavia:
         return Answer(200, {kind.removesuffix("s"): shown})
 
     def _tree(self, balancer: Json) -> Json:
-        return {
-            "id": balancer["id"],
-            "listeners": [
-                {
-                    "id": one["id"],
-                    "pools": [
-                        {
-                            "id": pool["id"],
-                            "members": [
-                                {
-                                    key: member[key]
-                                    for key in (
-                                        "id",
-                                        "name",
-                                        "address",
-                                        "protocol_port",
-                                    )
-                                }
-                                for member in self.members[str(pool["id"])].values()
-                            ],
-                        }
-                        for pool in self.pools.values()
-                        if pool["id"] == one["default_pool_id"]
-                    ],
-                }
-                for one in self.listeners.values()
-                if balancer["id"] in _ids(one)
-            ],
-        }
+        listeners = [x for x in self.listeners.values() if balancer["id"] in _ids(x)]
+        return octavia_bodies.tree(balancer, listeners, self.pools, self.members)
 
     def _new_balancer(self, call: Call) -> Json:
         wish = part(call.body, "loadbalancer")
-        _check(wish, _BALANCER)
+        octavia_bodies.check(wish, octavia_bodies.BALANCER)
         if wish.get("provider") not in self.providers:
             raise Refused(400, f"Provider '{wish.get('provider')}' was not found.")
         if "tags" in wish and self.version < (2, 5):
             raise Refused(400, "Unknown attribute tags")
-        port_id, subnet_id = self._vip(wish)
-        port = self.neutron.ports[port_id]
-        fixed = objects(port, "fixed_ips")
+        vip = vips.have(self.neutron, wish)
         id_ = self.new_id("loadbalancer")
-        extra = objects(wish, "additional_vips")
-        balancer: Json = {
-            "id": id_,
-            "name": wish.get("name", ""),
-            "description": wish.get("description", ""),
-            "admin_state_up": wish.get("admin_state_up", True),
-            "provider": wish["provider"],
-            "tags": texts(wish.get("tags")),
-            "flavor_id": wish.get("flavor_id"),
-            "availability_zone": wish.get("availability_zone"),
-            "vip_address": fixed[0]["ip_address"],
-            "vip_port_id": port_id,
-            "vip_subnet_id": subnet_id,
-            "vip_network_id": port["network_id"],
-            "additional_vips": [
-                {
-                    "subnet_id": one["subnet_id"],
-                    "ip_address": self.neutron.free_address(str(one["subnet_id"])),
-                }
-                for one in extra
-            ],
-            "created_at": self._time(),
-            "updated_at": None,
-            "provisioning_status": "PENDING_CREATE",
-        }
+        balancer = octavia_bodies.balancer(id_, wish, vip, self._time())
         self.load_balancers[id_] = balancer
         for listener in objects(wish, "listeners"):
             self._new_listener(balancer, listener)
@@ -231,39 +144,6 @@ class FakeOctavia:
             self.builds_fail, end = self.builds_fail - 1, "ERROR"
         self._due[id_] = (self.clock() + self.build_s, end)
         return balancer
-
-    def _vip(self, wish: Json) -> tuple[str, str]:
-        """Find or make the VIP's port; give its id and subnet."""
-        if wish.get("vip_port_id"):
-            port = self.neutron.ports.get(str(wish["vip_port_id"]))
-            if port is None:
-                raise Refused(400, f"Port {wish['vip_port_id']} not found.")
-            fixed = objects(port, "fixed_ips")
-            return str(port["id"]), str(fixed[0]["subnet_id"])
-        subnet_id = str(wish.get("vip_subnet_id") or "")
-        network_id = wish.get("vip_network_id")
-        if network_id and not subnet_id and network_id not in self.neutron.networks:
-            raise Refused(400, f"Network {network_id} not found.")
-        if not subnet_id:
-            fitting = [
-                key
-                for key, one in self.neutron.subnets.items()
-                if one["network_id"] == network_id
-            ]
-            if not fitting:
-                raise Refused(400, "VIP must contain one of: port, subnet, network")
-            subnet_id = fitting[0]
-        if subnet_id not in self.neutron.subnets:
-            raise Refused(400, f"Subnet {subnet_id} not found.")
-        address = str(wish.get("vip_address") or "")
-        if address and any(
-            address == one["ip_address"]
-            for port in self.neutron.ports.values()
-            for one in objects(port, "fixed_ips")
-        ):
-            text = f"IP address {address} already allocated in subnet {subnet_id}"
-            raise Refused(409, text)
-        return self.neutron.add_port(subnet_id, address), subnet_id
 
     def _delete_balancer(self, id_: str, cascades: bool) -> Answer:
         balancer = self._balancer(id_)
@@ -298,7 +178,10 @@ class FakeOctavia:
             self._delete_child(kind, found)
             return Answer(204)
         key = {"listeners": "listener", "pools": "pool"}.get(kind, "healthmonitor")
-        allowed = {"listener": _LISTENER, "pool": _POOL}.get(key, _MONITOR)
+        allowed = {
+            "listener": octavia_bodies.LISTENER,
+            "pool": octavia_bodies.POOL,
+        }.get(key, octavia_bodies.MONITOR)
         self._put(found, part(call.body, key), allowed)
         return Answer(200, {key: found})
 
@@ -318,7 +201,7 @@ class FakeOctavia:
                     raise Refused(409, "Listener already has a default pool")
                 balancer = self._parent(listener)
                 self._begin(balancer)
-                bare = {k: v for k, v in wish.items() if k not in _NESTED}
+                bare = {k: v for k, v in wish.items() if k not in octavia_bodies.NESTED}
                 return self._created("pool", self._new_pool(balancer, listener, bare))
         wish = part(call.body, "healthmonitor")
         pool = self.pools.get(str(wish.get("pool_id")))
@@ -351,38 +234,20 @@ class FakeOctavia:
                 listener["default_pool_id"] = None
 
     def _new_listener(self, balancer: Json, wish: Json) -> Json:
-        _check(wish, _LISTENER)
+        octavia_bodies.check(wish, octavia_bodies.LISTENER)
         protocol = str(wish["protocol"])
-        if protocol not in _FITTING:
-            raise Refused(
-                400, f"Invalid input for field/attribute protocol: {protocol}"
-            )
+        if protocol not in octavia_bodies.FITTING:
+            text = f"Invalid input for field/attribute protocol: {protocol}"
+            raise Refused(400, text)
         for other in self.listeners.values():
-            same = (_transport(other["protocol"]), other["protocol_port"])
+            same = (octavia_bodies.transport(other["protocol"]), other["protocol_port"])
             if balancer["id"] in _ids(other) and same == (
-                _transport(protocol),
+                octavia_bodies.transport(protocol),
                 wish["protocol_port"],
             ):
                 raise Refused(409, "Another Listener already exists on that port")
         id_ = self.new_id("listener")
-        listener: Json = {
-            "id": id_,
-            "name": wish.get("name", ""),
-            "protocol": protocol,
-            "protocol_port": wish["protocol_port"],
-            "connection_limit": wish.get("connection_limit", -1),
-            "default_pool_id": None,
-            "insert_headers": wish.get("insert_headers") or {},
-            "default_tls_container_ref": wish.get("default_tls_container_ref"),
-            "timeout_client_data": wish.get("timeout_client_data", 50000),
-            "timeout_member_connect": wish.get("timeout_member_connect", 5000),
-            "timeout_member_data": wish.get("timeout_member_data", 50000),
-            "timeout_tcp_inspect": wish.get("timeout_tcp_inspect", 0),
-            "allowed_cidrs": wish.get("allowed_cidrs"),
-            "admin_state_up": wish.get("admin_state_up", True),
-            "tags": texts(wish.get("tags")),
-            "loadbalancers": [{"id": balancer["id"]}],
-        }
+        listener = octavia_bodies.listener(id_, balancer, wish)
         self.listeners[id_] = listener
         if wish.get("default_pool_id"):
             pool = self.pools.get(str(wish["default_pool_id"]))
@@ -395,25 +260,15 @@ class FakeOctavia:
         return listener
 
     def _new_pool(self, balancer: Json, listener: Json, wish: Json) -> Json:
-        _check(wish, _POOL)
-        if wish["protocol"] not in _FITTING[str(listener["protocol"])]:
+        octavia_bodies.check(wish, octavia_bodies.POOL)
+        if wish["protocol"] not in octavia_bodies.FITTING[str(listener["protocol"])]:
             raise Refused(
                 400,
                 f"Validation failure: The pool protocol '{wish['protocol']}' is invalid"
                 f" while the listener protocol is '{listener['protocol']}'.",
             )
         id_ = self.new_id("pool")
-        pool: Json = {
-            "id": id_,
-            "name": wish.get("name", ""),
-            "protocol": wish["protocol"],
-            "lb_algorithm": wish["lb_algorithm"],
-            "session_persistence": wish.get("session_persistence"),
-            "admin_state_up": wish.get("admin_state_up", True),
-            "listeners": [{"id": listener["id"]}],
-            "loadbalancers": [{"id": balancer["id"]}],
-            "healthmonitor_id": None,
-        }
+        pool = octavia_bodies.pool(id_, balancer, listener, wish)
         self.pools[id_] = pool
         self.members[id_] = {}
         listener["default_pool_id"] = id_
@@ -424,7 +279,7 @@ class FakeOctavia:
         return pool
 
     def _new_monitor(self, pool: Json, wish: Json) -> Json:
-        _check(wish, _MONITOR)
+        octavia_bodies.check(wish, octavia_bodies.MONITOR)
         if wish["type"] == "UDP-CONNECT" and int(str(wish["delay"])) < 3:
             raise Refused(400, "The request delay value should be larger than 3")
         bare = {k: v for k, v in wish.items() if k != "pool_id"}
@@ -435,7 +290,7 @@ class FakeOctavia:
         return monitor
 
     def _new_member(self, pool_id: str, wish: Json) -> None:
-        _check(wish, _MEMBER)
+        octavia_bodies.check(wish, octavia_bodies.MEMBER)
         port = wish["protocol_port"]
         if not isinstance(port, int) or not 1 <= port <= 65535:
             raise Refused(
@@ -444,16 +299,7 @@ class FakeOctavia:
         subnet_id = wish.get("subnet_id")
         if subnet_id and subnet_id not in self.neutron.subnets:
             raise Refused(404, f"Subnet {subnet_id} not found.")
-        member = {
-            "id": self.new_id("member"),
-            "name": wish.get("name", ""),
-            "address": wish["address"],
-            "protocol_port": port,
-            "subnet_id": subnet_id,
-            "weight": wish.get("weight", 1),
-            "monitor_port": wish.get("monitor_port"),
-            "admin_state_up": wish.get("admin_state_up", True),
-        }
+        member = octavia_bodies.member(self.new_id("member"), wish)
         self.members[pool_id][str(member["id"])] = member
 
     def _put_members(self, pool_id: str, call: Call) -> Answer:
@@ -474,7 +320,7 @@ class FakeOctavia:
             if member is None:
                 self._new_member(pool_id, wish)
             else:
-                _check(wish, _MEMBER)
+                octavia_bodies.check(wish, octavia_bodies.MEMBER)
                 member |= {"weight": 1, "admin_state_up": True}
                 fixed = {"address", "protocol_port"}
                 fixed |= {"subnet_id"} if member.get("subnet_id") else set()
@@ -485,7 +331,7 @@ class FakeOctavia:
         return Answer(202)
 
     def _put(self, found: Json, wish: Json, allowed: Iterable[str]) -> None:
-        _check(wish, frozenset(allowed) - _FIXED)
+        octavia_bodies.check(wish, frozenset(allowed) - octavia_bodies.FIXED)
         if "tags" in wish:
             wish = {**wish, "tags": [tag for tag in texts(wish["tags"]) if tag]}
         found |= wish
@@ -525,21 +371,6 @@ class FakeOctavia:
 
     def _created(self, key: str, made: Json) -> Answer:
         return Answer(201, {key: made})
-
-
-_NESTED = frozenset({"members", "healthmonitor"})
-"""A pool that is made by itself does not take them."""
-
-
-def _check(wish: Json, allowed: frozenset[str]) -> None:
-    if unknown := sorted(wish.keys() - allowed):
-        raise Refused(400, f"Unknown attribute {unknown[0]}")
-    if len(str(wish.get("name") or "").encode()) > 255:
-        raise Refused(400, "Invalid input for field/attribute name")
-
-
-def _transport(protocol: object) -> str:
-    return str(protocol) if protocol in ("UDP", "SCTP") else "TCP"
 
 
 def _linked(item: Json, key: str) -> list[str]:

@@ -1,0 +1,166 @@
+"""The documents of Octavia: which attributes its things have, and how they begin.
+
+Source: octavia/api/v2/types; octavia/common/constants.py (which protocols fit).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from lib.cloud.openstack.fake.vips import Vip
+from lib.cloud.openstack.fake.wire import Json, Refused, objects, texts
+
+BALANCER = frozenset(
+    "name description provider tags flavor_id availability_zone vip_port_id"
+    " vip_subnet_id vip_network_id vip_address additional_vips listeners"
+    " admin_state_up".split()
+)
+LISTENER = frozenset(
+    "name protocol protocol_port connection_limit tags timeout_client_data"
+    " timeout_member_connect timeout_member_data timeout_tcp_inspect insert_headers"
+    " default_tls_container_ref allowed_cidrs default_pool default_pool_id"
+    " loadbalancer_id admin_state_up".split()
+)
+POOL = frozenset(
+    "name protocol lb_algorithm session_persistence members healthmonitor"
+    " listener_id admin_state_up".split()
+)
+MONITOR = frozenset(
+    "name type delay timeout max_retries max_retries_down url_path http_method"
+    " expected_codes pool_id admin_state_up".split()
+)
+MEMBER = frozenset(
+    "name address protocol_port subnet_id weight monitor_port admin_state_up".split()
+)
+FIXED = frozenset(
+    "provider flavor_id availability_zone vip_port_id vip_subnet_id vip_network_id"
+    " vip_address additional_vips protocol protocol_port loadbalancer_id listener_id"
+    " type pool_id default_pool listeners members healthmonitor".split()
+)
+"""Attributes that a PUT does not take."""
+FITTING = {
+    "TCP": ("HTTP", "HTTPS", "PROXY", "PROXYV2", "TCP"),
+    "HTTP": ("HTTP", "PROXY", "PROXYV2"),
+    "TERMINATED_HTTPS": ("HTTP", "PROXY", "PROXYV2"),
+    "UDP": ("UDP",),
+    "SCTP": ("SCTP",),
+}
+NESTED = frozenset({"members", "healthmonitor"})
+"""A pool that is made by itself does not take them."""
+
+
+def balancer(id_: str, wish: Json, vip: Vip, now: str) -> Json:
+    """Give a load balancer that has just been asked for."""
+    return {
+        "id": id_,
+        "name": wish.get("name", ""),
+        "description": wish.get("description", ""),
+        "admin_state_up": wish.get("admin_state_up", True),
+        "provider": wish["provider"],
+        "tags": texts(wish.get("tags")),
+        "flavor_id": wish.get("flavor_id"),
+        "availability_zone": wish.get("availability_zone"),
+        "vip_address": objects(vip.port, "fixed_ips")[0]["ip_address"],
+        "vip_port_id": vip.port["id"],
+        "vip_subnet_id": vip.subnet_id,
+        "vip_network_id": vip.port["network_id"],
+        "additional_vips": list(vip.extra),
+        "created_at": now,
+        "updated_at": None,
+        "provisioning_status": "PENDING_CREATE",
+    }
+
+
+def listener(id_: str, balancer: Json, wish: Json) -> Json:
+    """Give a listener without a pool."""
+    return {
+        "id": id_,
+        "name": wish.get("name", ""),
+        "protocol": str(wish["protocol"]),
+        "protocol_port": wish["protocol_port"],
+        "connection_limit": wish.get("connection_limit", -1),
+        "default_pool_id": None,
+        "insert_headers": wish.get("insert_headers") or {},
+        "default_tls_container_ref": wish.get("default_tls_container_ref"),
+        "timeout_client_data": wish.get("timeout_client_data", 50000),
+        "timeout_member_connect": wish.get("timeout_member_connect", 5000),
+        "timeout_member_data": wish.get("timeout_member_data", 50000),
+        "timeout_tcp_inspect": wish.get("timeout_tcp_inspect", 0),
+        "allowed_cidrs": wish.get("allowed_cidrs"),
+        "admin_state_up": wish.get("admin_state_up", True),
+        "tags": texts(wish.get("tags")),
+        "loadbalancers": [{"id": balancer["id"]}],
+    }
+
+
+def pool(id_: str, balancer: Json, listener: Json, wish: Json) -> Json:
+    """Give a pool of a listener, without a monitor."""
+    return {
+        "id": id_,
+        "name": wish.get("name", ""),
+        "protocol": wish["protocol"],
+        "lb_algorithm": wish["lb_algorithm"],
+        "session_persistence": wish.get("session_persistence"),
+        "admin_state_up": wish.get("admin_state_up", True),
+        "listeners": [{"id": listener["id"]}],
+        "loadbalancers": [{"id": balancer["id"]}],
+        "healthmonitor_id": None,
+    }
+
+
+def member(id_: str, wish: Json) -> Json:
+    """Give a member."""
+    return {
+        "id": id_,
+        "name": wish.get("name", ""),
+        "address": wish["address"],
+        "protocol_port": wish["protocol_port"],
+        "subnet_id": wish.get("subnet_id"),
+        "weight": wish.get("weight", 1),
+        "monitor_port": wish.get("monitor_port"),
+        "admin_state_up": wish.get("admin_state_up", True),
+    }
+
+
+def tree(
+    balancer: Json,
+    listeners: Sequence[Json],
+    pools: Mapping[str, Json],
+    members: Mapping[str, Mapping[str, Json]],
+) -> Json:
+    """Give a load balancer with all below it. listeners: its own; the rest: all."""
+    shown = ("id", "name", "address", "protocol_port")
+
+    def below(pool: Json) -> list[Json]:
+        found = members[str(pool["id"])].values()
+        return [{key: one[key] for key in shown} for one in found]
+
+    return {
+        "id": balancer["id"],
+        "listeners": [
+            {
+                "id": one["id"],
+                "pools": [
+                    {"id": pool["id"], "members": below(pool)}
+                    for pool in pools.values()
+                    if pool["id"] == one["default_pool_id"]
+                ],
+            }
+            for one in listeners
+        ],
+    }
+
+
+def check(wish: Json, allowed: frozenset[str]) -> None:
+    """Refuse attributes that a thing has not, and names that are too long.
+
+    Raises:
+        Refused: there is one.
+    """
+    if unknown := sorted(wish.keys() - allowed):
+        raise Refused(400, f"Unknown attribute {unknown[0]}")
+    if len(str(wish.get("name") or "").encode()) > 255:
+        raise Refused(400, "Invalid input for field/attribute name")
+
+
+def transport(protocol: object) -> str:
+    """Say on what a listener's protocol runs."""
+    return str(protocol) if protocol in ("UDP", "SCTP") else "TCP"

@@ -1,0 +1,67 @@
+"""Where Octavia in memory puts load balancers: on ports of Neutron in memory."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from lib.cloud.openstack.fake.neutron import FakeNeutron
+from lib.cloud.openstack.fake.wire import Json, Refused, objects
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Vip:
+    """Where a load balancer is reached. extra: its additional VIPs."""
+
+    port: Json
+    subnet_id: str
+    extra: Sequence[Json]
+
+
+def have(neutron: FakeNeutron, wish: Json) -> Vip:
+    """Find or make what a load balancer is to be reached at.
+
+    Raises:
+        Refused: it can't be had.
+    """
+    port_id, subnet_id = _port(neutron, wish)
+    extra = [
+        {
+            "subnet_id": one["subnet_id"],
+            "ip_address": neutron.free_address(str(one["subnet_id"])),
+        }
+        for one in objects(wish, "additional_vips")
+    ]
+    return Vip(neutron.ports[port_id], subnet_id, extra)
+
+
+def _port(neutron: FakeNeutron, wish: Json) -> tuple[str, str]:
+    """Find or make the VIP's port; give its id and subnet."""
+    if wish.get("vip_port_id"):
+        port = neutron.ports.get(str(wish["vip_port_id"]))
+        if port is None:
+            raise Refused(400, f"Port {wish['vip_port_id']} not found.")
+        fixed = objects(port, "fixed_ips")
+        return str(port["id"]), str(fixed[0]["subnet_id"])
+    subnet_id = str(wish.get("vip_subnet_id") or "")
+    network_id = wish.get("vip_network_id")
+    if network_id and not subnet_id and network_id not in neutron.networks:
+        raise Refused(400, f"Network {network_id} not found.")
+    if not subnet_id:
+        fitting = [
+            key
+            for key, one in neutron.subnets.items()
+            if one["network_id"] == network_id
+        ]
+        if not fitting:
+            raise Refused(400, "VIP must contain one of: port, subnet, network")
+        subnet_id = fitting[0]
+    if subnet_id not in neutron.subnets:
+        raise Refused(400, f"Subnet {subnet_id} not found.")
+    address = str(wish.get("vip_address") or "")
+    if address and any(
+        address == one["ip_address"]
+        for port in neutron.ports.values()
+        for one in objects(port, "fixed_ips")
+    ):
+        text = f"IP address {address} already allocated in subnet {subnet_id}"
+        raise Refused(409, text)
+    return neutron.add_port(subnet_id, address), subnet_id
