@@ -437,7 +437,7 @@ def peace(ground: Ground) -> None:
     print(f"{grown:.0f} calls of the cloud in {WATCH_S:.0f} s")
     assert after == before
     assert grown <= CALLS_EACH * (len(ROWS) + len(TYPED))
-    assert "good" not in after
+    assert not after.get("good")
     for row in ROWS:
         told = after[row.name]
         assert len(told) == 1, (row.name, told)

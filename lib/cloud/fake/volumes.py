@@ -35,7 +35,6 @@ SINGLES = 4
 """So many refs are read one by one, more by a list."""
 _EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 _NEVER = float("inf")
-
 _READY = (VolumePhase.AVAILABLE, VolumePhase.IN_USE)
 
 
