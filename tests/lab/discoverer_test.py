@@ -16,7 +16,7 @@ import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import control_plane, discoverer, places, processes
+from lib.lab import control_plane, discoverer, places, processes, waiting
 from lib.lab.discoverer import Daemon
 from lib.lab.openstack import accounts, cloud, front, layout, tenant
 from lib.lab.openstack import stock as stocks
@@ -47,13 +47,6 @@ metadata: {name: prometheus, namespace: d8-monitoring}
 """
 STEPS = 5
 FLAGS = ("--manage-storage-classes", "--discovery-period=1s")
-
-
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 40) -> None:
-    end = time.monotonic() + timeout_s
-    while not seen():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +91,7 @@ def ground(where: places.Places, api: client.Api, stock: Stock) -> Iterator[clie
     control_plane.apply_manifests(where, discoverer.chart("files/rbac.yaml"))
     crd = discoverer.chart("crds/instancetypescatalogs.yaml")
     control_plane.apply_manifests(where, crd)
-    until("the CRD is served", lambda: is_served(api))
+    waiting.until("the CRD is served", lambda: is_served(api))
     clear(api)
     text = base64.b64encode(json.dumps(GIVEN).encode()).decode()
     secret = {"metadata": {"name": INPUT[0]}, "data": {INPUT[1]: text}}
@@ -183,7 +176,7 @@ def go_by(daemon: Daemon, count: int) -> None:
         assert daemon.ask("/healthz") == (200, "ok")
         return daemon.passes() >= enough
 
-    until(f"{count} cycles", gone_by, 60)
+    waiting.until(f"{count} cycles", gone_by, 60)
 
 
 @pytest.fixture(scope="session")
@@ -213,7 +206,7 @@ def daemon(
         "CLUSTER_UUID": CLUSTER,
     }
     with discoverer.running(where, pex, discoverer.NAME, env, FLAGS) as one:
-        until("a whole cycle", lambda: one.passes() >= STEPS)
+        waiting.until("a whole cycle", lambda: one.passes() >= STEPS)
         yield one
 
 
@@ -298,7 +291,7 @@ def audited(where: places.Places) -> Iterator[dict[str, Any]]:
 def test_what_is_published_is_what_the_apis_say(
     daemon: Daemon, ground: client.Api, stock: Stock
 ) -> None:
-    until("all is published", lambda: published(ground) == expected(stock))
+    waiting.until("all is published", lambda: published(ground) == expected(stock))
     document = published(ground)
     assert len(document["flavors"]) >= stocks.FLAVORS
     assert {"большой", "m1.tiny"} <= set(document["flavors"])
@@ -380,7 +373,7 @@ def test_each_service_may_be_down_for_three_cycles(
         finally:
             entrance.down.discard(service)
         began = time.monotonic()
-        until(f"{service} is used again", lambda: failing(daemon) == set(), 30)
+        waiting.until(f"{service} is used again", lambda: failing(daemon) == set(), 30)
         rows.append((service, seen, time.monotonic() - began))
         assert seen == (steps, types), service
         assert writes(where) == wrote
@@ -414,11 +407,11 @@ def test_a_cloud_without_security_groups(
         assert "which is not believed" in daemon.errors()
         remove(ground, resources.SECRETS, DATA[0], "kube-system")
         wanted = {**full, "additionalSecurityGroups": []}
-        until("published without", lambda: published(ground) == wanted)
-        until("all well", lambda: failing(daemon) == set())
+        waiting.until("published without", lambda: published(ground) == wanted)
+        waiting.until("all well", lambda: failing(daemon) == set())
     finally:
         entrance.before = usual
-    until("published with them again", lambda: published(ground) == full)
+    waiting.until("published with them again", lambda: published(ground) == full)
     assert writes(where)["update", "secrets"] >= 1
 
 
@@ -461,9 +454,11 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
         extra = (*FLAGS, "--default-storage-class=slow")
         try:
             with discoverer.running(where, pex, name, env, extra) as other:
-                until("a whole cycle", lambda: other.passes() >= STEPS)
-                until("well", lambda: failing(other) == set())
-                until("another default class", lambda: defaults(ground) == ["slow"])
+                waiting.until("a whole cycle", lambda: other.passes() >= STEPS)
+                waiting.until("well", lambda: failing(other) == set())
+                waiting.until(
+                    "another default class", lambda: defaults(ground) == ["slow"]
+                )
                 failures = other.samples("cloud_requests_total")
                 go_by(other, 1)
                 assert given.secret not in other.log()
@@ -485,7 +480,7 @@ def test_orphans_are_told_by_name_and_by_handle(daemon: Daemon, stock: Stock) ->
     """Volumes are young for a minute; of another cluster they are nobody's business."""
     wanted = (({"id": volume(stock, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
     series = "cloud_data_discovery_orphaned_disk_info"
-    until("the orphan", lambda: daemon.samples(series) == wanted, 90)
+    waiting.until("the orphan", lambda: daemon.samples(series) == wanted, 90)
 
 
 def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
@@ -500,18 +495,18 @@ def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
     create(ground, resources.STORAGE_CLASSES, foreign)
     before = classes(ground)
     odd = [stock.volume_type(name) for name in ("тип", "ssd-r1")]
-    until("it is told", lambda: failing(daemon) == {"storage_classes"})
+    waiting.until("it is told", lambda: failing(daemon) == {"storage_classes"})
     go_by(daemon, 1)
     assert classes(ground) == before
     for said in ("'тип'", "makes the same StorageClass 'ssd-r1'"):
         assert said in daemon.errors()
     for one in odd:
         stock.delete(BLOCK_STORAGE, f"/types/{one}")
-    until("healed", lambda: failing(daemon) == set())
+    waiting.until("healed", lambda: failing(daemon) == set())
     types = listed(stock, BLOCK_STORAGE, "/types")
     (gone,) = (one["id"] for one in types if one["name"] == "SSD R1")
     stock.delete(BLOCK_STORAGE, f"/types/{gone}")
-    until("its class is gone", lambda: "ssd-r1" not in classes(ground))
+    waiting.until("its class is gone", lambda: "ssd-r1" not in classes(ground))
     assert {name: one for name, one in before.items() if name != "ssd-r1"} == classes(
         ground
     )
@@ -523,11 +518,11 @@ def test_instance_types_follow_the_flavors(
     del daemon
     stock.flavor(stocks.FLAVORS)
     name = f"size-{stocks.FLAVORS}"
-    until(
+    waiting.until(
         "the new flavor",
         lambda: name in [one["name"] for one in stored_catalog(ground)],
     )
-    until("published", lambda: published(ground) == expected(stock))
+    waiting.until("published", lambda: published(ground) == expected(stock))
 
 
 def test_metrics_are_open_on_loopback_and_guarded_elsewhere(

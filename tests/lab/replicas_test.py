@@ -12,7 +12,6 @@ import datetime
 import json
 import pathlib
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import psutil
@@ -30,6 +29,7 @@ from lib.lab import (
     places,
     processes,
     progress,
+    waiting,
 )
 from lib.lab.openstack import accounts
 
@@ -60,13 +60,6 @@ rules:
 
 def utc_now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
-
-
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 60) -> None:
-    end = time.monotonic() + timeout_s
-    while not seen():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +130,7 @@ class Race:
 
     def wait_for(self, one: Replica) -> None:
         """Wait until it is in the midst of writing."""
-        until(
+        waiting.until(
             f"{one.name} writes",
             lambda: sum(row.credential == one.credential for row in self.rows("nodes"))
             >= WRITES,
@@ -271,7 +264,7 @@ def stopped(race: Race, leader: Replica, next_one: Replica) -> str:
     process.suspend()
     race.wait_for(next_one)
     process.resume()
-    until(
+    waiting.until(
         "the sleeper has ended", lambda: processes.find(leader.place, ccm.NAME) is None
     )
     return f"{next_one.name} after {race.took_s(next_one, at):.1f} s"

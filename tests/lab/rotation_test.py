@@ -14,7 +14,7 @@ import structlog.testing
 from lib.cloud import errors, protocol
 from lib.cloud.model import Absent, InstanceRef, Unknown
 from lib.daemon import counting, reopening
-from lib.lab import places
+from lib.lab import places, waiting
 from lib.lab.openstack import accounts, cloud, layout, tenant
 from openstack_ccm import cloud_conf
 
@@ -58,13 +58,6 @@ def conf(where: places.Places, user: str, password: str) -> str:
     return "\n".join(["[Global]", *(f'{k} = "{v}"' for k, v in settings.items()), ""])
 
 
-def until(what: str, seen: Callable[[], bool], timeout_s: float) -> None:
-    began = time.monotonic()
-    while not seen():
-        assert time.monotonic() - began < timeout_s, what
-        time.sleep(0.2)
-
-
 def test_a_rotated_password_works_within_ten_seconds(
     where: places.Places, robot: tuple[str, SetPassword], tmp_path: pathlib.Path
 ) -> None:
@@ -93,7 +86,7 @@ def test_a_rotated_password_works_within_ten_seconds(
             assert refused(newcomer)
             swap(tmp_path, "..two-long-secret")
             began = time.monotonic()
-            until("the file is noticed", lambda: bool(logs), WITHIN_S)
+            waiting.until("the file is noticed", lambda: bool(logs), WITHIN_S)
             assert works(instances), "its first call logs in with the new password"
             took_s = time.monotonic() - began
             print(f"from the new file to the first answer: {took_s:.1f}s")

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from lib.kube import client, resources
-from lib.lab import ccm, cluster, kube_files, places, processes
+from lib.lab import ccm, cluster, kube_files, places, processes, waiting
 from lib.lab.openstack import accounts, layout, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -74,13 +74,6 @@ def ask(
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
-
-
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 30) -> None:
-    end = time.monotonic() + timeout_s
-    while not seen():
-        assert time.monotonic() < end, what
-        time.sleep(0.2)
 
 
 Running = Callable[[str], AbstractContextManager[places.Places]]
@@ -148,7 +141,7 @@ def test_the_api_server_says_who_may_read(
     serving: places.Places, token: Callable[[str], str]
 ) -> None:
     """Probes are open; the rest takes a token or a certificate, and the right."""
-    until("ready", lambda: ask(serving, "/readyz")[0] == 200)
+    waiting.until("ready", lambda: ask(serving, "/readyz")[0] == 200)
     assert [ask(serving, path)[0] for path in OPEN] == [200] * len(OPEN)
     for who, wanted in (
         ("", 401),
@@ -167,7 +160,7 @@ def test_what_the_reference_serves_is_served(
     serving: places.Places, token: Callable[[str], str]
 ) -> None:
     """A check per controller and one of the Lease; its metrics; its configuration."""
-    until("leading", lambda: "node" in ask(serving, "/healthz?verbose=1")[1])
+    waiting.until("leading", lambda: "node" in ask(serving, "/healthz?verbose=1")[1])
     checks = ask(serving, "/healthz?verbose=1")[1]
     for name in (
         "leaderElection",
@@ -175,7 +168,7 @@ def test_what_the_reference_serves_is_served(
         "cloud-node-lifecycle-controller",
     ):
         assert f"[+]{name} ok" in checks
-    until("ready", lambda: ask(serving, "/readyz")[0] == 200)
+    waiting.until("ready", lambda: ask(serving, "/readyz")[0] == 200)
     mine = token("may-read")
     metrics = ask(serving, "/metrics", mine)[1]
     assert [name for name in METRICS if f"\n{name}" not in metrics] == []
@@ -193,7 +186,7 @@ def test_a_silent_cloud_costs_neither_life_nor_readiness(
     serving: places.Places,
 ) -> None:
     """Once ready always ready: an outage of the cloud is no reason to restart."""
-    until("ready", lambda: ask(serving, "/readyz")[0] == 200)
+    waiting.until("ready", lambda: ask(serving, "/readyz")[0] == 200)
     frozen = [processes.find(serving, name) for name in SILENT]
     assert all(frozen)
     tree = [
@@ -220,7 +213,7 @@ def test_a_cloud_never_reached_is_alive_and_not_ready(
     assert right in conf
     with running(conf.replace(right, "http://127.0.0.1:1/v3")) as there:
         name = "cloud-node-controller"
-        until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
+        waiting.until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
         time.sleep(3)
         assert [ask(there, path)[0] for path in OPEN] == [200, 200, 500]
         assert processes.find(there, ccm.NAME) is not None
@@ -237,6 +230,6 @@ def test_a_daemon_told_to_end_releases_its_lease(
 
     with running(conf) as there:
         name = "cloud-node-controller"
-        until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
+        waiting.until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
         assert holder() != ""
     assert holder() == ""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from lib.kube import client, config, errors, objects, resources, store
-from lib.lab import cluster, control_plane, places, processes, progress
+from lib.lab import cluster, control_plane, places, processes, progress, waiting
 
 NODES = 40
 PAGE = 7
@@ -291,16 +291,9 @@ class Harbour:
         control_plane.up(self.where, progress.Silent())
 
 
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 40) -> None:
-    end = time.monotonic() + timeout_s
-    while not seen():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
-
-
 def paged(harbour: Harbour) -> str:
     """40 Nodes come on 6 pages of 7."""
-    until("the first list", harbour.store.synced.is_set)
+    waiting.until("the first list", harbour.store.synced.is_set)
     assert len(harbour.store.items()) == NODES
     assert harbour.watched.seen["list"] == 1
     assert harbour.watched.seen["page"] == 5
@@ -325,7 +318,7 @@ def bookmarked(harbour: Harbour) -> str:
             harbour.touch()
             return watched.resumed_from[-1:] > watched.resumed_from[:1]
 
-        until("a watch from a bookmark's version", moved)
+        waiting.until("a watch from a bookmark's version", moved)
     finally:
         stop.set()
         thread.join()
@@ -340,7 +333,7 @@ def dropped(harbour: Harbour) -> str:
     lists = harbour.watched.seen["list"]
     with harbour.pipe.shut():
         harbour.change()
-    until("what was missed", harbour.agrees)
+    waiting.until("what was missed", harbour.agrees)
     assert harbour.watched.seen["list"] == lists
     return "resumed"
 
@@ -352,7 +345,7 @@ def silent(harbour: Harbour) -> str:
         harbour.change()
         time.sleep(SILENCE_S / 2)
         assert not harbour.agrees(), "the pipe was not silent"
-    until("what was missed", harbour.agrees)
+    waiting.until("what was missed", harbour.agrees)
     assert time.monotonic() - began < 4 * SILENCE_S
     return f"{time.monotonic() - began:.0f} s"
 
@@ -364,9 +357,9 @@ def frozen(harbour: Harbour) -> str:
         time.sleep(SILENCE_S + 2)
     finally:
         os.kill(harbour.pid(), signal.SIGCONT)
-    until("the server again", lambda: bool(harbour.truth()))
+    waiting.until("the server again", lambda: bool(harbour.truth()))
     harbour.change()
-    until("what came after", harbour.agrees)
+    waiting.until("what came after", harbour.agrees)
     return "went on"
 
 
@@ -375,7 +368,7 @@ def restarted(harbour: Harbour) -> str:
     lists = harbour.watched.seen["list"]
     harbour.restart()
     harbour.change()
-    until("what came after", harbour.agrees)
+    waiting.until("what came after", harbour.agrees)
     return f"{harbour.watched.seen['list'] - lists} new lists"
 
 
@@ -389,7 +382,7 @@ def expired(harbour: Harbour) -> str:
     with harbour.pipe.silent():
         harbour.change()
         harbour.restart()
-    until("what was missed", harbour.agrees)
+    waiting.until("what was missed", harbour.agrees)
     assert harbour.watched.seen["410"] == gone + 1, "there was no 410"
     assert harbour.watched.seen["list"] == lists + 1
     return "410, one list"
@@ -420,7 +413,7 @@ def changed(harbour: Harbour) -> str:
     def take_in(changes: int) -> None:
         for _ in range(changes):
             harbour.touch()
-        until("the changes", harbour.agrees)
+        waiting.until("the changes", harbour.agrees)
 
     take_in(50)
     tracemalloc.start()
@@ -477,7 +470,7 @@ def test_nothing_is_missed_nor_announced_twice(harbour: Harbour) -> None:
     try:
         for fault, inflict in table.items():
             shown[fault] = inflict(harbour)
-            until(f"agreement after: {fault}", harbour.agrees)
+            waiting.until(f"agreement after: {fault}", harbour.agrees)
             harbour.book.check(harbour.truth())
     finally:
         for fault in FAULTS:
