@@ -230,9 +230,10 @@ class Actor:
         lb_id = action.load_balancer_id or result.id
         wait_s = result.opens_after_s
         target = self._hands.retarget(self._as_left(seen), seen)
-        # What is seen next is what we have changed ourselves: no look for drift.
-        is_update = seen.topics == {Topic.NODES}
-        topics = seen.topics if is_update else frozenset({Topic.SYNC})
+        # What is seen next is what we have changed ourselves: no look for drift. One
+        # that came due while a plan went on is made at its end.
+        keeps = seen.open is not None or seen.topics == {Topic.NODES}
+        topics = seen.topics if keeps else frozenset({Topic.SYNC})
         if lb_id and target is not None and (action.rest or wait_s > 0):
             now = self._hands.clock()
             plan = Open(target, action.rest, lb_id, now, now + wait_s, topics)

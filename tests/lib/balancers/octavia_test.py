@@ -338,3 +338,22 @@ def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
     shown = {scene.address(name) for name in ("second", "mover", "a", "b", "c")}
     assert len(shown) == 1
     assert set(scene.process.flow.problems().values()) == {0}
+
+
+def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
+    make_scene: MakeScene,
+) -> None:
+    """It is not lost in a pass that only asks for a gate."""
+    scene = make_scene()
+    scene.calls(lambda: scene.ground.service("web", 80))
+    scene.process.settle(60.0)
+    (pool_id,) = scene.cloud.octavia.pools
+    member = next(iter(scene.cloud.octavia.members[pool_id].values()))
+    scene.ground.service("web", 80, 443, 8443)
+    scene.process.services.relist()
+    assert scene.process.turn()
+    member["weight"] = 7
+    scene.again(Topic.DEEP_DRIFT)
+    scene.process.settle(60.0)
+    assert member["weight"] == 1
+    assert len(scene.cloud.octavia.listeners) == 3

@@ -103,7 +103,7 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
     settled: nothing can be done about what may be left; problems say what that is.
     """
     problems: tuple[Problem, ...] = ()
-    waits = False
+    pending = ""
     for one in seen.former:
         leaving = Leaving(ref, one, why, is_former=True)
         problems += is_stuck(leaving)
@@ -111,10 +111,11 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
         if steps:
             id_ = one.load_balancer.id
             return Plan(steps, retry_after_s=POLL_S, load_balancer_id=id_)
-        waits = waits or one.load_balancer.is_pending
-    return Plan(
-        settled=not waits, retry_after_s=POLL_S if waits else None, problems=problems
-    )
+        if one.load_balancer.is_pending:
+            pending = one.load_balancer.id
+    if pending:
+        return Plan(retry_after_s=POLL_S, load_balancer_id=pending, problems=problems)
+    return Plan(settled=True, problems=problems)
 
 
 def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
