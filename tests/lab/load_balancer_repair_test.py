@@ -79,9 +79,16 @@ class Seen:
         return found
 
     @property
-    def members(self) -> list[tuple[str, str, int]]:
+    def members(self) -> list[tuple[object, ...]]:
+        fields = ("name", "address", "weight", "admin_state_up")
         found = self.view.members(self.id, 80)
-        return [(one["name"], one["address"], one["weight"]) for one in found]
+        return [tuple(one[field] for field in fields) for one in found]
+
+    @property
+    def switches(self) -> list[object]:
+        """Whether load balancer, listener, pool and monitor are switched on."""
+        parts = map(self.part, ("listener", "pool", "monitor"))
+        return [one.get("admin_state_up") for one in (self.balancer, *parts)]
 
     @property
     def address(self) -> str:
@@ -104,6 +111,7 @@ class Seen:
             "algorithm": pool.get("lb_algorithm"),
             "monitor": (monitor.get("type"), monitor.get("delay")),
             "members": self.members,
+            "switches": self.switches,
             "tags": set(self.balancer.get("tags", ())) - {"mooring-made"},
             "floating IP": bool(self.address),
         }
@@ -188,10 +196,13 @@ def balancer_deleted(ground: Ground, seen: Seen) -> None:
     ground.connection.load_balancer.delete_load_balancer(seen.id, cascade=True)
 
 
-def tags_removed(ground: Ground, seen: Seen) -> None:
-    octavia = ground.connection.load_balancer
-    path = f"/lbaas/loadbalancers/{seen.id}"
-    octavia.put(path, json={"loadbalancer": {"tags": []}}).raise_for_status()
+def changed(**fields: object) -> Act:
+    def act(ground: Ground, seen: Seen) -> None:
+        octavia = ground.connection.load_balancer
+        path = f"/lbaas/loadbalancers/{seen.id}"
+        octavia.put(path, json={"loadbalancer": fields}).raise_for_status()
+
+    return act
 
 
 def port_deleted(ground: Ground, seen: Seen) -> None:
@@ -204,11 +215,14 @@ def member_deleted(ground: Ground, seen: Seen) -> None:
     ground.connection.load_balancer.delete(path).raise_for_status()
 
 
-def member_changed(ground: Ground, seen: Seen) -> None:
-    first = seen.view.members(seen.id, 80)[0]
-    path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
-    octavia = ground.connection.load_balancer
-    octavia.put(path, json={"member": {"weight": 7}}).raise_for_status()
+def member_changed(**fields: object) -> Act:
+    def act(ground: Ground, seen: Seen) -> None:
+        first = seen.view.members(seen.id, 80)[0]
+        path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+        octavia = ground.connection.load_balancer
+        octavia.put(path, json={"member": fields}).raise_for_status()
+
+    return act
 
 
 def member_added(ground: Ground, seen: Seen) -> None:
@@ -231,20 +245,24 @@ def turned_error(ground: Ground, seen: Seen) -> None:
 
 
 IN_ERROR = Reason.IN_ERROR
+OFF: Mapping[str, object] = {"admin_state_up": False}
 ROWS = (
     Row("LB deleted", balancer_deleted, another, {}, Reason.DRIFT),
     Row("VIP port deleted", port_deleted, untouched, told=Reason.DRIFT),
-    Row("LB tags removed", tags_removed, same),
+    Row("LB tags removed", changed(tags=[]), same),
+    Row("LB switched off", changed(**OFF), same),
     Row("listener deleted", delete("listener"), same),
     Row("listener limit changed", change("listener", connection_limit=3), same),
+    Row("listener switched off", change("listener", **OFF), same),
     Row("listener opened", change("listener", allowed_cidrs=["10.0.0.0/8"]), same),
     Row("pool deleted", delete("pool"), same),
-    Row("pool changed", change("pool", lb_algorithm="SOURCE_IP"), same),
+    Row("pool changed, off", change("pool", lb_algorithm="SOURCE_IP", **OFF), same),
     Row("member deleted", member_deleted, same),
-    Row("member changed", member_changed, same),
+    Row("member changed", member_changed(weight=7), same),
+    Row("member switched off", member_changed(**OFF), same),
     Row("member added", member_added, same),
     Row("monitor deleted", delete("monitor"), same),
-    Row("monitor changed", change("monitor", delay=60), same),
+    Row("monitor changed, off", change("monitor", delay=60, **OFF), same),
     Row("floating IP deleted", address_deleted, another_address, {}),
     Row("floating IP detached", address_detached, same_address, {}),
     Row("ERROR, report", turned_error, failed, told=IN_ERROR),
