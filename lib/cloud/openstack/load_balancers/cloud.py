@@ -34,10 +34,10 @@ from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
 FIRST_POLL_S = 1.0
-LAST_POLL_S = 2.5
+LAST_POLL_S = 2.0
 SLOW_POLL_S = 4.0
 SLOW_AFTER_S = 120.0
-"""Polls begin a second apart and drift to 2.5, to 4 after two minutes: a change that
+"""Polls begin a second apart and drift to 2, to 4 after two minutes: a change that
 has ended is seen soon after, and one that takes long is not asked for too often."""
 GOING_POLL_S = 4.0
 """Nobody waits for what goes."""

@@ -213,8 +213,7 @@ def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
     stay = [each for each in place.children.listeners if each not in ours]
     tags = tags_without(leaving.ref, one, stay)
     if seen.features.tags and tags != list(one.tags):
-        # An empty list would change nothing in the eyes of some clients' servers.
-        body = {"loadbalancer": {"tags": tags or [""]}}
+        body = {"loadbalancer": {"tags": tags}}
         url = f"lbaas/loadbalancers/{quoted(one.id)}"
         path = (*place.path, "tags")
         yield requests.change(path, leaving.why, url, body, one.id)
