@@ -77,10 +77,18 @@ class BalancersFlow:
         return target
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
-        """Read all that this batch needs, once."""
+        """Read of all what is quickly read, once."""
         return self._observer.observe(
             [(one.key, frozenset(map(Topic, one.topics))) for one in claims]
         )
+
+    def needs_read(self, snapshot: Snapshot) -> bool:
+        """Say whether the cloud's lists and trees have to be read for it."""
+        return self._observer.needs_read(snapshot)
+
+    def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+        """Read them, once for all; who waits for Octavia is not kept by that."""
+        return self._observer.read(seen)
 
     def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
         """See lib/balancers/decide.py."""

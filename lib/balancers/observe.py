@@ -73,7 +73,10 @@ class Observer:
         )
 
     def observe(self, claims: Sequence[Claim]) -> Mapping[str, Snapshot]:
-        """Give one snapshot per Service that concerns us; one read serves all."""
+        """Give one snapshot per Service that concerns us; one call serves all.
+
+        Those that `needs_read` names have nothing of the cloud in them yet.
+        """
         nodes = self._sources.nodes()
         seen: dict[str, Snapshot] = {}
         for key, topics in claims:
@@ -81,7 +84,6 @@ class Observer:
             if snapshot is not None and snapshot.service.concerns_us:
                 seen[key] = self._wanted(snapshot, nodes)
         self._ask(seen)
-        self._read(seen)
         return seen
 
     def _service(self, key: str, topics: frozenset[Topic]) -> Snapshot | None:
@@ -185,22 +187,24 @@ class Observer:
             self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s, gate=None))
         return dataclasses.replace(seen, open=plan, gate=gate)
 
-    def _read(self, seen: dict[str, Snapshot]) -> None:
-        """Read the cloud for all others, those of one depth together."""
+    def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+        """Read the cloud for those that need it, those of one depth together."""
+        found = dict(seen)
         by_depth: dict[Depth, dict[str, Target]] = {}
         for key, snapshot in seen.items():
-            if snapshot.target is not None and self._needs_cloud(snapshot):
+            if snapshot.target is not None and self.needs_read(snapshot):
                 wanted = by_depth.setdefault(depth(snapshot.topics), {})
                 wanted[key] = snapshot.target
         for level, targets in by_depth.items():
-            found = self._load_balancers.observe(tuple(targets.values()), level)
+            there = self._load_balancers.observe(tuple(targets.values()), level)
             for key, target in targets.items():
-                observed = found[target.ref]
-                seen[key] = dataclasses.replace(seen[key], observed=observed)
+                observed = there[target.ref]
+                found[key] = dataclasses.replace(found[key], observed=observed)
+        return found
 
-    def _needs_cloud(self, snapshot: Snapshot) -> bool:
+    def needs_read(self, snapshot: Snapshot) -> bool:
         """Say whether it must be looked at: not so when all that counts was well."""
-        if snapshot.held or snapshot.open is not None:
+        if snapshot.held or snapshot.open is not None or snapshot.target is None:
             return False
         settled = self._memory.settled(snapshot.service.metadata.uid)
         if settled is None or depth(snapshot.topics) is not Depth.CHANGED:

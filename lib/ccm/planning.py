@@ -124,7 +124,8 @@ def services(
     )
     observer = balancers_observe.Observer(sources, balancers, Memory(clock), clock)
     topic = Topic.DEEP_DRIFT if wanted.is_deep else Topic.DRIFT
-    seen = observer.observe([(key, frozenset({topic})) for key in ours])
+    some = observer.observe([(key, frozenset({topic})) for key in ours])
+    seen = observer.read(some)
     now = datetime.datetime.now(datetime.UTC)
     rows = [balancers_plan.row(seen[key], now, balancers.plan, explain) for key in ours]
     return Services(tuple(rows), sum(map(_is_of_others, asked)))

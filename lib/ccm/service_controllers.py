@@ -71,6 +71,7 @@ class ServiceControllers:
             parts.metrics,
             runner.Settings(wanted.service_workers, BATCH_MAX, BATCH_S, wanted.dry_run),
             runner.Clocks(beat=self._heartbeat.beat),
+            reading=self._flow,
         )
 
     @property

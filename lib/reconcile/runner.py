@@ -74,6 +74,18 @@ class Flow(Protocol[Snapshot, Action]):
         ...
 
 
+class Reading(Protocol[Snapshot]):
+    """What else some snapshots need, and what takes longer to read than the first."""
+
+    def needs_read(self, snapshot: Snapshot) -> bool:
+        """Say whether a snapshot has to be completed before anything is decided."""
+        ...
+
+    def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+        """Complete snapshots, by key. May raise: then every key fails."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """How a runner works.
@@ -123,18 +135,31 @@ class _Decided(Generic[Snapshot, Action]):
     error: Exception | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Lanes:
+    """Where keys go on. reading: one thread; see `Reading`. stop: no more then."""
+
+    quick: concurrent.futures.ThreadPoolExecutor
+    slow: concurrent.futures.ThreadPoolExecutor
+    reading: concurrent.futures.ThreadPoolExecutor
+    stop: threading.Event
+
+
 class Runner(Generic[Snapshot, Action]):
     """Runs one flow over one queue."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 # the parts of a loop
         self,
         flow: Flow[Snapshot, Action],
         queue: queues.Queue,
         metrics: reconcile_metrics.Metrics,
         settings: Settings | None = None,
         clocks: Clocks | None = None,
+        reading: Reading[Snapshot] | None = None,
     ) -> None:
+        """reading: of what should keep no other key from being observed."""
         self._flow = flow
+        self._reading = reading
         self._queue = queue
         self._metrics = metrics
         self._settings = settings or Settings()
@@ -142,6 +167,7 @@ class Runner(Generic[Snapshot, Action]):
         self._log = structlog.stdlib.get_logger(controller=flow.name)
         self._in_flight: set[concurrent.futures.Future[None]] = set()
         self._slow: set[concurrent.futures.Future[None]] = set()
+        self._unread: dict[queues.Claim, Snapshot] = {}
         self._landed = threading.Condition()
         self._given_up = threading.Event()
         metrics.watch(flow.name, queue)
@@ -150,19 +176,25 @@ class Runner(Generic[Snapshot, Action]):
         """Work until `stop` is set; then begin no more keys and let acts end.
 
         A new batch is observed once a worker is idle, so a snapshot never waits long.
-        Keys with a slow action wait only for each other, so that they keep nobody from
-        looking at the rest. Acts that have not ended LAST_ACTS_S after the stop are
-        left behind: none of their further actions is begun.
+        Keys with a slow action wait only for each other, and so do keys that have more
+        to be read: all of those that have come up since the last such read share the
+        next. Acts that have not ended LAST_ACTS_S after the stop are left behind: none
+        of their further actions is begun.
         """
-        quick, slow = self._pool(), self._pool()
+        lanes = _Lanes(
+            self._pool(self._settings.workers),
+            self._pool(self._settings.workers),
+            self._pool(1),
+            stop,
+        )
         try:
             while not stop.is_set():
                 if self._has_idle_worker():
                     self._clocks.beat()
-                    self._turn(quick, slow, stop)
+                    self._turn(lanes)
         finally:
             self._queue.shut_down()
-            for pool in (quick, slow):
+            for pool in (lanes.quick, lanes.slow, lanes.reading):
                 pool.shutdown(wait=False, cancel_futures=True)
             with self._landed:
                 begun = self._in_flight | self._slow
@@ -170,10 +202,10 @@ class Runner(Generic[Snapshot, Action]):
             concurrent.futures.wait(left, timeout=LAST_ACTS_S)
             self._given_up.set()
 
-    def _pool(self) -> concurrent.futures.ThreadPoolExecutor:
-        """Give threads for acts; they start when they are needed."""
+    def _pool(self, size: int) -> concurrent.futures.ThreadPoolExecutor:
+        """Give threads; they start when they are needed."""
         return concurrent.futures.ThreadPoolExecutor(
-            self._settings.workers, thread_name_prefix=self._flow.name
+            size, thread_name_prefix=self._flow.name
         )
 
     def _has_idle_worker(self) -> bool:
@@ -183,32 +215,63 @@ class Runner(Generic[Snapshot, Action]):
                 lambda: len(self._in_flight) < self._settings.workers, TURN_S
             )
 
-    def _turn(
-        self,
-        quick: concurrent.futures.ThreadPoolExecutor,
-        slow: concurrent.futures.ThreadPoolExecutor,
-        stop: threading.Event,
-    ) -> None:
+    def _turn(self, lanes: _Lanes) -> None:
         settings = self._settings
-        claims = self._queue.take(settings.batch_max, settings.batch_s, stop, TURN_S)
+        claims = self._queue.take(
+            settings.batch_max, settings.batch_s, lanes.stop, TURN_S
+        )
         if not claims:
             return
         seen = self._observe(claims)
         if seen is None:
             return
+        unread: dict[queues.Claim, Snapshot] = {}
         for claim in claims:
             if claim.key not in seen:
-                self._metrics.ended(self._flow.name, Result.ABSENT)
-                self._queue.forget(claim.key)
-                self._queue.done(claim.key)
-                continue
-            decided = self._decide(claim, seen[claim.key])
-            is_slow = any(map(self._flow.is_slow, decided.outcome.actions))
-            pool, begun = (slow, self._slow) if is_slow else (quick, self._in_flight)
+                self._absent(claim)
+            elif self._reading and self._reading.needs_read(seen[claim.key]):
+                unread[claim] = seen[claim.key]
+            else:
+                self._send(claim, seen[claim.key], lanes)
+        if unread:
             with self._landed:
-                future = pool.submit(self._begin, decided, stop)
-                begun.add(future)
-            future.add_done_callback(self._land)
+                self._unread |= unread
+            lanes.reading.submit(self._read, lanes)
+
+    def _absent(self, claim: queues.Claim) -> None:
+        self._metrics.ended(self._flow.name, Result.ABSENT)
+        self._queue.forget(claim.key)
+        self._queue.done(claim.key)
+
+    def _read(self, lanes: _Lanes) -> None:
+        """Read for all keys that wait for it; when that fails, every one backs off."""
+        with self._landed:
+            taken, self._unread = self._unread, {}
+        if not taken or self._reading is None or lanes.stop.is_set():
+            return
+        with structlog.contextvars.bound_contextvars(controller=self._flow.name):
+            try:
+                seen = self._reading.read({c.key: one for c, one in taken.items()})
+            except Exception as error:
+                self._fail(tuple(taken), error, "read")
+                for claim in taken:
+                    self._queue.done(claim.key)
+                return
+        for claim in taken:
+            self._send(claim, seen[claim.key], lanes)
+
+    def _send(self, claim: queues.Claim, snapshot: Snapshot, lanes: _Lanes) -> None:
+        """Decide, and have a worker act."""
+        decided = self._decide(claim, snapshot)
+        is_slow = any(map(self._flow.is_slow, decided.outcome.actions))
+        pool = lanes.slow if is_slow else lanes.quick
+        begun = self._slow if is_slow else self._in_flight
+        with self._landed:
+            if lanes.stop.is_set():
+                return
+            future = pool.submit(self._begin, decided, lanes.stop)
+            begun.add(future)
+        future.add_done_callback(self._land)
 
     def _land(self, future: concurrent.futures.Future[None]) -> None:
         with self._landed:
@@ -297,7 +360,7 @@ class Runner(Generic[Snapshot, Action]):
         for claim in claims:
             waits.append(self._queue.retry(claim.key, claim.topics, retry_after_s))
             self._metrics.retried(self._flow.name)
-            if step == "observe":
+            if step != "pass":
                 self._metrics.ended(self._flow.name, result)
         log = self._log.bind(
             key=claims[0].key, keys=len(claims), step=step, next_try_s=min(waits)

@@ -149,7 +149,7 @@ class Process:
         claims = self.queue.take_due(1000)
         if not claims:
             return 0
-        seen = self.flow.observe(claims)
+        seen = self.flow.read(self.flow.observe(claims))
         for claim in claims:
             if claim.key in seen:
                 self._pass(claim, seen[claim.key])

@@ -344,6 +344,60 @@ def test_no_more_keys_are_observed_while_every_worker_is_busy(
     eventually(lambda: len(flow.done) == 2)
 
 
+@dataclasses.dataclass
+class ReadingStub:
+    """Reads keys that begin with "r", as long as it is let; what it reads is seen."""
+
+    go_on: threading.Event = dataclasses.field(default_factory=threading.Event)
+    batches: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    error: Exception | None = None
+
+    def needs_read(self, snapshot: str) -> bool:
+        return snapshot.startswith("r")
+
+    def read(self, seen: Mapping[str, str]) -> Mapping[str, str]:
+        self.batches.append(tuple(sorted(seen)))
+        assert self.go_on.wait(10)
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        return {key: f"{one}, read" for key, one in seen.items()}
+
+
+def test_who_has_more_to_be_read_keeps_nobody_else_and_shares_the_next_read(
+    running: Callable[[Callable[[threading.Event], None]], threading.Event],
+    reconcile_metrics: metrics.Metrics,
+    keys: queue.Queue,
+    eventually: Eventually,
+) -> None:
+    flow, reading = FlowStub(), ReadingStub()
+    keys.add("r1", "t")
+    running(runner.Runner(flow, keys, reconcile_metrics, reading=reading).run)
+    eventually(lambda: reading.batches == [("r1",)])
+    for key in ("a", "r2", "b", "r3"):
+        keys.add(key, "t")
+    eventually(lambda: flow.done == [Greet("a"), Greet("b")])
+    eventually(lambda: len(flow.batches) == 5)
+    reading.go_on.set()
+    eventually(lambda: len(flow.done) == 5)
+    assert reading.batches == [("r1",), ("r2", "r3")]
+    assert {one.key for one in flow.done[2:]} == {f"r{n}, read" for n in (1, 2, 3)}
+
+
+def test_a_read_that_fails_is_tried_again_for_every_key(
+    running: Callable[[Callable[[threading.Event], None]], threading.Event],
+    reconcile_metrics: metrics.Metrics,
+    keys: queue.Queue,
+    eventually: Eventually,
+) -> None:
+    flow, reading = FlowStub(), ReadingStub(error=Expected("down"))
+    reading.go_on.set()
+    keys.add("r1", "t")
+    running(runner.Runner(flow, keys, reconcile_metrics, reading=reading).run)
+    eventually(lambda: flow.done == [Greet("r1, read")])
+    assert len(reading.batches) == 2
+
+
 def test_slow_actions_keep_nobody_but_each_other_from_being_looked_at(
     run: Run, keys: queue.Queue, eventually: Eventually
 ) -> None:
