@@ -70,10 +70,14 @@ def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[
 def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:
     """Give the rules: the load balancer's subnet may reach each nodePort.
 
-    ovn keeps the address of the client, so there the clients are let in.
+    ovn keeps the address of the client, so there the clients are let in; those of
+    another IP family than the subnet's never come by it, and Neutron refuses them.
     """
-    ethertype = "IPv6" if subnet.ip_version == 6 else "IPv4"
-    sources = wanted.cidrs if provider == "ovn" else (subnet.cidr,)
+    is_six = subnet.ip_version == 6
+    ethertype = "IPv6" if is_six else "IPv4"
+    sources: Collection[str] = (subnet.cidr,)
+    if provider == "ovn":
+        sources = [one for one in wanted.cidrs if (":" in one) == is_six]
     found = {
         (port.protocol.lower(), ethertype, source, port.node_port, port.node_port)
         for port in wanted.ports

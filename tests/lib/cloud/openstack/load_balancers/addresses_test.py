@@ -307,6 +307,16 @@ def test_ovn_lets_the_clients_in_instead_of_the_subnet() -> None:
     assert driven.listener["allowed_cidrs"] is None
 
 
+def test_ovn_lets_in_only_clients_of_the_subnets_family() -> None:
+    """A Service of two families allows both; Neutron takes no rule that mixes them."""
+    config = settings.LoadBalancer(
+        lb_provider="ovn", lb_method="SOURCE_IP_PORT", manage_security_groups=True
+    )
+    driven = start(config, ip_families=(V4, V6))
+    driven.settle()
+    assert rules(driven) == {("tcp", 30080, "0.0.0.0/0")}
+
+
 def test_an_address_in_several_networks_is_ambiguous() -> None:
     """Which one the Nodes are in can't be told; the message names them."""
     driven = start()
