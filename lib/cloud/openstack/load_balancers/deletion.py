@@ -176,8 +176,7 @@ def _is_last(leaving: Leaving) -> bool:
 def _is_made(leaving: Leaving, found: FloatingIp) -> bool:
     """Say whether a floating IP goes with the load balancer that goes."""
     if leaving.place.relation is Relation.OWNED:
-        port_id = leaving.balancer.vip_port_id or ""
-        return identity.is_made_on(found, port_id, leaving.ref)
+        return identity.is_made_on(found, leaving.balancer, leaving.ref)
     # It was made for the Service that has left.
     return (found.description or "").startswith(names.FLOATING_IP_PREFIX)
 

@@ -79,7 +79,7 @@ def _free(
     ref: Ref, wanted: Wanted, balancer: LoadBalancer, current: FloatingIp
 ) -> Step:
     """Take a floating IP off the VIP: deleted if it was made for it, else kept."""
-    made = identity.is_made_on(current, balancer.vip_port_id or "", ref)
+    made = identity.is_made_on(current, balancer, ref)
     if made and not wanted.keeps_floating_ip:
         return delete(shown(current), "it is not wanted any more", current)
     return _attach(current, None, "it is not wanted any more")

@@ -30,15 +30,21 @@ def is_ours(found: FloatingIp, ref: Ref) -> bool:
     return names.mark(ref) in names.marks_in(found.description)
 
 
-def is_made_on(found: FloatingIp, port_id: str, ref: Ref) -> bool:
-    """Say whether a floating IP on this port was made for the Service.
+def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
+    """Say whether a floating IP on this VIP was made for the Service.
 
-    port_id: of our own VIP. The reference's description alone tells no clusters apart.
+    balancer: the Service's own. The reference's description alone tells no clusters
+    apart. It holds the cluster's name of the day: the reference renames load balancers
+    when that changes, and leaves floating IPs as they are.
     """
     if is_ours(found, ref):
         return True
-    described = found.description == names.floating_ip(ref)
-    return described and bool(port_id) and found.port_id == port_id
+    if not balancer.vip_port_id or found.port_id != balancer.vip_port_id:
+        return False
+    text = found.description or ""
+    if names.MADE in balancer.tags or names.marks_in(text):
+        return text == names.floating_ip(ref)
+    return text.startswith(names.floating_ip_of_any_cluster(ref))
 
 
 def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:

@@ -79,7 +79,12 @@ def _with_tail(text: str, tail: str) -> str:
 
 def floating_ip(ref: Ref) -> str:
     """Describe a floating IP, as the reference does."""
-    return cut(f"{FLOATING_IP_PREFIX}{ref.key} from cluster {ref.cluster.name}")
+    return cut(f"{floating_ip_of_any_cluster(ref)}{ref.cluster.name}")
+
+
+def floating_ip_of_any_cluster(ref: Ref) -> str:
+    """Give the beginning of that description, which lacks only the cluster's name."""
+    return f"{FLOATING_IP_PREFIX}{ref.key} from cluster "
 
 
 def security_group(ref: Ref) -> str:

@@ -81,6 +81,33 @@ def add_floating_ip(on: driver.Ground, balancer: wire.Json) -> str:
     return str(made["floating_ip_address"])
 
 
+def test_the_floating_ip_of_a_renamed_cluster_goes_with_its_load_balancer() -> None:
+    """The reference renames load balancers, but not what it says of floating IPs."""
+    driven = start()
+    found = make(driven.ground)
+    address = add_floating_ip(driven.ground, found)
+    (ip,) = driven.cloud.neutron.floating_ips.values()
+    ip["description"] = str(ip["description"]).replace("kubernetes", "before")
+    driven.change(ingress=(Ingress(address),))
+    driven.settle()
+    assert driven.floating_ip is ip
+    driven.settle(gone=True)
+    assert driven.cloud.neutron.floating_ips == {}
+
+
+def test_what_another_service_was_given_stays_on_an_adopted_load_balancer() -> None:
+    """Its description names the other; it is only taken off."""
+    driven = start()
+    found = make(driven.ground)
+    address = add_floating_ip(driven.ground, found)
+    (ip,) = driven.cloud.neutron.floating_ips.values()
+    ip["description"] = str(ip["description"]).replace("default/web", "default/web-2")
+    driven.change(ingress=(Ingress(address),))
+    driven.settle()
+    driven.settle(gone=True)
+    assert list(driven.cloud.neutron.floating_ips.values()) == [ip]
+
+
 def start(config: settings.LoadBalancer | None = None) -> driver.Driver:
     on = driver.ground()
     return driver.Driver(on, driver.service((on.node(1),)), config)
