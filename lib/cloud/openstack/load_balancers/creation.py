@@ -39,17 +39,9 @@ def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) 
     )
 
 
-def remarks(ref: Ref, wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
+def remarks(wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
     """Say what of the wishes for a new one can't be had."""
     problems: list[Problem] = []
-    if wanted.placement.availability_zone and not tree.features.zones:
-        message = (
-            "LoadBalancer Availability Zones aren't supported. Please, upgrade Octavia"
-            " API to version 2.14 or later (Ussuri release) to use them for Service"
-            f" {ref.key}"
-        )
-        event = "LoadBalancerAvailabilityZonesIgnored"
-        problems.append(Problem(Reason.UNSUPPORTED, message, event=event))
     if len(wanted.families) > 1 and not second_vip(wanted, tree.features, tree.around):
         second = wanted.families[1]
         message = (

@@ -161,7 +161,7 @@ def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) ->
     if source.problem is not None:
         return Plan(problems=(source.problem,))
     context = context_new(ref, wanted, seen)
-    problems = creation.remarks(ref, wanted, seen)
+    problems = creation.remarks(wanted, seen)
     if seen.identity.was_lost:
         message = (
             "the Service's load balancer was deleted by somebody; it is made again"

@@ -11,7 +11,7 @@ from lib.cloud.openstack.load_balancers import names
 from lib.cloud.openstack.load_balancers.bodies import Context
 from lib.cloud.openstack.load_balancers.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Features, Relation, Tree
-from lib.cloud.openstack.load_balancers.wanted import Wanted
+from lib.cloud.openstack.load_balancers.wanted import Timeouts, Wanted
 
 _ALIASES = {"octavia": "amphora"}
 """Providers with two names. Source: Octavia, "Available Providers"."""
@@ -109,6 +109,18 @@ def _provider(name: str | None) -> str:
 def ignored(
     ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
 ) -> tuple[Problem, ...]:
+    """Say what of the wishes the provider, or Octavia's version, lacks."""
+    return (
+        *_ignored_ranges(ref, wanted, seen, config),
+        *_ignored_zone(ref, wanted, seen),
+        *_ignored_flavor(wanted, seen),
+        *_ignored_timeouts(wanted, seen),
+    )
+
+
+def _ignored_ranges(
+    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
+) -> tuple[Problem, ...]:
     """Say that source ranges don't count, where the user gave any."""
     enforced = config.lb_provider == "ovn" and config.manage_security_groups
     if seen.features.cidrs or enforced or not wanted.has_ranges:
@@ -119,6 +131,41 @@ def ignored(
     )
     event = "LoadBalancerSourceRangesIgnored"
     return (Problem(Reason.UNSUPPORTED, message, event=event),)
+
+
+def _ignored_zone(ref: Ref, wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
+    if seen.features.zones or not wanted.placement.availability_zone:
+        return ()
+    message = (
+        "LoadBalancer Availability Zones aren't supported. Please, upgrade Octavia"
+        " API to version 2.14 or later (Ussuri release) to use them for Service"
+        f" {ref.key}"
+    )
+    event = "LoadBalancerAvailabilityZonesIgnored"
+    return (Problem(Reason.UNSUPPORTED, message, event=event),)
+
+
+def _ignored_flavor(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
+    """Say that a flavor does not count; the reference passes over it silently."""
+    flavor_id = wanted.placement.flavor_id
+    if seen.features.flavors or not flavor_id:
+        return ()
+    message = (
+        f"flavor-id {flavor_id} is ignored: it takes Octavia's API 2.6, and another"
+        " provider than ovn"
+    )
+    return (Problem(Reason.UNSUPPORTED, message),)
+
+
+def _ignored_timeouts(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
+    """Say that timeouts do not count, where the user gave any: likewise."""
+    if seen.features.timeouts or wanted.timeouts == Timeouts():
+        return ()
+    message = (
+        "the timeout annotations are ignored: they take Octavia's API 2.1, and another"
+        " provider than ovn"
+    )
+    return (Problem(Reason.UNSUPPORTED, message),)
 
 
 def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:

@@ -552,3 +552,34 @@ def test_an_address_that_is_taken_is_no_conflict_of_a_moment() -> None:
     with pytest.raises(errors.InvalidRequest) as raised:
         driven.balancers.apply(made.steps[0])
     assert "the address 10.0.0.1 is in use already" in raised.value.summary
+
+
+LACKING = [
+    # annotation, value, the API that lacks it, what is said as the reference says it
+    (keys.AVAILABILITY_ZONE, "az1", (2, 13), "LoadBalancerAvailabilityZonesIgnored"),
+    (keys.SOURCE_RANGES, "10.0.0.0/8", (2, 11), "LoadBalancerSourceRangesIgnored"),
+    (keys.FLAVOR_ID, "00000000-0000-4000-8000-00000000000f", (2, 5), ""),
+    (keys.TIMEOUT_MEMBER_DATA, "7000", (2, 0), ""),
+]
+
+
+@pytest.mark.parametrize("ovn", [False, True], ids=["old", "ovn"])
+@pytest.mark.parametrize(("key", "value", "version", "event"), LACKING)
+def test_what_the_provider_lacks_is_said_as_long_as_it_is_asked_for(
+    key: str, value: str, version: tuple[int, int], event: str, ovn: bool
+) -> None:
+    """The Service is served all the same; without the annotation nothing is said."""
+    config = settings.LoadBalancer()
+    if ovn:
+        config = settings.LoadBalancer(lb_provider="ovn", lb_method="SOURCE_IP_PORT")
+    driven = start(config)
+    if not ovn:
+        driven.cloud.octavia.version = version
+    driven.annotate({key: value})
+    driven.settle()
+    assert driven.facts.ingress
+    found = [p for p in driven.problems if p.reason is Reason.UNSUPPORTED]
+    assert [problem.event for problem in found] == [event]
+    driven.annotate({key: None})
+    driven.settle()
+    assert driven.problems == ()
