@@ -28,6 +28,8 @@ LOST_S = 0.5
 """When to look first for what was made by a request whose answer was lost."""
 LOOK_S = 4.0
 """When to look again for it, until it can't appear any more."""
+NAMED = 20
+"""So many Nodes are named in an Event."""
 LASTING = (
     errors.InvalidRequest,
     errors.AlreadyExists,
@@ -345,7 +347,15 @@ def _shown(ip: str, hostname: str, ip_mode: str | None) -> Mapping[str, str]:
 
 
 def _failed(seen: Snapshot, why: str) -> model.RecordEvent:
-    return _failed_to("ensure" if seen.service.is_wanted else "delete", why)
+    """Source: k8s.io/cloud-provider service controller, updateLoadBalancerHosts."""
+    if seen.operation is not Operation.UPDATE:
+        return _failed_to("ensure" if seen.service.is_wanted else "delete", why)
+    names = " ".join(node.name for node in seen.nodes[:NAMED])
+    text = (
+        f"Error updating load balancer with new hosts [{names}] [node names limited,"
+        f" total number of nodes: {len(seen.nodes)}], error: {why}"
+    )
+    return model.RecordEvent(Source.SERVICE, True, "UpdateLoadBalancerFailed", text)
 
 
 def _failed_to(verb: str, why: str) -> model.RecordEvent:

@@ -90,6 +90,28 @@ def test_what_the_cloud_refuses_is_told_and_tried_more_and_more_seldom(
     assert said(ground, process) == sorted([*ENSURED, failed])
 
 
+def test_nodes_that_can_not_be_given_are_told_in_the_words_of_the_reference(
+    ground: Any, make_process: Any
+) -> None:
+    """By the first twenty names, and once as long as it fails for the same reason."""
+    ground.service("web", 80)
+    process = make_process(ground)
+    process.settle()
+    said(ground, process)
+    ground.nodes = tuple(Node(f"node-{number:02}") for number in range(25))
+    full = errors.QuotaExceeded("no member is left", operation="change")
+    ground.cloud.faults = [None, full] * 2
+    process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
+    process.settle()
+    names = " ".join(f"node-{number:02}" for number in range(20))
+    assert said(ground, process) == [
+        "Normal UpdatedLoadBalancer: Updated load balancer with new hosts",
+        "Warning UpdateLoadBalancerFailed: Error updating load balancer with new hosts"
+        f" [{names}] [node names limited, total number of nodes: 25], error: change: no"
+        " member is left",
+    ]
+
+
 @pytest.mark.parametrize("named_s", [None, 1.0])
 def test_what_may_have_been_made_is_waited_for(
     ground: Any, make_process: Any, named_s: float | None
