@@ -27,7 +27,9 @@ from lib.reconcile import queue
 from lib.reconcile.outcome import Outcome
 
 DEEP_EVERY = 6
-"""Every so many looks for drift, one looks at all there is."""
+"""Every so many looks for drift, one looks at all there is: more often where looks are
+seldom, for all is looked at once an hour at least."""
+DEEP_S = 3600.0
 
 Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
@@ -173,14 +175,21 @@ def concerned(services: store.Store[Service]) -> tuple[str, ...]:
 class Drift:
     """Brings all Services in to be compared with what the cloud holds."""
 
-    def __init__(self, services: store.Store[Service], add_many: EnqueueMany) -> None:
+    def __init__(
+        self,
+        services: store.Store[Service],
+        add_many: EnqueueMany,
+        period_s: float = DEEP_S / DEEP_EVERY,
+    ) -> None:
+        """period_s: how often it looks, in seconds."""
         self._services = services
         self._add_many = add_many
+        self._deep_every = min(DEEP_EVERY, max(1, int(DEEP_S / period_s)))
         self._looks = 0
 
     def look(self) -> None:
         """Bring them in; every so often for a deep look."""
         self._looks += 1
-        is_deep = self._looks % DEEP_EVERY == 0
+        is_deep = self._looks % self._deep_every == 0
         topic = Topic.DEEP_DRIFT if is_deep else Topic.DRIFT
         self._add_many(concerned(self._services), topic)

@@ -100,8 +100,8 @@ class ServiceControllers:
         self._parts.probes.add_live(options.SERVICE, self._heartbeat.within(STALL_S))
         loop.start("services", self._run)
         loop.start("nodes of services", self._spread)
-        drift = flow.Drift(self.services, self._queue.add_many)
         period_s = self._wanted.drift_s
+        drift = flow.Drift(self.services, self._queue.add_many, period_s)
         task = periodic.Periodic(
             "drift", period_s, drift.look, self._parts.metrics, at_once=False
         )

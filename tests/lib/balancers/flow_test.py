@@ -201,6 +201,27 @@ def test_drift_is_looked_for_with_one_read_and_mended(
     assert looks == [*tree, "list load balancers (FULL)"]
 
 
+@pytest.mark.parametrize(
+    ("period_s", "deep_at_s"),
+    [(60, [360, 720]), (600, [3600, 7200]), (1500, [3000, 6000]), (7200, [7200])],
+)
+def test_all_is_looked_at_once_an_hour_at_least(
+    ground: Any, make_process: Any, period_s: int, deep_at_s: list[int]
+) -> None:
+    """Or as often as anything is, where that is more seldom."""
+    ground.service("web", 80)
+    process = make_process(ground)
+    process.services.relist()
+    topics: list[model.Topic] = []
+    drift = flow.Drift(
+        process.services, lambda keys, topic: topics.append(topic), period_s
+    )
+    for _ in range(0, 7200, period_s):
+        drift.look()
+    deep = [n for n, topic in enumerate(topics, 1) if topic is model.Topic.DEEP_DRIFT]
+    assert [number * period_s for number in deep][: len(deep_at_s)] == deep_at_s
+
+
 def test_a_change_of_nodes_that_changes_nothing_costs_no_call(
     ground: Any, make_process: Any
 ) -> None:
