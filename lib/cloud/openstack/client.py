@@ -179,6 +179,19 @@ class Client:
         with self._translated(f"find the {service.value} service", ""):
             return self._endpoint(service).microversion(newest)
 
+    def has(self, service: Service) -> bool:
+        """Say whether the cloud's catalogue has the service.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        try:
+            with self._translated(f"find the {service.value} service", ""):
+                self._endpoint(service)
+        except endpoints.NotInCatalogue:
+            return False
+        return True
+
     def version(self, service: Service) -> endpoints.Version:
         """Give the newest version of its API that a service offers.
 

@@ -35,6 +35,10 @@ _NEWEST: Mapping[str, Version] = {
 _LEAST: Mapping[str, Version] = {"compute": (2, 1), "block-storage": (3, 0)}
 
 
+class NotInCatalogue(errors.Unavailable):
+    """The cloud has no such service, or not where we look."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Endpoint:
     """One service. silence: why it does not say its version, if it does not."""
@@ -80,7 +84,7 @@ def find(
     region: empty for the only one.
 
     Raises:
-        Unavailable: the catalogue has none. ClientException: there is no token.
+        NotInCatalogue: there is none. ClientException: there is no token.
     """
     data = None
     # ValueError: keystoneauth's answer where a service is under two of its old
@@ -97,7 +101,7 @@ def find(
     if data is None or data.url is None:
         where = f"{interface} endpoint" + (f" in region {region}" if region else "")
         message = f"the catalogue has no {service} service with a {where}"
-        raise errors.Unavailable(message, operation="find the service")
+        raise NotInCatalogue(message, operation="find the service")
     return Endpoint(service, data, _silence(service, failed))
 
 

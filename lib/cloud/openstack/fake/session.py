@@ -58,6 +58,7 @@ class _Response:
 class FakeOpenStack:
     """Octavia and Neutron in memory, and the calls that were made.
 
+    absent: types of services that the catalogue has not.
     latency_s: that each call takes. fault: asked before each call; may also raise, to
     stand for the death of the process. after: called after each call that was answered.
     """
@@ -69,6 +70,7 @@ class FakeOpenStack:
         self.calls: list[wire.Call] = []
         self.latency_s = 0.0
         self.tls_refs: set[str] = set()
+        self.absent: set[str] = set()
         self.fault: Callable[[wire.Call], Fault | None] = nothing
         self.after: Callable[[wire.Call], None] = lambda call: None
         self._made: collections.Counter[str] = collections.Counter()
@@ -140,8 +142,10 @@ class FakeSession(keystoneauth1.session.Session):
     def get_endpoint_data(
         self, auth: object = None, **kwargs: object
     ) -> keystoneauth1.discover.EndpointData:
-        """Find any service, at a URL that names it."""
+        """Find any service that is not absent, at a URL that names it."""
         service = str(kwargs["service_type"])
+        if service in self._cloud.absent:
+            raise keystoneauth1.exceptions.EndpointNotFound()
         version = (2, 0)
         if service == client.Service.LOAD_BALANCER.value:
             version = self._cloud.octavia.version

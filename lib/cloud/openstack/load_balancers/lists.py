@@ -170,11 +170,13 @@ def networks(
 
 
 def is_readable(api: client.Client, tls_ref: str, deadline: float) -> bool:
-    """Say whether we may read a TLS container or secret of Barbican.
+    """Say whether we may read a TLS container or secret of Barbican, if there is one.
 
     Raises:
         CloudError: it could not be told.
     """
+    if not api.has(KEYS):
+        return False
     kind, uuid = tls_ref.rstrip("/").split("/")[-2:]
     path = f"{quoted(kind)}/{quoted(uuid)}"
     call = client.Get(KEYS, path, "get TLS container", resource=uuid)

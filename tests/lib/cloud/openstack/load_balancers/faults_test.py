@@ -506,6 +506,19 @@ def test_a_tls_container_that_can_not_be_read_is_said_before_anything_is_made() 
     assert other.listener["default_tls_container_ref"] == "anything"
 
 
+def test_tls_in_a_cloud_without_a_key_manager_is_a_wrong_wish() -> None:
+    """Not an outage: it is told once, and counted, as long as it is asked for."""
+    driven = start()
+    driven.cloud.absent = {"key-manager"}
+    driven.annotate({keys.TLS_REF: f"https://keys.example/v1/secrets/{driver.UID}"})
+    for _ in range(20):
+        assert driven.settle() == []
+        assert [one.reason for one in driven.problems] == [Reason.TLS]
+    driven.annotate({keys.TLS_REF: None})
+    driven.settle()
+    assert driven.facts.ingress
+
+
 def test_udp_monitors_get_the_least_delay_and_keep_a_shorter_one() -> None:
     """Octavia refuses less than 3 s by default; its operator may allow it."""
     driven = start(ports=(Port(53, UDP, 30053),))
