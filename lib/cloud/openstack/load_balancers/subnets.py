@@ -9,9 +9,13 @@ from collections.abc import Callable
 
 from lib.cloud.openstack import client
 
+_GROUP = re.compile(r"(\{[^{}]*\})")
+
 
 def matches(pattern: str) -> Callable[[str], bool]:
     """Give the test of a name: exact, glob, or "~regex" of the whole; "!" negates.
+
+    Globs know *, ?, [ab] and {one,other}.
 
     An empty pattern fits every name. The pattern must be one that compiles.
     """
@@ -19,10 +23,28 @@ def matches(pattern: str) -> Callable[[str], bool]:
         return lambda name: True
     negated = pattern.startswith("!")
     bare = pattern.removeprefix("!")
-    if bare.startswith("~"):
-        compiled = re.compile(bare[1:])
-        return lambda name: (compiled.fullmatch(name) is not None) != negated
-    return lambda name: fnmatch.fnmatchcase(name, bare) != negated
+    whole = bare[1:] if bare.startswith("~") else _expression(bare)
+    compiled = re.compile(whole)
+    return lambda name: (compiled.fullmatch(name) is not None) != negated
+
+
+def _expression(glob: str) -> str:
+    """Turn a glob into a regular expression.
+
+    Source: gopkg.in/godo.v2/glob, with which the reference reads them.
+    """
+    return "".join(
+        (
+            f"(?:{'|'.join(map(_plain, part[1:-1].split(',')))})"
+            if _GROUP.fullmatch(part)
+            else _plain(part)
+        )
+        for part in _GROUP.split(glob)
+    )
+
+
+def _plain(glob: str) -> str:
+    return fnmatch.translate(glob).removesuffix(r"\Z")
 
 
 def tag_filter(expression: str) -> client.Query:
