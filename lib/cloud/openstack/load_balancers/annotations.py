@@ -113,6 +113,12 @@ class Reader:
             return ""
         return value
 
+    def where(self, key: str) -> str:
+        """Say where a value comes from: settings are called as annotations are."""
+        if self.has(key):
+            return f"annotation {key}"
+        return f"{key.rpartition('/')[2]} in cloud.conf"
+
     def wrong(self, key: str, value: str, allowed: str, used: str) -> None:
         """Report a value in whose place the default is used."""
         message = (
@@ -128,7 +134,7 @@ class Reader:
         reason: Reason = Reason.INVALID_ANNOTATION,
     ) -> None:
         """Report a value that nothing can take the place of."""
-        message = f"annotation {key} is {value!r}; allowed is {allowed}"
+        message = f"{self.where(key)} is {value!r}; allowed is {allowed}"
         self.problems.append(Problem(reason, message, is_fatal=True))
 
 

@@ -167,7 +167,7 @@ def _algorithm(reader: Reader, config: settings.LoadBalancer) -> str:
         return wanted
     used = config.lb_method if config.lb_method in ALGORITHMS else ALGORITHMS[0]
     message = (
-        f"Error updating LB method for LoadBalancer: annotation {keys.METHOD} is"
+        f"Error updating LB method for LoadBalancer: {reader.where(keys.METHOD)} is"
         f" {wanted!r}; allowed is one of {', '.join(ALGORITHMS)}; {used!r} is used"
     )
     event = "LoadBalancerLbMethodUnknown"

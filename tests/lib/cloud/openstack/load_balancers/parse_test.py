@@ -110,6 +110,27 @@ def test_every_annotation_has_a_bad_value_or_takes_any() -> None:
     assert {getattr(keys, name) for name, *_ in BAD} | ANYTHING_GOES == keys.READ
 
 
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        (Config(lb_method="BEST"), "lb-method in cloud.conf is 'BEST'"),
+        (
+            Config(default_tls_container_ref="x"),
+            "default-tls-container-ref in cloud.conf is 'x'",
+        ),
+        (Config(node_selector="=x"), "node-selector in cloud.conf is '=x'"),
+        (Config(floating_subnet="~("), "floating-subnet in cloud.conf is '~('"),
+    ],
+)
+def test_a_bad_value_of_the_configuration_is_not_called_an_annotation(
+    config: Config, named: str
+) -> None:
+    """Who reads the Event must know where to put it right."""
+    (problem,) = parse.parse(FACTS, config).problems
+    assert named in problem.message
+    assert "annotation" not in problem.message
+
+
 def test_all_problems_are_reported_together() -> None:
     """Also those of the Service itself; one wrong thing hides no other."""
     facts = annotated(SUBNET_ID="x", ENABLE_MONITOR="x", NODE_SELECTOR="=")
