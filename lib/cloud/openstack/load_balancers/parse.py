@@ -62,6 +62,7 @@ def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
         owned_id=given.get(keys.OWNED_ID, ""),
         addresses=tuple(address for address in addresses if is_ip(address)),
         keeps_floating_ip=given.get(keys.KEEP_FLOATING_IP) == "true",
+        shows_name=any(address and not is_ip(address) for address in addresses),
     )
     return Ref(facts.cluster, facts.namespace, facts.name, facts.uid, hints)
 

@@ -185,9 +185,10 @@ def _not_active(
         return Plan(retry_after_s=POLL_S, load_balancer_id=balancer.id, results=results)
     leaving = deletion.Leaving(ref, Former(balancer, seen.identity.relation))
     is_own = deletion.is_whole_ours(leaving)
-    was_usable = bool(
-        identity.addresses(balancer, seen.around.floating_ips)
-        & set(identity.hints_of(ref).addresses)
+    hints = identity.hints_of(ref)
+    # A name in the status does not say which one was reached by it: then none goes.
+    was_usable = hints.shows_name or bool(
+        identity.addresses(balancer, seen.around.floating_ips) & set(hints.addresses)
     )
     message = f"load balancer {balancer.id} is in status ERROR"
     path = (f"load balancer {balancer.name}",)

@@ -159,10 +159,12 @@ class Hints:
 
     given_id: the id in the annotations. owned_id: of the load balancer that we have
     once owned for this Service, by our own annotation. addresses: in the status.
-    keeps_floating_ip: keep-floatingip, however wrong the rest may be.
+    keeps_floating_ip: keep-floatingip, however wrong the rest may be. shows_name: the
+    status shows a name that tells no address.
     """
 
     given_id: str = ""
     owned_id: str = ""
     addresses: tuple[str, ...] = ()
     keeps_floating_ip: bool = False
+    shows_name: bool = False

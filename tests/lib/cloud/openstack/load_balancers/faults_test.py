@@ -71,6 +71,18 @@ def test_one_that_was_usable_follows_its_annotation(policy: str) -> None:
     assert driven.facts.ingress == ingress
 
 
+def test_one_whose_status_shows_a_name_was_usable() -> None:
+    """The name tells no address, but clients used it: nothing is deleted unasked."""
+    driven = start()
+    driven.annotate({keys.HOSTNAME: "web.example"})
+    driven.settle()
+    driven.balancer["provisioning_status"] = "ERROR"
+    made = driven.plan()
+    assert isinstance(made, Plan)
+    assert [problem.reason for problem in made.problems] == [Reason.IN_ERROR]
+    assert made.steps == ()
+
+
 def test_one_in_error_is_deleted_with_all_that_is_under_it() -> None:
     """Also where the configuration wants no cascade."""
     driven = start(settings.LoadBalancer(cascade_delete=False))
