@@ -117,6 +117,18 @@ class Actor:
             if not isinstance(error, errors.Busy):
                 self._end(seen, has_worked=False)
             raise
+        finally:
+            self._let_go(seen.service)
+
+    def _let_go(self, service: Service) -> None:
+        """Keep nothing of a Service that has gone meanwhile: nobody asks for it again.
+
+        A plan left behind would keep all others from its load balancer.
+        """
+        there = self._hands.services.get(service.key)
+        if there is None or there.metadata.uid != service.metadata.uid:
+            self._memory.forget(service.metadata.uid)
+            self.forget(service.key)
 
     def _carry_out(self, seen: Snapshot, action: model.Action) -> None:
         match action:

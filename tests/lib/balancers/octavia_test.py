@@ -340,6 +340,33 @@ def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
     assert set(scene.process.flow.problems().values()) == {0}
 
 
+def test_the_plan_of_a_service_that_is_gone_bars_nobody(make_scene: MakeScene) -> None:
+    """Somebody takes its finalizer while a write for it is under way."""
+    scene = make_scene()
+    ground = scene.ground
+    scene.calls(lambda: ground.service("web", 80))
+    id_ = ground.get("web")["metadata"]["annotations"][keys.LOAD_BALANCER_ID]
+    taken: list[wire.Call] = []
+
+    def take(call: wire.Call) -> None:
+        if call.method == "POST" and call.path == "lbaas/listeners" and not taken:
+            taken.append(call)
+            found = ground.get("second")
+            found["metadata"]["finalizers"] = []
+            ground.api.put(resources.SERVICES, found)
+            ground.delete("second")
+            scene.process.services.relist()
+
+    scene.cloud.after = take
+    ground.service("second", 81, annotations={keys.LOAD_BALANCER_ID: id_})
+    scene.process.settle(60.0)
+    assert taken
+    ground.service("web", 80, 443)
+    assert scene.process.settle(60.0) < 30.0
+    listeners = scene.cloud.octavia.listeners.values()
+    assert {one["protocol_port"] for one in listeners} == {80, 81, 443}
+
+
 def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
     make_scene: MakeScene,
 ) -> None:
