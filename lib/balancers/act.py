@@ -145,12 +145,21 @@ class Actor:
             case model.Settle(results):
                 self._settle(seen, results)
             case model.RemoveFinalizer():
+                self._be_sure(seen)
                 self._patch(seen, action)
                 self._end(seen, has_worked=True)
             case model.Fail(error, message):
                 self._fail(seen, error, message)
             case _:
                 self._patch(seen, action)
+
+    def _be_sure(self, seen: Snapshot) -> None:
+        """Let a Service go only when nothing can appear any more that was asked for."""
+        doubt_s = self._memory.doubt_s(seen.service.metadata.uid)
+        early_s = max(self._hands.create_in_s(), doubt_s)
+        if early_s > 0:
+            text = "what may have been made before is waited for"
+            raise Later(text, min(early_s, LOOK_S))
 
     def _settle(self, seen: Snapshot, results: Results) -> None:
         target = self._hands.retarget(self._as_left(seen), seen)

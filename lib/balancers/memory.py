@@ -123,6 +123,15 @@ class Memory:
             until = self._doubts.get(uid, {}).get(path, 0.0)
             return max(0.0, until - self._clock())
 
+    def doubt_s(self, uid: str) -> float:
+        """Say how long anything may still appear that was asked for, in seconds."""
+        with self._lock:
+            now = self._clock()
+            return max(
+                (at - now for at in self._doubts.get(uid, {}).values() if at > now),
+                default=0.0,
+            )
+
     def tell(self, uid: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
         """Take note of all there are now; give those that are new."""
         with self._lock:

@@ -221,6 +221,39 @@ def test_what_was_made_though_nobody_heard_is_found_soon(
     assert len(reads) <= 30 + late_s
 
 
+@pytest.mark.parametrize("late_s", [1.0, 10.0, 25.0])
+def test_who_is_deleted_before_it_is_known_what_was_made_leaves_nothing(
+    make_scene: MakeScene, late_s: float
+) -> None:
+    """Octavia comes to a request whose answer was lost when the Service is deleted."""
+    scene = make_scene()
+    octavia, ground = scene.cloud.octavia, scene.ground
+    lost: list[wire.Call] = []
+
+    def lose(call: wire.Call) -> session.Fault | None:
+        if call.method == "POST" and call.path == "lbaas/loadbalancers" and not lost:
+            lost.append(call)
+            return session.Fault()
+        return None
+
+    scene.cloud.fault = lose
+    ground.service("web", 80)
+    scene.process.services.relist()
+    scene.process.turn()
+    assert lost
+    ground.delete("web")
+    began = ground.now_s
+    while ground.now_s < began + late_s:
+        scene.process.services.relist()
+        scene.process.turn()
+        ground.now_s += 0.5
+    octavia.answer(lost[0])
+    scene.process.settle(60.0)
+    assert octavia.load_balancers == {}
+    assert scene.cloud.neutron.floating_ips == {}
+    assert ground.get("web") is None
+
+
 def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
     make_scene: MakeScene,
 ) -> None:
