@@ -400,6 +400,39 @@ def test_the_plan_of_a_service_that_is_gone_bars_nobody(make_scene: MakeScene) -
     assert {one["protocol_port"] for one in listeners} == {80, 81, 443}
 
 
+def test_who_shares_is_served_once_the_owner_has_its_address(
+    make_scene: MakeScene,
+) -> None:
+    """It does not wait for the next look for drift; until then it is asked seldom."""
+    scene = make_scene()
+    ground = scene.ground
+    scene.calls(lambda: ground.service("web", 80, annotations={keys.INTERNAL: "true"}))
+    id_ = ground.get("web")["metadata"]["annotations"][keys.LOAD_BALANCER_ID]
+
+    def share() -> None:
+        ground.service("second", 81, annotations={keys.LOAD_BALANCER_ID: id_})
+        for _ in range(20):
+            scene.process.settle(30.0)
+
+    print(f"{scene.calls(share)} calls in ten minutes without an address")
+    assert scene.process.flow.problems()[Reason.NO_FLOATING_NETWORK] == 1
+    ground.service("web", 80, annotations={keys.INTERNAL: None})
+    began = ground.now_s
+    while not ground.get("second").get("status", {}).get("loadBalancer"):
+        scene.process.services.relist()
+        scene.process.turn()
+        ground.now_s += 0.5
+        assert ground.now_s < began + 310.0
+    assert scene.address("second") == scene.address("web")
+    scene.process.settle(60.0)
+    assert set(scene.process.flow.problems().values()) == {0}
+    scene.process.say()
+    said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
+    assert [(one["reason"], one["count"]) for one in said] == [
+        ("SyncLoadBalancerFailed", 1)
+    ]
+
+
 def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
     make_scene: MakeScene,
 ) -> None:

@@ -5,7 +5,7 @@ balancer that Octavia is at. What is not ours is never touched.
 """
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from lib.cloud.load_balancers import (
     IpFamily,
@@ -71,7 +71,7 @@ def _wanted(
 ) -> Plan:
     found = seen.identity
     problems = [*((found.problem,) if found.problem else ()), *seen.around.problems]
-    if any(problem.is_fatal for problem in problems):
+    if _is_fatal(problems):
         return Plan(problems=(*problems, *remarks.stays(seen)))
     if found.load_balancer is None:
         made = _new(ref, wanted, seen, config)
@@ -245,6 +245,8 @@ def _active(
     # waits for a gate ends it.
     is_kept = config.manage_security_groups
     all_steps = (*steps, *more) if is_kept else (*more, *steps)
+    if not reached.address and reached.problems:
+        reached = _unreached(reached, seen, is_last=not all_steps)
     problems = (
         *reached.problems,
         *problems,
@@ -255,12 +257,29 @@ def _active(
     )
     return Plan(
         steps=all_steps,
-        settled=not all_steps,
+        settled=not (all_steps or _is_fatal(reached.problems)),
         retry_after_s=POLL_S if all_steps else None,
         results=status.results(wanted, balancer, relation, reached, config),
         notices=reached.notices,
         problems=problems,
     )
+
+
+def _is_fatal(problems: Iterable[Problem]) -> bool:
+    return any(problem.is_fatal for problem in problems)
+
+
+def _unreached(
+    reached: floating.Reached, seen: Tree, *, is_last: bool
+) -> floating.Reached:
+    """Fail where nobody can reach the Service, so that it is tried again soon.
+
+    Others may give what it lacks any time: the owner a floating IP, for one. is_last:
+    all else holds; before that it is not said.
+    """
+    fatal = [dataclasses.replace(each, is_fatal=True) for each in reached.problems]
+    problems = (*fatal, *remarks.stays(seen)) if is_last else ()
+    return dataclasses.replace(reached, problems=problems)
 
 
 def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
