@@ -433,6 +433,32 @@ def test_who_shares_is_served_once_the_owner_has_its_address(
     ]
 
 
+@pytest.mark.parametrize("status", ["PENDING_UPDATE", "PENDING_DELETE"])
+def test_one_that_takes_long_to_go_is_asked_for_nothing_but_its_status(
+    make_scene: MakeScene, status: str
+) -> None:
+    """Also by a process that has not begun to delete it; then nothing is left."""
+    scene = make_scene()
+    ground, octavia = scene.ground, scene.cloud.octavia
+    scene.calls(lambda: ground.service("web", 80))
+    (balancer,) = octavia.load_balancers.values()
+    balancer["provisioning_status"] = status
+    ground.delete("web")
+    began, before = ground.now_s, len(scene.cloud.calls)
+    scene.start()
+    while ground.now_s < began + 600.0:
+        scene.process.services.relist()
+        scene.process.turn()
+        ground.now_s += 0.5
+    calls = len(scene.cloud.calls) - before
+    print(f"{calls} calls in ten minutes")
+    assert calls <= 320
+    balancer["provisioning_status"] = "ACTIVE"
+    assert scene.process.settle(60.0) <= 20.0
+    assert octavia.load_balancers == scene.cloud.neutron.floating_ips == {}
+    assert ground.get("web") is None
+
+
 def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
     make_scene: MakeScene,
 ) -> None:

@@ -88,8 +88,10 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     steps += _free_addresses(ref, seen)
     steps += groups.remove(seen.around, seen.around.groups)
     steps += [spare(one) for one in seen.identity.duplicates if _is_deletable(one)]
-    if steps or _is_busy(seen):
+    if steps:
         return Plan(tuple(steps), retry_after_s=POLL_S, problems=stuck)
+    if busy_id := _busy_id(seen):
+        return Plan(retry_after_s=POLL_S, load_balancer_id=busy_id, problems=stuck)
     left = leave(ref, seen, config, WHY)
     problems = (*stuck, *left.problems)
     if problems and not left.steps:
@@ -231,11 +233,10 @@ def _is_deletable(one: LoadBalancer) -> bool:
     return one.provisioning_status in (ACTIVE, ERROR)
 
 
-def _is_busy(seen: Tree) -> bool:
-    """Say whether Octavia is still at something of ours."""
-    one = seen.identity.load_balancer
-    if any(
-        each.provisioning_status == "PENDING_DELETE" for each in seen.identity.going
-    ):
-        return True
-    return one is not None and one.is_pending
+def _busy_id(seen: Tree) -> str:
+    """Find one of ours that Octavia is still at; empty: there is none."""
+    main = seen.identity.load_balancer
+    if main is not None and main.is_pending:
+        return main.id
+    going = (one for one in seen.identity.going if one.is_pending)
+    return next((one.id for one in going), "")
