@@ -225,7 +225,7 @@ def _free_addresses(ref: Ref, seen: Tree) -> Iterator[Step]:
     if identity.hints_of(ref).keeps_floating_ip:
         return
     for ip in seen.around.floating_ips:
-        if not ip.port_id and identity.is_ours(ip, ref):
+        if not ip.port_id and identity.was_ours(ip, ref):
             yield floating.delete(floating.shown(ip), WHY, ip)
 
 

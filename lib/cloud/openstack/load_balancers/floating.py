@@ -129,14 +129,7 @@ def _any(
     ours = [
         ip
         for ip in around.floating_ips
-        if not ip.port_id
-        and (
-            identity.is_ours(ip, ref)
-            or (
-                ip.floating_ip_address in had
-                and ip.description == names.floating_ip(ref)
-            )
-        )
+        if not ip.port_id and identity.was_ours(ip, ref)
     ]
     ours.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
     if ours:

@@ -30,6 +30,16 @@ def is_ours(found: FloatingIp, ref: Ref) -> bool:
     return names.mark(ref) in names.marks_in(found.description)
 
 
+def was_ours(found: FloatingIp, ref: Ref) -> bool:
+    """Say whether a floating IP that is free was the Service's before.
+
+    The reference's description counts only with the address in the Service's status.
+    """
+    described = found.description == names.floating_ip(ref)
+    had = found.floating_ip_address in hints_of(ref).addresses
+    return is_ours(found, ref) or (described and had)
+
+
 def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
     """Say whether a floating IP on this VIP was made for the Service.
 

@@ -364,6 +364,23 @@ def test_one_that_was_deleted_by_hand_is_made_again_with_its_address() -> None:
     assert len(driven.cloud.neutron.floating_ips) == 1
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_the_references_floating_ip_goes_though_its_load_balancer_went_before(
+    shown: bool,
+) -> None:
+    """Only the address in the status proves it: a namesake's is described alike."""
+    driven = start()
+    driven.settle()
+    ip = driven.floating_ip
+    ip["description"] = names.floating_ip(driven.balancers.refer(driven.facts))
+    driven.cloud.octavia.load_balancers.clear()
+    ip["port_id"] = None
+    if not shown:
+        driven.change(ingress=())
+    driven.settle(gone=True)
+    assert bool(driven.cloud.neutron.floating_ips) is not shown
+
+
 def test_of_two_with_our_mark_the_one_in_use_stays() -> None:
     """The other, never used, is deleted; one that something refers to is not."""
     driven = start()
