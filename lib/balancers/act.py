@@ -139,7 +139,8 @@ class Actor:
             case model.Await(lb_id, after_s):
                 self._await(seen, lb_id, after_s)
             case model.Bar():
-                self._memory.bar(seen.service.metadata.uid)
+                uid, is_wanted = seen.service.metadata.uid, seen.service.is_wanted
+                self._memory.bar(uid, is_wanted=is_wanted)
             case model.ApplyStep():
                 self._apply(seen, action)
             case model.Settle(results):

@@ -27,7 +27,7 @@ class Memory:
         self._problems: dict[str, tuple[Problem, ...]] = {}
         self._notices: dict[str, tuple[Notice, ...]] = {}
         self._refusals: dict[str, Problem] = {}
-        self._bars: dict[str, tuple[int, float]] = {}
+        self._bars: dict[str, dict[bool, tuple[int, float]]] = {}
         self._doubts: dict[str, dict[tuple[str, ...], float]] = {}
 
     def open(self, uid: str) -> Open | None:
@@ -99,17 +99,21 @@ class Memory:
         with self._lock:
             return self._settled.get(uid)
 
-    def bar(self, uid: str) -> None:
-        """Begin to make again what failed; the next time must wait longer."""
-        with self._lock:
-            count, _ = self._bars.get(uid, (0, 0.0))
-            wait_s = min(BAR_LONGEST_S, BAR_FIRST_S * 2**count)
-            self._bars[uid] = (count + 1, self._clock() + wait_s)
+    def bar(self, uid: str, *, is_wanted: bool) -> None:
+        """Begin to do again what failed; the next time must wait longer.
 
-    def barred_s(self, uid: str) -> float:
+        is_wanted: what was waited for while it was wanted does not delay its deletion.
+        """
+        with self._lock:
+            bars = self._bars.setdefault(uid, {})
+            count, _ = bars.get(is_wanted, (0, 0.0))
+            wait_s = min(BAR_LONGEST_S, BAR_FIRST_S * 2**count)
+            bars[is_wanted] = (count + 1, self._clock() + wait_s)
+
+    def barred_s(self, uid: str, *, is_wanted: bool) -> float:
         """Say how long it still has to wait, in seconds."""
         with self._lock:
-            _, until = self._bars.get(uid, (0, 0.0))
+            _, until = self._bars.get(uid, {}).get(is_wanted, (0, 0.0))
             return max(0.0, until - self._clock())
 
     def doubt(self, uid: str, path: tuple[str, ...]) -> None:

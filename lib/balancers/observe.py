@@ -116,7 +116,7 @@ class Observer:
             problems=problems,
             nodes=nodes,
             is_under_way=self._memory.is_under_way(uid),
-            barred_s=self._memory.barred_s(uid),
+            barred_s=self._memory.barred_s(uid, is_wanted=snapshot.service.is_wanted),
             told=self._memory.told(uid),
         )
 

@@ -459,6 +459,45 @@ def test_one_that_takes_long_to_go_is_asked_for_nothing_but_its_status(
     assert ground.get("web") is None
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_one_that_fails_to_go_is_tried_again_less_and_less_often(
+    make_scene: MakeScene, moves: bool
+) -> None:
+    """Octavia ends deletions in ERROR; it is said once, and it goes in the end.
+
+    moves: the Service has gone to another load balancer, and leaves its own.
+    """
+    scene = make_scene()
+    ground, octavia = scene.ground, scene.cloud.octavia
+    ground.service("other", 443)
+    scene.calls(lambda: ground.service("web", 80))
+    own, other = (
+        ground.get(name)["metadata"]["annotations"][keys.LOAD_BALANCER_ID]
+        for name in ("web", "other")
+    )
+    octavia.deletions_fail = 5
+    began, before = ground.now_s, len(scene.cloud.calls)
+    if moves:
+        ground.service("web", 80, annotations={keys.LOAD_BALANCER_ID: other})
+    else:
+        ground.delete("web")
+    while own in octavia.load_balancers:
+        scene.process.services.relist()
+        scene.process.turn()
+        ground.now_s += 0.5
+        assert ground.now_s < began + 700.0
+    calls = scene.cloud.calls[before:]
+    tries = [one for one in calls if one.method == "DELETE" and own in one.path]
+    print(f"{len(calls)} calls in {ground.now_s - began} s")
+    assert len(tries) == 6
+    assert ground.now_s - began >= 10.0 + 20.0 + 40.0 + 80.0
+    scene.process.settle(60.0)
+    scene.process.say()
+    said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
+    assert [(e["reason"], e["count"]) for e in said] == [(Reason.IN_ERROR, 1)]
+    assert set(scene.process.flow.problems().values()) == {0}
+
+
 def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
     make_scene: MakeScene,
 ) -> None:

@@ -27,8 +27,9 @@ class FakeOctavia:
 
     clock: monotonic seconds. build_s, update_s, delete_s: how long it is at it.
     builds_fail: so many next load balancers end in ERROR; updates_fail: so many next
-    changes end there. version: of the API. providers: others are refused. flavors,
-    availabilityzones: whether each is enabled, by id and by name.
+    changes end there; deletions_fail: so many next deletions of load balancers.
+    version: of the API. providers: others are refused. flavors, availabilityzones:
+    whether each is enabled, by id and by name.
     """
 
     neutron: FakeNeutron
@@ -39,6 +40,7 @@ class FakeOctavia:
     delete_s: float = 2.0
     builds_fail: int = 0
     updates_fail: int = 0
+    deletions_fail: int = 0
     version: tuple[int, int] = (2, 30)
     providers: tuple[str, ...] = ("amphora", "octavia", "ovn", "f5", "amphorav2")
     flavors: dict[str, bool] = dataclasses.field(default_factory=dict)
@@ -152,7 +154,10 @@ class FakeOctavia:
         if not cascades and any(id_ in _ids(one) for one in self.listeners.values()):
             raise Refused(400, "Cannot delete Load Balancer - it has children")
         self._set_status(balancer, "PENDING_DELETE")
-        self._due[id_] = (self.clock() + self.delete_s, "DELETED")
+        end = "DELETED"
+        if self.deletions_fail:
+            self.deletions_fail, end = self.deletions_fail - 1, "ERROR"
+        self._due[id_] = (self.clock() + self.delete_s, end)
         return Answer(204)
 
     def _drop(self, id_: str) -> None:

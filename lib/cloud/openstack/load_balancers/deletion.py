@@ -81,15 +81,21 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
         return Plan(problems=(problem,))
     steps: list[Step] = []
     stuck: tuple[Problem, ...] = ()
+    backs_off = any(
+        one.provisioning_status == ERROR for one in seen.identity.duplicates
+    )
     if main is not None:
         leaving = Leaving(ref, Former(main, seen.identity.relation, seen.children))
         steps += off(leaving, seen, config)
         stuck = is_stuck(leaving)
+        backs_off |= bool(stuck)
     steps += _free_addresses(ref, seen)
     steps += groups.remove(seen.around, seen.around.groups)
     steps += [spare(one) for one in seen.identity.duplicates if _is_deletable(one)]
     if steps:
-        return Plan(tuple(steps), retry_after_s=POLL_S, problems=stuck)
+        return Plan(
+            tuple(steps), retry_after_s=POLL_S, problems=stuck, backs_off=backs_off
+        )
     if busy_id := _busy_id(seen):
         return Plan(retry_after_s=POLL_S, load_balancer_id=busy_id, problems=stuck)
     left = leave(ref, seen, config, WHY)
@@ -108,11 +114,17 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
     pending = ""
     for one in seen.former:
         leaving = Leaving(ref, one, why, is_former=True)
-        problems += is_stuck(leaving)
+        stuck = is_stuck(leaving)
+        problems += stuck
         steps = tuple(off(leaving, seen, config))
         if steps:
-            id_ = one.load_balancer.id
-            return Plan(steps, retry_after_s=POLL_S, load_balancer_id=id_)
+            return Plan(
+                steps,
+                retry_after_s=POLL_S,
+                load_balancer_id=one.load_balancer.id,
+                problems=problems,
+                backs_off=bool(stuck),
+            )
         if one.load_balancer.is_pending:
             pending = one.load_balancer.id
     if pending:
@@ -121,10 +133,19 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
 
 
 def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
-    """Say what can't be taken off a load balancer of others: Octavia refuses it."""
+    """Say what can't be taken off a load balancer of others: Octavia refuses it.
+
+    An own one in ERROR is deleted, which may end in ERROR again.
+    """
     one = leaving.balancer
-    if one.provisioning_status != ERROR or is_whole_ours(leaving):
+    if one.provisioning_status != ERROR:
         return ()
+    if is_whole_ours(leaving):
+        message = (
+            f"load balancer {one.id} is in status ERROR; it is deleted, and again,"
+            " less and less often, if that fails"
+        )
+        return (Problem(Reason.IN_ERROR, message),)
     ours = [f"{x.name or x.id} ({x.protocol} {x.protocol_port})" for x in leaving.ours]
     what = f"listeners with their pools: {', '.join(ours)}; and " if ours else ""
     message = (

@@ -88,8 +88,11 @@ def _wanted(
     )
     # One that Octavia is still at can't be deleted yet, and must not be forgotten.
     waits = made.settled and bool(found.duplicates)
+    # What goes from ERROR may end there again.
+    fails = any(one.provisioning_status == ERROR for one in found.duplicates)
     return dataclasses.replace(
         made,
+        backs_off=made.backs_off or (made.settled and fails),
         steps=(*made.steps, *spares),
         settled=made.settled and not found.duplicates,
         retry_after_s=POLL_S if waits else made.retry_after_s,

@@ -8,6 +8,7 @@ from lib.cloud.load_balancers import (
     Cluster,
     Depth,
     Ingress,
+    Plan,
     Port,
     PortProtocol,
     Reason,
@@ -411,6 +412,25 @@ def test_one_made_twice_is_waited_for_until_it_can_be_deleted(gone: bool) -> Non
     driven.cloud.octavia.advance()
     assert twin["id"] not in driven.cloud.octavia.load_balancers
     assert len(driven.cloud.octavia.load_balancers) == (0 if gone else 1)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_one_made_twice_that_fails_to_go_is_tried_again_with_a_backoff(
+    gone: bool,
+) -> None:
+    """What goes from ERROR may end there again."""
+    driven = start()
+    driven.settle()
+    tags = tuple(wire.texts(driven.balancer["tags"]))
+    second = make(driven.ground, str(driven.balancer["name"]), tags, 81)
+    second["provisioning_status"] = "ERROR"
+    made = driven.plan(gone=gone)
+    assert isinstance(made, Plan)
+    assert made.backs_off
+    second["provisioning_status"] = "ACTIVE"
+    made = driven.plan(gone=gone)
+    assert isinstance(made, Plan)
+    assert not made.backs_off
 
 
 @pytest.mark.parametrize("older", [False, True])
