@@ -459,6 +459,37 @@ def test_one_that_takes_long_to_go_is_asked_for_nothing_but_its_status(
     assert ground.get("web") is None
 
 
+def test_a_group_that_others_use_is_said_while_the_service_waits_for_it(
+    make_scene: MakeScene,
+) -> None:
+    """Somebody has put it on a port that we can't see."""
+    scene = make_scene()
+    managed = dataclasses.replace(scene.config, manage_security_groups=True)
+    scene.config = managed
+    scene.start()
+    ground = scene.ground
+    scene.calls(lambda: ground.service("web", 80))
+
+    def refuse(call: wire.Call) -> session.Fault | None:
+        if call.method == "DELETE" and call.parts[0] == "security-groups":
+            return session.Fault(409, message="Security Group 1-2-3 in use.")
+        return None
+
+    scene.cloud.fault = refuse
+    ground.delete("web")
+    for _ in range(10):
+        scene.process.settle(60.0)
+    scene.process.say()
+    events = ground.api.all(resources.EVENTS)
+    (said,) = (one for one in events if one["type"] == "Warning")
+    assert (said["reason"], said["count"]) == ("SyncLoadBalancerFailed", 1)
+    assert "in use on ports" in said["message"]
+    scene.cloud.fault = session.nothing
+    scene.process.settle(300.0)
+    assert scene.cloud.neutron.groups == {}
+    assert ground.get("web") is None
+
+
 @pytest.mark.parametrize("moves", [False, True])
 def test_one_that_fails_to_go_is_tried_again_less_and_less_often(
     make_scene: MakeScene, moves: bool

@@ -96,6 +96,13 @@ _GROUP_GONE = client.Refusal(
     404, "security group", errors.Busy, "a group of the port was deleted meanwhile"
 )
 """Several Services' groups are on one port; whoever deletes one takes it off first."""
+_GROUP_USED = client.Refusal(
+    409,
+    "in use",
+    errors.InvalidRequest,
+    "the security group is in use on ports that can't be seen",
+)
+"""Source: neutron/extensions/securitygroup.py, SecurityGroupInUse."""
 
 
 def create(path: Path, why: str, url: str, body: Body, balancer_id: str) -> Step:
@@ -233,8 +240,10 @@ def change_network_thing(
 
 def delete_network_thing(path: Path, why: str, url: str) -> Step:
     """Delete something of Neutron's."""
-    operation = f"delete {url.split('/')[0]}"
-    write = _network("DELETE", url, operation, None, path[-1])
+    kind = url.split("/")[0]
+    write = _network("DELETE", url, f"delete {kind}", None, path[-1])
+    if kind == "security-groups":
+        write = dataclasses.replace(write, refusals=(_GROUP_USED, *write.refusals))
     request = Request((write,), is_gone_fine=True)
     return Step(Verb.DELETE, path, why, request, is_gated=False)
 
