@@ -64,8 +64,7 @@ def _carry_out(
     actions = [*_announced(seen, observed, plan, is_wanted=is_wanted)]
     if is_wanted and not seen.service.has_finalizer:
         actions.append(model.AddFinalizer())
-    if is_wanted:
-        actions += missing(seen.service, plan.results)
+    actions += missing(seen.service, plan.results)
     actions += _told(seen, plan.problems, plan.notices)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from lib.balancers import decide, model
+from lib.balancers import act, decide, model
 from lib.balancers.fake.snapshots import (
     BAD,
     BARE,
@@ -16,13 +16,16 @@ from lib.balancers.fake.snapshots import (
     RESULTS,
     SEEN,
     WANTED,
+    WEB,
     seen,
 )
 from lib.balancers.model import Snapshot, Topic
 from lib.cloud.load_balancers import (
     Gate,
     GateState,
+    Ingress,
     Plan,
+    Results,
     Step,
     Verb,
 )
@@ -47,6 +50,7 @@ def words(outcome: decide.Decided) -> list[str]:
 
 
 ENSURING = "EnsuringLoadBalancer"
+SERVED = act.written(WEB, model.SetIngress((Ingress("192.0.2.1"),)))
 ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "our write is not back yet": (seen(held=True), Plan(), []),
     "the gate is closed": (
@@ -139,8 +143,13 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     ),
     "gone": (
         seen(target=GONE, observed=NOTHING, is_under_way=True),
-        Plan(settled=True, results=RESULTS),
+        Plan(settled=True),
         ["RemoveFinalizer", "DeletedLoadBalancer"],
+    ),
+    "leaving one of others": (
+        seen(service=SERVED, target=GONE, is_under_way=True),
+        Plan((GATED,), results=Results(ingress=())),
+        ["SetIngress", "ApplyStep"],
     ),
     "a problem that was told": (
         seen(told=model.TellProblems((ODD,))),

@@ -10,7 +10,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 import dataclasses
 from collections.abc import Collection, Iterator
 
-from lib.cloud.load_balancers import Plan, Problem, Reason, Ref, Step
+from lib.cloud.load_balancers import Plan, Problem, Reason, Ref, Results, Step
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import (
     floating,
@@ -43,10 +43,14 @@ STUCK_POLL_S = 60.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Leaving:
-    """A load balancer that the Service leaves. is_former: it is on another by now."""
+    """A load balancer that the Service leaves. is_former: it is on another by now.
+
+    adopts: see `identity.adopts`.
+    """
 
     ref: Ref
     place: Former
+    adopts: bool
     why: str = WHY
     is_former: bool = False
 
@@ -59,7 +63,8 @@ class Leaving:
     def under_it(self) -> tree.Place:
         """What is under it; nothing where that was not read."""
         children = self.place.children or Children()
-        return tree.Place(self.ref, self.balancer, self.place.relation, children)
+        relation = self.place.relation
+        return tree.Place(self.ref, self.balancer, relation, children, self.adopts)
 
     @property
     def ours(self) -> list[Listener]:
@@ -73,6 +78,13 @@ class Leaving:
         return found
 
 
+def leaving_of(ref: Ref, balancer: LoadBalancer, seen: Tree) -> Leaving:
+    """Describe the load balancer that the Service is on."""
+    relation = seen.identity.relation
+    adopts = identity.adopts(ref, balancer, relation, seen.around.floating_ips)
+    return Leaving(ref, Former(balancer, relation, seen.children), adopts)
+
+
 def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     """Say what is left to be deleted, and in which order."""
     problem = seen.identity.problem
@@ -84,8 +96,11 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     backs_off = any(
         one.provisioning_status == ERROR for one in seen.identity.duplicates
     )
+    results = Results()
     if main is not None:
-        leaving = Leaving(ref, Former(main, seen.identity.relation, seen.children))
+        leaving = leaving_of(ref, main, seen)
+        if leaving.place.relation is Relation.SHARED:
+            results = _unserved(leaving)
         steps += off(leaving, seen, config)
         stuck = is_stuck(leaving)
         backs_off |= bool(stuck)
@@ -94,7 +109,11 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     steps += [spare(one) for one in seen.identity.duplicates if _is_deletable(one)]
     if steps:
         return Plan(
-            tuple(steps), retry_after_s=POLL_S, problems=stuck, backs_off=backs_off
+            tuple(steps),
+            retry_after_s=POLL_S,
+            backs_off=backs_off,
+            results=results,
+            problems=stuck,
         )
     if busy_id := _busy_id(seen):
         return Plan(retry_after_s=POLL_S, load_balancer_id=busy_id, problems=stuck)
@@ -105,6 +124,15 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     return dataclasses.replace(left, problems=problems)
 
 
+def _unserved(leaving: Leaving) -> Results:
+    """Empty the status before our own tag goes from a load balancer of others.
+
+    Without the tag it would say that what a namesake has there may be ours; see
+    `identity.adopts`.
+    """
+    return Results() if leaving.under_it.has_unmarked else Results(ingress=())
+
+
 def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan:
     """Say what takes the Service off the load balancers it was on before.
 
@@ -113,7 +141,7 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
     problems: tuple[Problem, ...] = ()
     pending = ""
     for one in seen.former:
-        leaving = Leaving(ref, one, why, is_former=True)
+        leaving = Leaving(ref, one, one.relation is Relation.OWNED, why, is_former=True)
         stuck = is_stuck(leaving)
         problems += stuck
         steps = tuple(off(leaving, seen, config))
@@ -232,6 +260,8 @@ def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
         return
     ours = leaving.ours
     yield from tree.removals(place, ours, leaving.why)
+    if place.has_unmarked:
+        return  # as long as our own tag is not there, they count as ours
     stay = [each for each in place.children.listeners if each not in ours]
     tags = tags_without(leaving.ref, one, stay)
     if seen.features.tags and tags != list(one.tags):

@@ -128,6 +128,24 @@ def addresses(
     return frozenset(found - {""})
 
 
+def adopts(
+    ref: Ref,
+    one: LoadBalancer,
+    relation: Relation,
+    floating_ips: Collection[FloatingIp],
+) -> bool:
+    """Say whether listeners without a mark may have been made for the Service.
+
+    The reference's tag is a name, which Services of several clusters may share. On a
+    load balancer of others it counts only if the Service's status says that it was
+    served there, and only until our own tag is set, which comes after the marks.
+    """
+    if relation is Relation.OWNED:
+        return True
+    was_there = bool(addresses(one, floating_ips) & set(hints_of(ref).addresses))
+    return was_there and names.user(ref) not in one.tags
+
+
 def _is_moved(
     ref: Ref,
     others: Sequence[LoadBalancer],

@@ -186,7 +186,8 @@ def _not_active(
     results = Results(annotations=status.annotations(balancer, seen.identity.relation))
     if balancer.provisioning_status != ERROR:
         return Plan(retry_after_s=POLL_S, load_balancer_id=balancer.id, results=results)
-    leaving = deletion.Leaving(ref, Former(balancer, seen.identity.relation))
+    former = Former(balancer, seen.identity.relation)
+    leaving = deletion.Leaving(ref, former, adopts=False)
     is_own = deletion.is_whole_ours(leaving)
     hints = identity.hints_of(ref)
     # A name in the status does not say which one was reached by it: then none goes.
@@ -236,7 +237,8 @@ def _active(
         if refusal:
             return Plan(problems=(*refusal, *remarks.stays(seen)))
     context = context_on(ref, wanted, balancer, seen)
-    place = tree.Place(ref, balancer, relation, children)
+    adopts = identity.adopts(ref, balancer, relation, seen.around.floating_ips)
+    place = tree.Place(ref, balancer, relation, children, adopts)
     taken = tree.conflicts(place, context)
     if taken:
         return Plan(problems=(*taken, *remarks.stays(seen)))
@@ -305,7 +307,9 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
         body: dict[str, object] = {"description": text}
         what = "description"
     else:
-        wanted = context.tags if is_own else (context.owner, names.user(ref))
+        ours = (context.owner, names.user(ref))
+        others = ours[:1] if place.has_unmarked else ours  # see `identity.adopts`
+        wanted = context.tags if is_own else others
         missing = [tag for tag in wanted if tag not in balancer.tags]
         if not missing:
             return ()

@@ -27,12 +27,16 @@ from lib.cloud.openstack.load_balancers.wanted import WantedPort
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """The load balancer that is looked at, and what it is to the Service."""
+    """The load balancer that is looked at, and what it is to the Service.
+
+    adopts: see `identity.adopts`.
+    """
 
     ref: Ref
     balancer: LoadBalancer
     relation: Relation
     children: Children
+    adopts: bool
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -42,17 +46,25 @@ class Place:
     def owns(self, listener: Listener) -> bool:
         """Say whether a listener is this Service's.
 
-        Our mark decides; without any, the tag that the reference writes does, or on
-        an own load balancer the lack of every tag.
+        Our mark decides; without any, where listeners are adopted, the tag that the
+        reference writes does, or on an own load balancer the lack of every tag.
         """
         marks = names.marks(listener.tags)
         if marks:
             return names.mark(self.ref) in marks
+        if not self.adopts:
+            return False
         if names.load_balancer(self.ref) in listener.tags:
             return True
         if self.relation is not Relation.OWNED:
             return False
         return not listener.tags or self.balancer.name in listener.tags
+
+    @property
+    def has_unmarked(self) -> bool:
+        """Say whether one of the Service's listeners lacks our mark."""
+        some = self.children.listeners
+        return any(self.owns(one) and not names.marks(one.tags) for one in some)
 
     def pool_of(self, listener: Listener) -> Pool | None:
         """Give a listener's pool."""
