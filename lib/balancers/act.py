@@ -30,6 +30,8 @@ LOOK_S = 4.0
 """When to look again for it, until it can't appear any more."""
 NAMED = 20
 """So many Nodes are named in an Event."""
+LATE_S = 120.0
+"""When to look for what was made later still than anybody would think."""
 LASTING = (
     errors.InvalidRequest,
     errors.AlreadyExists,
@@ -230,6 +232,7 @@ class Actor:
             if action.step.is_repeatable or not _may_be_done(error):
                 raise
             self._memory.doubt(uid, action.step.path)
+            self._hands.again(seen.service.key, frozenset({Topic.DRIFT}), LATE_S)
             raise Doubtful(str(error)) from error
         self._memory.accept(uid)
         if result.annotations:

@@ -25,7 +25,7 @@ _ALONE = "--controllers=service-lb-controller"
 _PORTS_APART = 20
 _POLL = re.compile(r"^GET +octavia \S+/loadbalancers(/\* |\S* \S+fields=provisioning)")
 _OF_ALL = "fields=provisioning_status"
-TIMEOUT_S = 15.0
+TIMEOUT_S = 30.0
 """Of one call of the cloud: a busy lab takes long for twenty ports."""
 WRITES = frozenset({"POST", "PUT", "DELETE"})
 _POLL_S = 0.1

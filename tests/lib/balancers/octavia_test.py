@@ -254,6 +254,36 @@ def test_who_is_deleted_before_it_is_known_what_was_made_leaves_nothing(
     assert ground.get("web") is None
 
 
+def test_what_was_made_when_nobody_looked_any_more_goes_soon(
+    make_scene: MakeScene,
+) -> None:
+    """A second one was made meanwhile; the look for drift is far away."""
+    scene = make_scene()
+    octavia = scene.cloud.octavia
+    lost: list[wire.Call] = []
+
+    def lose(call: wire.Call) -> session.Fault | None:
+        if call.method == "POST" and call.path == "lbaas/loadbalancers" and not lost:
+            lost.append(call)
+            return session.Fault()
+        return None
+
+    scene.cloud.fault = lose
+    scene.ground.service("web", 80)
+    scene.process.settle(60.0)
+    assert scene.address("web")
+    octavia.answer(lost[0])
+    assert len(octavia.load_balancers) == 2
+    scene.process.settle(150.0)
+    (left,) = octavia.load_balancers.values()
+    assert left["vip_address"]
+    (ip,) = scene.cloud.neutron.floating_ips.values()
+    assert (ip["port_id"], scene.address("web")) == (
+        left["vip_port_id"],
+        ip["floating_ip_address"],
+    )
+
+
 def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
     make_scene: MakeScene,
 ) -> None:
