@@ -253,14 +253,15 @@ def lags(
 
     turned: as `balancer_watch.Watch` gives it. What asks for that one by its id, or for
     something under it, counts, and polls of all at once: one process asks for all that
-    it waits for. One that nobody asks for any more is left out.
+    it waits for. As long as the answer to such a call is under way nobody can ask
+    again: how slow a busy Octavia answers is not counted. One that nobody asks for any
+    more is left out.
     """
     found = []
     for id_, at in turned:
-        after = [
-            call.at - at
-            for call in calls
-            if call.at >= at and (id_ in call.path or _OF_ALL in call.path)
-        ]
-        found += [min(after)] if after else []
+        asked = [one for one in calls if id_ in one.path or _OF_ALL in one.path]
+        under_way = [one.ended for one in asked if one.at < at < one.ended]
+        after = [one.at for one in asked if one.at >= at]
+        if after:
+            found.append(max(0.0, min(after) - max([at, *under_way])))
     return found

@@ -23,7 +23,8 @@ _OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding"})
 class Call:
     """One call that came through.
 
-    size_bytes: of the answer's body. at: when it came, by the monotonic clock.
+    size_bytes: of the answer's body. at, ended: when it came, and when its answer was
+    there, by the monotonic clock.
     """
 
     service: str
@@ -32,6 +33,7 @@ class Call:
     status: int
     size_bytes: int
     at: float
+    ended: float
 
 
 Headers = dict[str, str]
@@ -109,8 +111,10 @@ class Front:
             text = answer.read()
         if service == layout.KEYSTONE:
             text = self._behind(text)
-        made = Call(service, request.command, path, answer.status, len(text), came)
-        self.calls.append(made)
+        ended = time.monotonic()
+        self.calls.append(
+            Call(service, request.command, path, answer.status, len(text), came, ended)
+        )
         return answer, text
 
     def _behind(self, text: bytes) -> bytes:

@@ -9,8 +9,10 @@ ID = "65a595b5-b5f4-4015-bc85-196bb71d6795"
 LISTED = "/v2/lbaas/loadbalancers"
 
 
-def call(path: str, at: float = 0.0, method: str = "GET") -> front.Call:
-    return front.Call("octavia", method, path, 200, 0, at)
+def call(
+    path: str, at: float = 0.0, method: str = "GET", took_s: float = 0.1
+) -> front.Call:
+    return front.Call("octavia", method, path, 200, 0, at, at + took_s)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +49,11 @@ def test_only_who_asks_for_that_one_is_in_time() -> None:
     assert balancing.lags([(ID, 2.0), ("nobody", 2.0)], calls) == [1.0]
     of_all = call(f"{LISTED}?fields=id&fields=provisioning_status", 2.25)
     assert balancing.lags([(ID, 2.0), ("nobody", 4.0)], [*calls, of_all]) == [0.25]
+
+
+def test_nobody_can_ask_again_before_the_answer() -> None:
+    """A poll that Octavia takes 4 s to answer is no lateness of ours."""
+    slow = call(f"{LISTED}/{ID}", 1.0, took_s=4.0)
+    after = call(f"{LISTED}/{ID}", 6.5)
+    assert balancing.lags([(ID, 2.0)], [slow, after]) == [1.5]
+    assert balancing.lags([(ID, 5.5)], [slow, after]) == [1.0]
