@@ -11,6 +11,7 @@ import psutil
 from lib.lab import csi, places, processes
 
 LOOK_S = 0.3
+END_S = 10.0
 LIVES_S = (0.5, 7.0)
 """While it is being killed, csi-controller lives so long after it listens."""
 
@@ -49,6 +50,7 @@ class Keeper:
             with contextlib.suppress(psutil.Error):
                 process.kill()
                 self.kills += 1
+                process.wait(END_S)  # who is still ending would not be started again
 
     @contextlib.contextmanager
     def killing(self) -> Iterator[None]:
