@@ -28,10 +28,10 @@ LOST_S = 0.5
 """When to look first for what was made by a request whose answer was lost."""
 LOOK_S = 4.0
 """When to look again for it, until it can't appear any more."""
-NAMED = 20
-"""So many Nodes are named in an Event."""
 LATE_S = 120.0
 """When to look for what was made later still than anybody would think."""
+NAMED = 20
+"""So many Nodes are named in an Event."""
 LASTING = (
     errors.InvalidRequest,
     errors.AlreadyExists,
@@ -148,7 +148,8 @@ class Actor:
             case model.Settle(results):
                 self._settle(seen, results)
             case model.RemoveFinalizer():
-                self._be_sure(seen)
+                uid = seen.service.metadata.uid
+                self._be_sure(uid, self._memory.doubt_s(uid))
                 self._patch(seen, action)
                 self._end(seen, has_worked=True)
             case model.Fail(error, message):
@@ -156,11 +157,11 @@ class Actor:
             case _:
                 self._patch(seen, action)
 
-    def _be_sure(self, seen: Snapshot) -> None:
-        """Let a Service go only when nothing can appear any more that was asked for."""
-        doubt_s = self._memory.doubt_s(seen.service.metadata.uid)
+    def _be_sure(self, uid: str, doubt_s: float) -> None:
+        """End the pass if what was asked for before may still appear for so long."""
         early_s = max(self._hands.create_in_s(), doubt_s)
         if early_s > 0:
+            self._memory.drop(uid)
             text = "what may have been made before is waited for"
             raise Later(text, min(early_s, LOOK_S))
 
@@ -217,12 +218,8 @@ class Actor:
             self._memory.drop(uid)
             text = "another service's plan changes the same load balancer"
             raise Later(text, TAKEN_S)
-        doubt_s = self._memory.create_in_s(uid, action.step.path)
-        early_s = max(self._hands.create_in_s(), doubt_s)
-        if early_s > 0 and not action.step.is_repeatable:
-            self._memory.drop(uid)
-            text = "what may have been made before is waited for"
-            raise Later(text, min(early_s, LOOK_S))
+        if not action.step.is_repeatable:
+            self._be_sure(uid, self._memory.create_in_s(uid, action.step.path))
         self._memory.begin(uid)
         try:
             result = self._hands.load_balancers.apply(action.step)

@@ -76,6 +76,20 @@ class Scene:
         found = (Address(AddressType.INTERNAL_IP, address),)
         return Node(f"node-{number}", "", found)
 
+    def lose_creation(self) -> list[wire.Call]:
+        """Let the next creation get no answer; it is listed once it was sent."""
+        lost: list[wire.Call] = []
+
+        def lose(call: wire.Call) -> session.Fault | None:
+            is_creation = (call.method, call.path) == ("POST", "lbaas/loadbalancers")
+            if not is_creation or lost:
+                return None
+            lost.append(call)
+            return session.Fault()
+
+        self.cloud.fault = lose
+        return lost
+
     def address(self, name: str) -> str:
         """The address in a Service's status."""
         found = self.ground.get(name)["status"]["loadBalancer"]["ingress"]
@@ -194,15 +208,7 @@ def test_what_was_made_though_nobody_heard_is_found_soon(
     scene = make_scene()
     octavia, ground = scene.cloud.octavia, scene.ground
     octavia.build_s = 20.0
-    lost: list[wire.Call] = []
-
-    def lose(call: wire.Call) -> session.Fault | None:
-        if call.method == "POST" and call.path == "lbaas/loadbalancers" and not lost:
-            lost.append(call)
-            return session.Fault()
-        return None
-
-    scene.cloud.fault = lose
+    lost = scene.lose_creation()
     ground.service("web", 80)
     began = ground.now_s
     reads: list[float] = []
@@ -228,15 +234,7 @@ def test_who_is_deleted_before_it_is_known_what_was_made_leaves_nothing(
     """Octavia comes to a request whose answer was lost when the Service is deleted."""
     scene = make_scene()
     octavia, ground = scene.cloud.octavia, scene.ground
-    lost: list[wire.Call] = []
-
-    def lose(call: wire.Call) -> session.Fault | None:
-        if call.method == "POST" and call.path == "lbaas/loadbalancers" and not lost:
-            lost.append(call)
-            return session.Fault()
-        return None
-
-    scene.cloud.fault = lose
+    lost = scene.lose_creation()
     ground.service("web", 80)
     scene.process.services.relist()
     scene.process.turn()
@@ -260,15 +258,7 @@ def test_what_was_made_when_nobody_looked_any_more_goes_soon(
     """A second one was made meanwhile; the look for drift is far away."""
     scene = make_scene()
     octavia = scene.cloud.octavia
-    lost: list[wire.Call] = []
-
-    def lose(call: wire.Call) -> session.Fault | None:
-        if call.method == "POST" and call.path == "lbaas/loadbalancers" and not lost:
-            lost.append(call)
-            return session.Fault()
-        return None
-
-    scene.cloud.fault = lose
+    lost = scene.lose_creation()
     scene.ground.service("web", 80)
     scene.process.settle(60.0)
     assert scene.address("web")
