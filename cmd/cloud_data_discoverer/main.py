@@ -18,8 +18,21 @@ knows.
 
 def main() -> None:
     """Run the program."""
-    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS)
+    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS, judge)
     command_line.command(program, run).main(prog_name=NAME)
+
+
+def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+    """Return every problem of flags and environment; credentials are read later."""
+    problems: list[config.Problem | str] = []
+    cloud = values[options.CLOUD]
+    if cloud not in CLOUDS:
+        problems.append(config.Problem("--cloud", cloud or None, ", ".join(CLOUDS)))
+    try:
+        options.read(values, os.environ, provisioner="")
+    except config.ConfigError as error:
+        problems += error.problems
+    return tuple(one for one in problems if isinstance(one, config.Problem))
 
 
 def run(values: flags.Values) -> int:
@@ -29,9 +42,6 @@ def run(values: flags.Values) -> int:
         ConfigError: flags or environment can't be used; every problem is named.
     """
     cloud = values[options.CLOUD]
-    if cloud not in CLOUDS:
-        problem = config.Problem("--cloud", cloud or None, ", ".join(CLOUDS))
-        raise config.ConfigError([problem])
     # Heavy, and of one cloud only.
     from cloud_data_discoverer import openstack
     from lib.discovery import discoverer
@@ -48,3 +58,7 @@ def run(values: flags.Values) -> int:
     code = discoverer.run(program, wanted, os.environ)
     shutdown.end_now(code)  # a read that hangs must not keep the process
     return code
+
+
+if __name__ == "__main__":
+    main()

@@ -52,7 +52,7 @@ FLAGS = (CLOUD, *flag_table.WORKING, *flag_table.INERT)
 
 def main() -> None:
     """Run the program."""
-    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS)
+    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, options.judge)
     command_line.command(program, run).main(prog_name=NAME)
 
 
@@ -63,6 +63,8 @@ def run(values: flags.Values) -> int:
         ConfigError: flags or files can't be used; every problem is named.
     """
     wanted = options.read(values)
+    # The core of gRPC would write lines of its own between the entries of the log.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Nor is any cloud needed but the one that is meant.
     from lib.csi import driver
 
@@ -70,3 +72,7 @@ def run(values: flags.Values) -> int:
     code = driver.run(program, values, wanted, os.environ)
     shutdown.end_now(code)  # a call that hangs must not keep the process
     return code
+
+
+if __name__ == "__main__":
+    main()

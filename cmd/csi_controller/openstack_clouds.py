@@ -4,13 +4,17 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import protocol
-from lib.cloud.openstack import circuits, cloud, home, settings
+from lib.cloud.openstack import circuits, cloud, home, settings, with_volumes
 from lib.cloud.openstack import config as cloud_config
 from lib.csi import driver
 from lib.daemon import counting, reopening
 from lib.process import config, files
 
 DRIVER = "cinder.csi.openstack.org"
+SECTIONS = frozenset({"global", "metadata", "blockstorage"})
+"""Of cloud.conf; others affect neither the start nor a reload.
+
+Source: kubernetes/cloud-provider-openstack pkg/csi/cinder/openstack (Config)."""
 ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
 
 
@@ -84,7 +88,7 @@ class _Door:
 
         text = "\n".join(self._text(path) for path in self._paths)
         try:
-            found = cloud_config.read(text, self._env, read_file, self._name)
+            found = cloud_config.read(text, self._env, read_file, self._name, SECTIONS)
         except settings.ConfigError as error:
             raise self._told(error) from error
         except (OSError, UnicodeDecodeError) as error:
@@ -110,13 +114,8 @@ class _Door:
     ) -> protocol.Cloud:
         watch: circuits.CircuitObserver = calls.circuit
         try:
-            return cloud.connect(
-                found,
-                calls.observe,
-                self._user_agents,
-                on_circuit=watch,
-                memory=self._memory,
-            )
+            api = cloud.open_client(found, calls.observe, self._user_agents, watch)
+            return with_volumes.of_client(api, found, self._memory)
         except settings.ConfigError as error:
             raise self._told(error) from error
 

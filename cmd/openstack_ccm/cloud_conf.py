@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Mapping
 
 from lib.cloud import protocol
-from lib.cloud.openstack import cloud, home, settings
+from lib.cloud.openstack import cloud, home, settings, with_load_balancers
 from lib.cloud.openstack import config as cloud_config
 from lib.daemon import counting, reopening
 from lib.process import config, files
@@ -88,13 +88,10 @@ class Door:
         self, found: settings.Config, calls: counting.CloudMetrics
     ) -> protocol.Cloud:
         try:
-            return cloud.connect(
-                found,
-                calls.observe,
-                self._user_agents,
-                on_circuit=calls.circuit,
-                memory=self._memory,
+            api = cloud.open_client(
+                found, calls.observe, self._user_agents, calls.circuit
             )
+            return with_load_balancers.of_client(api, found, self._memory)
         except settings.ConfigError as error:
             raise _told(self._path, error) from error
 

@@ -46,3 +46,7 @@ def run(values: flags.Values) -> int:
     code = manager.run(program, values, wanted, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process
     return code
+
+
+if __name__ == "__main__":
+    main()

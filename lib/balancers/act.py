@@ -30,6 +30,8 @@ LOOK_S = 4.0
 """When to look again for it, until it can't appear any more."""
 LATE_S = 120.0
 """When to look for what was made later still than anybody would think."""
+LONG_S = 120.0
+"""A write that is refused as too early for so long is reported."""
 NAMED = 20
 """So many Nodes are named in an Event."""
 LASTING = (
@@ -239,13 +241,15 @@ class Actor:
 
     def _refused(self, seen: Snapshot, error: errors.CloudError) -> None:
         """Tell the owner why a write failed: once, if it will fail the same again."""
+        uid = seen.service.metadata.uid
+        summary, lasts = error.summary, isinstance(error, LASTING)
         if isinstance(error, errors.Busy):
-            return
-        problem = Problem(Reason.REFUSED, error.summary)
-        if not isinstance(error, LASTING) or self._memory.refuse(
-            seen.service.metadata.uid, problem
-        ):
-            self._record(seen.service, _failed(seen, error.summary))
+            if self._memory.busy_s(uid) < LONG_S:
+                return
+            summary, lasts = f"{summary}, for minutes", True
+        problem = Problem(Reason.REFUSED, summary)
+        if not lasts or self._memory.refuse(uid, problem):
+            self._record(seen.service, _failed(seen, summary))
 
     def _wait(
         self, seen: Snapshot, action: model.ApplyStep, result: StepResult
@@ -309,11 +313,11 @@ class Actor:
 
 
 def _may_be_done(error: errors.CloudError) -> bool:
-    """Say whether a request may have been carried out, or may be soon.
+    """Report whether a request may have been carried out, or may be soon.
 
-    Who names a time at which to come again has refused it.
+    A proxy that gives up waiting may name a time for a retry as well.
     """
-    return isinstance(error, errors.Unavailable) and error.retry_after_s is None
+    return isinstance(error, errors.Unavailable) and not error.was_rejected
 
 
 def patch(

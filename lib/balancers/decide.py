@@ -22,6 +22,10 @@ from lib.reconcile.outcome import Outcome
 HELD_S = 0.2
 """How soon to look whether the watch has brought our own write back."""
 
+MOST_STEPS = 20
+"""Writes of the cloud in one reconciliation, at most."""
+UNREADABLE = "unexpected error while the Service was read"
+
 MakePlan = Callable[[Target, Observed, datetime.datetime], Plan]
 Decided = Outcome[Action]
 
@@ -34,16 +38,24 @@ def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decid
     """
     if seen.held:
         return Outcome(requeue_after_s=HELD_S)
+    if seen.error is not None:
+        return Outcome((model.Fail(seen.error, UNREADABLE),))
     if seen.open is not None and seen.gate is not None:
         return _go_on(seen.open, seen.gate)
     if seen.target is None:
         return Outcome(_told(seen, seen.problems))
+    return _observed(seen, seen.target, now, make_plan)
+
+
+def _observed(
+    seen: Snapshot, target: Target, now: datetime.datetime, make_plan: MakePlan
+) -> Decided:
     match seen.observed:
         case Unknown(error):
             return Outcome((model.Fail(error, error.summary),))
         case Seen(observed):
-            plan = make_plan(seen.target, observed, now)
-            return _carry_out(seen, seen.target, observed, plan)
+            plan = make_plan(target, observed, now)
+            return _carry_out(seen, target, observed, plan)
     return Outcome()
 
 
@@ -144,10 +156,14 @@ def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
 
 
 def _steps(steps: tuple[Step, ...], load_balancer_id: str) -> tuple[Action, ...]:
-    """Take the first steps of a plan, up to one after which must be waited."""
+    """Return the first steps of a plan, up to one after which must be waited.
+
+    A plan may have a step per Node: the rest waits, so that others get the worker.
+    """
     actions: list[Action] = []
     for index, step in enumerate(steps):
-        is_last = step.is_gated or not step.is_repeatable or index + 1 == len(steps)
+        is_last = step.is_gated or not step.is_repeatable
+        is_last |= index + 1 in (len(steps), MOST_STEPS)
         rest = steps[index + 1 :]
         actions.append(model.ApplyStep(step, rest, load_balancer_id, is_last))
         if is_last:

@@ -114,15 +114,18 @@ class BalancersFlow:
             case kube_errors.Conflict():
                 text = "the service was changed meanwhile"
                 return failures.Failure(text, is_routine=True)
-            case act.Later() | errors.Busy():
-                wait_s = error.retry_after_s
-                return failures.Failure(str(error), wait_s, is_routine=True)
+            case act.Later(retry_after_s=wait_s):
+                text = str(error)
+                return failures.Failure(text, requeue_after_s=wait_s, is_routine=True)
             case act.Unserved():
                 return failures.Failure(str(error))
             case act.Doubtful():
-                return failures.Failure(str(error), act.LOST_S)
+                return failures.Failure(str(error), requeue_after_s=act.LOST_S)
             case kube_errors.KubeError() | errors.CloudError():
-                return failures.Failure(str(error), error.retry_after_s)
+                is_busy = isinstance(error, errors.Busy)
+                return failures.Failure(
+                    str(error), error.retry_after_s, is_routine=is_busy
+                )
         return None
 
     def problems(self) -> Mapping[Reason, int]:

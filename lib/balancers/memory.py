@@ -28,6 +28,7 @@ class Memory:
         self._notices: dict[str, tuple[Notice, ...]] = {}
         self._refusals: dict[str, Problem] = {}
         self._bars: dict[str, dict[bool, tuple[int, float]]] = {}
+        self._busy: dict[str, float] = {}
         self._doubts: dict[str, dict[tuple[str, ...], float]] = {}
 
     def open(self, uid: str) -> Open | None:
@@ -92,6 +93,7 @@ class Memory:
             self._bars.pop(uid, None)
             self._refusals.pop(uid, None)
             self._doubts.pop(uid, None)
+            self._busy.pop(uid, None)
             self._settled[uid] = (target, results)
 
     def settled(self, uid: str) -> tuple[Target, Results] | None:
@@ -166,9 +168,16 @@ class Memory:
             self._refusals[uid] = problem
             return is_new
 
+    def busy_s(self, uid: str) -> float:
+        """Return for how many seconds writes have been refused as too early."""
+        with self._lock:
+            now = self._clock()
+            return now - self._busy.setdefault(uid, now)
+
     def accept(self, uid: str) -> None:
         """Take note that the cloud has taken a write."""
         with self._lock:
+            self._busy.pop(uid, None)
             self._refusals.pop(uid, None)
 
     def problems(self) -> Mapping[Reason, int]:
@@ -187,3 +196,4 @@ class Memory:
                 kept.pop(uid, None)
             for more in (self._under_way, self._notices, self._refusals, self._doubts):
                 more.pop(uid, None)
+            self._busy.pop(uid, None)

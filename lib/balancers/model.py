@@ -161,7 +161,7 @@ class Snapshot:
     the plan that goes on, with its gate. is_under_way: this process has begun to change
     its load balancer and has not ended yet. nodes: those that may receive traffic.
     barred_s: seconds that must pass before what failed is made again. told: what was
-    last told to be wrong.
+    last told to be wrong. error: why this Service, and no other, could not be read.
     """
 
     service: Service
@@ -176,6 +176,7 @@ class Snapshot:
     nodes: tuple[load_balancers.Node, ...] = ()
     barred_s: float = 0.0
     told: "TellProblems | None" = None
+    error: Exception | None = None
 
     @property
     def operation(self) -> Operation:

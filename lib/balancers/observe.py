@@ -20,6 +20,7 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.model import Unknown
 from lib.kube import client, fresh, resources, store
+from lib.kube import errors as kube_errors
 
 Claim = tuple[str, frozenset[Topic]]
 
@@ -82,9 +83,23 @@ class Observer:
         for key, topics in claims:
             snapshot = self._service(key, topics)
             if snapshot is not None and snapshot.service.concerns_us:
-                seen[key] = self._wanted(snapshot, nodes)
+                seen[key] = self._isolated(snapshot, nodes)
         self._ask(seen)
         return seen
+
+    def _isolated(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
+        """Parse one Service; an unexpected error concerns no other of the batch.
+
+        Raises:
+            KubeError: the API server does not answer, which concerns all.
+        """
+        try:
+            return self._wanted(snapshot, nodes)
+        except kube_errors.KubeError:
+            raise
+        except Exception as error:
+            self._memory.drop(snapshot.service.metadata.uid)
+            return dataclasses.replace(snapshot, error=error)
 
     def _service(self, key: str, topics: frozenset[Topic]) -> Snapshot | None:
         reading = self._fresh.read(key)
@@ -166,7 +181,7 @@ class Observer:
         """Give the plan that is under way, if it is for what is wanted now."""
         uid = snapshot.service.metadata.uid
         plan = self._memory.open(uid)
-        if plan is None or snapshot.held:
+        if plan is None or snapshot.held or snapshot.error is not None:
             return None
         if plan.target != snapshot.target:
             self._memory.drop(uid)

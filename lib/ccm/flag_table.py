@@ -3,7 +3,7 @@
 Source: k8s.io/cloud-provider v0.36 options (names, types, defaults).
 """
 
-from lib.process import command_line, kinds
+from lib.process import command_line, exchange, kinds
 from lib.process.flags import Flag
 
 CONTROLLERS = {
@@ -87,8 +87,8 @@ CLIENT_CA = Flag(
 ALWAYS_ALLOW = Flag(
     "authorization-always-allow-paths",
     kinds.LIST,
-    ("/healthz", "/readyz", "/livez"),
-    "Paths that anybody may read.",
+    exchange.PROBE_PATHS,
+    "Paths served without authorization; a trailing * matches any rest.",
 )
 AUTHENTICATION_TTL = Flag(
     "authentication-token-webhook-cache-ttl",

@@ -222,14 +222,14 @@ class Manager:
                 values[flag_table.AUTHENTICATION_TTL],
                 values[flag_table.AUTHORIZED_TTL],
                 values[flag_table.UNAUTHORIZED_TTL],
-                frozenset(values[flag_table.ALWAYS_ALLOW]),
             ),
         )
         handlers = {
             **endpoints.standard(self._probes, self._registry, self._slis.registry),
             configz.PATH: configz.handler(values),
         }
-        routes = exchange.Routes(handlers, judge.authorize)
+        open_paths = exchange.OpenPaths.parse(values[flag_table.ALWAYS_ALLOW])
+        routes = exchange.Routes(handlers, judge.authorize, open_paths)
         return serving.Server(listener, certificate, routes)
 
     def _certificate(self) -> tls.Certificate:

@@ -2,14 +2,13 @@
 
 import dataclasses
 import itertools
-import pathlib
 import re
 from collections.abc import Sequence
 
 from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
 from lib.nodes import guard
-from lib.process import config, flags
+from lib.process import config, exchange, files, flags
 
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
@@ -86,6 +85,7 @@ def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
     if named != provider:
         problems.append(config.Problem("--cloud-provider", named or None, provider))
     _controllers(values[table.CONTROLLERS_FLAG], problems)
+    _check_open_paths(values[table.ALWAYS_ALLOW], problems)
     pair = (table.TLS_CERT, table.TLS_KEY)
     for flag in (table.CLOUD_CONFIG, table.KUBECONFIG, *pair):
         _require_file(flag.name, values[flag], problems)
@@ -99,6 +99,16 @@ def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
         want = "letters, digits, '.', '_' and '-', at most 100"
         problems.append(config.Problem("--cluster-id", cluster_id, want))
     return tuple(problems)
+
+
+def _check_open_paths(patterns: Sequence[str], problems: list[config.Problem]) -> None:
+    for pattern in patterns:
+        try:
+            exchange.OpenPaths.parse([pattern])
+        except ValueError:
+            name = f"--{table.ALWAYS_ALLOW.name}"
+            expected = "paths in which * stands only at the end"
+            problems.append(config.Problem(name, pattern, expected))
 
 
 def _controllers(
@@ -124,8 +134,9 @@ def _controllers(
 
 
 def _require_file(name: str, path: str, problems: list[config.Problem]) -> None:
-    if path and not pathlib.Path(path).is_file():
-        problems.append(config.Problem(f"--{name}", path, "a file that exists"))
+    if path and (reason := files.unreadable(path)):
+        wanted = f"a file that can be read ({reason})"
+        problems.append(config.Problem(f"--{name}", path, wanted))
 
 
 def _require_order(values: flags.Values, problems: list[config.Problem]) -> None:

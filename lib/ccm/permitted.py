@@ -1,5 +1,7 @@
 """Load balancers that are written only as far as somebody permits."""
 
+import math
+
 from lib.cloud import load_balancers as model
 from lib.daemon import passing
 from lib.kube import guarded
@@ -16,11 +18,11 @@ class Permitted(passing.LoadBalancers):
         super().__init__(lambda: balancers)
         self._permit = permit
 
-    def apply(self, step: model.Step) -> model.StepResult:
-        """See the protocol.
+    def apply(self, step: model.Step, within_s: float = math.inf) -> model.StepResult:
+        """See the protocol; no write is sent after the end of the Lease.
 
         Raises:
             KubeError: it is not permitted, and was not sent.
         """
-        with self._permit(f"{step.verb} {' / '.join(step.path)}"):
-            return super().apply(step)
+        with self._permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
+            return super().apply(step, min(within_s, left_s))

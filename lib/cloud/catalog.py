@@ -57,18 +57,26 @@ class InstanceType:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume that carries the cluster's mark. created: UTC, None when not told."""
+    """A volume with the ownership metadata of the cluster.
+
+    created: UTC, None when not reported. is_in_creation: its content is not complete.
+    """
 
     id: str
     name: str
     created: datetime.datetime | None = None
+    is_in_creation: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageType:
-    """A kind of storage that volumes can be made of, by the cloud's own name."""
+    """A kind of storage of which volumes can be created, by the cloud's own name.
+
+    id: stays the same when the type is renamed; empty where the cloud has none.
+    """
 
     name: str
+    id: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,5 +108,12 @@ class Catalog(Protocol):
         """Read these parts, now, each list once however many parts need it.
 
         Never raises for a part; bounded by a time-out of its own.
+        """
+        ...
+
+    def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
+        """Report whether a storage type exists, by a direct read of its ID.
+
+        Never raises; bounded by a timeout of its own.
         """
         ...

@@ -29,12 +29,14 @@ class CloudError(Exception):
 
     operation: what was tried, verb-noun ("list servers"). resource: the id or name it
     was tried on. request_id: the cloud's own id of the failed request.
+    was_rejected: the request was certainly not carried out; otherwise, after
+    Unavailable, the outcome is unknown.
     """
 
     retry: ClassVar[Retry] = Retry.BACKOFF
     reason: ClassVar[str] = "CloudError"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- facts of one failure, by keyword
         self,
         message: str,
         *,
@@ -42,6 +44,7 @@ class CloudError(Exception):
         resource: str = "",
         request_id: str = "",
         retry_after_s: float | None = None,
+        was_rejected: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -49,6 +52,7 @@ class CloudError(Exception):
         self.resource = resource
         self.request_id = request_id
         self.retry_after_s = retry_after_s
+        self.was_rejected = was_rejected
 
     @property
     def summary(self) -> str:
@@ -101,6 +105,23 @@ class AttachedElsewhere(CloudError):
 
     retry = Retry.SLOW
     reason = "VolumeInUse"
+
+
+class InUse(CloudError):
+    """The state of a thing forbids it until somebody changes that state.
+
+    A volume that has snapshots can't be deleted, for example.
+    """
+
+    retry = Retry.SLOW
+    reason = "VolumeInUse"
+
+
+class Unplaceable(CloudError):
+    """The zones that were asked for can't hold it; others may."""
+
+    retry = Retry.SLOW
+    reason = "NoCapacity"
 
 
 class Busy(CloudError):

@@ -9,6 +9,7 @@ with `gates` between them.
 import dataclasses
 import datetime
 import enum
+import math
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Protocol
 
@@ -410,8 +411,11 @@ class LoadBalancers(Protocol):
         """
         ...
 
-    def apply(self, step: Step) -> StepResult:
+    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
         """Make one write of the cloud, and do not wait for what comes of it.
+
+        within_s: the request is not sent later than this many seconds from now. One
+        that was sent in time may be answered later.
 
         Raises:
             CloudError: Busy and Unavailable of a step that is not repeatable: observe

@@ -6,7 +6,7 @@ monotonic clock, and a read's time is the start of its first page.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from lib.cloud import model
@@ -55,7 +55,9 @@ class Instances(Protocol):
 class Cloud:
     """One cloud, as a bundle of what it can do; None where it can't.
 
-    name: the provider's name as users write it in --cloud-provider.
+    name: the provider's name as users write it in --cloud-provider. check_reload:
+    raises CloudError unless this cloud, opened from changed files, is the project and
+    region in which the objects of this cluster were observed.
     """
 
     name: str
@@ -63,3 +65,4 @@ class Cloud:
     load_balancers: LoadBalancers | None = None
     volumes: Volumes | None = None
     catalog: Catalog | None = None
+    check_reload: Callable[[], None] | None = None

@@ -55,16 +55,23 @@ class AttachmentPhase(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attachment:
-    """A volume's link to one instance.
+    """A volume's link to one instance, or to a host.
 
     publish_context: what the node plugin is told about it; known once ATTACHED.
-    message: why it failed, fit to be shown.
+    message: why it failed, fit to be shown. host: the host that holds the volume
+    without an instance; instance_id is empty then.
     """
 
     instance_id: InstanceId
     phase: AttachmentPhase = AttachmentPhase.ATTACHED
     publish_context: Pairs = ()
     message: str = ""
+    host: str = ""
+
+    @property
+    def holder(self) -> str:
+        """Return what holds the volume, for messages."""
+        return self.instance_id or f"host {self.host}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,7 +84,9 @@ class Volume:
     of storage. source: what it was cloned from. cluster:
     the cluster whose mark it carries, None without any mark. is_shareable: may be
     attached to several instances at once. was_ready: False only when it FAILED and
-    certainly was never fit for use, so that nothing can be lost with it. created_at:
+    certainly was never fit for use, so that nothing can be lost with it.
+    is_unplaceable: it FAILED because its place can't hold it. is_in_full: attachments
+    contains those that are not finished. created_at:
     UTC. message: why it FAILED, fit to be shown. native: what its provider room wants
     to find again when the volume is handed back to it; nobody else looks inside.
     """
@@ -94,6 +103,8 @@ class Volume:
     cluster: str | None = None
     is_shareable: bool = False
     was_ready: bool = True
+    is_unplaceable: bool = False
+    is_in_full: bool = False
     created_at: datetime.datetime | None = None
     message: str = ""
     native: object = None
@@ -153,13 +164,25 @@ class VolumeRequest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """One place for a volume. zones, provider: as of `VolumeSpec`."""
+
+    zones: tuple[str, ...] | None
+    provider: object = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class VolumeSpec:
-    """A volume as wanted, read from a request by the provider room.
+    """A desired volume, parsed from a request by the provider package.
 
     zones: as of `Volume`: where it will be reached from, as far as can be told now.
     near, apart: volumes to be placed with, or not with; names or ids in what `parse`
     gives, ids only in what `create` takes. context: what CSI calls the volume context:
     the node plugin is told it. provider: opaque, made and read by the room alone.
+    places: where else it may be created, in order, when the first place can't hold it.
+    requisite: zones of Nodes of which it must be reachable from at least one; empty:
+    any. least_bytes, most_bytes: sizes of an existing volume that fit; least_bytes
+    None: exactly size_bytes; most_bytes None: no limit.
     """
 
     name: str
@@ -174,6 +197,18 @@ class VolumeSpec:
     metadata: Pairs = ()
     context: Pairs = ()
     provider: object = None
+    places: tuple[Place, ...] = ()
+    requisite: tuple[str, ...] = ()
+    least_bytes: int | None = None
+    most_bytes: int | None = None
+
+    def candidates(self) -> tuple["VolumeSpec", ...]:
+        """Return this spec for each place, in the order in which they are tried."""
+        others = (
+            dataclasses.replace(self, zones=place.zones, provider=place.provider)
+            for place in self.places
+        )
+        return (self, *others)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,9 +228,14 @@ class Capacity:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ById:
-    """Asks for the volume with this id; any text may be asked for."""
+    """Asks for the volume with this id; any text may be asked for.
+
+    in_full: with attachments that are not finished, also of a volume that several
+    instances share, where that takes another call.
+    """
 
     id: VolumeId
+    in_full: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -236,6 +276,25 @@ class Volumes(Protocol):
         """Say what sizes there are."""
         ...
 
+    @property
+    def context_keys(self) -> frozenset[str]:
+        """Return the keys that the context of a VolumeSpec may have."""
+        ...
+
+    def is_id(self, text: str) -> bool:
+        """Report whether the cloud could have given out this volume ID."""
+        ...
+
+    def type_name(self, type: str) -> str:
+        """Return the name of the type with this name or ID; unknown ones unchanged.
+
+        Costs a call only for what may be an ID.
+
+        Raises:
+            CloudError: the types can't be read.
+        """
+        ...
+
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """Read a request. Pure; every problem is named."""
         ...
@@ -244,8 +303,10 @@ class Volumes(Protocol):
         """Read the parameters of a VolumeAttributesClass. Pure."""
         ...
 
-    def observe(self, refs: Collection[Ref]) -> Reading:
+    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
         """Read these now, the cheapest way: one call each, or one list for all.
+
+        within_s: the time for it, where that is less than the usual one.
 
         Never raises for one ref: it is Unknown then. A volume that a list lacks is
         looked for by its id before it counts as absent; a name's absence is that of a
@@ -267,6 +328,7 @@ class Volumes(Protocol):
         Raises:
             InvalidRequest: the cloud refuses the spec: unknown type or zone, a type
                 that can't be shared.
+            Unplaceable: the zone that the topology led to can't hold it.
             NotFound: the source is absent.
             QuotaExceeded: the project's quota is used up.
             OutOfRange: the size is beyond what the cloud makes.
@@ -279,7 +341,8 @@ class Volumes(Protocol):
 
         Raises:
             AttachedElsewhere: it is attached to an instance.
-            Busy: its phase does not allow it now; also when others depend on it.
+            InUse: snapshots or other things depend on it.
+            Busy: its phase does not allow it now.
         """
         ...
 

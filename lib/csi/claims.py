@@ -1,5 +1,6 @@
 """Reads the annotations of PersistentVolumeClaims, one by one as they are wanted."""
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -11,7 +12,11 @@ from lib.volumes.refusals import Code, Refused
 TIMEOUT_S = 10.0
 
 
+_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 class _Metadata(msgspec.Struct):
+    uid: str = ""
     annotations: dict[str, str] = {}
 
 
@@ -25,16 +30,28 @@ class Claims:
     def __init__(self, api: client.Api) -> None:
         self._api = api
 
-    def annotations(self, namespace: str, name: str) -> Mapping[str, str]:
-        """Give a claim's annotations.
+    def annotations(
+        self, namespace: str, name: str, volume_name: str
+    ) -> Mapping[str, str]:
+        """Return a claim's annotations; none when the claim was deleted.
+
+        Another claim that has got the same name since is not the one that the volume
+        is for, whose UID its name contains (pvc-<uid>).
 
         Raises:
-            Refused: they can't be read.
+            Refused: UNAVAILABLE; they can't be read.
+
+        Source: kubernetes-csi/external-provisioner, --volume-name-prefix.
         """
         claims = resources.CLAIMS
         try:
             body = self._api.read(claims, name, namespace, timeout_s=TIMEOUT_S)
-            return decoding.decode(body, _Claim).metadata.annotations
+            metadata = decoding.decode(body, _Claim).metadata
+        except errors.NotFound:
+            return {}
         except (errors.KubeError, msgspec.DecodeError) as error:
             text = f"PersistentVolumeClaim {namespace}/{name} can't be read ({error})"
             raise Refused(Code.UNAVAILABLE, text) from error
+        uids = _UID.findall(volume_name)
+        is_another = bool(uids) and metadata.uid not in uids
+        return {} if is_another else metadata.annotations

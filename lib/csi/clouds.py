@@ -78,7 +78,8 @@ class Clouds:
         if not after:
             return 0, ""
         last_id, colon, name = after.partition(":")
-        if not colon or not last_id or name not in names:
+        is_ours = bool(colon) and name in names
+        if not is_ours or not self._flows[name].cloud.is_id(last_id):
             text = f"starting_token is {after!r}; want a next_token of this driver"
             raise Refused(Code.ABORTED, text)
         return names.index(name), last_id

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
+    Place,
     Problem,
     Volume,
     VolumeId,
@@ -41,16 +42,21 @@ CLAIM_NAMESPACE = "csi.storage.k8s.io/pvc/namespace"
 PROVISIONER_KEYS = (CLAIM_NAME, CLAIM_NAMESPACE, "csi.storage.k8s.io/pv/name")
 """Source: kubernetes-csi/external-provisioner, --extra-create-metadata."""
 
+_ADDED = frozenset(PROVISIONER_KEYS)
+PROVISIONER_IDENTITY = "storage.kubernetes.io/csiProvisionerIdentity"
+"""Added to the volume context. Source: kubernetes-csi/external-provisioner."""
+
 PAGE_MOST = 10_000
 """Volumes in one page, whatever is asked for: callers take 4 MiB, gRPC's default."""
 
-Annotations = Callable[[str, str], Mapping[str, str]]
-"""Gives the annotations of a claim by namespace and name; raises Refused."""
+Annotations = Callable[[str, str, str], Mapping[str, str]]
+"""Returns the annotations of a claim by its namespace and name, and by the name of the
+volume that is for it; raises Refused."""
 
 
-def no_annotations(namespace: str, name: str) -> Mapping[str, str]:
+def no_annotations(namespace: str, name: str, volume_name: str) -> Mapping[str, str]:
     """Read none."""
-    del namespace, name
+    del namespace, name, volume_name
     return {}
 
 
@@ -79,7 +85,11 @@ class Controller:
         capabilities.check_all(request.volume_capabilities)
         for one in request.volume_capabilities:
             _refuse(capabilities.wrong(one, is_shareable=None))
-        spec = cloud.place(self._spec(request, cloud), call)
+        cluster = self._settings.cluster
+        try:
+            spec = cloud.place(self._spec(request, cloud, call), call)
+        except Refused as refused:
+            raise cloud.kept_open(refused, request.name, cluster, call) from refused
         made = _there(cloud.settle(model.Make(spec), call))
         topology = self._settings.topology.reached(
             made.zones, request.accessibility_requirements
@@ -90,7 +100,7 @@ class Controller:
         )
 
     def _spec(
-        self, request: csi_pb2.CreateVolumeRequest, cloud: flow.Flow
+        self, request: csi_pb2.CreateVolumeRequest, cloud: flow.Flow, call: calls.Call
     ) -> VolumeSpec:
         requirement = request.accessibility_requirements
         preferred, requisite = self._settings.topology.wanted(requirement)
@@ -104,7 +114,7 @@ class Controller:
                 parameters=given,
                 changes=dict(request.mutable_parameters),
                 metadata=metadata,
-                annotations=self._annotations(metadata),
+                annotations=self._annotations(request.name, metadata, cloud, call),
                 preferred=preferred,
                 requisite=requisite,
                 source=_source(request),
@@ -113,14 +123,32 @@ class Controller:
         )
         if not isinstance(spec, VolumeSpec):
             raise _wrong(spec)
-        _reachable(spec, requisite)
-        return spec
+        reachable = _reachable(spec, requisite)
+        limit = request.capacity_range.limit_bytes
+        return dataclasses.replace(
+            reachable,
+            requisite=requisite,
+            least_bytes=request.capacity_range.required_bytes,
+            most_bytes=limit or None,
+        )
 
-    def _annotations(self, metadata: Mapping[str, str]) -> Mapping[str, str]:
+    def _annotations(
+        self,
+        volume_name: str,
+        metadata: Mapping[str, str],
+        cloud: flow.Flow,
+        call: calls.Call,
+    ) -> Mapping[str, str]:
+        """Return the claim's annotations; a volume that exists needs none."""
         name, namespace = metadata.get(CLAIM_NAME), metadata.get(CLAIM_NAMESPACE)
         if not name or not namespace:
             return {}
-        return self._settings.annotations(namespace, name)
+        try:
+            return self._settings.annotations(namespace, name, volume_name)
+        except Refused:
+            if cloud.exists(volume_name, self._settings.cluster, call):
+                return {}
+            raise
 
     def delete_volume(
         self, request: csi_pb2.DeleteVolumeRequest, call: calls.Call
@@ -128,7 +156,8 @@ class Controller:
         """Delete a volume; one that is gone is fine."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
-        cloud.settle(model.Remove(VolumeId(request.volume_id)), call)
+        volume_id = VolumeId(request.volume_id)
+        cloud.settle(model.Remove(volume_id, self._settings.cluster), call)
         return csi_pb2.DeleteVolumeResponse()
 
     def publish(
@@ -171,8 +200,11 @@ class Controller:
         capabilities.check_all(request.volume_capabilities)
         found = cloud.look(VolumeId(request.volume_id), call)
         wrongs = (
-            capabilities.wrong(one, found.is_shareable)
-            for one in request.volume_capabilities
+            *(
+                capabilities.wrong(one, found.is_shareable)
+                for one in request.volume_capabilities
+            ),
+            self._differs(request, found, cloud),
         )
         response = csi_pb2.ValidateVolumeCapabilitiesResponse
         if message := next(filter(None, wrongs), ""):
@@ -185,6 +217,38 @@ class Controller:
                 mutable_parameters=request.mutable_parameters,
             )
         )
+
+    def _differs(
+        self,
+        request: csi_pb2.ValidateVolumeCapabilitiesRequest,
+        volume: Volume,
+        cloud: flow.Flow,
+    ) -> str:
+        """Return what of a request is not true of a volume; empty: all is.
+
+        Source: CSI specification 1.12, ValidateVolumeCapabilities: confirmed.
+        """
+        known = cloud.cloud.context_keys | {PROVISIONER_IDENTITY}
+        for key in sorted(set(request.volume_context) - known):
+            return f"volume_context has {key!r}, which this driver never writes"
+        given = {k: v for k, v in request.parameters.items() if k not in _ADDED}
+        spec = cloud.cloud.parse(
+            VolumeRequest(
+                name=volume.name,
+                size_bytes=volume.size_bytes,
+                cluster=self._settings.cluster,
+                parameters=given,
+                changes=dict(request.mutable_parameters),
+            )
+        )
+        if not isinstance(spec, VolumeSpec):
+            return "; ".join(str(problem) for problem in spec)
+        if spec.type and cloud.type_name(spec.type) != volume.type:
+            return f"parameter type is {spec.type!r}; the volume is {volume.type!r}"
+        if spec.zones and volume.zones and set(spec.zones) != set(volume.zones):
+            zones = ", ".join(volume.zones)
+            return f"the volume is in zone {zones}, not in {', '.join(spec.zones)}"
+        return ""
 
     def list_volumes(
         self, request: csi_pb2.ListVolumesRequest, call: calls.Call
@@ -314,14 +378,27 @@ def _source(request: csi_pb2.CreateVolumeRequest) -> VolumeId | None:
     return VolumeId(source.volume.volume_id)
 
 
-def _reachable(spec: VolumeSpec, requisite: tuple[str, ...]) -> None:
-    """Refuse a volume that none of the nodes meant could reach."""
-    if spec.zones and requisite and not set(spec.zones) & set(requisite):
+def _reachable(spec: VolumeSpec, requisite: tuple[str, ...]) -> VolumeSpec:
+    """Leave out the places that none of the nodes meant could reach.
+
+    Raises:
+        Refused: RESOURCE_EXHAUSTED; there are no others.
+    """
+    reached = [
+        place
+        for place in (Place(spec.zones, spec.provider), *spec.places)
+        if not place.zones or not requisite or set(place.zones) & set(requisite)
+    ]
+    if not reached:
         text = (
-            f"the volume would be in zone {', '.join(spec.zones)}; want one of"
+            f"the volume would be in zone {', '.join(spec.zones or ())}; want one of"
             f" {', '.join(requisite)} (accessibility_requirements.requisite)"
         )
         raise Refused(Code.RESOURCE_EXHAUSTED, text)
+    first, *others = reached
+    return dataclasses.replace(
+        spec, zones=first.zones, provider=first.provider, places=tuple(others)
+    )
 
 
 def _there(volume: Volume | None) -> Volume:

@@ -64,7 +64,7 @@ def published(found: Volume) -> list[str]:
     return [
         one.instance_id
         for one in found.attachments
-        if one.phase is AttachmentPhase.ATTACHED
+        if one.phase is AttachmentPhase.ATTACHED and one.instance_id
     ]
 
 

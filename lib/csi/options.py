@@ -1,10 +1,11 @@
 """What a user asks of the controller plugin, judged as a whole."""
 
 import dataclasses
-import pathlib
 
 from lib.csi import flag_table as table
-from lib.process import config, flags
+from lib.process import config, files, flags
+
+_PORT_MAX = 65535
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,16 +28,13 @@ class Options:
     user_agents: tuple[str, ...]
 
 
-def read(values: flags.Values) -> Options:
-    """Judge what was given.
-
-    Raises:
-        ConfigError: with every problem.
-    """
+def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+    """Return every problem of the values, to be reported with those of the flags."""
     problems: list[config.Problem] = []
-    if not values[table.ENDPOINT]:
-        wanted = "unix:///path/of/a/socket or tcp://host:port"
-        problems.append(config.Problem("--endpoint", None, wanted))
+    endpoint = values[table.ENDPOINT]
+    if not is_endpoint(endpoint):
+        wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
+        problems.append(config.Problem("--endpoint", endpoint or None, wanted))
     has_controller = values[table.CONTROLLER_SERVICE]
     if has_controller and not values[table.CLOUD_CONFIG]:
         wanted = "the path of a cloud.conf"
@@ -44,10 +42,40 @@ def read(values: flags.Values) -> Options:
     given = [("--cloud-config", path) for path in values[table.CLOUD_CONFIG]]
     given += [("--kubeconfig", path) for path in (values[table.KUBECONFIG],) if path]
     for name, path in given:
-        if not pathlib.Path(path).is_file():
-            problems.append(config.Problem(name, path, "a file that exists"))
-    http = _http(values[table.HTTP_ENDPOINT], problems)
-    config.require(problems)
+        if reason := files.unreadable(path):
+            wanted = f"a file that can be read ({reason})"
+            problems.append(config.Problem(name, path, wanted))
+    _http(values[table.HTTP_ENDPOINT], problems)
+    return tuple(problems)
+
+
+def is_endpoint(text: str) -> bool:
+    """Report whether a text is unix://path or tcp://host:port.
+
+    gRPC itself would take the port modulo 65536.
+    """
+    scheme, _, rest = text.partition("://")
+    if scheme.lower() == "unix":
+        return bool(rest.strip("/"))
+    port = rest.rpartition(":")[2]
+    has_colon = ":" in rest
+    return (
+        scheme.lower() == "tcp"
+        and has_colon
+        and port.isdecimal()
+        and int(port) <= _PORT_MAX
+    )
+
+
+def read(values: flags.Values) -> Options:
+    """Return the options.
+
+    Raises:
+        ConfigError: with every problem.
+    """
+    config.require(judge(values))
+    has_controller = values[table.CONTROLLER_SERVICE]
+    http = _http(values[table.HTTP_ENDPOINT], [])
     return Options(
         endpoint=values[table.ENDPOINT],
         cloud_configs=values[table.CLOUD_CONFIG],

@@ -50,14 +50,16 @@ Rpc = Callable[..., message.Message]
 class Service:
     """One service: its methods by their names in csi.proto.
 
-    may_wait: its calls count against WAITING. quiet: methods whose success is logged at
-    debug level only.
+    may_wait: its calls count against WAITING, but those of the methods in immediate,
+    which never call the cloud. quiet: methods whose success is logged at debug level
+    only.
     """
 
     name: str
     methods: Mapping[str, Rpc]
     may_wait: bool = False
     quiet: frozenset[str] = frozenset()
+    immediate: frozenset[str] = frozenset()
 
 
 class Metrics:
@@ -110,7 +112,7 @@ class _Gate:
         with self._lock:
             if self._inside >= self._most:
                 text = f"{self._inside} calls are under way, the most there may be"
-                raise Refused(Code.RESOURCE_EXHAUSTED, f"{text}; try again later")
+                raise Refused(Code.UNAVAILABLE, f"{text}; try again later")
             self._inside += 1
         self._metrics.waits(1)
         try:
@@ -129,6 +131,7 @@ class _Handler:
     ) -> None:
         self._service = service
         self._rpc = service.methods.get(method)
+        self._may_wait = service.may_wait and method not in service.immediate
         self._method = method
         self._full_name = f"/{service.name}/{method}"
         self._gate = gate
@@ -143,7 +146,7 @@ class _Handler:
         try:
             if not context.add_callback(call.cancel):
                 call.cancel()
-            with self._gate.pass_through(self._service.may_wait):
+            with self._gate.pass_through(self._may_wait):
                 answer = self._answer(request, call)
         except Refused as refused:
             self._note(request, refused.code.value, began, refused.message)

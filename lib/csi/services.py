@@ -33,6 +33,7 @@ def controller(of: Controller) -> Service:
             "ControllerModifyVolume": of.modify,
         },
         may_wait=True,
+        immediate=frozenset({"ControllerGetCapabilities"}),
         quiet=frozenset(
             {
                 "ValidateVolumeCapabilities",

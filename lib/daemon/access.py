@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import msgspec
 
+from lib.daemon import reviews
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.process import decoding, exchange, logs
 
-_Mark = tuple[str, tuple[str, ...], str, str]
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -52,6 +52,21 @@ class _AccessReview(msgspec.Struct):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class _Review:
+    """Everything that a SubjectAccessReview is decided by: the key of its verdict.
+
+    Source: Kubernetes, apiserver webhook authorizer: its cache key is the whole spec.
+    """
+
+    name: str
+    uid: str
+    groups: tuple[str, ...]
+    extra: tuple[tuple[str, tuple[str, ...]], ...]
+    verb: str
+    path: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
     """An object of the API server in whose place a daemon's paths are guarded.
 
@@ -68,7 +83,7 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """How long each answer is believed, in seconds, and what is open to everybody.
+    """How long each answer of the API server is cached, in seconds.
 
     resource: what a reader of any other path must have the verb on; None: he must have
     it on the path itself.
@@ -77,7 +92,6 @@ class Settings:
     token_s: float = 10.0
     allowed_s: float = 10.0
     denied_s: float = 10.0
-    open_paths: frozenset[str] = exchange.ALWAYS_ALLOWED
     resource: Resource | None = None
 
 
@@ -98,7 +112,8 @@ class Access:
         self._clock = clock
         self._lock = threading.Lock()
         self._users: dict[str, tuple[float, _User | None]] = {}
-        self._verdicts: dict[_Mark, tuple[float, bool]] = {}
+        self._verdicts: dict[_Review, tuple[float, bool]] = {}
+        self._limit = reviews.Limit(clock)
         self._log = logs.get(__name__)
 
     def authorize(self, request: exchange.Request) -> exchange.Decision:
@@ -106,13 +121,13 @@ class Access:
 
         A certificate counts before a token, as in the reference.
         """
-        if request.path in self._settings.open_paths:
-            return exchange.Decision.ALLOW
         try:
             user = self._user_of(request)
             if user is None:
                 return exchange.Decision.UNAUTHENTICATED
             allowed = self._allowed(user, request.method.lower(), request.path)
+        except reviews.Overloaded:
+            return exchange.Decision.OVERLOADED
         except kube_errors.KubeError as error:
             self._log.warning("access could not be judged", error=str(error))
             return exchange.Decision.FORBIDDEN
@@ -133,22 +148,25 @@ class Access:
         if until > self._clock():
             return user
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
-        answer = self._api.create(
-            resources.TOKEN_REVIEWS,
-            msgspec.json.encode({**body, "spec": {"token": token}}),
-            timeout_s=TIMEOUT_S,
-        )
+        with self._limit.admitted(mark):
+            answer = self._api.create(
+                resources.TOKEN_REVIEWS,
+                msgspec.json.encode({**body, "spec": {"token": token}}),
+                timeout_s=TIMEOUT_S,
+            )
         status = decoding.decode(answer, _TokenReview).status
         user = status.user if status.authenticated else None
+        if user is not None:
+            self._limit.trust(mark)
         with self._lock:
             _make_room(self._users)
             self._users[mark] = (self._clock() + self._settings.token_s, user)
         return user
 
     def _allowed(self, user: _User, verb: str, path: str) -> bool:
-        mark = (user.username, tuple(user.groups), verb, path)
+        review = _review(user, verb, path)
         with self._lock:
-            until, allowed = self._verdicts.get(mark, (0.0, False))
+            until, allowed = self._verdicts.get(review, (0.0, False))
         if until > self._clock():
             return allowed
         spec = {
@@ -159,16 +177,20 @@ class Access:
             **self._asked(verb, path),
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-        answer = self._api.create(
-            resources.SUBJECT_ACCESS_REVIEWS,
-            msgspec.json.encode({**body, "spec": spec}),
-            timeout_s=TIMEOUT_S,
-        )
+        caller = f"user {user.username}"
+        with self._limit.admitted(caller):
+            answer = self._api.create(
+                resources.SUBJECT_ACCESS_REVIEWS,
+                msgspec.json.encode({**body, "spec": spec}),
+                timeout_s=TIMEOUT_S,
+            )
         allowed = decoding.decode(answer, _AccessReview).status.allowed
+        if allowed:
+            self._limit.trust(caller)
         kept_s = self._settings.allowed_s if allowed else self._settings.denied_s
         with self._lock:
             _make_room(self._verdicts)
-            self._verdicts[mark] = (self._clock() + kept_s, allowed)
+            self._verdicts[review] = (self._clock() + kept_s, allowed)
         return allowed
 
     def _asked(self, verb: str, path: str) -> Mapping[str, object]:
@@ -176,6 +198,12 @@ class Access:
         if of is None:
             return {"nonResourceAttributes": {"path": path, "verb": verb}}
         return {"resourceAttributes": {**dataclasses.asdict(of), "verb": verb}}
+
+
+def _review(user: _User, verb: str, path: str) -> _Review:
+    extra = sorted((key, tuple(values)) for key, values in user.extra.items())
+    groups = tuple(user.groups)
+    return _Review(user.username, user.uid, groups, tuple(extra), verb, path)
 
 
 def _make_room(kept: dict[K, V]) -> None:

@@ -79,21 +79,41 @@ class CloudMetrics:
 
 
 _VERBS = ("attach", "create", "delete", "detach", "get", "list", "update")
-_OTHERWISE = {"extend volume": "volume_expand", "find volumes": "volume_list"}
-"""What the reference calls by another name.
+_OTHERWISE = {
+    "extend volume": "volume_expand",
+    "find volumes": "volume_list",
+    "find servers": "server_list",
+    "list states": "loadbalancer_list",
+    "update members": "loadbalancer_members_update",
+}
+"""Calls whose verb differs from the reference's, too."""
+_NOUNS = {
+    "load balancer": "loadbalancer",
+    "listener": "loadbalancer_listener",
+    "pool": "loadbalancer_pool",
+    "monitor": "loadbalancer_healthmonitor",
+    "healthmonitor": "loadbalancer_healthmonitor",
+    "member": "loadbalancer_member",
+    "floating IP": "floating_ip",
+    "floatingip": "floating_ip",
+    "external network": "network",
+}
+"""Our nouns, in the singular, and the reference's.
 
-Source: kubernetes/cloud-provider-openstack pkg/csi/cinder/openstack, NewMetricContext.
+Source: kubernetes/cloud-provider-openstack v1.36.0, the arguments of NewMetricContext
+in pkg/openstack, pkg/util/openstack and pkg/csi/cinder/openstack.
 """
 
 
 def _reference_request(operation: str) -> str:
-    """Name a call as the reference does: "list servers" is server_list."""
+    """Return the reference's name of a call: "list servers" is server_list."""
     if operation in _OTHERWISE:
         return _OTHERWISE[operation]
     verb, _, noun = operation.partition(" ")
     if verb not in _VERBS:
         return operation.replace(" ", "_")
-    return f"{noun.removesuffix('s').replace(' ', '_')}_{verb}"
+    noun = noun.removesuffix("s")
+    return f"{_NOUNS.get(noun, noun).replace(' ', '_').replace('-', '_')}_{verb}"
 
 
 class KubeMetrics:

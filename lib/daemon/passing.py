@@ -1,6 +1,7 @@
 """Load balancers behind which others may stand at another time."""
 
 import datetime
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from lib.cloud import load_balancers as model
@@ -39,9 +40,9 @@ class LoadBalancers:
         """See the protocol."""
         return self._now().plan(target, observed, now)
 
-    def apply(self, step: model.Step) -> model.StepResult:
+    def apply(self, step: model.Step, within_s: float = math.inf) -> model.StepResult:
         """See the protocol."""
-        return self._now().apply(step)
+        return self._now().apply(step, within_s)
 
     def gates(
         self, asked: Collection[model.Asked]

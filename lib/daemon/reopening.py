@@ -1,19 +1,22 @@
 """A cloud that is opened anew when the files it was opened from change.
 
-Rules: a call that is under way ends on the cloud it began on; what can't be opened
-leaves the old one in place, is told once, and is tried again at every look.
+Rules: a call that is under way ends on the cloud it began on; a cloud that can't be
+opened, or that is another project or region than the one in which objects were
+observed, leaves the old one in place, is reported once, and is retried.
 """
 
 import dataclasses
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from lib.cloud import load_balancers, model, protocol, volumes
+from lib.cloud import errors, load_balancers, model, protocol, volumes
 from lib.daemon import passing
 from lib.process import config, logs
 
 LOOK_S = 2.0
 """Between two looks at the files."""
+MOST_SKIPPED = 14
+"""Looks without a retry after repeated failures: authentication may cost a lockout."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Reopening:
         self._opened = open_cloud()
         self._is_due = False
         self._told = ""
+        self._failures = 0
+        self._skipped = 0
         self._after: list[Callable[[], None]] = []
         self._warn()
 
@@ -93,17 +98,18 @@ class Reopening:
 
     def look(self) -> None:
         """Open the cloud anew if its files have changed. For one thread."""
-        self._is_due = self._opened.changed() or self._is_due
-        if not self._is_due:
+        if self._opened.changed():
+            self._is_due, self._failures, self._skipped = True, 0, 0
+        if not self._is_due or self._is_too_early():
             return
         try:
             opened = self._open()
             self._require_same_kinds(opened.cloud)
-        except config.ConfigError as error:
-            # Messages of this error never hold secrets; see lib/process/config.py.
-            if str(error) != self._told:
-                self._told = str(error)
-                self._log.error("cloud not reopened, old one kept", error=self._told)
+            if opened.cloud.check_reload is not None:
+                opened.cloud.check_reload()
+        except (config.ConfigError, errors.CloudError) as error:
+            # Messages of both never hold secrets; see lib/process/config.py.
+            self._refuse(error)
             return
         self._opened = opened
         self._is_due = False
@@ -113,6 +119,23 @@ class Reopening:
         for fn in self._after:
             fn()
 
+    def _is_too_early(self) -> bool:
+        """Report whether this look is one of those skipped after failures."""
+        if self._skipped >= min(self._failures - 1, MOST_SKIPPED):
+            return False
+        self._skipped += 1
+        return True
+
+    def _refuse(self, error: config.ConfigError | errors.CloudError) -> None:
+        """Keep the old cloud and report the reason once."""
+        # A file that can't be used is read again at each look: that costs no call.
+        self._failures += isinstance(error, errors.CloudError)
+        self._skipped = 0
+        text = error.summary if isinstance(error, errors.CloudError) else str(error)
+        if text != self._told:
+            self._told = text
+            self._log.error("cloud not reopened, old one kept", error=text)
+
     def _require_same_kinds(self, new: protocol.Cloud) -> None:
         """See that what was there still is, and nothing else: that takes a new start.
 
@@ -121,7 +144,7 @@ class Reopening:
         """
         old = self._opened.cloud
         for field in dataclasses.fields(protocol.Cloud):
-            is_kind = field.name != "name"
+            is_kind = field.name not in ("name", "check_reload")
             was = getattr(old, field.name) is not None
             if is_kind and was != (getattr(new, field.name) is not None):
                 kind = field.name.replace("_", " ")

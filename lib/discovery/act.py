@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.discovery import metrics, model, storage_classes
+from lib.discovery import metrics, model
 from lib.discovery.model import Action, Step
 from lib.discovery.observe import TIMEOUT_S
 from lib.kube import client, resources
@@ -57,8 +57,8 @@ class Actor:
     def _on_class(self, action: Action) -> None:
         classes = resources.STORAGE_CLASSES
         match action:
-            case model.CreateClass(wanted=wanted):
-                body = msgspec.json.encode(manifest(wanted, self._provisioner))
+            case model.CreateClass() as creation:
+                body = msgspec.json.encode(manifest(creation, self._provisioner))
                 self._api.create(classes, body, timeout_s=TIMEOUT_S)
             case model.DeleteClass(name=name, uid=uid, resource_version=version):
                 seen = {"uid": uid, "resourceVersion": version}
@@ -90,15 +90,19 @@ class Actor:
         )
 
 
-def manifest(wanted: storage_classes.StorageClass, provisioner: str) -> Json:
-    """Give the StorageClass of a volume type.
+def manifest(creation: model.CreateClass, provisioner: str) -> Json:
+    """Return the StorageClass of a volume type.
 
     Source: deckhouse, StorageClasses of cloud-provider-openstack.
     """
+    wanted = creation.wanted
     head = _head(resources.STORAGE_CLASSES, wanted.name)
     metadata: Json = {"name": wanted.name, "labels": dict((model.MARK,))}
+    annotations = _recorded(creation)
     if wanted.is_default:
-        metadata["annotations"] = {model.DEFAULT_CLASS: "true"}
+        annotations[model.DEFAULT_CLASS] = "true"
+    if annotations:
+        metadata["annotations"] = annotations
     return head | {
         "metadata": metadata,
         "provisioner": provisioner,
@@ -118,7 +122,16 @@ def _head(resource: Resource, name: str) -> Json:
 
 def _patch(change: model.ChangeClass, version: str) -> Mapping[str, object]:
     metadata: Json = {"resourceVersion": version}
+    annotations = _recorded(change)
     if change.is_default is not None:
-        mark = "true" if change.is_default else None
-        metadata["annotations"] = {model.DEFAULT_CLASS: mark}
+        annotations[model.DEFAULT_CLASS] = "true" if change.is_default else None
+        annotations[model.BETA_DEFAULT_CLASS] = None
+    if annotations:
+        metadata["annotations"] = annotations
     return {"metadata": metadata, "allowVolumeExpansion": True}
+
+
+def _recorded(action: model.CreateClass | model.ChangeClass) -> Json:
+    """Return the annotations that record what a class does not hold otherwise."""
+    recorded = {model.TYPE_ID: action.type_id, model.DEFAULT_CHOICE: action.choice}
+    return {key: value for key, value in recorded.items() if value}

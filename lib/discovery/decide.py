@@ -4,7 +4,6 @@ Rules: what is invalid or empty never takes the place of what is valid; nothing 
 written that already holds; only StorageClasses with our mark are touched.
 """
 
-import dataclasses
 import datetime
 import json
 from collections.abc import Mapping
@@ -12,13 +11,11 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.cloud.catalog import InstanceType
-from lib.discovery import model, quantity, storage_classes
-from lib.discovery.model import Action, StoredClass
+from lib.discovery import class_changes, model, quantity
+from lib.discovery.model import Action
 from lib.process import decoding
 from lib.reconcile.outcome import Outcome
 
-YOUNG = datetime.timedelta(minutes=1)
-"""A volume is made before its PersistentVolume is: this is how long that may take."""
 LASTING = ("additionalNetworks", "additionalSecurityGroups")
 """Lists that may be empty, but do not become so while a cluster lives in the cloud."""
 
@@ -41,9 +38,9 @@ def decide(
         case model.SeenDocument():
             return Outcome(_document(seen))
         case model.SeenDisks():
-            return Outcome(_disks(seen, now))
+            return Outcome(_disks(seen, settings, now))
         case model.SeenClasses():
-            return Outcome(_classes(seen, settings))
+            return Outcome(class_changes.decide(seen, settings))
 
 
 def _conditions(seen: model.SeenConditions) -> tuple[Action, ...]:
@@ -132,132 +129,27 @@ def _doubt(key: str) -> str:
 
 
 def orphans(
-    seen: model.SeenDisks, now: datetime.datetime
+    seen: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
 ) -> frozenset[tuple[str, str]]:
-    """Give id and name of the volumes that no PersistentVolume knows."""
-    names = {one.metadata.name for one in seen.persistent}
+    """Return id and name of the volumes that no PersistentVolume refers to.
+
+    A PersistentVolume that names its volume by ID refers to that one only: another
+    volume of its name is what a creation with an unknown outcome leaves behind.
+    """
     handles = {one.handle for one in seen.persistent}
+    names = {one.metadata.name for one in seen.persistent if not one.handle}
     return frozenset(
         (volume.id, volume.name)
         for volume in seen.volumes
-        if volume.name not in names
-        and volume.id not in handles
-        and (volume.created is None or now - volume.created >= YOUNG)
+        if volume.id not in handles
+        and volume.name not in names
+        and not volume.is_in_creation
+        and (volume.created is None or now - volume.created >= min_age)
     )
 
 
-def _disks(seen: model.SeenDisks, now: datetime.datetime) -> tuple[Action, ...]:
-    found = orphans(seen, now)
-    return () if found == seen.shown else (model.ShowOrphans(found),)
-
-
-def _classes(seen: model.SeenClasses, settings: model.Settings) -> tuple[Action, ...]:
-    if not seen.offered:
-        return (model.Complain(("volume types: the cloud offers none",)),)
-    types = tuple(one.name for one in seen.offered)
-    ours = {one.metadata.name: one for one in seen.stored if one.is_ours}
-    choice, problems = _choice(seen, types, settings)
-    spoken_for = {
-        storage_classes.name_of(one) for one in types if one not in choice.excluded
-    }
-    unmark: list[Action] = []
-    actions: list[Action] = []
-    actions += [_delete(one) for name, one in ours.items() if name not in spoken_for]
-    for wanted in choice.classes:
-        there = ours.get(wanted.name)
-        if there is None:
-            actions.append(model.CreateClass(wanted))
-        elif not _is_as_wanted(there, wanted, settings):
-            actions += [_delete(there), model.CreateClass(wanted)]
-        else:
-            change = _change(there, wanted, settings)
-            (unmark if there.is_default else actions).extend(change)
-    complaint = (model.Complain(tuple(problems)),) if problems else ()
-    # A mark goes before another comes: two default classes never stand side by side.
-    return (*unmark, *actions, *complaint)
-
-
-def _choice(
-    seen: model.SeenClasses, types: tuple[str, ...], settings: model.Settings
-) -> tuple[storage_classes.Choice, list[str]]:
-    """Choose the classes that are to be ours, and say why others can't be.
-
-    A name that somebody else's class has is his; so no default is chosen among those.
-    """
-    ours = {one.metadata.name: one for one in seen.stored if one.is_ours}
-    held = {name: one.parameters.get("type", "") for name, one in ours.items()}
-    rules = _rules(seen, settings)
-    choice = storage_classes.choose(types, rules, held)
-    problems = [str(problem) for problem in choice.problems]
-    foreign = {one.metadata.name: one for one in seen.stored if not one.is_ours}
-    taken = [one for one in choice.classes if one.name in foreign]
-    for one in taken:
-        problems += _foreign(foreign[one.name], one, settings)
-    if taken:
-        theirs = {one.volume_type for one in taken}
-        rest = [one for one in types if one not in theirs]
-        choice = storage_classes.choose(rest, rules, held)
-    return choice, problems
-
-
-def _rules(seen: model.SeenClasses, settings: model.Settings) -> storage_classes.Rules:
-    """Give the user's rules; without a wish the default class stays the one it is."""
-    if settings.rules.default:
-        return settings.rules
-    marked = sorted(one.metadata.name for one in seen.stored if one.is_default)
-    ours = [one.metadata.name for one in seen.stored if one.is_ours and one.is_default]
-    return dataclasses.replace(
-        settings.rules,
-        default=min(ours, default=""),
-        has_other_default=bool(marked) and not ours,
-    )
-
-
-def _delete(there: StoredClass) -> model.DeleteClass:
-    meta = there.metadata
-    return model.DeleteClass(meta.name, meta.uid, meta.resource_version)
-
-
-def _is_as_wanted(
-    there: StoredClass,
-    wanted: storage_classes.StorageClass,
-    settings: model.Settings,
-) -> bool:
-    """Compare what can't be changed in a StorageClass."""
-    return (
-        there.provisioner == settings.provisioner
-        and there.parameters == {"type": wanted.volume_type}
-        and there.reclaim_policy == "Delete"
-        and there.volume_binding_mode == "WaitForFirstConsumer"
-    )
-
-
-def _foreign(
-    there: StoredClass,
-    wanted: storage_classes.StorageClass,
-    settings: model.Settings,
-) -> list[str]:
-    """Complain of a class that has the name and is not ours, unless it does as well."""
-    serves = there.parameters.get("type") == wanted.volume_type
-    if serves and there.provisioner == settings.provisioner:
-        return []
-    return [
-        f"StorageClass {wanted.name!r}: want it free for volume type"
-        f" {wanted.volume_type!r}: it is somebody else's; delete it or exclude the name"
-    ]
-
-
-def _change(
-    there: StoredClass,
-    wanted: storage_classes.StorageClass,
-    settings: model.Settings,
-) -> list[Action]:
-    is_default: bool | None = None
-    if wanted.is_default and not there.is_default:
-        is_default = True
-    elif there.is_default and not wanted.is_default and settings.rules.default:
-        is_default = False
-    if is_default is None and there.allow_volume_expansion:
-        return []
-    meta = there.metadata
-    return [model.ChangeClass(meta.name, meta.resource_version, is_default)]
+def _disks(
+    seen: model.SeenDisks, settings: model.Settings, now: datetime.datetime
+) -> tuple[Action, ...]:
+    orphaned = orphans(seen, settings.orphan_min_age, now)
+    return () if orphaned == seen.shown else (model.ShowOrphans(orphaned),)

@@ -5,8 +5,9 @@ again and told of by itself, so that none hides another.
 """
 
 import dataclasses
+import datetime
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -26,10 +27,19 @@ CONDITIONS_MAP = "d8-cloud-provider-conditions"
 CONDITIONS_KEY = "conditions"
 """Names that consumers know. Source: deckhouse, go_lib/cloud-data/reconciler.go."""
 
+ORPHAN_MIN_AGE = datetime.timedelta(minutes=15)
+"""A volume is created before its PersistentVolume; a clone takes minutes."""
+
 MARK = ("mooring.io/made-by", "cloud-data-discoverer")
 """The label of the StorageClasses that are ours."""
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-"""Source: Kubernetes, StorageClass annotations."""
+BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+"""Kubernetes reads both. Source: kubernetes pkg/apis/storage/util, helpers.go."""
+DEFAULT_CHOICE = "mooring.io/default-class"
+"""Annotation of every owned class: the name of the default class, so that the choice
+outlives the class itself."""
+TYPE_ID = "mooring.io/volume-type-id"
+"""Annotation of an owned class: the ID of its volume type, which outlives its name."""
 
 
 class Step(enum.StrEnum):
@@ -54,12 +64,16 @@ class Settings:
     """What the user chose.
 
     module_config: stands in for the installer's document where there is none.
-    cluster_id: empty switches the look for orphaned disks off. provisioner: of the
-    StorageClasses. manages_classes: whether there are to be any. rules: which of them.
+    cluster_id: empty switches the look for orphaned disks off. orphan_min_age: how
+    old a volume without a PersistentVolume must be to be reported. period_s: of the
+    cycle. provisioner: of the StorageClasses. manages_classes: whether there are to be
+    any. rules: which of them.
     """
 
     module_config: Mapping[str, object] = dataclasses.field(default_factory=dict)
     cluster_id: str = ""
+    orphan_min_age: datetime.timedelta = ORPHAN_MIN_AGE
+    period_s: float = 3600.0
     manages_classes: bool = False
     provisioner: str = ""
     rules: storage_classes.Rules = dataclasses.field(
@@ -157,7 +171,31 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def is_default(self) -> bool:
         """Whether claims without a class get this one."""
-        return self.metadata.annotations.get(DEFAULT_CLASS) == "true"
+        annotations = self.metadata.annotations
+        keys = (DEFAULT_CLASS, BETA_DEFAULT_CLASS)
+        return any(annotations.get(key) == "true" for key in keys)
+
+    @property
+    def volume_type(self) -> str:
+        """The name of the volume type; empty without one."""
+        return self.parameters.get("type", "")
+
+    @property
+    def type_id(self) -> str:
+        """The ID of the volume type as it was when the class was written."""
+        return self.metadata.annotations.get(TYPE_ID, "")
+
+    @property
+    def default_choice(self) -> str:
+        """The name of the default class, as recorded in this one."""
+        return self.metadata.annotations.get(DEFAULT_CHOICE, "")
+
+    def is_listed(self, offered: Collection[StorageType]) -> bool:
+        """Report whether the volume type is in a list, by its ID or its name."""
+        return any(
+            one.name == self.volume_type or (self.type_id and one.id == self.type_id)
+            for one in offered
+        )
 
 
 # What a pass sees.
@@ -211,12 +249,26 @@ class SeenDisks:
     shown: frozenset[tuple[str, str]]
 
 
+class Missing(enum.Enum):
+    """What is known of a volume type that is not in the list."""
+
+    RECENT = "not in the list for less than a discovery period"
+    ABSENT = "not found by its ID either"
+    EXISTS = "not in the list, but found by its ID"
+    UNKNOWN = "not in the list, and could not be read by its ID"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class SeenClasses:
-    """offered: types of storage. stored: all StorageClasses, ours and others'."""
+    """What StorageClasses are decided by.
+
+    offered: types of storage. stored: all StorageClasses, owned and not owned.
+    missing: by name of an owned class whose type is not offered.
+    """
 
     offered: tuple[StorageType, ...]
     stored: tuple[StoredClass, ...]
+    missing: Mapping[str, Missing] = dataclasses.field(default_factory=dict)
 
 
 Snapshot = (
@@ -284,9 +336,11 @@ class ShowOrphans:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateClass:
-    """Make a StorageClass."""
+    """Create a StorageClass. type_id, choice: values of annotations, if not empty."""
 
     wanted: storage_classes.StorageClass
+    type_id: str = ""
+    choice: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -302,12 +356,15 @@ class DeleteClass:
 class ChangeClass:
     """Change what can be changed of a StorageClass of ours, as it was seen.
 
-    is_default: None leaves it as it is.
+    is_default: None leaves it as it is. type_id, choice: values of annotations; empty
+    leaves them as they are.
     """
 
     name: str
     resource_version: str
     is_default: bool | None
+    type_id: str = ""
+    choice: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """All reads of a cycle: of the cloud at once, of the cluster step by step."""
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ from lib.process import decoding
 TIMEOUT_S = 10.0
 """Of every call to the API server. Source: the reference's own."""
 PAGE = 500
+_PERIODS = 0.9
+"""Of discovery, between two reads that count as two: cycles are not exactly regular."""
 
 PARTS: Mapping[Step, Part] = {
     Step.CONDITIONS: Part.CONDITIONS,
@@ -42,11 +45,14 @@ class Observer:
         api: client.Api,
         settings: model.Settings,
         shown: Shown,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clouds = clouds
         self._api = api
         self._settings = settings
         self._shown = shown
+        self._clock = clock
+        self._missing_since: dict[str, float] = {}
 
     def observe(self, steps: Collection[Step]) -> Mapping[Step, model.Snapshot]:
         """Read for these steps; one snapshot each."""
@@ -94,7 +100,9 @@ class Observer:
             case Step.STORAGE_CLASSES:
                 offers = _value(reading.storage_types, ())
                 classes = self._all(resources.STORAGE_CLASSES, model.StoredClass)
-                return model.SeenClasses(offers, classes)
+                return model.SeenClasses(
+                    offers, classes, self._missing(offers, classes)
+                )
 
     def _given(self) -> Mapping[str, object]:
         """Read the installer's document; in a hybrid cluster there is none.
@@ -142,6 +150,37 @@ class Observer:
             persistent = self._all(of, model.PersistentVolume)
         shown = self._shown(Step.ORPHANED_DISKS)
         return model.SeenDisks(volumes, persistent, shown)
+
+    def _missing(
+        self,
+        offered: tuple[catalog.StorageType, ...],
+        stored: tuple[model.StoredClass, ...],
+    ) -> Mapping[str, model.Missing]:
+        """Return what is known of each owned class whose volume type is not listed.
+
+        A type is read by its ID only after it was missing for a discovery period. The
+        times are of this process: after a restart the period begins again.
+        """
+        if not offered:
+            return {}
+        missing = [c for c in stored if c.is_ours and not c.is_listed(offered)]
+        now = self._clock()
+        since = {c.metadata.uid: now for c in missing}
+        self._missing_since = since | {
+            uid: at for uid, at in self._missing_since.items() if uid in since
+        }
+        return {c.metadata.name: self._confirmed(c, now) for c in missing}
+
+    def _confirmed(self, stored: model.StoredClass, now: float) -> model.Missing:
+        since = self._missing_since[stored.metadata.uid]
+        if now - since < _PERIODS * self._settings.period_s:
+            return model.Missing.RECENT
+        if not stored.type_id:
+            return model.Missing.UNKNOWN
+        exists = self._clouds.has_storage_type(stored.type_id)
+        if isinstance(exists, Unknown):
+            return model.Missing.UNKNOWN
+        return model.Missing.EXISTS if exists.value else model.Missing.ABSENT
 
     def _stored(self, resource: Resource, name: str) -> bytes | None:
         namespace = model.NAMESPACE if resource.namespaced else None

@@ -1,7 +1,7 @@
 """What a user asks of the discoverer: flags and their twins in the environment."""
 
 import dataclasses
-import pathlib
+import datetime
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -9,7 +9,7 @@ import msgspec
 
 from lib.daemon import access
 from lib.discovery import model, storage_classes
-from lib.process import command_line, config, decoding, flags, kinds, serving
+from lib.process import command_line, config, decoding, files, flags, kinds, serving
 from lib.process.flags import Flag
 
 T = TypeVar("T")
@@ -55,6 +55,12 @@ ACCESS_DEPLOYMENT = Flag(
     "d8-cloud-provider-openstack/cloud-data-discoverer",
     "namespace/name of the Deployment whose prometheus-metrics a reader may get.",
 )
+ORPHAN_MIN_AGE = Flag(
+    "orphaned-disk-min-age",
+    kinds.duration(0),
+    model.ORPHAN_MIN_AGE.total_seconds(),
+    "Minimum age of a volume without a PersistentVolume to be reported as orphaned.",
+)
 MANAGE_CLASSES = Flag(
     "manage-storage-classes",
     kinds.BOOLEAN,
@@ -90,6 +96,7 @@ FLAGS: tuple[Flag[object], ...] = (
     TLS_CERT,
     TLS_KEY,
     ACCESS_DEPLOYMENT,
+    ORPHAN_MIN_AGE,
     MANAGE_CLASSES,
     EXCLUDE,
     DEFAULT_CLASS,
@@ -131,8 +138,9 @@ def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Opti
     """
     given = _Given(values, env)
     problems = given.problems
+    period_s = given.get(PERIOD, "DISCOVERY_PERIOD")
     found = Options(
-        period_s=given.get(PERIOD, "DISCOVERY_PERIOD"),
+        period_s=period_s,
         kubeconfig=_file(given.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems),
         plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
         secure=Listen(values[BIND_ADDRESS], values[SECURE_PORT]),
@@ -141,6 +149,8 @@ def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Opti
         settings=model.Settings(
             module_config=_module_config(env.get("MODULE_CONFIG", ""), problems),
             cluster_id=env.get("CLUSTER_UUID", ""),
+            orphan_min_age=datetime.timedelta(seconds=values[ORPHAN_MIN_AGE]),
+            period_s=period_s,
             manages_classes=values[MANAGE_CLASSES],
             provisioner=provisioner,
             rules=_rules(values, problems),
@@ -172,8 +182,9 @@ class _Given:
 
 
 def _file(path: str, name: str, problems: list[config.Problem]) -> str:
-    if path and not pathlib.Path(path).is_file():
-        problems.append(config.Problem(f"--{name}", path, "a file that exists"))
+    if path and (reason := files.unreadable(path)):
+        wanted = f"a file that can be read ({reason})"
+        problems.append(config.Problem(f"--{name}", path, wanted))
     return path
 
 

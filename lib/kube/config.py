@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 import urllib3
 import yaml
 
-from lib.kube import errors
+from lib.kube import children, errors
 
 if typing.TYPE_CHECKING:
     import kubernetes.client
@@ -298,7 +298,10 @@ def _load(
 
 
 def _bounded(fn: Callable[[], None], timeout_s: float) -> None:
-    """Call `fn`, and leave it behind when it takes too long: it can't be ended."""
+    """Call `fn`; when it takes too long, kill the processes that it has started.
+
+    Its thread ends with them: it waits for nothing else.
+    """
     failed: list[BaseException] = []
 
     def call() -> None:
@@ -311,6 +314,7 @@ def _bounded(fn: Callable[[], None], timeout_s: float) -> None:
     thread.start()
     thread.join(timeout_s)
     if thread.is_alive():
+        children.kill_of_thread(thread.native_id)
         raise errors.Unavailable(
             f"the exec plug-in did not answer within {timeout_s:.0f} s",
             operation=_OPERATION,

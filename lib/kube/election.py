@@ -71,6 +71,7 @@ class Election:
         self._log = structlog.stdlib.get_logger().bind(lease=f"{namespace}/{name}")
         self._seen: lease.Lease | None = None
         self._seen_at = NEVER
+        self._is_deleted = False  # the Lease, since `_seen` was read
         self._must_look = True
         # Guards what follows; told when a write has ended.
         self._changed = threading.Condition()
@@ -181,8 +182,8 @@ class Election:
             if self._act_until != NEVER:
                 self._on_slow_path()
             self._look()
-        was_taken = self._act_until != NEVER and self._is_taken()
-        if was_taken or not self._is_free():
+        has_lost = self._act_until != NEVER and self._is_taken()
+        if has_lost or not self._is_free():
             return False
         began = self._clock()
         record = self._seen.record if self._seen else None
@@ -218,24 +219,34 @@ class Election:
                 timeout_s=self._timeout_s(),
             )
         except errors.NotFound:
-            self._seen = None
+            self._note_deletion()
         else:
             self._observe(body)
         self._must_look = False
+
+    def _note_deletion(self) -> None:
+        """Keep the last record of a deleted Lease: its holder may still act.
+
+        A leader whose Lease is gone has lost it, since nothing keeps others from
+        creating it; all others wait as after a holder that crashed.
+        """
+        self._is_deleted = self._seen is not None
 
     def _observe(self, body: bytes) -> None:
         """Take note of the lease, and of the time if its record is another."""
         found = lease.parse(body)
         if self._seen is None or self._seen.record != found.record:
             self._seen_at = self._clock()
-        self._seen = found
+        self._seen, self._is_deleted = found, False
 
     def _is_ours(self) -> bool:
         seen = self._seen
         return seen is not None and seen.record.holder_identity == self._identity
 
     def _is_taken(self) -> bool:
-        return not self._must_look and self._seen is not None and not self._is_ours()
+        if self._must_look or self._seen is None:
+            return False
+        return self._is_deleted or not self._is_ours()
 
     def _free_in_s(self) -> float:
         """Give the seconds until we may take the lease; 0 or less: now."""
@@ -253,8 +264,9 @@ class Election:
 
     def _write(self, record: lease.Record) -> None:
         """Write the lease upon what we have seen of it."""
-        body = lease.body(self._seen, record, self._namespace, self._name)
-        if self._seen is None:
+        present = None if self._is_deleted else self._seen
+        body = lease.body(present, record, self._namespace, self._name)
+        if present is None:
             answer = self._api.create(
                 resources.LEASES, body, self._namespace, timeout_s=self._timeout_s()
             )
@@ -344,7 +356,7 @@ class Election:
             for line in lines:
                 event = decoding.decode(line, _Event)
                 if event.type == "DELETED":
-                    self._seen = None
+                    self._note_deletion()
                 elif event.type == "ERROR":
                     return
                 elif event.type in ("ADDED", "MODIFIED"):

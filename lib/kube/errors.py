@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.kube import objects
-from lib.process import decoding
+from lib.process import decoding, retry_after
 
 
 class KubeError(Exception):
@@ -109,8 +109,8 @@ def of_status(
     kind = _BY_REASON.get(status.reason) or _BY_STATUS.get(code)
     if kind is None:
         kind = Unavailable if code >= 500 else KubeError
-    if retry_after_s is None and status.details and status.details.retry_after_seconds:
-        retry_after_s = float(status.details.retry_after_seconds)
+    if retry_after_s is None and status.details:
+        retry_after_s = retry_after.bounded(status.details.retry_after_seconds)
     return kind(
         status.message or f"HTTP status {code}",
         operation=operation,
@@ -121,20 +121,20 @@ def of_status(
 
 
 def of_response(
-    http_status: int, body: bytes, retry_after: str | None, *, operation: str
+    http_status: int, body: bytes, pause: str | None, *, operation: str
 ) -> KubeError:
-    """Give the error that an HTTP answer means.
+    """Return the error that an HTTP response means.
 
-    retry_after: the header's value; only its form in seconds is heeded.
+    pause: the value of the Retry-After header. The API server sends seconds; a date,
+    as only a proxy would send it, is ignored.
     """
     try:
         status = decoding.decode(body, objects.Status)
     except (msgspec.DecodeError, UnicodeDecodeError):
         status = objects.Status()
-    seconds = (retry_after or "").strip()
     return of_status(
         status,
         operation=operation,
         http_status=http_status,
-        retry_after_s=float(seconds) if seconds.isdecimal() else None,
+        retry_after_s=retry_after.seconds(pause, now=float("inf")),
     )

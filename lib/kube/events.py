@@ -7,6 +7,7 @@ sent at a limited rate by a thread of their own, and are dropped when the queue 
 import collections
 import dataclasses
 import datetime
+import hashlib
 import queue
 import threading
 import time
@@ -27,6 +28,8 @@ SAME_FOR_S = 600.0
 """An Event said again within this counts up the one that is there.
 
 Source: client-go tools/record, defaultAggregateIntervalInSeconds."""
+MESSAGE_MAX = 1024
+"""Characters of a message. Source: Kubernetes events.k8s.io/v1, noteLengthLimit."""
 COUNT_EVERY_S = 60.0
 """What is said again sooner is counted, and written with the next count."""
 WRITE_TIMEOUT_S = 10.0
@@ -54,6 +57,12 @@ class _Said:
     type: Type
     reason: str
     message: str
+
+    def digest(self) -> bytes:
+        """Return what stands for it in memory, whatever its length."""
+        about = dataclasses.astuple(self.about)
+        parts = (*about, self.type, self.reason, self.message)
+        return hashlib.sha256("\0".join(parts).encode(errors="replace")).digest()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +108,7 @@ class Recorder:
         self._dropped = dropped
         self._emitted = emitted
         self._queue: queue.Queue[tuple[_Said, float]] = queue.Queue(QUEUE_MAX)
-        self._known: collections.OrderedDict[_Said, _Known] = collections.OrderedDict()
+        self._known: collections.OrderedDict[bytes, _Known] = collections.OrderedDict()
         self._tokens = float(BURST)
         self._filled_at = clock()
         self._last_ns = 0
@@ -111,7 +120,8 @@ class Recorder:
         """Record an Event, now; it is sent later, or never."""
         self._emitted(type, reason)
         try:
-            self._queue.put_nowait((_Said(ref, type, reason, message), self._clock()))
+            said = _Said(ref, type, reason, bounded(message))
+            self._queue.put_nowait((said, self._clock()))
         except queue.Full:
             self._dropped()
 
@@ -152,11 +162,12 @@ class Recorder:
         return True
 
     def _send(self, said: _Said, at: float) -> None:
-        known = self._known.pop(said, None)
+        key = said.digest()
+        known = self._known.pop(key, None)
         counted = None
         if known is not None and at - known.last_at < SAME_FOR_S:
             counted = self._count_up(said, known, at)
-        self._known[said] = counted or self._create(said, at)
+        self._known[key] = counted or self._create(said, at)
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
 
@@ -223,6 +234,18 @@ class Recorder:
             "reportingComponent": self._component,
             "reportingInstance": self._host,
         }
+
+
+def bounded(message: str) -> str:
+    """Return a message of at most MESSAGE_MAX characters, without control characters.
+
+    Parts of it may come from users or from a cloud.
+    """
+    if len(message) > MESSAGE_MAX:
+        message = message[: MESSAGE_MAX - 3] + "..."
+    if message.isprintable():
+        return message
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in message)
 
 
 def _namespace(about: ObjectRef) -> str:

@@ -103,6 +103,32 @@ INSTANCE_TYPES_CATALOGS = Resource(
     False,
 )
 
+PODS = Resource("", "v1", "pods", "Pod", True)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True)
+STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", True)
+DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", True)
+JOBS = Resource("batch", "v1", "jobs", "Job", True)
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    False,
+)
+
+_LCM = "lcm.mirantis.com"
+OPENSTACK_DEPLOYMENTS = Resource(
+    _LCM, "v1alpha1", "openstackdeployments", "OpenStackDeployment", True
+)
+OPENSTACK_DEPLOYMENT_STATUSES = Resource(
+    _LCM,
+    "v1alpha1",
+    "openstackdeploymentstatuses",
+    "OpenStackDeploymentStatus",
+    True,
+)
+HELM_BUNDLES = Resource(_LCM, "v1alpha1", "helmbundles", "HelmBundle", True)
+
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 
 _RBAC = "rbac.authorization.k8s.io"

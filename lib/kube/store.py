@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from lib.kube import client, errors, interrupt, objects, resources
-from lib.process import decoding
+from lib.process import decoding, repeats
 
 LIST_TIMEOUT_S = 60.0
 """For one page."""
@@ -36,6 +36,8 @@ SHORT_WATCH_S = 1.0
 """A watch that ended sooner without a word is a failure too."""
 
 T = TypeVar("T", bound=objects.HasMetadata)
+_REPEATS = repeats.Repeats()
+"""Of all watches of the process: one server that is down is one failure."""
 Subscriber = Callable[[str, T | None, T | None], None]
 
 
@@ -59,8 +61,9 @@ class Store(Generic[T]):
 
     Reading is cheap and safe from any thread. decode_type: a msgspec Struct that holds
     what its users need, with a field `metadata`. page_size: objects per page of a
-    list. clock: monotonic seconds. rng: numbers in [0, 1) for the jitter. synced: set
-    once the first list is in.
+    list. clock: monotonic seconds. rng: numbers in [0, 1) for the jitter. failures: of
+    watches, shared by the stores that log together. synced: set once the first list is
+    in.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
@@ -76,6 +79,7 @@ class Store(Generic[T]):
         read_timeout_s: float = READ_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
+        failures: repeats.Repeats = _REPEATS,
     ) -> None:
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         self._api = api
@@ -89,6 +93,7 @@ class Store(Generic[T]):
         self._read_timeout_s = read_timeout_s
         self._clock = clock
         self._rng = rng
+        self._repeats = failures
         self._log = structlog.stdlib.get_logger().bind(resource=resource.plural)
         self._lock = threading.Lock()
         self._objects: dict[str, T] = {}
@@ -97,6 +102,8 @@ class Store(Generic[T]):
         self._writes: dict[str, _Write] = {}
         self._must_list = True
         self._heard = False
+        self._opened_at: float | None = None
+        self._is_refused = False
         # Held while subscribers are told, so that one which joins hears all, once.
         self._telling = threading.RLock()
         self._subscribers: list[Subscriber[T]] = []
@@ -209,17 +216,41 @@ class Store(Generic[T]):
         failures = 0
         with interrupt.interrupting(stop) as watcher:
             while not stop.is_set():
-                began = self._clock()
-                self._heard = False
+                self._heard, self._opened_at = False, None
                 error = self._turn(watcher)
-                was_short = self._clock() - began < SHORT_WATCH_S
                 if self._heard:
                     failures = 0
-                if error is not None or (was_short and not self._heard):
+                if self._was_cut_off(error):
+                    failures, error = 0, None
+                if error is not None or not (self._heard or self._has_lasted()):
                     failures += 1
                 if failures and failures % RELIST_AFTER == 0:
                     self._must_list = True
-                stop.wait(self._backoff_s(failures))
+                delay_s = self._backoff_s(failures)
+                if isinstance(error, errors.KubeError):
+                    self._report(error, delay_s)
+                stop.wait(delay_s)
+
+    def _watched_s(self) -> float:
+        """Return how long the watch was open, in seconds; 0 when it never was."""
+        return 0.0 if self._opened_at is None else self._clock() - self._opened_at
+
+    def _has_lasted(self) -> bool:
+        return self._watched_s() >= SHORT_WATCH_S
+
+    def _was_cut_off(self, error: Exception | None) -> bool:
+        """Report whether a working watch of a quiet kind was closed in between.
+
+        Proxies close idle connections after 35 to 60 s, before the first bookmark. Such
+        a watch is resumed at once. Silence up to the read timeout is a failure: the
+        connection, or the version that the watch resumes from, is dead.
+        """
+        return (
+            isinstance(error, errors.Unavailable)
+            and not self._is_refused
+            and self._has_lasted()
+            and self._watched_s() < self._read_timeout_s
+        )
 
     def _turn(self, watcher: interrupt.Interrupt) -> Exception | None:
         """List if need be, then watch until the watch ends; give what ended it."""
@@ -231,13 +262,23 @@ class Store(Generic[T]):
             self._must_list = True
             return error
         except errors.KubeError as error:
-            self._log.warning("watch failed", error=str(error))
+            if self._was_cut_off(error):
+                self._log.debug("watch failed", error=str(error))
             return error
         except Exception as error:  # this is a loop; see lib/reconcile/runner.py
             self._log.error("watch broke", exc_info=error)
             self._must_list = True
             return error
         return None
+
+    def _report(self, error: errors.KubeError, delay_s: float) -> None:
+        """Log why a watch ended: once a minute for all stores that fail alike."""
+        if isinstance(error, errors.Gone):
+            return
+        count = self._repeats.count(error.message)
+        if count is not None:
+            text = f"{error.message}; retry in {delay_s:.1f}s"
+            self._log.warning("watch failed", error=text, count=count)
 
     def _backoff_s(self, failures: int) -> float:
         if not failures:
@@ -260,6 +301,7 @@ class Store(Generic[T]):
             read_timeout_s=self._read_timeout_s,
         )
         with opened as lines, watcher.during(lines):
+            self._opened_at, self._is_refused = self._clock(), False
             for line in lines:
                 self._take(line)
                 self._heard = True
@@ -272,6 +314,7 @@ class Store(Generic[T]):
         """
         event = self._event_decoder.decode(line)
         if event.type == "ERROR":
+            self._is_refused = True
             status = decoding.decode(event.object, objects.Status)
             raise errors.of_status(status, operation=f"watch {self._resource.plural}")
         if event.type == "BOOKMARK":

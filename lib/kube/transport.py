@@ -8,7 +8,10 @@ import collections
 import contextlib
 import dataclasses
 import http.client
+import socket
+import ssl
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 
 import urllib3
@@ -41,6 +44,12 @@ class Call:
         """What errors call it."""
         return f"{self.method} {self.path}"
 
+    @property
+    def server(self) -> str:
+        """The server as the user configured it, such as https://127.0.0.1:6443."""
+        parts = urllib.parse.urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
 
 @contextlib.contextmanager
 def exchange(
@@ -56,7 +65,7 @@ def exchange(
     headers = dict(call.headers)
     if call.body is not None:
         headers["Content-Length"] = str(len(call.body))
-    with translated(call.operation):
+    with translated(call.operation, call.server):
         response = pool.request(
             call.method,
             call.url,
@@ -91,17 +100,37 @@ def _in_time(body: bytes, deadline: float) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def translated(operation: str) -> Iterator[None]:
-    """Take what a broken connection raises for Unavailable."""
+def translated(operation: str, server: str = "") -> Iterator[None]:
+    """Raise Unavailable for a broken connection, with server and cause.
+
+    server: where the connection leads; empty once it was open.
+    """
     try:
         yield
     except _BROKEN as error:
-        what = f"connection failed ({type(error).__name__})"
+        what = _cause(error)
         # A refused connection is one of urllib3's time-outs too.
         is_refused = isinstance(error, urllib3.exceptions.NewConnectionError)
         if isinstance(error, _LATE) and not is_refused:
             what = "no answer in time"
-        raise errors.Unavailable(what, operation=operation) from error
+        message = f"{server}: {what}" if server else what
+        raise errors.Unavailable(message, operation=operation) from error
+
+
+def _cause(error: BaseException) -> str:
+    """Return what the system reports of a failed connection, in lower case."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"certificate not accepted: {cause.verify_message}"
+        if isinstance(cause, socket.gaierror):
+            return f"host name not resolved: {(cause.strerror or '').lower()}"
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror.lower()
+        reason = getattr(cause, "reason", None)
+        inner = reason if isinstance(reason, BaseException) else None
+        cause = inner or cause.__cause__ or cause.__context__
+    return f"connection failed ({type(error).__name__})"
 
 
 def read_all(

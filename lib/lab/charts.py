@@ -19,6 +19,7 @@ from lib.lab.kube_objects import Json
 PLATFORM = "d8-cloud-provider-openstack"
 """The namespace in which Deckhouse runs what knows OpenStack."""
 SYSTEM = "kube-system"
+OPENSTACK = "openstack"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ SNAPSHOTS = (
     Snapshot("csi-controller", "shared-secret", PLATFORM),
     Snapshot("openstack-ccm", "beside-the-reference", PLATFORM),
     Snapshot("openstack-ccm", "usual", SYSTEM),
+    Snapshot("osdpl-controller", "all", OPENSTACK),
+    Snapshot("osdpl-controller", "plain", OPENSTACK),
 )
 
 

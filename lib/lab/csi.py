@@ -24,6 +24,7 @@ _ARGUMENTS: Mapping[str, Sequence[str]] = {
     "csi-provisioner": (
         "--default-fstype=ext4",
         "--feature-gates=Topology=true",
+        "--strict-topology",
         "--extra-create-metadata",
         "--worker-threads=10",
         "--retry-interval-max=5s",
@@ -42,11 +43,15 @@ _ARGUMENTS: Mapping[str, Sequence[str]] = {
 numbers of workers. A test does not wait five minutes for another try."""
 
 
-def manifest() -> str:
-    """Give the manifests of the chart: the CSIDriver, and who may do what."""
-    # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
+def manifest(*, reads_claims: bool = False) -> str:
+    """Return the manifests of the chart: the CSIDriver and the permissions.
+
+    reads_claims: whether the driver runs with --pvc-annotations.
+    """
+    # Two folders up from this file in a checkout, a sandbox and an unpacked PEX alike.
     files = pathlib.Path(__file__).parents[2] / "charts/csi-controller/files"
-    names = ("csidriver.yaml", "rbac.yaml")
+    names = ["csidriver.yaml", "rbac.yaml"]
+    names += ["rbac-pvc-annotations.yaml"] if reads_claims else []
     return "---\n".join((files / name).read_text() for name in names)
 
 

@@ -24,6 +24,21 @@ def chart(name: str) -> str:
     return (root / "charts" / NAME / name).read_text()
 
 
+def permissions(
+    *, manages_classes: bool = True, creates_secret: bool = True, reader: bool = True
+) -> str:
+    """Return the RBAC manifests of the chart.
+
+    manages_classes: for --manage-storage-classes. creates_secret: to create the Secret
+    with the discovery data. reader: also those of Deckhouse's Prometheus.
+    """
+    names = ["files/rbac.yaml"]
+    names += ["files/rbac-storage-classes.yaml"] if manages_classes else []
+    names += ["files/rbac-create-secret.yaml"] if creates_secret else []
+    names += ["files/rbac-metrics-reader.yaml"] if reader else []
+    return "---\n".join(chart(name) for name in names)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Daemon:
     """One that runs. port: of plain HTTP on loopback. secure_port: of HTTPS."""

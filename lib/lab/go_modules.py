@@ -114,6 +114,7 @@ PROGRAMS = (
     Program("go-templates", "templates", "templates", "mooring/lab/templates"),
     Program("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
     Program("alerts", "alerts", "alerts", "mooring/lab/alerts"),
+    Program("registry", "registry", "registry", "mooring/lab/registry"),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 

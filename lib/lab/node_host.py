@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from lib.lab import errors, places
+from lib.lab import errors, keeper, places
 
 _SYSCTLS = (
     "vm/overcommit_memory",
@@ -111,6 +111,11 @@ def prepare(where: places.Places, shared: pathlib.Path) -> None:
         before = {
             "settings": {name: _sysctl(name).read_text().strip() for name in _SYSCTLS},
             "absent": [name for name in _FOLDERS if not pathlib.Path(name).exists()],
+            "cgroups": [
+                str(hierarchy / cgroup(where))
+                for hierarchy in hierarchies(_mountinfo())
+            ],
+            "bridge": bridge(where),
         }
         _saved(where).write_text(json.dumps(before))
     for hierarchy in hierarchies(_mountinfo()):
@@ -140,29 +145,7 @@ def restore(where: places.Places) -> None:
         LabError: a mount is still there, so the lab's folder must not be removed.
     """
     _unmount(room(where))
-    for hierarchy in hierarchies(_mountinfo()):
-        _remove_cgroup(hierarchy / cgroup(where))
-    subprocess.run(
-        ["ip", "link", "delete", bridge(where)], capture_output=True, check=False
-    )
-    with contextlib.suppress(FileNotFoundError):
-        before = json.loads(_saved(where).read_text())
-        for name, value in before["settings"].items():
-            _sysctl(name).write_text(value)
-        for name in before["absent"]:
-            _remove_folder(pathlib.Path(name), room(where))
-        _saved(where).unlink()
-
-
-def _remove_folder(folder: pathlib.Path, own: pathlib.Path) -> None:
-    """Remove what the kubelet left in a folder that it made; then that, if empty."""
-    # Somebody else may have begun to use it.
-    with contextlib.suppress(OSError):
-        for entry in folder.iterdir():
-            link = entry.is_symlink() and entry.readlink().is_relative_to(own)
-            if link or entry.name == "kubelet.sock":
-                entry.unlink()
-        folder.rmdir()
+    keeper.put_back(_saved(where))
 
 
 def _unmount(folder: pathlib.Path) -> None:
@@ -175,11 +158,3 @@ def _unmount(folder: pathlib.Path) -> None:
         raise errors.LabError(
             f"{left[0]} is still mounted; unmount it before the lab's data is removed"
         )
-
-
-def _remove_cgroup(top: pathlib.Path) -> None:
-    # Only folders can be removed in a cgroup; those with processes stay, and say so.
-    if top.is_dir():
-        for folder, _, _ in os.walk(top, topdown=False):
-            with contextlib.suppress(OSError):
-                pathlib.Path(folder).rmdir()

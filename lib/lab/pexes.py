@@ -11,7 +11,14 @@ from lib.lab import commands, errors, places, progress
 
 CCM = "openstack-ccm"
 TOOL = "mooring"
-ADDRESSES = ("cmd/openstack_ccm:openstack-ccm", "cmd/mooring:mooring")
+OSDPL = "osdpl-controller"
+_ADDRESSES = {
+    CCM: "cmd/openstack_ccm:openstack-ccm",
+    TOOL: "cmd/mooring:mooring",
+    OSDPL: "cmd/osdpl_controller:osdpl-controller",
+}
+USUAL = (CCM, TOOL)
+ADDRESSES = tuple(_ADDRESSES[component] for component in USUAL)
 
 
 def checkout_above(folder: pathlib.Path) -> pathlib.Path | None:
@@ -51,14 +58,18 @@ def environment(where: places.Places) -> Mapping[str, str]:
     }
 
 
-def require(checkout: pathlib.Path | None, folder: pathlib.Path) -> None:
+def require(
+    checkout: pathlib.Path | None,
+    folder: pathlib.Path,
+    components: Sequence[str] = USUAL,
+) -> None:
     """Make sure, before anything long begins, that `bring` will find the files.
 
     Raises:
         LabError: there is no checkout, and one is not in the folder.
     """
     if checkout is None:
-        for component in (CCM, TOOL):
+        for component in components:
             _there(folder / f"{component}.pex")
 
 
@@ -67,20 +78,22 @@ def bring(
     checkout: pathlib.Path | None,
     folder: pathlib.Path,
     shown: progress.Progress,
+    components: Sequence[str] = USUAL,
 ) -> None:
     """Put the PEX files into the lab, packaged from the checkout or out of a folder.
 
-    folder: where they lie when there is no checkout.
+    folder: where they lie when there is no checkout. components: which.
 
     Raises:
         LabError: packaging failed, or a file is not there.
     """
-    with shown.step("Package openstack-ccm and mooring") as step:
+    with shown.step(f"Package {' and '.join(components)}") as step:
         if checkout is not None:
             step.note("./pants package")
-            package(where, checkout, step)
+            addresses = [_ADDRESSES[component] for component in components]
+            package(where, checkout, step, addresses)
             folder = checkout / "dist"
-        for component in (CCM, TOOL):
+        for component in components:
             _copy(_there(folder / f"{component}.pex"), path(where, component))
 
 
@@ -132,3 +145,14 @@ def _copy(source: pathlib.Path, target: pathlib.Path) -> None:
     part = target.with_name(f".{target.name}.new")
     shutil.copyfile(source, part)
     part.replace(target)
+
+
+def beside(component: str) -> pathlib.Path:
+    """Return the PEX file that Pants put beside a test; in a checkout that of dist/.
+
+    Raises:
+        LabError: it has not been packaged.
+    """
+    here, name = pathlib.Path.cwd(), f"{component}.pex"
+    packaged = here / "dist" / name
+    return here / name if (here / name).is_file() else _there(packaged)

@@ -26,6 +26,9 @@ _OFFSETS = (
     "octavia",
     "mariadb",
     "openstack-cloud-controller-manager",
+    "osdpl-controller",
+    "chart-repository",
+    "chart-registry",
 )
 
 

@@ -80,6 +80,9 @@ def start(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # Not the caller's: a lab outlives the folder that a test ran in, and
+            # without one os.getcwd fails.
+            cwd=where.state,
             env={**os.environ, **(env or {})},
         )
     mark = {"pid": child.pid, "started": _started(child.pid)}

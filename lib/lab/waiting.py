@@ -11,7 +11,7 @@ POLL_S = 0.1
 def until(
     what: str,
     seen: Callable[[], object],
-    timeout_s: float = 60,
+    timeout_s: float = 180,
     poll_s: float = POLL_S,
 ) -> float:
     """Wait until something is seen; give the seconds that took.

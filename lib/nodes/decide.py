@@ -74,9 +74,12 @@ def _liveness(seen: Snapshot, node: model.Node, settings: model.Settings) -> Dec
 def _gone(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided:
     if not settings.deletes or not node.may_be_gone:
         return Outcome()
-    if not node.spec.provider_id and seen.age_s < settings.unnamed_age_s:
+    # A clock that is ahead must not delete a Node that has just joined.
+    sure_age_s = min(seen.age_s, seen.known_for_s)
+    if not node.spec.provider_id and sure_age_s < settings.unnamed_age_s:
         return Outcome()
-    if not node.is_confirmed and guard.holds_back(seen.crowd, settings.limit):
+    uid = node.metadata.uid
+    if not node.is_confirmed and guard.holds_back(seen.crowd, settings.limit, uid):
         held = model.HoldNodeBack(_held_back(settings.limit))
         return Outcome(() if seen.was_told else (held,))
     if seen.gone_for_s is None:
@@ -91,12 +94,13 @@ def _gone(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided
 
 
 def _held_back(limit: guard.Limit) -> str:
-    """Always say the same: only the same Event is counted up."""
+    """Return the same text each time, so that the Event is counted up."""
     return (
-        "Not deleting the node though the cloud does not show its instance: more than"
-        f" {limit.count} nodes and {limit.percent}% of all would go within"
-        f" {limit.window_s:g}s. Check the cloud; annotate the node with"
-        f" {guard.CONFIRM_ANNOTATION} to have it deleted"
+        "Not deleting the node yet, although the cloud does not show its instance: at"
+        f" most {limit.count} nodes, or {limit.percent}% of all if that is more, are"
+        f" deleted within {limit.window_s:g}s, and none while more than"
+        f" {guard.UNHEALTHY_PERCENT}% are absent. Check the cloud; annotate the node"
+        f" with {guard.CONFIRM_ANNOTATION} to have it deleted"
     )
 
 
@@ -106,7 +110,8 @@ def _initialise(seen: Snapshot, node: model.Node) -> Decided:
             return _initialise_from(seen, node, instance)
         case Unknown(error=error):
             event = _warning(error.reason, error.summary)
-            return Outcome((event,), error.retry_after_s or _RETRY_S[error.retry])
+            pause_s = max(error.retry_after_s or 0.0, _RETRY_S[error.retry])
+            return Outcome((event,), pause_s)
         case Absent(by_id=by_id):
             named = node.spec.provider_id if by_id else f"the name {node.name}"
             text = f"the cloud has no instance with {named}"

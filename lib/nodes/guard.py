@@ -1,4 +1,4 @@
-"""How many Nodes may go at once: a brake for when the cloud's word can't be true.
+"""How fast Nodes may be deleted: a limit for when the cloud answers wrongly.
 
 Rules: the memory may be thrown away, and a process without it allows less, not more: as
 long as it has not followed the Nodes for one window, the share does not count, only the
@@ -12,6 +12,12 @@ CONFIRM_ANNOTATION = "mooring.io/confirm-deletion"
 """On a Node, with any value: a human says that it may go, whatever the limit."""
 TELL_EVERY_S = 60.0
 """A Node that is held back is told so this often; the Event is counted up."""
+
+
+UNHEALTHY_PERCENT = 55
+"""Where more Nodes are absent than this, no absence is credible.
+
+Source: kube-controller-manager, --unhealthy-zone-threshold, default 0.55."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,23 +34,34 @@ class Limit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Crowd:
-    """How many Nodes there are, and how many of them are going.
+    """The Nodes of a cluster, and those of them that are absent from the cloud.
 
-    nodes: those there now, and those that went within the window. going: those that
-    went within the window, and all whose absence is pending now, in this batch or an
-    earlier one; without those a human has confirmed. is_young: what went before is not
-    known for the whole window.
+    nodes: number of the present ones and of those that went within the window. went:
+    number of those that went within the window. pending: uids of all whose absence is
+    pending now, in this batch or an earlier one, the oldest absence first; without
+    those that a human has confirmed. is_young: the process has not followed the Nodes
+    for a whole window yet.
     """
 
     nodes: int = 0
-    going: int = 0
+    went: int = 0
+    pending: tuple[str, ...] = ()
     is_young: bool = False
 
 
-def holds_back(crowd: Crowd, limit: Limit) -> bool:
-    """Say whether more Nodes are going than may; then none goes."""
+def holds_back(crowd: Crowd, limit: Limit, uid: str) -> bool:
+    """Report whether the deletion of a Node has to wait.
+
+    While the cloud is credible, the oldest absences go as fast as the limit allows.
+    Where most Nodes seem absent, it is not credible: none goes.
+    """
+    absent = crowd.went + len(crowd.pending)
+    if absent > max(limit.count, crowd.nodes * UNHEALTHY_PERCENT // 100):
+        return True
     share = 0 if crowd.is_young else crowd.nodes * limit.percent // 100
-    return crowd.going > max(limit.count, share)
+    room = max(limit.count, share) - crowd.went
+    ahead = crowd.pending.index(uid) if uid in crowd.pending else 0
+    return ahead >= room
 
 
 class Memory:
@@ -59,14 +76,14 @@ class Memory:
         self._clock = clock
         self._began: float | None = None
         self._gone: dict[str, float] = {}
-        self._missing: set[str] = set()
+        self._missing: dict[str, float] = {}  # uid -> since when
         self._told: dict[str, float] = {}
         self._held_back: frozenset[str] = frozenset()
 
     @property
     def held_back(self) -> int:
         """How many Nodes are held back, by the last count, and still missing."""
-        return len(self._held_back & self._missing.copy())
+        return len(self._held_back & self._missing.copy().keys())
 
     def begin(self) -> None:
         """Say that the Nodes are followed from now on; again means nothing."""
@@ -75,11 +92,11 @@ class Memory:
 
     def missing(self, uid: str) -> None:
         """Note that a Node's instance is not in the cloud."""
-        self._missing.add(uid)
+        self._missing.setdefault(uid, self._clock())
 
     def back(self, uid: str) -> None:
         """Note that a Node is well again, or its instance there."""
-        self._missing.discard(uid)
+        self._missing.pop(uid, None)
         self._told.pop(uid, None)
 
     def goes(self, uid: str) -> None:
@@ -105,15 +122,22 @@ class Memory:
         That is one that a human has confirmed, or that is Ready.
         """
         went = self._went()
-        pending = {uid for uid in self._missing.copy() if is_exempt.get(uid) is False}
+        missing = self._missing.copy()
+        pending = [
+            uid
+            for uid in sorted(missing, key=lambda uid: (missing[uid], uid))
+            if is_exempt.get(uid) is False and uid not in went
+        ]
         began = self._began
         crowd = Crowd(
             nodes=len(is_exempt.keys() | went),
-            going=len(pending | went),
+            went=len(went),
+            pending=tuple(pending),
             is_young=began is None or self._clock() - began < self._limit.window_s,
         )
-        is_over = holds_back(crowd, self._limit)
-        self._held_back = frozenset(pending if is_over else ())
+        self._held_back = frozenset(
+            uid for uid in pending if holds_back(crowd, self._limit, uid)
+        )
         return crowd
 
     def _went(self) -> Set[str]:

@@ -143,16 +143,19 @@ class Snapshot:
     """All that one pass knows of one Node.
 
     node: None when it is gone. held: our own last write is not back in the watch yet.
-    age_s: seconds since the Node was created.
+    age_s: seconds since the Node was created, by this host's clock. known_for_s:
+    seconds since this process first read the Node, which no wrong clock changes.
     instance: None when no topic needs a cloud read. gone_for_s: seconds between the
     first direct "not found" and the one of this pass; None when there was none.
-    crowd: how many go at once. was_told: lately told that it is held back.
+    crowd: how many Nodes are absent. was_told: an Event about its being held back was
+    recorded lately.
     """
 
     node: Node | None
     topics: frozenset[Topic]
     held: bool = False
     age_s: float = 0.0
+    known_for_s: float = 0.0
     instance: Observation[Instance] | None = None
     gone_for_s: float | None = None
     crowd: guard.Crowd = dataclasses.field(default_factory=guard.Crowd)

@@ -18,7 +18,7 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.kube import client, fresh, resources, store
-from lib.nodes import guard, model
+from lib.nodes import guard, labels, model
 from lib.nodes.model import Node, Snapshot, Topic
 
 LOOKS_AT_LEAST = 20
@@ -62,7 +62,9 @@ def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
     if Topic.ADDRESSES in topics:
         return True
     lacks = node.has_taint(model.UNINITIALIZED_TAINT) or not node.has_ip
-    return Topic.SYNC in topics and lacks
+    # Which provider a Node belongs to is known from its observation only.
+    changes = bool(labels.to_reconcile(node.metadata.labels))
+    return Topic.SYNC in topics and (lacks or changes)
 
 
 def needs_only_a_look(seen: Snapshot) -> bool:
@@ -120,6 +122,7 @@ class Observer:
         self._settings = settings
         self._clock = clock
         self._gone_since: dict[str, float] = {}
+        self._known_since: dict[str, float] = {}
         self._is_blind = False
         self._log = structlog.stdlib.get_logger().bind(controller="nodes")
         self.memory = guard.Memory(settings.limit, clock)
@@ -155,7 +158,13 @@ class Observer:
         reading = self._fresh.read(name)
         node = reading.value
         age_s = 0.0 if reading.held else self._age_s(node)
-        return Snapshot(node, topics, held=reading.held, age_s=age_s)
+        known_for_s = 0.0
+        if node is not None:
+            began = self._clock()
+            known_for_s = began - self._known_since.setdefault(node.metadata.uid, began)
+        return Snapshot(
+            node, topics, held=reading.held, age_s=age_s, known_for_s=known_for_s
+        )
 
     def _age_s(self, node: Node | None) -> float:
         created = node.metadata.creation_timestamp if node is not None else None
@@ -213,7 +222,7 @@ class Observer:
     def _judged(self, node: Node, snapshot: Snapshot, crowd: guard.Crowd) -> Snapshot:
         """Look directly for what is missing, unless it is held back anyway."""
         gone_for_s = None
-        is_held = guard.holds_back(crowd, self._settings.limit)
+        is_held = guard.holds_back(crowd, self._settings.limit, node.metadata.uid)
         may_go = self._settings.deletes and (node.is_confirmed or not is_held)
         if may_go and _is_missing(snapshot):
             gone_for_s = self._gone_for_s(node)
@@ -246,6 +255,7 @@ class Observer:
     def forget(self, node: Node) -> None:
         """Drop what is kept for a Node that was deleted."""
         self._fresh.forget(node.name)
+        self._known_since.pop(node.metadata.uid, None)
         self._back(node)
         if node.may_be_gone and not node.is_confirmed:
             self.memory.went(node.metadata.uid)

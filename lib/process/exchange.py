@@ -13,13 +13,15 @@ import socket
 import ssl
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 import structlog
 
-ALWAYS_ALLOWED = frozenset({"/healthz", "/readyz", "/livez"})
-"""Open to everybody. Source: k8s.io/apiserver DelegatingAuthorizationOptions."""
+PROBE_PATHS = ("/healthz", "/readyz", "/livez")
+"""Always allowed unless a flag names others.
+
+Source: k8s.io/apiserver DelegatingAuthorizationOptions."""
 
 TEXT = "text/plain; charset=utf-8"
 _LINE_BYTES_MAX = 16 * 1024
@@ -76,13 +78,56 @@ class Reply:
     content_type: str = TEXT
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenPaths:
+    """Paths that are served without authorization. Without leading slashes.
+
+    Source: k8s.io/apiserver authorization/path, NewAuthorizer.
+    """
+
+    exact: frozenset[str]
+    prefixes: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, patterns: Iterable[str]) -> "OpenPaths":
+        """Parse paths, with or without leading slash; a trailing * matches any rest.
+
+        Raises:
+            ValueError: a * is not at the end; its text is the pattern.
+        """
+        bare = [pattern.removeprefix("/") for pattern in patterns]
+        for pattern in bare:
+            if "*" in pattern[:-1]:
+                raise ValueError(pattern)
+        return cls(
+            frozenset(pattern for pattern in bare if not pattern.endswith("*")),
+            tuple(pattern[:-1] for pattern in bare if pattern.endswith("*")),
+        )
+
+    def matches(self, path: str) -> bool:
+        """Report whether a request's path is open."""
+        bare = path.removeprefix("/")
+        return bare in self.exact or bare.startswith(self.prefixes)
+
+
+PROBES = OpenPaths.parse(PROBE_PATHS)
+
+
 class Decision(enum.Enum):
     """What the authorizer says of a request."""
 
     ALLOW = "allow"
     UNAUTHENTICATED = "unauthenticated"
     FORBIDDEN = "forbidden"
+    OVERLOADED = "overloaded"
+    """Too many others are being authorized; a later request may succeed."""
 
+
+_REFUSALS = {
+    Decision.UNAUTHENTICATED: http.HTTPStatus.UNAUTHORIZED,
+    Decision.FORBIDDEN: http.HTTPStatus.FORBIDDEN,
+    Decision.OVERLOADED: http.HTTPStatus.TOO_MANY_REQUESTS,
+}
 
 Handler = Callable[[Request], Reply]
 Authorize = Callable[[Request], Decision]
@@ -91,10 +136,14 @@ Authorize = Callable[[Request], Decision]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Routes:
-    """What a server answers: handler by exact path, and who may ask."""
+    """Handlers by exact path, and who may call them.
+
+    open_paths: served without a call of `authorize`.
+    """
 
     handlers: Mapping[str, Handler]
     authorize: Authorize
+    open_paths: OpenPaths = PROBES
 
     def answer(self, request: Request) -> Reply:
         """Answer one request; never raises.
@@ -109,14 +158,10 @@ class Routes:
             return _plain(http.HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _judge(self, request: Request) -> Reply | None:
-        if request.path in ALWAYS_ALLOWED:
+        if self.open_paths.matches(request.path):
             return None
-        decision = self.authorize(request)
-        if decision is Decision.UNAUTHENTICATED:
-            return _plain(http.HTTPStatus.UNAUTHORIZED)
-        if decision is Decision.FORBIDDEN:
-            return _plain(http.HTTPStatus.FORBIDDEN)
-        return None
+        status = _REFUSALS.get(self.authorize(request))
+        return None if status is None else _plain(status)
 
     def _handle(self, request: Request) -> Reply:
         handler = self.handlers.get(request.path)

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import os
 import pathlib
+import stat
 import threading
 from collections.abc import Sequence
 
@@ -74,3 +75,16 @@ class FileWatch:
         is_new = digest != self._digests[path]
         self._digests[path] = digest
         return is_new
+
+
+def unreadable(path: str) -> str:
+    """Return why a file can't be read, in the system's words; empty when it can."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError) as error:
+        return (getattr(error, "strerror", None) or str(error)).lower()
+    if stat.S_ISDIR(mode):
+        return "is a directory"
+    if not stat.S_ISREG(mode):
+        return "is not a regular file"
+    return "" if os.access(path, os.R_OK) else "permission denied"

@@ -10,7 +10,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(
-    r"_(name|names|namespace|file|path|id|uid|count|type|kind|s)$",
+    r"_(name|names|namespace|file|paths?|ttl|id|uid|count|type|kind|s)$",
     re.IGNORECASE,
 )
 _IN_TEXT = (

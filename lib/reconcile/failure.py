@@ -7,12 +7,15 @@ import dataclasses
 class Failure:
     """An error a flow knows: what to say, and when to try again.
 
-    summary: one line without secrets. retry_after_s: None for the queue's backoff.
-    is_routine: it comes with the trade, and is only logged at level debug.
+    summary: one line without secrets. retry_after_s: a pause that the server asked
+    for; None without one. requeue_after_s: the flow's own schedule, which replaces
+    the backoff and is no reason to increase it. is_routine: an expected wait, logged
+    at level debug, which does not increase the backoff of failures either.
     """
 
     summary: str
     retry_after_s: float | None = None
+    requeue_after_s: float | None = None
     is_routine: bool = False
 
 

@@ -17,6 +17,9 @@ from collections.abc import Callable, Iterable
 STOP_POLL_S = 0.5
 """A set stop event is noticed this late at worst; `shut_down` is noticed at once."""
 
+LONGEST_NAMED_S = 300.0
+"""Longest pause that a server can ask for, jitter included."""
+
 _SPARE_ENTRIES = 64
 _DOUBLINGS_MAX = 64
 
@@ -33,8 +36,8 @@ class Claim:
 class Backoff:
     """How long a failed key waits: base_s, doubled each time, at most max_s.
 
-    jitter: share of the wait (0 to 1) that chance may take off; a time that the other
-    side named is only ever made longer by it.
+    jitter: share of the wait (0 to 1) that is subtracted at random; a pause that the
+    server asked for only becomes longer by it.
 
     Source: client-go DefaultTypedControllerRateLimiter: 5 ms doubling to 1000 s.
     """
@@ -67,6 +70,7 @@ class Queue:
         self._ready: list[tuple[float, int, str]] = []  # heap; holds none
         self._claimed: set[str] = set()
         self._failures: dict[str, int] = {}
+        self._routine: dict[str, int] = {}  # waits that are no failures
         self._sequence = 0
         self._shut = False
 
@@ -132,16 +136,24 @@ class Queue:
             self._changed.notify_all()
 
     def retry(
-        self, key: str, topics: Iterable[str], retry_after_s: float | None = None
+        self,
+        key: str,
+        topics: Iterable[str],
+        retry_after_s: float | None = None,
+        *,
+        is_routine: bool = False,
     ) -> float:
-        """Make `key` due for `topics` again after its backoff; give the wait, seconds.
+        """Make `key` due for `topics` again after its backoff; return the wait, s.
 
-        retry_after_s: a time the other side named; taken in place of the backoff.
+        retry_after_s: a pause that the server asked for; it lengthens the backoff, up
+        to LONGEST_NAMED_S, and never shortens it. is_routine: no failure, but an
+        expected wait, which has a backoff of its own.
         """
         with self._changed:
-            failures = self._failures.get(key, 0)
-            self._failures[key] = failures + 1
-            delay_s = self._wait_s(failures, retry_after_s)
+            counts = self._routine if is_routine else self._failures
+            count = counts.get(key, 0)
+            counts[key] = count + 1
+            delay_s = self._wait_s(count, retry_after_s)
             if not self._shut:
                 due = self._clock() + delay_s
                 for topic in topics:
@@ -149,9 +161,10 @@ class Queue:
             return delay_s
 
     def forget(self, key: str) -> None:
-        """Let the backoff of `key` begin anew."""
+        """Reset the backoff of `key`."""
         with self._changed:
             self._failures.pop(key, None)
+            self._routine.pop(key, None)
 
     def depth(self) -> int:
         """Count the keys that are due and not claimed."""
@@ -173,10 +186,12 @@ class Queue:
 
     def _wait_s(self, failures: int, retry_after_s: float | None) -> float:
         part = self._backoff.jitter * self._chance()
-        if retry_after_s is not None:
-            return max(0.0, retry_after_s) * (1 + part)
         doubled = self._backoff.base_s * 2.0 ** min(failures, _DOUBLINGS_MAX)
-        return min(doubled, self._backoff.max_s) * (1 - part)
+        backoff_s = min(doubled, self._backoff.max_s) * (1 - part)
+        if retry_after_s is None:
+            return backoff_s
+        named_s = min(max(0.0, retry_after_s) * (1 + part), LONGEST_NAMED_S)
+        return max(named_s, backoff_s)
 
     def _put(self, key: str, topic: str, due: float) -> None:
         topics = self._topics.setdefault(key, {})

@@ -116,7 +116,7 @@ class Clocks:
     """Where a runner takes time from, and whom it tells that it turns.
 
     now: time of day, for decide. monotonic: seconds, for durations. beat: called each
-    time the loop turns, at least every second while it is well.
+    time the loop turns, at least every second while it is well, and after each action.
     """
 
     now: Callable[[], datetime.datetime] = utc_now
@@ -170,6 +170,7 @@ class Runner(Generic[Snapshot, Action]):
         self._unread: dict[queues.Claim, Snapshot] = {}
         self._landed = threading.Condition()
         self._given_up = threading.Event()
+        self._broken: BaseException | None = None
         metrics.watch(flow.name, queue)
 
     def run(self, stop: threading.Event) -> None:
@@ -189,6 +190,8 @@ class Runner(Generic[Snapshot, Action]):
         )
         try:
             while not stop.is_set():
+                if self._broken is not None:
+                    raise self._broken
                 if self._has_idle_worker():
                     self._clocks.beat()
                     self._turn(lanes)
@@ -236,7 +239,13 @@ class Runner(Generic[Snapshot, Action]):
         if unread:
             with self._landed:
                 self._unread |= unread
-            lanes.reading.submit(self._read, lanes)
+            future = lanes.reading.submit(self._read, lanes)
+            future.add_done_callback(self._note_broken_read)
+
+    def _note_broken_read(self, future: concurrent.futures.Future[None]) -> None:
+        """Keep an error that `_read` does not expect: the loop ends with it."""
+        if not future.cancelled() and (error := future.exception()) is not None:
+            self._broken = error
 
     def _absent(self, claim: queues.Claim) -> None:
         self._metrics.ended(self._flow.name, Result.ABSENT)
@@ -340,6 +349,7 @@ class Runner(Generic[Snapshot, Action]):
                 self._log.info("action left out (dry run)", key=key, action=str(action))
                 continue
             self._flow.act(snapshot, action)
+            self._clocks.beat()
             self._log.info("action carried out", key=key, action=type(action).__name__)
 
     def _succeed(self, claim: queues.Claim, requeue_after_s: float | None) -> Result:
@@ -355,10 +365,8 @@ class Runner(Generic[Snapshot, Action]):
         """Put the keys back and say so, once for all of them; they stay claimed."""
         failure, error = self._explain(error)
         result = Result.BUG if failure is None else Result.FAILURE
-        retry_after_s = failure.retry_after_s if failure else None
-        waits = []
-        for claim in claims:
-            waits.append(self._queue.retry(claim.key, claim.topics, retry_after_s))
+        waits = [self._requeue(claim, failure) for claim in claims]
+        for _ in claims:
             self._metrics.retried(self._flow.name)
             if step != "pass":
                 self._metrics.ended(self._flow.name, result)
@@ -371,6 +379,20 @@ class Runner(Generic[Snapshot, Action]):
             say = log.debug if failure.is_routine else log.warning
             say("pass failed", error=failure.summary)
         return result
+
+    def _requeue(self, claim: queues.Claim, failure: failures.Failure | None) -> float:
+        """Put a key back into the queue; return its wait in seconds."""
+        if failure is None:
+            return self._queue.retry(claim.key, claim.topics)
+        if failure.requeue_after_s is not None:
+            self._queue.add_all(claim.key, claim.topics, failure.requeue_after_s)
+            return failure.requeue_after_s
+        return self._queue.retry(
+            claim.key,
+            claim.topics,
+            failure.retry_after_s,
+            is_routine=failure.is_routine,
+        )
 
     def _explain(self, error: Exception) -> tuple[failures.Failure | None, Exception]:
         try:

@@ -11,6 +11,7 @@ from lib.cloud.volumes import (
     Attachment,
     AttachmentPhase,
     Volume,
+    VolumeId,
     VolumePhase,
     VolumeSpec,
 )
@@ -38,7 +39,12 @@ from lib.volumes.refusals import Code, Refused
 SOON_S = 0.5
 """The first look after an action."""
 LOST_S = 60.0
-"""How long a create whose answer was lost may still come true: a request's time-out."""
+"""How long a request of unknown outcome may still be carried out: its time-out."""
+START_S = 10.0
+"""How long what a killed process sent may still be carried out: nothing that can't be
+repeated is created so soon after the start, and no absence of an attachment counts."""
+CONFIRM_S = 0.2
+"""Before an absence by ID is confirmed by a second look."""
 STUCK_S = 120.0
 """A volume on its way to or from an instance for longer is helped along."""
 RETRY_S = 5.0
@@ -59,9 +65,9 @@ def decide(wish: Wish, seen: Observed | None, past: Past) -> Outcome:  # noqa: P
         case Make():
             return _make(wish.spec, seen or Observed(), past)
         case Remove():
-            return _remove(wish, seen, past)
+            return _remove(wish, seen or Observed(), past)
         case _ if seen is None or not seen.volumes:
-            return _gone(wish)
+            return _gone(wish, past)
         case Publish():
             return _publish(wish, seen.volumes[0], past)
         case Unpublish():
@@ -70,6 +76,12 @@ def decide(wish: Wish, seen: Observed | None, past: Past) -> Outcome:  # noqa: P
             return _expand(wish, seen.volumes[0], past)
         case Modify():
             return _modify(wish, seen.volumes[0], past)
+
+
+def may_appear(past: Past) -> bool:
+    """Report whether a volume may still be created by a request of before."""
+    is_lost = past.lost_create_s is not None and past.lost_create_s < LOST_S
+    return is_lost or past.process_s < START_S
 
 
 def look_s(waited_s: float) -> float:
@@ -102,11 +114,19 @@ def _failed(volume: Volume) -> Outcome:
     return _refuse(Code.INTERNAL, text)
 
 
-def _gone(wish: Wish) -> Outcome:
+def _gone(wish: Wish, past: Past) -> Outcome:
     if isinstance(wish, Unpublish):
-        return Outcome()
+        return _absent(wish.id, past)
     assert not isinstance(wish, Make)  # noqa: S101 -- for the type checker
     return _refuse(Code.NOT_FOUND, f"volume_id is {wish.id!r}; there is no such volume")
+
+
+def _absent(volume_id: VolumeId, past: Past) -> Outcome:
+    """Accept the absence that was wished once a second look has confirmed it."""
+    if past.absences > 1:
+        return Outcome()
+    why = f"volume {volume_id} was not found; this is being confirmed"
+    return Outcome(requeue_after_s=CONFIRM_S, waiting_for=why)
 
 
 def _make(spec: VolumeSpec, seen: Observed, past: Past) -> Outcome:  # noqa: PLR0911
@@ -118,17 +138,23 @@ def _make(spec: VolumeSpec, seen: Observed, past: Past) -> Outcome:  # noqa: PLR
         return _wait(past, _is(ours[0])) if ours else _create(spec, seen.source, past)
     chosen, *younger = alive
     wrong = _differs(spec, chosen)
-    if wrong:
-        text = f"name is {spec.name!r}, which volume {chosen.id} has; {wrong}"
-        return _refuse(Code.ALREADY_EXISTS, text)
-    if chosen.phase is VolumePhase.FAILED:
+    is_failed = chosen.phase is VolumePhase.FAILED
+    if is_failed and not (wrong and chosen.was_ready):
         return _remake(chosen, past)
+    if wrong and chosen.id in past.created and not chosen.attachments:
+        return _undo(spec, chosen, wrong, past)
     spare = [volume for volume in younger if _is_spare(volume, chosen, past)]
+    if wrong:
+        # Which of the others is the right one is not known, but of our own.
+        spare = [volume for volume in spare if volume.id in past.created]
     if deletable := [one for one in spare if one.phase not in _NOT_YET]:
         actions = (DeleteVolume(volume.id) for volume in deletable)
         return _act(*actions, why=f"volume {deletable[0].id} is one too many")
-    if chosen.phase in _NOT_YET or spare:
+    if spare or (chosen.phase in _NOT_YET and not wrong):
         return _wait(past, _is(spare[0] if spare else chosen))
+    if wrong:
+        text = f"name is {spec.name!r}, which volume {chosen.id} has; {wrong}"
+        return _refuse(Code.ALREADY_EXISTS, text)
     return Outcome(volume=chosen)
 
 
@@ -142,15 +168,25 @@ def _foreign(spec: VolumeSpec, other: Volume) -> Outcome:
 
 
 def _create(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome:
-    """Make it, unless one may be under way that can't be seen yet."""
+    """Create it, unless one may be under way that can't be seen yet."""
     if past.lost_create_s is not None and past.lost_create_s < LOST_S:
-        return _wait(past, "the answer to the last try to create it was lost")
-    if past.created:
-        text = f"volume {past.created[-1]} vanished while it was being created"
+        return _wait(past, "the outcome of the last request to create it is unknown")
+    vanished = [one for one in past.created if DeleteVolume(one) not in past.actions]
+    if vanished:
+        text = f"volume {vanished[-1]} vanished while it was being created"
         return _refuse(Code.ABORTED, text)
+    candidates = spec.candidates()
+    if past.causes and (
+        past.causes[-1].code is not Code.RESOURCE_EXHAUSTED
+        or len(past.causes) >= len(candidates)
+    ):
+        return Outcome(refusal=past.causes[-1])
     if spec.source is not None and (unfit := _unfit(spec, source, past)):
         return unfit
-    return _act(CreateVolume(spec), why=f"volume {spec.name} is being created")
+    if past.process_s < START_S:
+        return _wait(past, "a request of a process before this one may be under way")
+    action = CreateVolume(candidates[len(past.causes)])
+    return _act(action, why=f"volume {spec.name} is being created")
 
 
 def _unfit(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome | None:
@@ -163,13 +199,27 @@ def _unfit(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome | Non
         return _refuse(Code.OUT_OF_RANGE, f"{text} {spec.size_bytes}")
     if source.phase is VolumePhase.FAILED:
         return _refuse(Code.INVALID_ARGUMENT, f"{field}, but {_is(source)}")
+    if _is_out_of_reach(spec, source):
+        text = f"{field} in zone {', '.join(source.zones or ())}, and so is its clone"
+        return _refuse(
+            Code.RESOURCE_EXHAUSTED, f"{text}; want {', '.join(spec.requisite)}"
+        )
     return None if source.phase in _READY else _wait(past, _is(source))
 
 
 def _differs(spec: VolumeSpec, volume: Volume) -> str:
-    """Say what keeps a volume of the right name from being the right one."""
-    if volume.size_bytes != spec.size_bytes:
-        return f"its size is {volume.size_bytes} bytes, not {spec.size_bytes}"
+    """Say what keeps a volume of the right name from being the right one.
+
+    Source: CSI specification 1.12, CreateVolume, "Volume already exists but is
+    incompatible": capacity_range, parameters, accessibility_requirements.
+    """
+    if wrong := _size_differs(spec, volume):
+        return wrong
+    if spec.type and volume.type and volume.type != spec.type:
+        return f"its type is {volume.type!r}, not {spec.type!r}"
+    if _is_out_of_reach(spec, volume):
+        zones = ", ".join(volume.zones or ())
+        return f"its zone is {zones}, not one of {', '.join(spec.requisite)}"
     if volume.source != spec.source:
         return f"its source is {volume.source or 'none'}, not {spec.source or 'none'}"
     if spec.is_shared and not volume.is_shareable:
@@ -177,13 +227,60 @@ def _differs(spec: VolumeSpec, volume: Volume) -> str:
     return ""
 
 
+def _size_differs(spec: VolumeSpec, volume: Volume) -> str:
+    size = f"its size is {volume.size_bytes} bytes"
+    if spec.least_bytes is None:
+        is_right = volume.size_bytes == spec.size_bytes
+        return "" if is_right else f"{size}, not {spec.size_bytes}"
+    if volume.size_bytes < spec.least_bytes:
+        return f"{size}, not at least {spec.least_bytes}"
+    if spec.most_bytes is not None and volume.size_bytes > spec.most_bytes:
+        return f"{size}, not at most {spec.most_bytes}"
+    return ""
+
+
+def _is_out_of_reach(spec: VolumeSpec, volume: Volume) -> bool:
+    """Report whether no Node that the volume is for can reach it."""
+    if not spec.requisite or not volume.zones:
+        return False
+    return not set(volume.zones) & set(spec.requisite)
+
+
 def _remake(volume: Volume, past: Past) -> Outcome:
-    """Delete what failed before it was ever handed out; else say so."""
-    if volume.was_ready or volume.attachments or past.created:
-        return _failed(volume)
-    if DeleteVolume(volume.id) in past.actions:
+    """Delete what failed before it was ever handed out; else keep the caller trying.
+
+    A final code would leave the volume behind once the claim is deleted.
+    """
+    is_own = volume.id in past.created
+    if volume.attachments or (volume.was_ready and not is_own):
+        text = f"{_is(volume)}: it may hold data, so that an administrator of the cloud"
+        return _refuse(Code.ABORTED, f"{text} must repair or delete it")
+    action = DeleteVolume(volume.id, _cause(volume) if is_own else None)
+    if action in past.actions:
+        return _wait(past, f"{_is(volume)} although its deletion was accepted")
+    return _act(action, why=f"{_is(volume)} and is being deleted")
+
+
+def _undo(spec: VolumeSpec, volume: Volume, wrong: str, past: Past) -> Outcome:
+    """Delete what this call created and the cloud made otherwise than asked for.
+
+    As with allow_availability_zone_fallback, or where types can't be seen before.
+    """
+    is_out = _is_out_of_reach(spec, volume)
+    code = Code.RESOURCE_EXHAUSTED if is_out else Code.INVALID_ARGUMENT
+    text = f"volume {volume.name} was created, but {wrong}; it was deleted"
+    action = DeleteVolume(volume.id, Refused(code, text))
+    if volume.phase in _NOT_YET or action in past.actions:
         return _wait(past, _is(volume))
-    return _act(DeleteVolume(volume.id), why=f"{_is(volume)} and is made again")
+    return _act(action, why=f"{_is(volume)}, but {wrong}")
+
+
+def _cause(volume: Volume) -> Refused:
+    """Say why a creation failed, with the code for external-provisioner."""
+    why = volume.message or "the cloud does not say why"
+    text = f"volume {volume.name} could not be created: {why}"
+    is_full = volume.is_unplaceable
+    return Refused(Code.RESOURCE_EXHAUSTED if is_full else Code.INTERNAL, text)
 
 
 def _is_spare(volume: Volume, chosen: Volume, past: Past) -> bool:
@@ -202,11 +299,18 @@ def _is_spare(volume: Volume, chosen: Volume, past: Past) -> bool:
     return volume.created_at > chosen.created_at
 
 
-def _remove(wish: Remove, seen: Observed | None, past: Past) -> Outcome:
-    action = DeleteVolume(wish.id)
-    if seen is None:
-        return _act(action, why=f"volume {wish.id} is being deleted", after_s=1.0)
-    return _remove_seen(seen.volumes[0], past) if seen.volumes else Outcome()
+def _remove(wish: Remove, seen: Observed, past: Past) -> Outcome:
+    if not seen.volumes:
+        # After a deletion that the cloud accepted, absence is no surprise.
+        return Outcome() if past.actions else _absent(wish.id, past)
+    volume = seen.volumes[0]
+    if wish.cluster is not None and volume.cluster not in (None, wish.cluster):
+        text = (
+            f"volume_id is {volume.id!r}, which belongs to cluster {volume.cluster!r},"
+            f" not to {wish.cluster!r}; delete it from there"
+        )
+        return _refuse(Code.FAILED_PRECONDITION, text)
+    return _remove_seen(volume, past)
 
 
 def _remove_seen(volume: Volume, past: Past) -> Outcome:
@@ -215,17 +319,18 @@ def _remove_seen(volume: Volume, past: Past) -> Outcome:
         return _attached(volume)
     if volume.phase is VolumePhase.FAILED and accepted:
         return _failed(volume)
-    is_deletable = volume.phase in _READY | {VolumePhase.FAILED}
-    if not is_deletable or past.since_action_s < RETRY_S:
+    is_deletable = volume.phase in _READY | {VolumePhase.FAILED, VolumePhase.UNKNOWN}
+    is_early = bool(accepted or past.was_busy) and past.since_action_s < RETRY_S
+    if not is_deletable or is_early:
         return _wait(past, _is(volume))
     if accepted >= TRIES:
         text = f"{_is(volume)} after {accepted} deletions that the cloud accepted"
         return _refuse(Code.INTERNAL, text)
-    return _act(DeleteVolume(volume.id), why=_is(volume))
+    return _act(DeleteVolume(volume.id), why=_is(volume), after_s=1.0)
 
 
 def _attached(volume: Volume) -> Outcome:
-    where = ", ".join(one.instance_id for one in volume.attachments)
+    where = ", ".join(one.holder for one in volume.attachments)
     text = f"volume_id is {volume.id!r}, which is attached to {where}; detach it first"
     return _refuse(Code.FAILED_PRECONDITION, text)
 
@@ -259,6 +364,8 @@ def _publish(wish: Publish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR
 def _publish_here(
     wish: Publish, volume: Volume, here: Attachment, past: Past
 ) -> Outcome:
+    if here.phase is AttachmentPhase.ATTACHING:
+        return _way_in(wish, volume, past)
     if here.phase is AttachmentPhase.FAILED:
         if past.count(AttachVolume):
             text = f"volume {volume.id} can't be attached to {wish.instance_id!r}"
@@ -267,7 +374,8 @@ def _publish_here(
         if past.count(DetachVolume):
             return _wait(past, _is(volume))
         return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
-    is_leaving = volume.phase is VolumePhase.DETACHING and not volume.is_shareable
+    # The cloud does not tell which of several instances a volume is detached from.
+    is_leaving = volume.phase is VolumePhase.DETACHING
     if here.phase is AttachmentPhase.ATTACHED and not is_leaving:
         return Outcome(volume=volume)
     return _wait(past, _is(volume))
@@ -277,7 +385,7 @@ def _elsewhere(wish: Publish, volume: Volume, past: Past) -> Outcome:
     """Refuse, unless the volume is just being let go of."""
     if volume.phase is VolumePhase.DETACHING:
         return _wait(past, _is(volume))
-    where = ", ".join(one.instance_id for one in volume.attachments)
+    where = ", ".join(one.holder for one in volume.attachments)
     text = (
         f"node_id is {wish.instance_id!r}, but volume {volume.id} is attached to"
         f" {where}; want a volume that is attached nowhere else"
@@ -294,24 +402,30 @@ def _is_puzzling(volume: Volume) -> bool:
 
 def _way_in(wish: Publish, volume: Volume, past: Past) -> Outcome:
     """Wait; when it is stuck on its way, take away what may hold it, once."""
-    is_stuck = (
-        volume.phase is VolumePhase.ATTACHING
-        and past.waited_s >= STUCK_S
-        and past.since_action_s >= STUCK_S
+    is_arriving = volume.phase is VolumePhase.ATTACHING or any(
+        attachment.phase is AttachmentPhase.ATTACHING
+        for attachment in volume.attachments
     )
-    if is_stuck and not past.count(DetachVolume):
+    if is_arriving and _is_stuck(past) and not past.count(DetachVolume):
         return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
     return _wait(past, _is(volume))
 
 
-def _unpublish(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
+def _is_stuck(past: Past) -> bool:
+    return past.waited_s >= STUCK_S and past.since_action_s >= STUCK_S
+
+
+def _unpublish(wish: Unpublish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
     held = [
         one
         for one in volume.attachments
-        if wish.instance_id is None or one.instance_id == wish.instance_id
+        if one.instance_id and wish.instance_id in (None, one.instance_id)
     ]
     if not held:
         return _way_out(wish, volume, past)
+    is_arriving = any(one.phase is AttachmentPhase.ATTACHING for one in held)
+    if is_arriving and not _is_stuck(past):
+        return _wait(past, f"{_is(volume)}, on its way to {held[0].instance_id}")
     tried = {one.instance_id for one in past.actions if isinstance(one, DetachVolume)}
     fresh = [one for one in held if one.instance_id not in tried]
     if fresh:
@@ -332,14 +446,28 @@ def _unpublish(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
 
 
 def _way_out(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
-    """It is not attached here; unless it is on its way to here, that is all."""
+    """It is not attached here; unless it may be on its way to here, that is all."""
     is_unclear = volume.phase in (VolumePhase.ATTACHING, VolumePhase.DETACHING)
-    if not is_unclear or volume.attachments:
+    if volume.attachments and (volume.is_in_full or not volume.is_shareable):
+        is_unclear = False
+    if not is_unclear and (why := _may_come_true(past)):
+        return _wait(past, why)
+    if not is_unclear:
         return Outcome(volume=volume)
-    is_stuck = past.waited_s >= STUCK_S and past.since_action_s >= STUCK_S
-    if wish.instance_id and is_stuck and not past.count(DetachVolume):
+    if wish.instance_id and _is_stuck(past) and not past.count(DetachVolume):
         return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
     return _wait(past, _is(volume))
+
+
+def _may_come_true(past: Past) -> str:
+    """Say which request may attach the volume yet; empty: none."""
+    if past.count(DetachVolume):
+        return ""  # it came, and was undone
+    if past.lost_attach_s is not None and past.lost_attach_s < LOST_S:
+        return "the outcome of the last request to attach it is unknown"
+    if past.process_s < START_S:
+        return "a request of a process before this one may be under way"
+    return ""
 
 
 def _expand(wish: Expand, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911

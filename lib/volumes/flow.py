@@ -36,11 +36,18 @@ class Flow:
     """Settles wishes for the volumes of one cloud. Safe for many threads."""
 
     def __init__(
-        self, cloud: Callable[[], Volumes], effects: calls.Effects | None = None
+        self,
+        cloud: Callable[[], Volumes],
+        effects: calls.Effects | None = None,
+        started: float | None = None,
     ) -> None:
-        """cloud: gives the one to ask now; may change between two calls."""
+        """cloud: gives the one to ask now; may change between two calls.
+
+        started: when this process started, in the time of the clock; None: now.
+        """
         self._cloud = cloud
         self._effects = effects or calls.Effects()
+        self._started = self._effects.clock() if started is None else started
         self._facts = facts.Facts(cloud, self._effects)
         self._reader = reader.Reader(cloud, self._facts, self._effects)
         self._holds = turns.Holds()
@@ -60,11 +67,28 @@ class Flow:
         Raises:
             Refused: it can't be fulfilled, or not in time.
         """
+        if isinstance(wish, model.Modify):
+            name = self.type_name(wish.change.type)
+            change = dataclasses.replace(wish.change, type=name)
+            wish = dataclasses.replace(wish, change=change)
         with self._holds.hold(model.key(wish)), self._line(wish) as turn:
             return _Settling(wish, call, turn, self._tools()).run()
 
+    def type_name(self, type: str) -> str:
+        """Return the name of a type, which may be given by its ID.
+
+        Raises:
+            Refused: UNAVAILABLE; the types can't be read.
+        """
+        try:
+            return self._cloud().type_name(type)
+        except errors.CloudError as error:
+            raise refusals.not_final(refusals.from_cloud(error)) from error
+
     def _tools(self) -> "_Tools":
-        return _Tools(self._cloud(), self._reader, self._effects, self._lost)
+        return _Tools(
+            self._cloud(), self._reader, self._effects, self._lost, self._started
+        )
 
     @contextlib.contextmanager
     def _line(self, wish: model.Wish) -> Iterator[turns.Turn | None]:
@@ -109,14 +133,52 @@ class Flow:
             raise refusals.from_cloud(error) from error
 
     def place(self, spec: VolumeSpec, call: calls.Call) -> VolumeSpec:
-        """Turn the names of volumes that it is to be placed by into ids.
+        """Resolve the names of volumes to be placed by, and the ID of a type.
+
+        A volume that exists already is placed, whatever became of the others.
 
         Raises:
             Refused: INVALID_ARGUMENT, when there is no such volume.
         """
-        near = self._ids("affinity", spec.near, call)
-        apart = self._ids("anti-affinity", spec.apart, call)
+        spec = dataclasses.replace(spec, type=self.type_name(spec.type))
+        try:
+            near = self._ids("affinity", spec.near, call)
+            apart = self._ids("anti-affinity", spec.apart, call)
+        except Refused as refused:
+            if refused.code in refusals.NOT_FINAL or not self.exists(
+                spec.name, spec.cluster, call
+            ):
+                raise
+            near = apart = ()
         return dataclasses.replace(spec, near=near, apart=apart)
+
+    def exists(self, name: str, cluster: str, call: calls.Call) -> bool:
+        """Report whether a volume of this name belongs to the cluster.
+
+        Raises:
+            Refused: it can't be read.
+        """
+        volumes = self._read(ByName(name.strip()), call)
+        return any(volume.cluster == cluster for volume in volumes)
+
+    def kept_open(
+        self, refused: Refused, name: str, cluster: str, call: calls.Call
+    ) -> Refused:
+        """Return a refusal that is not final while a volume of the name may exist.
+
+        For refusals of a creation from before the name was looked up.
+        """
+        if refused.code in refusals.NOT_FINAL:
+            return refused
+        lost_s = self._lost.age_s(_creation(name))
+        try:
+            exists = self.exists(name, cluster, call)
+        except Refused as unknown:
+            return refusals.not_final(unknown)
+        if not exists and (lost_s is None or lost_s > decide.LOST_S):
+            return refused
+        text = f"{refused.message}; a volume of that name exists or may exist already"
+        return Refused(Code.ABORTED, text)
 
     def _ids(
         self, field: str, texts: tuple[str, ...], call: calls.Call
@@ -139,24 +201,41 @@ class Flow:
         return found
 
 
+_Key = tuple[str, ...]
+"""What a request is about: see `_creation` and `_attach`."""
+
+
+def _creation(name: str) -> _Key:
+    return ("create", name)
+
+
+def _attach(volume_id: VolumeId, instance_id: str) -> _Key:
+    return ("attach", volume_id, instance_id)
+
+
 class _Lost:
-    """When answers to creates were lost, by name: one may still come true."""
+    """When the outcome of a request became unknown: it may still be carried out."""
 
     def __init__(self, effects: calls.Effects) -> None:
         self._effects = effects
         self._lock = threading.Lock()
-        self._at: dict[str, float] = {}
+        self._at: dict[_Key, float] = {}
 
-    def note(self, name: str) -> None:
+    def note(self, key: _Key) -> None:
         now = self._effects.clock()
         with self._lock:
             self._at = {k: at for k, at in self._at.items() if at > now - decide.LOST_S}
-            self._at[name] = now
+            self._at[key] = now
 
-    def age_s(self, name: str) -> float | None:
+    def forget(self, key: _Key) -> None:
         with self._lock:
-            at = self._at.get(name)
-        return None if at is None else self._effects.clock() - at
+            self._at.pop(key, None)
+
+    def age_s(self, prefix: _Key) -> float | None:
+        """Return the age of the youngest request that a key begins with."""
+        with self._lock:
+            times = [at for k, at in self._at.items() if k[: len(prefix)] == prefix]
+        return self._effects.clock() - max(times) if times else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -167,6 +246,7 @@ class _Tools:
     reader: reader.Reader
     effects: calls.Effects
     lost: _Lost
+    started: float
 
 
 class _Settling:
@@ -189,6 +269,8 @@ class _Settling:
         self._busy: errors.CloudError | None = None
         self._was_busy = False
         self._blind = 0
+        self._absences = 0
+        self._may_exist = True
 
     def run(self) -> Volume | None:
         """Pass after pass; see Flow.settle."""
@@ -198,15 +280,26 @@ class _Settling:
                 if outcome.refusal is not None:
                     raise outcome.refusal
                 if outcome.requeue_after_s is None:
+                    self._forget()
                     return outcome.volume
                 self._why = outcome.waiting_for
                 self._due = self._now() + outcome.requeue_after_s
         except errors.CloudError as error:
-            raise self._told(error) from error
+            raise self._kept_open(self._told(error)) from error
         except Refused as refused:
             if refused.code is not Code.DEADLINE_EXCEEDED:
                 raise
             raise self._late() from refused
+
+    def _forget(self) -> None:
+        """Drop what is known of lost attaches once the volume is attached."""
+        if isinstance(self._wish, model.Publish):
+            self._tools.lost.forget(_attach(self._wish.id, self._wish.instance_id))
+
+    def _kept_open(self, refused: Refused) -> Refused:
+        """Return no final code while a volume of the name may exist."""
+        is_open = isinstance(self._wish, model.Make) and self._may_exist
+        return refusals.not_final(refused) if is_open else refused
 
     def _told(self, error: errors.CloudError) -> Refused:
         """Name the field that the caller got wrong, where it is not the volume."""
@@ -239,8 +332,11 @@ class _Settling:
                 return self._unseen(one.error)
         self._blind = 0
         volumes, source = (*known, (), ())[:2]
+        self._absences = 0 if volumes else self._absences + 1
+        past = self._so_far()
+        self._may_exist = bool(volumes) or decide.may_appear(past)
         seen = model.Observed(volumes, source[0] if source else None)
-        outcome = decide.decide(self._wish, seen if refs else None, self._so_far())
+        outcome = decide.decide(self._wish, seen if refs else None, past)
         return self._act(outcome)
 
     def _unseen(self, error: errors.CloudError) -> model.Outcome:
@@ -254,16 +350,27 @@ class _Settling:
 
     def _so_far(self) -> model.Past:
         now = self._now()
-        wish, lost_s = self._wish, None
-        if isinstance(wish, model.Make):
-            lost_s = self._tools.lost.age_s(wish.spec.name)
+        lost_create_s, lost_attach_s = self._lost_s()
         return dataclasses.replace(
             self._past,
             waited_s=now - self._began,
             since_action_s=now - self._floor,
-            lost_create_s=lost_s,
+            lost_create_s=lost_create_s,
+            lost_attach_s=lost_attach_s,
+            process_s=now - self._tools.started,
             was_busy=self._was_busy,
+            absences=self._absences,
         )
+
+    def _lost_s(self) -> tuple[float | None, float | None]:
+        """Return the ages of requests of unknown outcome: creation, attach."""
+        wish, lost = self._wish, self._tools.lost
+        if isinstance(wish, model.Make):
+            return lost.age_s(_creation(wish.spec.name)), None
+        if isinstance(wish, model.Unpublish):
+            key = _attach(wish.id, wish.instance_id or "")
+            return None, lost.age_s(key if wish.instance_id else key[:-1])
+        return None, None
 
     def _act(self, outcome: model.Outcome) -> model.Outcome:
         self._busy = None
@@ -287,17 +394,35 @@ class _Settling:
             self._turn.wait(self._call)
         try:
             made = act.act(self._tools.cloud, action)
-        except errors.Unavailable:
-            if isinstance(action, model.CreateVolume):
-                self._tools.lost.note(action.spec.name)
+            self._may_exist = self._may_exist or made is not None
+        except errors.Unavailable as error:
+            if not error.was_rejected:
+                self._note_lost(action)
             raise
+        except errors.Unplaceable as error:
+            # The next pass tries another place, or ends with this reason.
+            self._add(causes=(*self._past.causes, refusals.from_cloud(error)))
+            return
         finally:
             self._floor = self._now()
             if self._turn is not None:
                 self._turn.leave()
         past = self._past
-        self._past = dataclasses.replace(
-            past,
-            actions=(*past.actions, action),
-            created=(*past.created, made) if made else past.created,
-        )
+        self._add(actions=(*past.actions, action))
+        if made is not None:
+            self._add(created=(*past.created, made))
+        if isinstance(action, model.DeleteVolume) and action.cause is not None:
+            self._add(causes=(*past.causes, action.cause))
+
+    def _add(self, **parts: object) -> None:
+        self._past = dataclasses.replace(self._past, **parts)  # type: ignore[arg-type]  # fields
+
+    def _note_lost(self, action: model.Action) -> None:
+        """Remember a request that may be carried out although it was not answered."""
+        match action:
+            case model.CreateVolume():
+                self._may_exist = True
+                self._tools.lost.note(_creation(action.spec.name))
+            case model.AttachVolume():
+                key = _attach(action.volume.id, action.instance_id)
+                self._tools.lost.note(key)

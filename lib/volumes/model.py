@@ -1,6 +1,7 @@
 """Wishes, actions and outcomes of one volume."""
 
 import dataclasses
+import math
 
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import ById, ByName, Change, Ref, Volume, VolumeId, VolumeSpec
@@ -16,9 +17,14 @@ class Make:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remove:
-    """The volume is gone."""
+    """The volume is absent.
+
+    cluster: whose volumes may be deleted, beside those without ownership metadata;
+    None: all.
+    """
 
     id: VolumeId
+    cluster: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,9 +75,13 @@ class CreateVolume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteVolume:
-    """Begin to delete it."""
+    """Begin to delete it.
+
+    cause: why a volume that this call created has to go; reported in the end.
+    """
 
     id: VolumeId
+    cause: Refused | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,8 +145,12 @@ class Past:
 
     actions: those that the cloud accepted, in order. created: ids of volumes made.
     waited_s: since the call began. since_action_s: since the last of the actions.
-    lost_create_s: since the answer to a create of this name was lost, in this process;
-    None when none was. was_busy: the cloud was too busy for an action.
+    lost_create_s, lost_attach_s: since the outcome of a create of this name, or of an
+    attach of this volume to this instance, became unknown in this process; None:
+    never. process_s: since this process started; what a killed one sent may still be
+    carried out. was_busy: the cloud was too busy for an action. causes: why places
+    could not hold the volume, in the order in which they were tried. absences: looks
+    in a row that showed no such volume.
     """
 
     actions: tuple[Action, ...] = ()
@@ -144,7 +158,11 @@ class Past:
     waited_s: float = 0.0
     since_action_s: float = 0.0
     lost_create_s: float | None = None
+    lost_attach_s: float | None = None
+    process_s: float = math.inf
     was_busy: bool = False
+    causes: tuple[Refused, ...] = ()
+    absences: int = 0
 
     def count(self, kind: type[Action]) -> int:
         """Say how many actions of a kind were accepted."""
@@ -174,15 +192,10 @@ def key(wish: Wish) -> str:
 
 
 def needs(wish: Wish, past: Past) -> tuple[Ref, ...]:
-    """Say what to read before the next decision; the wish's own volume first.
-
-    A deletion says itself whether it can be done, and needs no look before it.
-    """
+    """Return what to read before the next decision; the wish's own volume first."""
     if isinstance(wish, Make):
         name = ByName(wish.spec.name)
         if wish.spec.source is None or past.created:
             return (name,)
         return name, ById(wish.spec.source)
-    if isinstance(wish, Remove) and not past.actions and not past.was_busy:
-        return ()
-    return (ById(wish.id),)
+    return (ById(wish.id, in_full=isinstance(wish, Publish | Unpublish)),)

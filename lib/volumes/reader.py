@@ -1,20 +1,27 @@
 """The one place where callers wait: reads of volumes, shared by all who want one.
 
-Rules: one read runs at a time; whoever comes meanwhile shares the next one. A reading
-counts for a caller only if it began after the caller's last write. A thread of one of
-the callers does the read for all; there is none of its own. What a list shows besides
+Rules: one read runs at a time; callers that come meanwhile share the next one. While a
+read hangs, up to two more begin beside it. A reading counts for a caller only if it
+began after the caller's last write. A thread of one of the callers does the read for
+all, within that caller's time; there is none of its own. What a list shows besides
 wakes others early and costs nothing.
 """
 
 import dataclasses
+import math
 import threading
 from collections.abc import Callable
 
+from lib.cloud.model import Unknown
 from lib.cloud.volumes import ByName, Found, Reading, Ref, Volumes
 from lib.volumes import calls, facts
 
 TOGETHER_S = 0.5
 """Looks that are due so soon are taken along with one that is due now."""
+HUNG_S = 2.0
+"""Another read begins beside one that has lasted longer."""
+AT_ONCE = 3
+"""Reads that run at the same time, at most."""
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -35,6 +42,14 @@ class _Ticket:
         return self.due <= now + TOGETHER_S
 
 
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class _Read:
+    """A read that is running."""
+
+    refs: frozenset[Ref]
+    began: float
+
+
 class Reader:
     """Shares reads among callers. Safe for many threads."""
 
@@ -50,7 +65,7 @@ class Reader:
         self._effects = effects
         self._changed = threading.Condition()
         self._tickets: list[_Ticket] = []
-        self._is_reading = False
+        self._running: list[_Read] = []
 
     def read(
         self, refs: tuple[Ref, ...], floor: float, due: float, call: calls.Call
@@ -78,36 +93,58 @@ class Reader:
                 self._changed.notify_all()
 
     def _step(self, ticket: _Ticket, call: calls.Call) -> None:
-        """Lead the read when this one is due and nobody else does; else wait."""
+        """Lead a read when this one is due and none is running; else wait."""
         call.check(self._effects)
-        if self._is_reading and ticket.refs:
-            call.wait(self._changed, call.deadline, self._effects)
-        elif ticket.due > self._effects.clock():
-            call.wait(self._changed, ticket.due, self._effects)
+        now = self._effects.clock()
+        may_begin = self._may_begin() if ticket.refs else now
+        if max(ticket.due, may_begin) > now:
+            until = max(ticket.due, min(may_begin, call.deadline))
+            call.wait(self._changed, until, self._effects)
         elif not ticket.refs:
             ticket.found = ()
         else:
-            self._lead()
+            self._lead(ticket, call.deadline - now)
 
-    def _lead(self) -> None:
+    def _may_begin(self) -> float:
+        """Return when the next read may begin, unless one ends before."""
+        if not self._running:
+            return -math.inf
+        if len(self._running) >= AT_ONCE:
+            return math.inf
+        return self._running[-1].began + HUNG_S
+
+    def _lead(self, leader: _Ticket, within_s: float) -> None:
         """Read for all; should it break, the others lead for themselves."""
         began = self._effects.clock()
-        due = [t for t in self._tickets if t.counts(began) and t.is_due(began)]
-        refs = tuple(dict.fromkeys(ref for ticket in due for ref in ticket.refs))
-        self._is_reading = True
+        refs = self._refs(leader, began)
+        running = _Read(frozenset(refs), began)
+        self._running.append(running)
         self._changed.release()
         try:
-            reading = self._cloud().observe(refs)
+            reading = self._cloud().observe(refs, within_s)
             self._known.learn(refs, reading, began)
         finally:
             self._changed.acquire()
-            self._is_reading = False
+            self._running.remove(running)
             self._changed.notify_all()
+        # A failure for lack of the leader's time says nothing to callers with more.
+        is_cut = self._effects.clock() - began >= within_s
         for ticket in self._tickets:
             if ticket.refs and ticket.counts(began):
                 found = [_found(ref, reading) for ref in ticket.refs]
                 known = tuple(one for one in found if one is not None)
-                ticket.found = known if len(known) == len(found) else None
+                is_failure = any(isinstance(one, Unknown) for one in known)
+                if len(known) == len(found) and not (
+                    is_cut and is_failure and ticket is not leader
+                ):
+                    ticket.found = known
+
+    def _refs(self, leader: _Ticket, began: float) -> tuple[Ref, ...]:
+        """Return what to read: for all who are due, but what is being read."""
+        due = [t for t in self._tickets if t.counts(began) and t.is_due(began)]
+        running = frozenset(ref for read in self._running for ref in read.refs)
+        others = (ref for ticket in due for ref in ticket.refs if ref not in running)
+        return tuple(dict.fromkeys((*leader.refs, *others)))
 
 
 def _found(ref: Ref, reading: Reading) -> Found | None:
@@ -118,4 +155,7 @@ def _found(ref: Ref, reading: Reading) -> Found | None:
     if isinstance(ref, ByName):
         # Not seen is not told apart from not read here: only what is there counts.
         return tuple(one for one in seen if one.name == ref.name) or None
+    if ref.in_full:
+        # A list lacks the unfinished attachments of volumes that may be shared.
+        seen = tuple(volume for volume in seen if not volume.is_shareable)
     return tuple(one for one in seen if one.id == ref.id) or None

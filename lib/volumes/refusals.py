@@ -29,6 +29,16 @@ class Code(enum.Enum):
     UNAUTHENTICATED = "UNAUTHENTICATED"
 
 
+NOT_FINAL = frozenset(
+    {Code.CANCELLED, Code.DEADLINE_EXCEEDED, Code.UNAVAILABLE, Code.ABORTED}
+)
+"""Codes after which external-provisioner knows that a volume may be in the making.
+
+After any other code, and once the claim is deleted, it never asks for that name again.
+
+Source: kubernetes-csi/external-provisioner pkg/controller (checkError)."""
+
+
 class Refused(Exception):
     """The call ends without its wish. The message is fit to be shown."""
 
@@ -48,6 +58,8 @@ CODES: Mapping[type[errors.CloudError], Code] = {
     errors.InvalidRequest: Code.INVALID_ARGUMENT,
     errors.OutOfRange: Code.OUT_OF_RANGE,
     errors.AttachedElsewhere: Code.FAILED_PRECONDITION,
+    errors.InUse: Code.FAILED_PRECONDITION,
+    errors.Unplaceable: Code.RESOURCE_EXHAUSTED,
     errors.Busy: Code.ABORTED,
     errors.QuotaExceeded: Code.RESOURCE_EXHAUSTED,
     errors.LimitReached: Code.RESOURCE_EXHAUSTED,
@@ -62,3 +74,10 @@ CODES: Mapping[type[errors.CloudError], Code] = {
 def from_cloud(error: errors.CloudError) -> Refused:
     """Turn a cloud's refusal into ours; the caller chains the original."""
     return Refused(CODES.get(type(error), Code.INTERNAL), str(error))
+
+
+def not_final(refused: Refused) -> Refused:
+    """Return the refusal with a code that keeps external-provisioner trying."""
+    if refused.code in NOT_FINAL:
+        return refused
+    return Refused(Code.UNAVAILABLE, refused.message)

@@ -8,10 +8,8 @@ load balancers, Octavia and Neutron are those of lib/cloud/openstack/fake.
 import dataclasses
 import http.server
 import json
-import os
 import pathlib
 import re
-import sys
 import threading
 import time
 import urllib.parse
@@ -20,7 +18,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.lab import control_plane, places, processes, programs, progress
+from lib.lab import control_plane, leases, pexes, places, processes, testing
 
 LATENCY_S = 0.1
 NEWEST_OCTAVIA = 30
@@ -267,17 +265,19 @@ def cloud() -> Iterator[Cloud]:
         thread.join()
 
 
+@pytest.fixture(scope="session")
+def lease() -> Iterator[leases.Lease]:
+    """Hold a slot: a block of ports and a folder that no other process uses now."""
+    with leases.held(testing.shown()) as held:
+        yield held
+
+
 @pytest.fixture()
-def ground(tmp_path: pathlib.Path) -> Iterator[places.Places]:
+def ground(lease: leases.Lease, tmp_path: pathlib.Path) -> Iterator[places.Places]:
     """Give an API server in which nobody judges Nodes that report nothing."""
-    first = int(os.environ.get("MOORING_TEST_PORT_BASE", "22000"))
-    # See tests/lab/conftest.py for the slots of Pants.
-    base = first + 1000 * int(os.environ.get("TEST_SLOT", "0")) + 200
-    where = places.Places(places.default().cache, tmp_path, base)
-    shown = progress.Lines(sys.stderr)
-    programs.build(where, [control_plane.GROUP], shown)
+    where = testing.second(lease, tmp_path.name, offset=200)
     try:
-        control_plane.up(where, shown)
+        control_plane.up(where, testing.shown())
         processes.stop(where, ["kube-controller-manager"])
         yield where
     finally:
@@ -287,7 +287,5 @@ def ground(tmp_path: pathlib.Path) -> Iterator[places.Places]:
 
 @pytest.fixture()
 def pex() -> pathlib.Path:
-    """Give the PEX that Pants put beside the tests; in a checkout the one in dist/."""
-    here = pathlib.Path.cwd()
-    found = [here / "openstack-ccm.pex", here / "dist" / "openstack-ccm.pex"]
-    return next(file for file in found if file.exists())
+    """Return the PEX file of openstack-ccm."""
+    return pexes.beside("openstack-ccm")

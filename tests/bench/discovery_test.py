@@ -21,6 +21,7 @@ from lib.lab import (
     cluster,
     control_plane,
     discoverer,
+    pexes,
     places,
     processes,
 )
@@ -170,8 +171,9 @@ def cloud() -> Iterator[Cloud]:
 def api(ground: places.Places) -> client.Api:
     """A cluster with a PersistentVolume for each volume."""
     control_plane.apply_manifests(ground, NAMESPACES)
-    for name in ("files/rbac.yaml", "crds/instancetypescatalogs.yaml"):
-        control_plane.apply_manifests(ground, discoverer.chart(name))
+    crd = discoverer.chart("crds/instancetypescatalogs.yaml")
+    for manifest in (discoverer.permissions(), crd):
+        control_plane.apply_manifests(ground, manifest)
     api = cluster.connect(control_plane.admin_kubeconfig(ground))
 
     def make(number: int) -> None:
@@ -199,10 +201,8 @@ def until(seen: Callable[[], bool], timeout_s: float = 60) -> None:
 
 @pytest.fixture()
 def pex() -> pathlib.Path:
-    """Give the PEX that Pants put beside the tests; in a checkout the one in dist/."""
-    here = pathlib.Path.cwd()
-    name = f"{discoverer.NAME}.pex"
-    return next(file for file in (here / name, here / "dist" / name) if file.exists())
+    """Return the PEX file of cloud-data-discoverer."""
+    return pexes.beside(discoverer.NAME)
 
 
 class Meter:

@@ -7,6 +7,7 @@ format on loopback, and the driver is the real program.
 import concurrent.futures
 import http.server
 import json
+import math
 import pathlib
 import sys
 import threading
@@ -23,7 +24,7 @@ from lib.cloud.fake import volumes as fake_volumes
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Volume, VolumeId, VolumePhase
 from lib.csi.spec import csi_pb2
-from lib.lab import csi, csi_wire, places, processes
+from lib.lab import csi, csi_wire, leases, pexes, places, processes
 from lib.volumes import calls, flow, model
 
 GIB = 2**30
@@ -39,7 +40,6 @@ ASKED_AT_ONCE = 40
 MOST_RSS_MB = 120
 MOST_GROWTH_MB = 20
 CLUSTER = "bench"
-PORT_BASE = 22300
 
 
 def show(title: str, rows: list[tuple[str, str]]) -> None:
@@ -61,7 +61,7 @@ def test_a_hundred_attaches_at_once_share_their_polls() -> None:
         own = VolumeId(f"{number:08x}-0000-4000-8000-000000000000")
         cloud.put(Volume(own, f"pvc-{number}", GIB, VolumePhase.AVAILABLE))
         wishes.append(model.Publish(own, instance))
-    process = flow.Flow(lambda: cloud)
+    process = flow.Flow(lambda: cloud, started=-math.inf)
 
     def settle(wish: model.Publish) -> float:
         began = time.monotonic()
@@ -198,19 +198,18 @@ def cinder() -> Iterator[type[_Cinder]]:
 
 
 @pytest.fixture()
-def where(cinder: type[_Cinder], tmp_path: pathlib.Path) -> Iterator[places.Places]:
+def where(
+    cinder: type[_Cinder], lease: leases.Lease, tmp_path: pathlib.Path
+) -> Iterator[places.Places]:
     """Run the driver with that cloud."""
-    lab = places.Places(places.default().cache, tmp_path, PORT_BASE)
+    lab = lease.apart(tmp_path.name, 200)
     conf = tmp_path / "cloud.conf"
     conf.write_text(
         f'[Global]\nauth-url="{cinder.url}/v3"\nusername="u"\npassword="p"\n'
         'domain-id="default"\ntenant-name="p"\nregion="RegionOne"\n'
     )
-    here = pathlib.Path.cwd()
-    found = [here / "csi-controller.pex", here / "dist" / "csi-controller.pex"]
-    pex = next(file for file in found if file.exists())
     try:
-        csi.start_driver(lab, pex, conf, CLUSTER)
+        csi.start_driver(lab, pexes.beside("csi-controller"), conf, CLUSTER)
         yield lab
     finally:
         csi.stop(lab)

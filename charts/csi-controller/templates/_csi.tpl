@@ -1,7 +1,24 @@
 {{- define "csi.labels" -}}
 app: csi-controller
+app.kubernetes.io/name: csi-controller
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+{{- if .Values.deckhouse.enabled }}
 heritage: deckhouse
 module: cloud-provider-openstack
+{{- end }}
+{{- end -}}
+
+{{/* Hosts of a dedicated role are tainted so in Deckhouse, some with NoExecute. */}}
+{{- define "csi.tolerations" -}}
+{{- with .Values.tolerations }}
+{{ toYaml . }}
+{{- end }}
+{{- if .Values.deckhouse.enabled }}
+- key: dedicated.deckhouse.io
+  operator: Exists
+- key: dedicated
+  operator: Exists
+{{- end }}
 {{- end -}}
 
 {{- define "csi.security" -}}
@@ -14,17 +31,17 @@ seccompProfile:
 {{- end -}}
 
 {{- define "csi.image" -}}
-{{ .image }}{{ if hasPrefix "sha256:" .version }}@{{ else }}:{{ end }}{{ .version }}
+{{ printf "%s%s%s" .image (ternary "@" ":" (hasPrefix "sha256:" .version)) .version | quote }}
 {{- end -}}
 
 {{- define "csi.secret" -}}
-{{ .Values.cloudConfig.secretName | default "csi-controller" }}
+{{ .Values.cloudConfig.secretName | default "csi-controller" | quote }}
 {{- end -}}
 
-{{/* What the sidecars that elect a leader have in common. */}}
+{{/* Arguments of the sidecars that elect a leader. */}}
 {{- define "csi.election" -}}
 - --leader-election
-- --leader-election-namespace={{ .Release.Namespace }}
+- {{ printf "--leader-election-namespace=%s" .Release.Namespace | quote }}
 - --leader-election-lease-duration=30s
 - --leader-election-renew-deadline=20s
 - --leader-election-retry-period=5s
@@ -32,7 +49,7 @@ seccompProfile:
 - --kube-api-burst=200
 {{- end -}}
 
-{{/* Of every sidecar. */}}
+{{/* Fields of every sidecar. */}}
 {{- define "csi.rest" -}}
 resources:
   requests:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import edge, reach
+from mooring.commands import edge, printable, reach
 
 if TYPE_CHECKING:
     from lib.doctor import examine, model
@@ -133,4 +133,5 @@ def _show(findings: "tuple[model.Finding, ...]", output: str) -> None:
         state = click.style(f"{one.state.value:4}", fg=_COLOURS[one.state.value])
         remedy = f"; remedy: {one.remedy}" if one.remedy else ""
         text = redaction.scrub(one.text)
-        click.echo(f"{state}  {one.check:{width}}  {text}{remedy}")
+        said = printable.text(f"{text}{remedy}")
+        click.echo(f"{state}  {one.check:{width}}  {said}")

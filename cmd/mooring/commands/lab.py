@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import rich.console
 
-from mooring.commands import edge, lab_server
+from mooring.commands import edge, lab_osdpl, lab_server
 
 if TYPE_CHECKING:
     from lib.lab import whole
@@ -26,6 +26,7 @@ def lab() -> None:
 
 lab.add_command(lab_server.server)
 lab.add_command(lab_server.hollow_kubelets)
+lab.add_command(lab_osdpl.osdpl)
 
 
 @lab.command()
@@ -126,13 +127,20 @@ def demo() -> None:
 
 @lab.command()
 @click.option("--wipe", is_flag=True, help="Remove data, certificates and logs, too.")
-def down(wipe: bool) -> None:
+@click.option("--tests", is_flag=True, help="End the labs that tests keep up, instead.")
+def down(wipe: bool, tests: bool) -> None:
     """Stop the lab; its data and the built programs are kept."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
-        from lib.lab import whole
+        from lib.lab import leases, whole
 
-        whole.down(where, shown, wipe=wipe)
+        if tests:
+            with shown.step("End the labs of tests"):
+                ended = leases.end_all()
+        else:
+            whole.down(where, shown, wipe=wipe)
+    for number, what in ended.items() if tests else ():
+        click.echo(f"Test slot {number}: {what}.")
 
 
 @lab.command()
@@ -141,7 +149,7 @@ def clean(yes: bool) -> None:
     """Show what the caches weigh; with --yes, remove them."""
     where = edge.where()
     with edge.plainly():
-        from lib.lab import caches, errors, processes, table
+        from lib.lab import caches, errors, leases, processes, table
 
         rich.console.Console().print(table.sizes(caches.sizes(where)))
         if not yes:
@@ -151,6 +159,9 @@ def clean(yes: bool) -> None:
             raise errors.LabError(
                 f"the lab runs from these caches; `{edge.spoken()} lab down` first"
             )
+        leases.end_all()
+        if leases.in_use():
+            raise errors.LabError("tests run from these caches; let them end first")
         caches.remove(where)
         click.echo("Removed.")
 

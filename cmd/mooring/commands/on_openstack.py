@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.openstack import checkup as openstack_checkup
-from lib.cloud.openstack import cloud, config, settings
+from lib.cloud.openstack import cloud, config, settings, with_load_balancers
 from lib.cloud.openstack.load_balancers import explain
 from lib.process import config as process_config
 
@@ -63,7 +63,8 @@ class OnOpenStack:
 
     def _connect(self) -> protocol.Cloud:
         try:
-            return cloud.connect(self.config, user_agent=("mooring",))
+            api = cloud.open_client(self.config, user_agent=("mooring",))
+            return with_load_balancers.of_client(api, self.config)
         except settings.ConfigError as error:
             raise process_config.ConfigError(list(error.problems)) from error
 

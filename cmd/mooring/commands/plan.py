@@ -9,7 +9,7 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import edge, plan_services, reach
+from mooring.commands import edge, plan_osdpl, plan_services, printable, reach
 
 if TYPE_CHECKING:
     from lib.ccm import planning
@@ -20,6 +20,7 @@ def plan() -> None:
     """Show what a daemon would do now; nothing is written."""
 
 
+plan.add_command(plan_osdpl.osdpl)
 plan.add_command(plan_services.services)
 
 
@@ -76,7 +77,8 @@ def _show(made: "planning.Plan", output: str) -> None:
         rich.console.Console().print(_table(made))
     click.echo(_summary(made))
     for node, why in made.unread:
-        click.echo(f"{node} could not be judged: {why}", err=True)
+        said = printable.text(f"{node} could not be judged: {why}")
+        click.echo(said, err=True)
 
 
 def _table(made: "planning.Plan") -> rich.table.Table:
@@ -86,7 +88,8 @@ def _table(made: "planning.Plan") -> rich.table.Table:
     table.add_column("Why", overflow="fold")
     for row in made.rows:
         # Texts of others may hold brackets, which rich would take for its own.
-        table.add_row(*map(rich.text.Text, (row.node, row.action, row.why)))
+        cells = map(printable.text, (row.node, row.action, row.why))
+        table.add_row(*map(rich.text.Text, cells))
     return table
 
 

@@ -12,7 +12,7 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import edge, reach
+from mooring.commands import edge, printable, reach
 
 if TYPE_CHECKING:
     from lib.balancers import plan
@@ -101,9 +101,10 @@ def totals(made: "planning.Services") -> dict[str, int]:
 def show(made: "planning.Services", console: rich.console.Console) -> None:
     """Print a tree for each Service, and the totals."""
     for row in made.rows:
-        console.print(_tree(row))
+        console.print(_tree(printable.deep(row)))
         if row in made.unread:
-            click.echo(f"{row.service} could not be judged: {row.why}", err=True)
+            why = printable.text(row.why)
+            click.echo(f"{row.service} could not be judged: {why}", err=True)
     click.echo(summary(made))
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mooring.commands import render_osdpl
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -22,6 +24,9 @@ PARTS = ("secrets", "templates", "values")
 @click.group()
 def render() -> None:
     """Print what a cluster's programs read, without a cluster."""
+
+
+render.add_command(render_osdpl.osdpl)
 
 
 @render.command()

@@ -16,10 +16,12 @@ T = TypeVar("T")
 class FakeCatalog:
     """Implements `lib.cloud.catalog.Catalog`; tests change it at will.
 
-    document: what is published, to which the input document's zones are added. marked:
-    volumes by the id of the cluster whose mark they carry. faults: errors of parts, as
-    long as they stand there. reads: the parts of each read so far. before_call,
-    after_call: run around each read; may raise to stand for the death of the process.
+    document: what is published, to which the input document's zones are added.
+    marked: volumes by the id of the cluster whose mark they carry. faults: errors
+    of parts, as long as they stand there. hidden_types: names of storage types that
+    lists lack although they exist. type_fault: error of the reads of single types.
+    reads: the parts of each read so far. before_call, after_call: run around each
+    read; may raise to stand for the death of the process.
     """
 
     conditions: tuple[catalog.Condition, ...] = ()
@@ -30,6 +32,8 @@ class FakeCatalog:
     )
     storage_types: tuple[catalog.StorageType, ...] = ()
     faults: dict[Part, errors.CloudError] = dataclasses.field(default_factory=dict)
+    hidden_types: set[str] = dataclasses.field(default_factory=set)
+    type_fault: errors.CloudError | None = None
     reads: list[frozenset[Part]] = dataclasses.field(default_factory=list)
     before_call: Callable[[str], None] = lambda operation: None
     after_call: Callable[[str], None] = lambda operation: None
@@ -45,10 +49,22 @@ class FakeCatalog:
             volumes=self._part(
                 wish, Part.VOLUMES, self.marked.get(wish.cluster_id, ())
             ),
-            storage_types=self._part(wish, Part.STORAGE_TYPES, self.storage_types),
+            storage_types=self._part(
+                wish,
+                Part.STORAGE_TYPES,
+                tuple(t for t in self.storage_types if t.name not in self.hidden_types),
+            ),
         )
         self.after_call("read catalog")
         return reading
+
+    def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
+        """See the protocol."""
+        self.before_call("has storage type")
+        fault = self.type_fault
+        exists = any(one.id == type_id for one in self.storage_types)
+        self.after_call("has storage type")
+        return Seen(exists) if fault is None else Unknown(fault)
 
     def _document(self, given: Mapping[str, object]) -> catalog.Document:
         zones = {"zones": given["zones"]} if "zones" in given else {}

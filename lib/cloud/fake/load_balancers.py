@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import math
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -144,8 +145,10 @@ class FakeLoadBalancers:
             problems=problems,
         )
 
-    def apply(self, step: Step) -> StepResult:
+    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
         """See the protocol."""
+        if within_s <= 0:
+            raise errors.Unavailable("no time is left", operation=str(step))
         self._call(str(step))
         result = self._answer(step)
         self.after_call(str(step))

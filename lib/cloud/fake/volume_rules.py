@@ -8,6 +8,7 @@ from lib.cloud.volumes import (
     UNLIMITED_BYTES,
     Capacity,
     Change,
+    Place,
     Problem,
     Problems,
     Sizing,
@@ -25,11 +26,17 @@ def _sizing() -> Sizing:
 
 @dataclasses.dataclass
 class Rules:
-    """What the cloud has and allows. limit: volumes of one instance."""
+    """What the cloud has and allows.
+
+    limit: volumes of one instance. full: zones of the topology that hold no more.
+    fallback: the zone of volumes for which an unknown one was asked; empty: refused.
+    """
 
     types: tuple[str, ...] = ("slow", "fast", "shared")
     shareable: tuple[str, ...] = ("shared",)
     zones: tuple[str, ...] = ("z1", "z2")
+    full: tuple[str, ...] = ()
+    fallback: str = ""
     quota_bytes: int = UNLIMITED_BYTES
     limit: int = 26
     sizing: Sizing = dataclasses.field(default_factory=_sizing)
@@ -38,9 +45,9 @@ class Rules:
         """Read a wish. Knows the parameters "type" and "zone"."""
         given = {**request.parameters, **request.changes}
         kind = given.get("type", "")
-        zone = given.get("zone", "") or next(
-            iter((*request.preferred, *request.requisite)), ""
-        )
+        zone = given.get("zone", "")
+        found = dict.fromkeys((*request.preferred, *request.requisite))
+        first, *others = [zone] if zone else found or [""]
         problems = tuple(
             Problem(f"parameter {name}", value, "one of " + ", ".join(allowed))
             for name, value, allowed in (
@@ -53,7 +60,8 @@ class Rules:
             name=request.name,
             size_bytes=request.size_bytes,
             cluster=request.cluster,
-            zones=(zone,) if zone else (),
+            zones=(first,) if first else (),
+            places=tuple(Place((other,)) for other in others),
             type=kind,
             source=request.source,
             is_shared=request.is_shared,
@@ -89,14 +97,26 @@ class Rules:
             left_bytes -= used_bytes
         return Capacity(left_bytes, self.sizing.most_bytes)
 
+    def zones_of(self, spec: VolumeSpec) -> tuple[str, ...]:
+        """Return the zones of a volume that is created for a spec."""
+        zones = tuple(
+            zone if zone in self.zones else self.fallback for zone in spec.zones or ()
+        )
+        return zones or self.zones[:1]
+
     def judge(
         self, spec: VolumeSpec, used_bytes: int, there: Collection[VolumeId]
     ) -> None:
         """Refuse what can't be made. there: the volumes that a source may be of.
 
         Raises:
-            QuotaExceeded, InvalidRequest, NotFound: it can't.
+            QuotaExceeded, InvalidRequest, Unplaceable, NotFound: it can't.
         """
+        for zone in spec.zones or ():
+            is_unknown = zone not in self.zones and not self.fallback
+            if zone in self.full or is_unknown:
+                text = f"zone {zone} can't hold it"
+                raise errors.Unplaceable(text, operation="create volume")
         if used_bytes + spec.size_bytes > self.quota_bytes:
             raise errors.QuotaExceeded("no space is left", operation="create volume")
         if spec.is_shared and spec.type not in self.shareable:

@@ -4,18 +4,20 @@ Every write only starts something, which ends `operation_s` later; while a volum
 its way to an instance it does not say to which.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 
 from lib.cloud import errors
 from lib.cloud.fake.volume_rules import Rules
 from lib.cloud.model import InstanceId, Unknown
 from lib.cloud.volumes import (
     Attachment,
+    AttachmentPhase,
     ById,
+    ByName,
     Capacity,
     Change,
     Found,
@@ -58,13 +60,26 @@ class Faults:
     refusals: for the next calls, in order, None for one that succeeds; nothing is done.
     lost: operations whose next answers are lost though they are carried out, each time
     it is named. failing: operations that are accepted next, each time it is named, and
-    come to nothing. stuck: operations that never end.
+    come to nothing. stuck: operations that never end. late: operations whose next call
+    gets no answer, and which are carried out later.
     """
 
     refusals: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
     lost: list[str] = dataclasses.field(default_factory=list)
     failing: list[str] = dataclasses.field(default_factory=list)
     stuck: set[str] = dataclasses.field(default_factory=set)
+    late: dict[str, "Late"] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Late:
+    """A request that is carried out so long after it was sent.
+
+    death: raised instead of the error; stands for the death of the process.
+    """
+
+    delay_s: float
+    death: BaseException | None = None
 
 
 def _nothing(operation: str) -> None:
@@ -91,6 +106,8 @@ class FakeVolumes:
         self._lock = threading.RLock()
         self._records: dict[VolumeId, _Record] = {}
         self._made = 0
+        self._due: list[tuple[float, Callable[[], object]]] = []
+        self._is_replaying = False
 
     # What tests do to the cloud behind the driver's back.
 
@@ -126,6 +143,22 @@ class FakeVolumes:
         """See the protocol."""
         return self.rules.sizing
 
+    @property
+    def context_keys(self) -> frozenset[str]:
+        """See the protocol."""
+        return frozenset({"near", "apart"})
+
+    def is_id(self, text: str) -> bool:
+        """See the protocol."""
+        return text.count("-") == 4
+
+    def type_name(self, type: str) -> str:
+        """See the protocol. The ID of the type "fast" is "id-of-fast"."""
+        if not type.startswith("id-of-"):
+            return type
+        with self._call("list volume types"):
+            return type.removeprefix("id-of-")
+
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """See the protocol. Knows the parameters "type" and "zone"."""
         return self.rules.parse(request)
@@ -134,18 +167,35 @@ class FakeVolumes:
         """See the protocol."""
         return self.rules.parse_change(parameters)
 
-    def observe(self, refs: Collection[Ref]) -> Reading:
+    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
         """See the protocol."""
+        del within_s
         if len(refs) > SINGLES:
             return self._observe_all(refs)
-        return Reading({ref: self._observe(ref) for ref in refs})
+        return Reading({ref: self._full(ref, self._observe(ref)) for ref in refs})
+
+    def _full(self, ref: Ref, found: Found) -> Found:
+        """Show where a volume that may be shared is on its way to."""
+        if isinstance(ref, ByName) or not ref.in_full or not isinstance(found, tuple):
+            return found
+        return tuple(self._in_full(volume) for volume in found)
+
+    def _in_full(self, volume: Volume) -> Volume:
+        record = self._records[volume.id]
+        if not volume.is_shareable or not volume.attachments:
+            return volume
+        links = volume.attachments
+        if record.bound_for is not None:
+            links = (*links, Attachment(record.bound_for, AttachmentPhase.ATTACHING))
+        return dataclasses.replace(volume, attachments=links, is_in_full=True)
 
     def _observe_all(self, refs: Collection[Ref]) -> Reading:
         try:
             listing = self.listing()
         except errors.CloudError as error:
             return Reading({ref: Unknown(error) for ref in refs})
-        return Reading({ref: _matching(ref, listing) for ref in refs}, listing)
+        found = {ref: self._full(ref, _matching(ref, listing)) for ref in refs}
+        return Reading(found, listing)
 
     def _observe(self, ref: Ref) -> Found:
         operation = "get volume" if isinstance(ref, ById) else "find volumes"
@@ -164,7 +214,7 @@ class FakeVolumes:
 
     def create(self, spec: VolumeSpec) -> Volume:
         """See the protocol."""
-        with self._call("create volume"):
+        with self._call("create volume", lambda: self.create(spec)):
             self.rules.judge(spec, self._used_bytes(), self._records)
             self._made += 1
             made = Volume(
@@ -172,7 +222,7 @@ class FakeVolumes:
                 name=spec.name,
                 size_bytes=spec.size_bytes,
                 phase=VolumePhase.CREATING,
-                zones=spec.zones or self.rules.zones[:1],
+                zones=self.rules.zones_of(spec),
                 type=spec.type or self.rules.types[0],
                 source=spec.source,
                 cluster=spec.cluster,
@@ -186,7 +236,10 @@ class FakeVolumes:
                 made, phase=VolumePhase.AVAILABLE, was_ready=True
             )
             failed = dataclasses.replace(
-                made, phase=VolumePhase.FAILED, message="no host has space for it"
+                made,
+                phase=VolumePhase.FAILED,
+                message="no host has space for it",
+                is_unplaceable=True,
             )
             self._start("create", record, made, ready, failed)
             return made
@@ -196,7 +249,7 @@ class FakeVolumes:
 
     def delete(self, volume_id: VolumeId) -> None:
         """See the protocol."""
-        with self._call("delete volume"):
+        with self._call("delete volume", lambda: self.delete(volume_id)):
             record = self._find(volume_id)
             if record is None or record.volume.phase is VolumePhase.DELETING:
                 return
@@ -215,7 +268,7 @@ class FakeVolumes:
 
     def resize(self, volume: Volume, size_bytes: int) -> None:
         """See the protocol."""
-        with self._call("resize volume"):
+        with self._call("resize volume", lambda: self.resize(volume, size_bytes)):
             record = self._ready(volume.id, "resize volume")
             now = record.volume
             used = sum(one.size_bytes for one in self.volumes()) - now.size_bytes
@@ -228,7 +281,7 @@ class FakeVolumes:
 
     def attach(self, volume: Volume, instance_id: InstanceId) -> None:
         """See the protocol."""
-        with self._call("attach volume"):
+        with self._call("attach volume", lambda: self.attach(volume, instance_id)):
             if instance_id not in self.instances:
                 raise errors.NotFound(
                     "no such instance", operation="attach volume", resource=instance_id
@@ -278,7 +331,7 @@ class FakeVolumes:
 
     def detach(self, volume: Volume, instance_id: InstanceId) -> None:
         """See the protocol."""
-        with self._call("detach volume"):
+        with self._call("detach volume", lambda: self.detach(volume, instance_id)):
             record = self._find(volume.id)
             if record is None:
                 return
@@ -302,7 +355,7 @@ class FakeVolumes:
 
     def retype(self, volume: Volume, change: Change) -> None:
         """See the protocol."""
-        with self._call("retype volume"):
+        with self._call("retype volume", lambda: self.retype(volume, change)):
             record = self._ready(volume.id, "retype volume")
             now = record.volume
             moving = dataclasses.replace(now, phase=VolumePhase.BUSY)
@@ -315,8 +368,14 @@ class FakeVolumes:
         with self._call("get limits"):
             return self.rules.capacity(type, self._used_bytes())
 
-    @contextmanager
-    def _call(self, operation: str) -> Iterator[None]:
+    @contextlib.contextmanager
+    def _call(
+        self, operation: str, later: Callable[[], object] | None = None
+    ) -> Iterator[None]:
+        """Surround one call. later: carries it out again, for `Faults.late`."""
+        if self._is_replaying:
+            yield
+            return
         self.before_call(operation)
         with self._lock:
             self.calls.append(operation)
@@ -324,6 +383,10 @@ class FakeVolumes:
             if fault is not None:
                 raise fault
             self._advance()
+            if later is not None and (late := self.faults.late.pop(operation, None)):
+                self._due.append((self.clock() + late.delay_s, later))
+                text = "no answer in time"
+                raise late.death or errors.Unavailable(text, operation=operation)
             yield
             is_lost = operation in self.faults.lost
             if is_lost:
@@ -332,7 +395,20 @@ class FakeVolumes:
         if is_lost:
             raise errors.Unavailable("no answer in time", operation=operation)
 
+    def _replay(self) -> None:
+        """Carry out the requests whose time has come; refusals reach nobody."""
+        if self._is_replaying:
+            return
+        due = [later for at, later in self._due if at <= self.clock()]
+        self._due = [one for one in self._due if one[0] > self.clock()]
+        self._is_replaying = True
+        for later in due:
+            with contextlib.suppress(errors.CloudError):
+                later()
+        self._is_replaying = False
+
     def _advance(self) -> None:
+        self._replay()
         now = self.clock()
         for record in list(self._records.values()):
             if record.until > now:

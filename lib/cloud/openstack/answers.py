@@ -4,6 +4,7 @@ Bodies stay out of every message.
 """
 
 import dataclasses
+import email.utils
 import urllib.parse
 from collections.abc import Mapping
 from typing import TypeVar
@@ -12,12 +13,24 @@ import msgspec
 
 from lib.cloud import errors
 from lib.cloud.openstack import failures, native
-from lib.process import decoding
+from lib.process import decoding, retry_after
 
 T = TypeVar("T")
 _REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
-_ERROR_KEYS = ("itemNotFound", "NeutronError", "faultstring", "title")
-"""Of Nova and Cinder, of Neutron, of Octavia, of Barbican."""
+_NOT_FOUND_KEYS: Mapping[str, frozenset[str]] = {
+    "compute": frozenset({"itemNotFound"}),
+    "block-storage": frozenset({"itemNotFound"}),
+    "network": frozenset({"NeutronError"}),
+    "load-balancer": frozenset({"faultstring"}),
+    "key-manager": frozenset({"code", "title", "description"}),
+}
+"""Keys that the body of a service's own 404 has, by the service's catalogue type.
+
+Gateways answer 404 as well, among others with the keys "type", "title" and "status"
+of RFC 9457. A service that is missing here never reports absence.
+
+Source: nova and cinder api/openstack/wsgi Fault; neutron api/v2/resource; wsme
+(Octavia) FaultException; barbican api/controllers error_handler."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,14 +57,15 @@ class Answer:
             resource=resource,
             request_id=self.request_id,
             retry_after_s=self.retry_after_s,
+            was_rejected=self.status < 500 and self.status != 408,
         )
 
-    def failure(self, operation: str, resource: str) -> errors.CloudError:
-        """Say what its status means."""
-        # Over quota Cinder adds a time of 0 s, which is none.
-        kind = failures.from_status(self.status, bool(self.retry_after_s))
+    def failure(self, operation: str, resource: str, service: str) -> errors.CloudError:
+        """Return the error that the status means. service: its catalogue type."""
+        # Over quota Cinder adds a pause of 0 s, which is read as no pause.
+        kind = failures.from_status(self.status, self.retry_after_s is not None)
         message = failures.describe(self.status)
-        if kind is errors.NotFound and not _is_from_service(self.body):
+        if kind is errors.NotFound and not _is_from_service(service, self.body):
             # A proxy's 404, or that of a wrong URL, says nothing about the thing.
             kind, message = errors.Unavailable, f"{message}, but not from the service"
         return self.error(kind, message, operation, resource)
@@ -59,18 +73,31 @@ class Answer:
 
 def read(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Answer:
     """Read an answer. headers: letter case aside. now: seconds since the epoch."""
-    after_s = failures.retry_after_s(headers.get("Retry-After"), now)
+    after_s = retry_after.seconds(headers.get("Retry-After"), now)
     ids = [headers[name] for name in _REQUEST_ID if name in headers]
     return Answer(status, body, ids[0] if ids else "", after_s)
 
 
-def _is_from_service(body: bytes) -> bool:
-    """Say whether an error's body is JSON as the services write it."""
+def skew_s(headers: Mapping[str, str], now: float) -> float:
+    """Return how far the service's clock is ahead of ours; 0 where it is not told.
+
+    Source: RFC 9110, 6.6.1 (Date), which has whole seconds.
+    """
     try:
-        told = decoding.decode(body, dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
+        at = email.utils.parsedate_to_datetime(headers.get("Date", ""))
+    except ValueError:
+        return 0.0
+    return at.timestamp() - now
+
+
+def _is_from_service(service: str, body: bytes) -> bool:
+    """Report whether the body of a 404 is the one that this service writes."""
+    try:
+        document = decoding.decode(body, dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
-    return any(key in told for key in _ERROR_KEYS)
+    keys = _NOT_FOUND_KEYS.get(service)
+    return keys is not None and keys <= document.keys()
 
 
 def decode(body: bytes, kind: type[T], operation: str, resource: str) -> T:
@@ -88,10 +115,18 @@ def decode(body: bytes, kind: type[T], operation: str, resource: str) -> T:
         ) from None
 
 
-def next_marker(page: native.Page[object]) -> str:
-    """Give the marker of the page after this one; empty after the last."""
+def next_marker(page: native.Page[object], operation: str) -> str:
+    """Return the marker of the page after this one; empty after the last page.
+
+    Raises:
+        Unavailable: a link to the next page lacks its marker: the list would look
+            complete without being so.
+    """
     for link in page.links:
         if link.rel == "next":
             query = urllib.parse.parse_qs(urllib.parse.urlsplit(link.href).query)
-            return query.get("marker", [""])[-1]
+            if marker := query.get("marker", [""])[-1]:
+                return marker
+            message = "the link to the next page of the list has no marker"
+            raise errors.Unavailable(message, operation=operation)
     return ""

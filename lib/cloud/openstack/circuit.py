@@ -51,14 +51,21 @@ def admitted(now: Circuit, at: float) -> tuple[Circuit, float]:
     return dataclasses.replace(now, is_probing=True), 0.0
 
 
-def succeeded() -> Circuit:
-    """Close: the service has answered."""
-    return Circuit()
+def succeeded(now: Circuit) -> Circuit:
+    """Close the circuit; a pause that the service asked for goes on.
+
+    The call may have begun before the pause was asked for.
+    """
+    return Circuit() if now.is_open else Circuit(until=now.until)
 
 
-def paused(at: float, retry_after_s: float) -> Circuit:
-    """Close, but leave the service alone for as long as it asks."""
-    return Circuit(until=at + min(retry_after_s, LONGEST_PAUSE_S))
+def paused(now: Circuit, at: float, retry_after_s: float) -> Circuit:
+    """Close the circuit, and pause calls for as long as the service asks.
+
+    A pause never becomes shorter.
+    """
+    until = at + min(retry_after_s, LONGEST_PAUSE_S)
+    return Circuit(until=until if now.is_open else max(until, now.until))
 
 
 def failed(now: Circuit, at: float) -> Circuit:

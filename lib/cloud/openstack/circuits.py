@@ -50,12 +50,12 @@ class Circuits:
             self._fail(service, error.retry_after_s)
             raise
         except errors.CloudError:
-            self._put(service, lambda _: circuit.succeeded())  # a refusal answers
+            self._put(service, circuit.succeeded)  # a refusal answers
             raise
         except BaseException:
             self._fail(service, None)  # a probe must not stay open
             raise
-        self._put(service, lambda _: circuit.succeeded())
+        self._put(service, circuit.succeeded)
 
     def _admit(self, service: str, operation: str) -> None:
         with self._lock:
@@ -67,13 +67,14 @@ class Circuits:
                 f"not called: the {service} service {why}",
                 operation=operation,
                 retry_after_s=wait_s,
+                was_rejected=True,
             )
 
     def _fail(self, service: str, retry_after_s: float | None) -> None:
         at = self._clock()
         if retry_after_s is not None:
             pause_s = retry_after_s
-            self._put(service, lambda _: circuit.paused(at, pause_s))
+            self._put(service, lambda now: circuit.paused(now, at, pause_s))
         else:
             self._put(service, lambda now: circuit.failed(now, at))
 

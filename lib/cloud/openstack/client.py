@@ -8,6 +8,7 @@ alone. What a service says in words is compared here and nowhere else.
 import contextlib
 import dataclasses
 import enum
+import math
 import random
 import time
 import urllib.parse
@@ -20,6 +21,7 @@ from keystoneauth1 import identity
 
 from lib.cloud import errors
 from lib.cloud.openstack import answers, circuits, endpoints, failures, native
+from lib.process import retry_after
 
 T = TypeVar("T")
 Query = Sequence[tuple[str, str]]
@@ -134,12 +136,20 @@ class Client:
         self._where = where
         self._on_call = on_call
         self._effects = effects or Effects()
+        self._skew_s: dict[Service, float] = {}
         services = tuple(service.value for service in Service)
         self._circuits = circuits.Circuits(services, on_circuit, self._effects.clock)
 
     def now(self) -> float:
         """Give the time of the clock that deadlines are of."""
         return self._effects.clock()
+
+    def wall(self, service: Service) -> float:
+        """Return the time of day by a service's clock, as of its last answer.
+
+        In seconds since the epoch; by our own clock before the first answer.
+        """
+        return self._effects.wall() + self._skew_s.get(service, 0.0)
 
     def get(self, call: Get, deadline: float) -> bytes:
         """Give the body of a successful answer.
@@ -151,13 +161,18 @@ class Client:
         """
         return self._counted(call, deadline, lambda: self._get(call, deadline))
 
-    def write(self, call: Write, deadline: float) -> bytes:
-        """Change something; tried once. Give the body of a successful answer.
+    def write(self, call: Write, deadline: float, send_by: float = math.inf) -> bytes:
+        """Change something; tried once. Return the body of a successful answer.
+
+        deadline: when the answer is given up. send_by: the request is not sent later.
 
         Raises:
             CloudError: as `get`. Unavailable: it may have been done all the same.
         """
-        return self._counted(call, deadline, lambda: self._write(call, deadline))
+        send_by = min(send_by, deadline)
+        return self._counted(
+            call, deadline, lambda: self._write(call, deadline, send_by)
+        )
 
     def write_and_read(self, call: Write, kind: type[T], deadline: float) -> T:
         """Change something and give the answer decoded as `kind`.
@@ -206,7 +221,7 @@ class Client:
         began = self.now()
         try:
             if began >= deadline:
-                raise _broken(call, "no time is left for the call")
+                raise _broken(call, "no time is left for the call", was_rejected=True)
             with self._circuits.call(call.service.value, call.operation):
                 body = send()
         except errors.CloudError as error:
@@ -214,6 +229,10 @@ class Client:
             raise
         self._on_call(call.operation, "ok", self.now() - began)
         return body
+
+    def count(self, operation: str, outcome: str) -> None:
+        """Count something that is worth a metric and is no call."""
+        self._on_call(operation, outcome, 0.0)
 
     def read(self, call: Get, kind: type[T], deadline: float) -> T:
         """Give the answer decoded as `kind`.
@@ -247,7 +266,7 @@ class Client:
                     raise
                 raise _broken(call, "the list changed while it was read") from error
             items.extend(page.items)
-            marker = answers.next_marker(page)
+            marker = answers.next_marker(page, call.operation)
             if not marker:
                 return tuple(items)
             if marker in seen:
@@ -293,25 +312,31 @@ class Client:
                 answer = self._send(call, deadline)
         if answer.is_success:
             return answer.body
-        raise answer.failure(call.operation, call.resource)
+        raise answer.failure(call.operation, call.resource, call.service.value)
 
-    def _write(self, call: Write, deadline: float) -> bytes:
-        answer = self._send(call, deadline)
+    def _write(self, call: Write, deadline: float, send_by: float) -> bytes:
+        answer = self._send(call, deadline, send_by)
         if answer.is_success:
             return answer.body
-        raise _refused(call, answer) or answer.failure(call.operation, call.resource)
+        refusal = _refused(call, answer)
+        raise refusal or answer.failure(
+            call.operation, call.resource, call.service.value
+        )
 
     def _wait_s(self, answer: answers.Answer) -> float:
         if answer.retry_after_s is not None:
             return answer.retry_after_s + self._effects.jitter() * WAIT_S / 2
         return WAIT_S / 2 + self._effects.jitter() * WAIT_S / 2
 
-    def _send(self, call: Call, deadline: float) -> answers.Answer:
-        left_s = deadline - self.now()
-        if left_s <= 0:
-            raise _broken(call, "no time is left for the call")
+    def _send(
+        self, call: Call, deadline: float, send_by: float = math.inf
+    ) -> answers.Answer:
+        self._left_s(call, min(deadline, send_by))
         with self._translated(call.operation, call.resource):
             endpoint = self._endpoint(call.service)
+            # Again: the endpoint may have needed a token first.
+            self._left_s(call, min(deadline, send_by))
+            left_s = self._left_s(call, deadline)
             response = self._session.request(
                 _url(endpoint, call),
                 call.method if isinstance(call, Write) else "GET",
@@ -322,9 +347,16 @@ class Client:
                 timeout=min(left_s, self._session.timeout or left_s),
             )
         now = self._effects.wall()
+        self._skew_s[call.service] = answers.skew_s(response.headers, now)
         return answers.read(
             response.status_code, response.headers, response.content, now
         )
+
+    def _left_s(self, call: Call, deadline: float) -> float:
+        left_s = deadline - self.now()
+        if left_s <= 0:
+            raise _broken(call, "no time is left for the call", was_rejected=True)
+        return left_s
 
     def _endpoint(self, service: Service) -> endpoints.Endpoint:
         where = self._where
@@ -345,7 +377,7 @@ class Client:
                 operation=operation,
                 resource=resource,
                 request_id=getattr(error, "request_id", None) or "",
-                retry_after_s=failures.retry_after_s(header, self._effects.wall()),
+                retry_after_s=retry_after.seconds(header, self._effects.wall()),
             ) from error
 
 
@@ -359,8 +391,13 @@ def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
     return None
 
 
-def _broken(call: Call, message: str) -> errors.Unavailable:
-    return errors.Unavailable(message, operation=call.operation, resource=call.resource)
+def _broken(call: Call, message: str, was_rejected: bool = False) -> errors.Unavailable:
+    return errors.Unavailable(
+        message,
+        operation=call.operation,
+        resource=call.resource,
+        was_rejected=was_rejected,
+    )
 
 
 def _url(endpoint: endpoints.Endpoint, call: Call) -> str:

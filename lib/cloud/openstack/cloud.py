@@ -29,9 +29,7 @@ from lib.cloud.openstack import (
     translate,
 )
 from lib.cloud.openstack.addresses import Wiring
-from lib.cloud.openstack.load_balancers import cloud as load_balancers
 from lib.cloud.openstack.settings import Config
-from lib.cloud.openstack.volumes import cloud as volumes_cloud
 
 READ_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
@@ -45,18 +43,16 @@ def _nobody(operation: str, outcome: str, seconds: float) -> None:
     del operation, outcome, seconds
 
 
-def connect(
+def open_client(
     config: Config,
     on_call: client.CallObserver = _nobody,
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
-    memory: home.Memory | None = None,
-) -> protocol.Cloud:
-    """Give the cloud that cloud.conf describes. Logs in with its first call.
+) -> client.Client:
+    """Return a client of the cloud that cloud.conf describes. Its first call logs in.
 
-    on_call: told of every call, for metrics. user_agent: put in front of our own.
-    on_circuit: told when a service is left alone, and when no more. memory: of the
-    cloud that this one replaces.
+    on_call: receives every call, for metrics. user_agent: put in front of our own.
+    on_circuit: receives when a service is left alone, and when no more.
 
     Raises:
         ConfigError: a certificate file can't be read.
@@ -64,15 +60,28 @@ def connect(
     given = config.credentials
     opened = session.open_session(given, config.metadata.request_timeout_s, user_agent)
     where = client.Where(given.region, given.endpoint_type)
-    api = client.Client(opened, where, on_call, on_circuit=on_circuit)
-    instances = OpenStackInstances(api, config, memory=memory)
-    volumes = volumes_cloud.OpenStackVolumes(api, config.block_storage)
-    balancers = load_balancers.OctaviaLoadBalancers(api, config.load_balancer)
+    return client.Client(opened, where, on_call, on_circuit=on_circuit)
+
+
+def guard_of(
+    api: client.Client, config: Config, memory: home.Memory | None = None
+) -> home.Guard:
+    """Return what all protocols of one cloud share about where absence counts.
+
+    memory: of the cloud that this one replaces.
+    """
+    return home.Guard(api.project_id, config.credentials.region, memory)
+
+
+def of_client(api: client.Client, config: Config, guard: home.Guard) -> protocol.Cloud:
+    """Return the cloud with its instances, and nothing else.
+
+    `with_load_balancers` and `with_volumes` add theirs: a program contains what it
+    uses.
+    """
+    instances = OpenStackInstances(api, config, guard=guard)
     return protocol.Cloud(
-        provider_id.OPENSTACK,
-        instances,
-        load_balancers=balancers if config.load_balancer.enabled else None,
-        volumes=volumes,
+        provider_id.OPENSTACK, instances, check_reload=guard.check_reload
     )
 
 
@@ -90,11 +99,11 @@ class OpenStackInstances:
         api: client.Client,
         config: Config,
         clock: Callable[[], float] = time.monotonic,
-        memory: home.Memory | None = None,
+        guard: home.Guard | None = None,
     ) -> None:
-        """clock: the one that `not_before` is of. memory: of those before these."""
+        """clock: the one that `not_before` is of. guard: where absence counts."""
         self._api = api
-        self._memory = memory or home.Memory()
+        self._guard = guard or home.Guard(api.project_id, config.credentials.region)
         self._config = config
         self._log = structlog.stdlib.get_logger()
         self._flavors: dict[str, str] = {}
@@ -144,10 +153,27 @@ class OpenStackInstances:
             for ref in ours
             if ref.provider_id
         }
-        read = singles.servers(self._api, set(by_ref.values()), self._deadline())
+        read = self._looked_at(set(by_ref.values()))
         natives = self._at_home({ref: read[by_ref[ref]] for ref in by_ref})
         found = {ref: self._bare(seen) for ref, seen in natives.items()}
         return {ref: _NAMELESS for ref in ours} | found | foreign
+
+    def _looked_at(
+        self, ids: Collection[str]
+    ) -> Mapping[str, Observation[native.Server]]:
+        """Read servers by whatever takes fewer calls, one by one or by a list."""
+        is_recent = self._api.now() - self._listed_at <= RECOUNT_S
+        listed = self._listed if is_recent else None
+        if not singles.is_list_cheaper(len(ids), listed):
+            return singles.servers(self._api, ids, self._deadline())
+        try:
+            servers = {s.id: s for s in self._servers.get(self._api.now())}
+        except errors.CloudError as error:
+            return dict.fromkeys(ids, Unknown(error))
+        return {
+            id_: Seen(servers[id_]) if id_ in servers else Absent(by_id=True)
+            for id_ in ids
+        }
 
     def _bare(self, seen: Observation[native.Server]) -> Observation[Instance]:
         return self._translated(seen, None)
@@ -163,7 +189,7 @@ class OpenStackInstances:
         else:
             is_there = lists.has_server_named(self._api, ref.node_name, deadline)
         if not is_there:
-            home.check(self._memory.home, self._here(), "confirm absence")
+            self._guard.check("confirm absence")
         return not is_there
 
     def _are_singles_better(self, refs: Collection[InstanceRef]) -> bool:
@@ -188,18 +214,14 @@ class OpenStackInstances:
         self._learn(there, deadline)
         return {ref: found[server_id] for ref, server_id in ids.items()}
 
-    def _here(self) -> home.Home:
-        return home.Home(self._api.project_id(), self._config.credentials.region)
-
     def _at_home(
         self, found: Mapping[InstanceRef, Observation[native.Server]]
     ) -> Mapping[InstanceRef, Observation[native.Server]]:
         """Remember where ids are seen; make absent unknown anywhere else."""
         try:
-            here = self._here()
             if any(isinstance(found[ref], Seen) for ref in found if ref.provider_id):
-                self._memory.home = here
-            home.check(self._memory.home, here, "list servers")
+                self._guard.observed()
+            self._guard.check("list servers")
         except errors.CloudError as error:
             return {
                 ref: Unknown(error) if isinstance(seen, Absent) else seen
@@ -259,7 +281,7 @@ class OpenStackInstances:
         servers = lists.servers(self._api, deadline)
         if not servers:
             self._doubt_emptiness(deadline)
-        self._memory.witnesses = tuple(server.id for server in servers)
+        self._guard.memory.witnesses = tuple(server.id for server in servers)
         self._listed, self._listed_at = len(servers), self._api.now()
         self._learn(servers, deadline)
         return servers
@@ -278,7 +300,7 @@ class OpenStackInstances:
         Raises:
             CloudError: one is still there, or it can't be told.
         """
-        for server_id in self._memory.witnesses[:WITNESSES]:
+        for server_id in self._guard.memory.witnesses[:WITNESSES]:
             if lists.has_server(self._api, server_id, deadline):
                 message = f"the list is empty, but server {server_id} is there"
                 raise errors.Unavailable(message, operation="list servers")

@@ -2,7 +2,7 @@
 
 import ipaddress
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from lib.cloud.openstack import clouds_yaml, gcfg, settings
 from lib.cloud.openstack.section_reader import Findings, SectionReader
@@ -24,7 +24,7 @@ _LB_PROVIDERS = ("amphora", "octavia", "ovn", "f5", "amphorav2")
 _CONTAINER_STORES = ("barbican", "external")
 _SOURCES = ("configDrive", "metadataService")
 _ENDPOINT_TYPES = ("public", "internal", "admin")
-_SECTIONS = frozenset(
+SECTIONS = frozenset(
     {"global", "networking", "route", "metadata", "loadbalancer", "blockstorage"}
 )
 
@@ -38,11 +38,16 @@ def read_file(path: pathlib.Path) -> str | None:
 
 
 def read(
-    text: str, env: Mapping[str, str], files: ReadFile = read_file, cloud: str = ""
+    text: str,
+    env: Mapping[str, str],
+    files: ReadFile = read_file,
+    cloud: str = "",
+    used: Collection[str] = SECTIONS,
 ) -> settings.Config:
     """Read cloud.conf, and clouds.yaml where it refers to one.
 
-    cloud: which [Global "cloud"] to use; empty: the plain [Global]. env:
+    cloud: which [Global "cloud"] to use; empty: the plain [Global]. used: the sections
+    to read, in lower case; others have their defaults, whatever is in them. env:
     OS_CCM_REGIONAL and OCCM_WAIT_LB_ACTIVE_STEPS count, and with use-clouds what says
     where clouds.yaml is (OS_CLIENT_CONFIG_FILE, HOME); all else is ignored.
 
@@ -57,13 +62,13 @@ def read(
     except gcfg.SyntaxFault as fault:
         raise ConfigError((str(fault),)) from None
     findings = Findings()
-    reader = _Sections(sections, findings)
+    reader = _Sections(sections, findings, used)
     if cloud:
         reader.require("Global", cloud)
     classes = {
         section.subsection: _class(SectionReader(section, findings))
         for section in sections
-        if section.name.lower() == "loadbalancerclass"
+        if section.name.lower() == "loadbalancerclass" and "loadbalancer" in used
     }
     config = Config(
         credentials=_credentials(reader.one("Global", cloud), env, files),
@@ -85,12 +90,18 @@ def read(
 class _Sections:
     """Gives each section by name, and reports those that nothing reads."""
 
-    def __init__(self, sections: tuple[gcfg.Section, ...], findings: Findings) -> None:
+    def __init__(
+        self,
+        sections: tuple[gcfg.Section, ...],
+        findings: Findings,
+        used: Collection[str],
+    ) -> None:
         self._findings = findings
+        self._used = used
         self._by_name: dict[tuple[str, str], gcfg.Section] = {}
         for section in sections:
             name = section.name.lower()
-            if name == "global" or (name in _SECTIONS and not section.subsection):
+            if name == "global" or (name in SECTIONS and not section.subsection):
                 self._by_name[name, section.subsection] = section
             elif name != "loadbalancerclass":
                 sub = f' "{section.subsection}"' if section.subsection else ""
@@ -107,7 +118,9 @@ class _Sections:
             self._findings.problems.append(missing)
 
     def one(self, name: str, sub: str = "") -> SectionReader:
-        section = self._by_name.get((name.lower(), sub), gcfg.Section(name, sub, {}))
+        section = gcfg.Section(name, sub, {})
+        if name.lower() in self._used:
+            section = self._by_name.get((name.lower(), sub), section)
         return SectionReader(section, self._findings)
 
 
@@ -180,14 +193,18 @@ def _judge_user(
 ) -> None:
     password = found["password"] or (found["trust-id"] and found["trustee-password"])
     user_id = found["user-id"] or (found["trust-id"] and found["trustee-id"])
-    if not password and not by_secret:
-        right = "set, or token, or application-credential-secret with its id"
-        section.problem("password", "", right)
-        return
     named = found["application-credential-name"]
-    if not password and found["application-credential-id"]:
+    by_id = found["application-credential-id"]
+    if not password and not by_secret:
+        if by_id or named:
+            right = "set, with the application credential"
+            section.problem("application-credential-secret", "", right)
+        else:
+            right = "set, or token, or application-credential-secret with its id"
+            section.problem("password", "", right)
+    if not password and by_id:
         return
-    if not password and not named:
+    if not password and by_secret and not named:
         right = "set, or application-credential-name, with the secret"
         section.problem("application-credential-id", "", right)
     if not user_id and not found["username"]:

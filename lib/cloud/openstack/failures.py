@@ -1,6 +1,5 @@
 """From native failures to the closed set of `lib.cloud.errors`: one table each."""
 
-import email.utils
 import http
 
 import keystoneauth1.exceptions
@@ -109,21 +108,3 @@ def from_native(
         if isinstance(error, native):
             return meaning
     return errors.Unavailable, f"the call failed ({type(error).__name__})"
-
-
-def retry_after_s(header: str | None, now: float) -> float | None:
-    """Read a Retry-After header; None without one that can be read.
-
-    now: seconds since the epoch, for the form that names a date.
-
-    Source: RFC 9110, 10.2.3.
-    """
-    if header is None:
-        return None
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        at = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(at.timestamp() - now, 0.0)

@@ -1,46 +1,108 @@
-"""Where the Nodes' servers live, as far as this process has seen it.
+"""The project and region in which this process has observed objects by ID.
 
-In a wrong project every id is honestly "not found". So absence counts only where ids
-that were asked for have last been seen (docs/decisions/0006-absence-counts-at-home.md).
+In another project every ID is correctly "not found". Absence is therefore accepted only
+in the project and region in which an ID was last observed
+(docs/decisions/0006-absence-counts-at-home.md). One memory serves the Nodes' servers,
+the load balancers and the volumes of one cloud.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 from lib.cloud import errors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Home:
-    """One project's servers in one region; ids, so that they say the same anywhere."""
+    """One project in one region; the project by ID, which is unambiguous."""
 
     project_id: str
     region: str
 
+    def __str__(self) -> str:
+        return f"project {self.project_id!r}, region {self.region!r}"
+
 
 @dataclasses.dataclass(slots=True)
 class Memory:
-    """What outlives a change of the credentials; losing it does no harm but that.
+    """What is kept when the cloud is opened again; nothing depends on it otherwise.
 
-    home: where an id that was asked for was last seen; None: not yet. witnesses: ids
-    of the servers that the last list showed. Written by one read at a time; each
-    value is replaced as a whole.
+    home: where an ID was last observed; None: not yet. witnesses: IDs of the servers
+    that the last list contained. Each value is replaced as a whole.
     """
 
     home: Home | None = None
     witnesses: tuple[str, ...] = ()
 
 
+class Guard:
+    """Accepts absence only in the project and region where IDs were observed.
+
+    Safe for many threads.
+    """
+
+    def __init__(
+        self, project_id: Callable[[], str], region: str, memory: Memory | None = None
+    ) -> None:
+        """project_id: returns the project of the current token; may authenticate."""
+        self._project_id = project_id
+        self._region = region
+        self.memory = memory or Memory()
+
+    def here(self) -> Home:
+        """Return the project and region that the credentials lead to.
+
+        Raises:
+            CloudError: authentication failed.
+        """
+        return Home(self._project_id(), self._region)
+
+    def observed(self) -> None:
+        """Record that an ID was observed in the present project and region.
+
+        Raises:
+            CloudError: authentication failed.
+        """
+        self.memory.home = self.here()
+
+    def check(self, operation: str) -> None:
+        """Check that absence in the present project and region has a meaning.
+
+        Costs nothing before the first ID was observed.
+
+        Raises:
+            Unavailable: IDs were last observed elsewhere.
+            CloudError: authentication failed.
+        """
+        if self.memory.home is not None:
+            check(self.memory.home, self.here(), operation)
+
+    def check_reload(self) -> None:
+        """Check that new credentials lead to the project and region in use.
+
+        Raises:
+            Unavailable: they lead elsewhere.
+            CloudError: authentication failed.
+        """
+        known = self.memory.home
+        if known is not None and (here := self.here()) != known:
+            raise errors.Unavailable(
+                f"the configuration leads to {here}, but the objects of this cluster"
+                f" were observed in {known}; restart the process to move it there",
+                operation="reload the cloud configuration",
+            )
+
+
 def check(known: Home | None, here: Home, operation: str) -> None:
-    """See that absence here means anything.
+    """Check that absence here has a meaning.
 
     Raises:
-        Unavailable: the servers were last seen elsewhere.
+        Unavailable: the objects were last observed elsewhere.
     """
     if known is None or known == here:
         return
     raise errors.Unavailable(
-        f"none of the Nodes' servers is in project {here.project_id!r}, region"
-        f" {here.region!r}; they were seen in project {known.project_id!r}, region"
-        f" {known.region!r}",
+        f"nothing of this cluster was found in {here}; its objects were observed in"
+        f" {known}",
         operation=operation,
     )

@@ -86,7 +86,14 @@ class SectionReader:
         return self._parsed(key, default, one, "one of " + ", ".join(known))
 
     def problem(self, key: str, value: str, right: str) -> None:
-        """Report a value that can't be used, and what would be right."""
+        """Report a value that can't be used, and what would be right.
+
+        That one is missing is no secret.
+        """
+        if not value:
+            text = f"{self._title} {key}: not set: it must be {right}"
+            self._findings.problems.append(text)
+            return
         shown = "(hidden)" if key in SECRETS else repr(value)
         self._findings.problems.append(
             f"{self._title} {key} is {shown}; it must be {right}"

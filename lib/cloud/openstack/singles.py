@@ -12,6 +12,7 @@ AT_ONCE = 16
 """Calls at one time, of one read: enough to be quick, few enough to be polite."""
 CROWD = 1000
 """Up to this one a list is one page."""
+FEW_PER_PAGE = 2
 TIMES = 5
 """A project with so many times the servers that we want is mostly of others."""
 
@@ -22,6 +23,19 @@ def are_better(wanted: int, listed: int) -> bool:
     wanted: how many servers we are to know. listed: how many the project has.
     """
     return listed > CROWD and listed > TIMES * wanted
+
+
+def is_list_cheaper(wanted: int, listed: int | None) -> bool:
+    """Report whether a list of servers takes fewer calls than one call per server.
+
+    listed: how many servers the project has; None when no list has counted them, so
+    that its pages are not known. Up to FEW_PER_PAGE servers for each page of the list
+    are read one by one all the same: a page is a large answer.
+    """
+    if listed is None:
+        return False
+    pages = max(1, -(-listed // CROWD))
+    return wanted > FEW_PER_PAGE * pages
 
 
 def servers(

@@ -3,7 +3,8 @@
 Like the real one: resource versions, conflicts, preconditions, finalizers, generations,
 paged lists of one moment, watches with history, bookmarks. Unlike it: no schema, no
 admission, no RBAC; a strategic merge patch and an apply are taken for a merge patch
-(lists are replaced whole; apply also creates), and a JSON patch is refused.
+(lists are replaced whole; apply also creates, and removes the fields that the same
+manager applied before), and a JSON patch is refused.
 """
 
 import contextlib
@@ -21,6 +22,9 @@ from lib.kube.fake.documents import Json
 from lib.kube.resources import Resource, Target
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+_WITHOUT_STATUS = ("openstackdeploymentstatuses",)
+"""Kinds whose status is a field like any other, not a subresource."""
 
 Hook = Callable[[calls.Call], None]
 
@@ -48,6 +52,7 @@ class FakeApi(client.Api):
         self._pages: dict[str, tuple[int, list[Json]]] = {}
         self._tokens = itertools.count(1)
         self._open: set[watches.Watch] = set()
+        self._applied: dict[tuple[object, ...], Json] = {}
 
     # What tests arrange and look at, past faults, hooks and the log.
 
@@ -156,9 +161,12 @@ class FakeApi(client.Api):
         if call.verb == "create":
             return self._create(kind, target, request)
         key = (target.namespace or "", target.name or "")
+        dropped: Json = {}
         if call.verb == "patch" and request.content_type == client.APPLY_PATCH:
+            dropped = self._dropped(kind, target, request)
             with contextlib.suppress(errors.AlreadyExists):
-                return self._create(kind, target, request)
+                if target.subresource is None:
+                    return self._create(kind, target, request)
         old = self._db.get(kind, key, request.operation)
         if call.verb == "delete":
             self._check(kind, old, request)
@@ -169,15 +177,26 @@ class FakeApi(client.Api):
                 raise objects.invalid(field, request.operation)
             return self._update(kind, target, old, request.document, request)
         elif call.verb == "patch":
-            new = typing.cast(Json, documents.merged(old, request.document))
+            patch = documents.merged(old, dropped)
+            new = typing.cast(Json, documents.merged(patch, request.document))
             return self._update(kind, target, old, new, request)
         return old
+
+    def _dropped(self, kind: objects.Kind, target: Target, request: "_Request") -> Json:
+        """Return a patch that removes what this manager applies no longer."""
+        manager = request.query.get("fieldManager", "")
+        mark = (kind, target.namespace, target.name, target.subresource, manager)
+        before = self._applied.get(mark, {})
+        self._applied[mark] = request.document
+        return documents.dropped(before, request.document)
 
     def _create(self, kind: objects.Kind, target: Target, request: "_Request") -> Json:
         namespace: Json = {"namespace": target.namespace}
         if target.name is not None:
             namespace["name"] = target.name
         document = documents.with_metadata(request.document, namespace)
+        if request.query.get("dryRun"):
+            return document
         return self._db.create(kind, document, request.operation)
 
     def _update(
@@ -189,10 +208,10 @@ class FakeApi(client.Api):
         request: "_Request",
     ) -> Json:
         """Change the object, or its status only, or all but its status."""
-        if target.subresource is None:
+        if target.subresource is None and target.plural not in _WITHOUT_STATUS:
             status = {"status": old["status"]} if "status" in old else {}
             new = {**{k: v for k, v in new.items() if k != "status"}, **status}
-        else:
+        elif target.subresource is not None:
             parts = [target.subresource]
             if not target.group:
                 # Source: k8s.io/kubernetes pkg/registry/core, statusStrategy of Node

@@ -45,6 +45,19 @@ def merged(old: object, patch: object) -> object:
     return result
 
 
+def dropped(before: Json, now: Json) -> Json:
+    """Return a merge patch that removes the fields of `before` that `now` lacks."""
+    patch: Json = {}
+    for field, value in before.items():
+        if field not in now:
+            patch[field] = None
+            continue
+        below = now[field]
+        if isinstance(value, dict) and isinstance(below, dict):
+            patch[field] = dropped(value, below)
+    return patch
+
+
 def is_selected(document: Json, query: Mapping[str, str]) -> bool:
     """Say whether labelSelector and fieldSelector choose it."""
     labels = typing.cast(Mapping[str, str], metadata(document).get("labels") or {})

@@ -11,7 +11,6 @@ import datetime
 import fcntl
 import functools
 import http.client
-import pathlib
 import shutil
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +18,7 @@ import msgspec
 import openstack.connection
 import psutil
 
-from lib.lab import errors, places, ports, processes, progress
+from lib.lab import errors, places, ports, processes, progress, room
 from lib.lab.openstack import (
     accounts,
     cloud,
@@ -29,6 +28,7 @@ from lib.lab.openstack import (
     keys,
     layout,
     migrate,
+    readdress,
     resources,
     seed_cloud,
     seed_identity,
@@ -39,6 +39,8 @@ SERVICES = layout.SERVICES
 NODE_SERVICES = layout.NODE_SERVICES
 START_S = 240.0
 STOP_S = 3.0
+ROOM_BYTES = 500 * 10**6
+"""What data and logs of one lab take in a long test run, and as much to spare."""
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -87,10 +89,8 @@ def up(
     home = layout.Layout(where, install.build(where, shown))
     wanted = [name for name in SERVICES if name in services]
     with _alone(home, shown):
-        mark = _mark(home) or _restored(home, shown)
-        if mark is None:
-            _require(home, [layout.DATABASE, *SERVICES])
-            mark = _first_start(home, shown)
+        room.require(home.root, ROOM_BYTES, "OpenStack's data")
+        mark = _mark(home) or _seeded(home, shown)
         _check(home, mark)
         _require(home, [layout.DATABASE, *wanted])
         with shown.step("Start OpenStack") as step:
@@ -146,13 +146,9 @@ def _alone(home: layout.Layout, shown: progress.Progress) -> Iterator[None]:
         yield
 
 
-def _mark_file(home: layout.Layout) -> pathlib.Path:
-    return home.data / "seeded.json"
-
-
-def _mark(home: layout.Layout) -> _Mark | None:
+def _mark(home: layout.Layout, name: str = snapshot.SEEDED) -> _Mark | None:
     try:
-        return msgspec.json.decode(_mark_file(home).read_bytes(), type=_Mark)
+        return msgspec.json.decode((home.data / name).read_bytes(), type=_Mark)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
 
@@ -179,32 +175,42 @@ def _require(home: layout.Layout, programs: Sequence[str]) -> None:
     ports.require(home.where, [(name, name) for name in programs])
 
 
-def _restored(home: layout.Layout, shown: progress.Progress) -> _Mark | None:
-    """Begin with a kept snapshot instead of an unfinished or missing database."""
-    if not snapshot.file(home).exists():
-        return None
+def _seeded(home: layout.Layout, shown: progress.Progress) -> _Mark:
+    """Make seeded data: from the kept snapshot, else by the first start of all labs."""
+    while True:
+        with snapshot.alone(home, shown):
+            if snapshot.find(home) is None:
+                _require(home, [layout.DATABASE, *SERVICES])
+                return _first_start(home, shown)
+        try:
+            return _restored(home, shown)
+        except snapshot.DamagedError as error:
+            with shown.step(f"Start OpenStack from scratch: {error}"):
+                pass
+
+
+def _restored(home: layout.Layout, shown: progress.Progress) -> _Mark:
+    """Begin with the snapshot instead of an unfinished or missing database."""
     with shown.step("Unpack a seeded OpenStack") as step:
         processes.stop(home.where, SERVICES, patience_s=STOP_S)
         database.stop(home)
-        if not snapshot.restore(home):
-            return None
-        mark = _mark(home)
-        if mark is not None:
-            _database(home, step)
-            _move_images(home)
-        return mark
+        _require(home, [layout.DATABASE])
+        snapshot.restore(home)
+        made = _mark(home, snapshot.RESTORED)
+        if made is None:
+            raise errors.LabError(f"{home.data} is not what was unpacked there")
+        _database(home, step)
+        old = dataclasses.replace(home.where, port_base=made.port_base).ports()
+        images = home.data / "glance" / "images"
+        database.run(home, readdress.statements(old, home.where.ports(), images))
+        return _keep_mark(home, made.install)
 
 
-def _move_images(home: layout.Layout) -> None:
-    """Tell glance where its files are now: it keeps absolute paths."""
-    folder = home.data / "glance" / "images"
-    quoted = str(folder).replace("\\", "\\\\").replace("'", "''")
-    database.run(
-        home,
-        # The only part that varies is a path of our own, and quoted.
-        "UPDATE glance.image_locations SET value ="  # noqa: S608
-        f" CONCAT('file://{quoted}/', SUBSTRING_INDEX(value, '/', -1))",
-    )
+def _keep_mark(home: layout.Layout, install_key: str) -> _Mark:
+    mark = _Mark(home.where.port_base, install_key)
+    (home.data / snapshot.SEEDED).write_bytes(msgspec.json.encode(mark))
+    (home.data / snapshot.RESTORED).unlink(missing_ok=True)
+    return mark
 
 
 def _first_start(home: layout.Layout, shown: progress.Progress) -> _Mark:
@@ -225,10 +231,9 @@ def _first_start(home: layout.Layout, shown: progress.Progress) -> _Mark:
         with _admin(home) as admin:  # who knows the catalogue that is there now
             seed_cloud.run(admin)
     with shown.step("Keep a snapshot of the seeded OpenStack"):
-        mark = _Mark(home.where.port_base, home.install.key)
         # The services find the database again by themselves.
         database.stop(home)
-        _mark_file(home).write_bytes(msgspec.json.encode(mark))
+        mark = _keep_mark(home, home.install.key)
         snapshot.take(home)
     return mark
 

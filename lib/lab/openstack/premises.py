@@ -5,7 +5,7 @@ names: filled with the ids of what was made, for rows to name.
 
 import openstack.connection
 
-from lib.lab.openstack import cloud, seed_cloud, tenant
+from lib.lab.openstack import cloud, offers, seed_cloud, tenant
 
 _SECOND = (("a", "198.20.0.0/16"), ("b", "198.21.0.0/16"))
 _NAME = "premises"
@@ -20,24 +20,13 @@ def offer(admin: openstack.connection.Connection, names: dict[str, str]) -> None
     Raises:
         LabError: the cloud refused, or does not answer.
     """
-    octavia, network = admin.load_balancer, admin.network
+    network = admin.network
     with cloud.sentences():
-        profile = octavia.create_flavor_profile(
-            name=_NAME, provider_name="amphora", flavor_data="{}"
-        )
-        flavor = octavia.create_flavor(name=_NAME, flavor_profile_id=profile.id)
-        zones = octavia.create_availability_zone_profile(
-            name=_NAME,
-            provider_name="amphora",
-            availability_zone_data='{"compute_zone": "az1"}',
-        )
-        zone = octavia.create_availability_zone(
-            name=f"{_NAME}-zone", availability_zone_profile_id=zones.id
-        )
+        flavor, zone = offers.balancers(admin, _NAME, f"{_NAME}-zone")
         public = network.find_network(seed_cloud.PUBLIC_NETWORK, ignore_missing=False)
         names |= {
-            "flavor": str(flavor.id),
-            "zone": str(zone.name),
+            "flavor": flavor,
+            "zone": zone,
             "external": str(public.id),
             "second_external": _second(admin, names),
         }

@@ -1,6 +1,6 @@
 """What the chart renders, by its snapshots, fits the program and what the lab runs.
 
-tests/lab/chart_snapshots_test.py holds them to what helm renders.
+tests/lab/charts/chart_snapshots_test.py holds them to what helm renders.
 """
 
 import json
@@ -38,9 +38,9 @@ NOT_HERE = {"retry-interval-max": "a test does not wait five minutes for another
 NEVER_RUN = {
     "--csi-address=/csi/csi.sock": "the socket of the driver",
     "--probe-timeout=5s": "the reference's",
-    "--http-endpoint=$(HOST_IP):9808": "where the kubelet asks",
+    "--http-endpoint=127.0.0.1:9818": "loopback of the host, which the kubelet probes",
 }
-"""All of livenessprobe, which is not to be had; each with what it is there for."""
+"""All of livenessprobe, which the lab does not run; each with its purpose."""
 
 
 def rendered(name: str, kind: str) -> list[dict[str, Any]]:
@@ -124,9 +124,11 @@ def test_all_containers_share_the_socket(name: str) -> None:
 def test_the_probe_asks_livenessprobe(name: str) -> None:
     asked = container(name, "controller")["livenessProbe"]["httpGet"]
     port = values(name)["sidecars"]["livenessprobe"]["port"]
-    assert asked == {"path": "/healthz", "port": port}
+    assert asked == {"host": "127.0.0.1", "path": "/healthz", "port": port}
     served = container(name, "livenessprobe")["args"]
-    assert f"--http-endpoint=$(HOST_IP):{port}" in served
+    assert f"--http-endpoint=127.0.0.1:{port}" in served
+    declared = container(name, "livenessprobe")["ports"]
+    assert declared == [{"name": "healthz", "containerPort": port}]
     assert pod(name)["hostNetwork"]
 
 
@@ -157,11 +159,15 @@ def _told() -> Iterator[tuple[str, str, str]]:
 
 
 def test_other_values_change_no_flags() -> None:
-    """They change what a flag is set to; the flags stay those that the lab runs."""
+    """They change values of flags. Only without topology one flag has no use."""
     other = next(name for name in SNAPSHOTS if name != USUAL)
     for which in CONTAINERS[:-1]:
         mine, theirs = (container(n, which)["args"] for n in (USUAL, other))
-        assert [flag(one) for one in mine] == [flag(one) for one in theirs]
+        without = {"strict-topology"} if which == "provisioner" else set()
+        given = [flag(one) for one in mine]
+        assert without <= set(given)
+        expected = [one for one in given if one not in without]
+        assert [flag(one) for one in theirs] == expected
 
 
 def test_topology_is_the_fourth_argument() -> None:
@@ -197,15 +203,70 @@ def test_images_are_those_of_the_values(name: str) -> None:
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_the_rights_and_the_driver_are_those_of_the_tests(name: str) -> None:
-    """The lab runs all of them with files/; the chart moves only the namespace."""
-    wanted = csi.manifest().replace("kube-system", SNAPSHOTS[name].namespace)
-    every = list(yaml.safe_load_all(wanted))
-    kinds = {one["kind"] for one in every}
+    """The lab runs all of them with files/; the chart moves only the namespace.
+
+    Permissions to read Secrets by name are added, and claims only where they are read.
+    """
+    given = values(name)
+    text = csi.manifest(reads_claims=given["pvcAnnotations"])
+    home = SNAPSHOTS[name].namespace
+    every = list(
+        yaml.safe_load_all(text.replace("namespace: kube-system", f"namespace: {home}"))
+    )
+    kinds = {one["kind"] for one in every} - {"CSIDriver"}
     found = [one for kind in kinds for one in rendered(name, kind)]
-    assert all(one in found for one in every)
-    assert len(found) == len(every)
+    assert all(one in found for one in every if one["kind"] in kinds)
+    more = [one["metadata"] for one in found if one not in every]
+    assert {one["name"] for one in more} <= {"csi-controller:secrets"}
+    read = {
+        (one["metadata"]["namespace"], secret)
+        for one in found
+        if one["kind"] == "Role" and one not in every
+        for rule in one["rules"]
+        for secret in rule["resourceNames"]
+    }
+    assert read == {(s["namespace"], s["name"]) for s in given["storageClassSecrets"]}
     (account,) = rendered(name, "ServiceAccount")
     assert pod(name)["serviceAccountName"] == account["metadata"]["name"]
+
+
+WIDE = [
+    ("secrets", {"list", "watch"}, "the sidecars read single Secrets"),
+    ("persistentvolumes", {"update"}, "they patch"),
+    ("volumeattachments", {"update"}, "they patch"),
+    ("csistoragecapacities", {"*"}, "no --enable-capacity"),
+    ("pods", {"*"}, "no --enable-capacity, no --handle-volume-inuse-error"),
+    ("replicasets", {"*"}, "no --enable-capacity"),
+    ("leases", {"list", "watch", "patch", "delete"}, "elections get and update"),
+    ("events", {"list", "watch", "update"}, "they create and patch"),
+]
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_no_permission_is_wider_than_what_is_used(name: str) -> None:
+    """Source: the code of the sidecars at the versions of values.yaml."""
+    roles = [*rendered(name, "Role"), *rendered(name, "ClusterRole")]
+    rules = [rule for role in roles for rule in role["rules"]]
+    for resource, verbs, why in WIDE:
+        granted = {v for r in rules if resource in r["resources"] for v in r["verbs"]}
+        print(f"{resource:24} {', '.join(sorted(granted)):44} {why}")
+        assert not (granted if "*" in verbs else granted & verbs), resource
+    for rule in rules:
+        if {"secrets"} & set(rule["resources"]):
+            assert rule["resourceNames"]
+        if rule["resources"] == ["leases"] and rule["verbs"] != ["create"]:
+            assert len(rule["resourceNames"]) == len(csi.SIDECARS)
+
+
+def test_the_csi_driver_by_its_values() -> None:
+    """The node plugin needs the object when the release is removed."""
+    (usual,) = rendered(USUAL, "CSIDriver")
+    (documented,) = yaml.safe_load_all((CHART / "files/csidriver.yaml").read_text())
+    assert usual["spec"] == documented["spec"]
+    assert usual["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    (other,) = rendered("shared-secret", "CSIDriver")
+    assert other["spec"]["fsGroupPolicy"] == "File"
+    assert other["spec"]["podInfoOnMount"] is False
 
 
 def test_templates_values_and_schema_know_the_same_keys() -> None:
@@ -235,6 +296,37 @@ def test_the_values_of_the_snapshots_are_good(name: str) -> None:
         pytest.param(
             {"cloudConfig": {"secretName": "x"}}, "cloudConfig", id="two cloud.confs"
         ),
+        pytest.param(
+            {"clusterUUID": "x" * 256}, "clusterUUID", id="longer than Cinder takes"
+        ),
+        pytest.param({"image": "a\nb"}, "image", id="an image of two lines"),
+        pytest.param(
+            {"sidecars": {"attacher": {"image": "a\nb"}}},
+            "sidecars.attacher.image",
+            id="an image of a sidecar of two lines",
+        ),
+        pytest.param(
+            {"priorityClassName": "a\nb"}, "priorityClassName", id="two lines"
+        ),
+        pytest.param(
+            {"imagePullSecrets": ["a\nb"]}, "imagePullSecrets.0", id="a bad name"
+        ),
+        pytest.param(
+            {"csiDriver": {"fsGroupPolicy": "Always"}},
+            "csiDriver.fsGroupPolicy",
+            id="unknown policy",
+        ),
+        pytest.param(
+            {"csiDriver": {"volumeLifecycleModes": []}},
+            "csiDriver.volumeLifecycleModes",
+            id="no mode",
+        ),
+        pytest.param(
+            {"storageClassSecrets": [{"name": "x"}]},
+            "storageClassSecrets.0",
+            id="a Secret of no namespace",
+        ),
+        pytest.param({"deckhouse": {"on": True}}, "deckhouse", id="unknown switch"),
         pytest.param({"httpEndpoint": "8080"}, "httpEndpoint", id="no host:port"),
         pytest.param(
             {"sidecars": {"attacher": {"image": ""}}},

@@ -1,5 +1,7 @@
 """Bad flags and files are told in one line each, all at once."""
 
+import functools
+import os
 import pathlib
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import pytest
 
 from csi_controller import main, openstack_clouds
 from lib.csi import options
-from lib.daemon import counting
+from lib.daemon import counting, reopening
 from lib.process import config, flags
 
 GOOD = """[Global]
@@ -53,9 +55,11 @@ def test_what_is_missing_is_told_together() -> None:
     with pytest.raises(config.ConfigError) as raised:
         _read("--http-endpoint=8080", "--kubeconfig=/no/such/file")
     assert [str(one) for one in raised.value.problems] == [
-        "--endpoint: want unix:///path/of/a/socket or tcp://host:port",
+        "--endpoint: want unix:///path/of/a/socket or tcp://host:port, with a port"
+        " up to 65535",
         "--cloud-config: want the path of a cloud.conf",
-        "--kubeconfig: '/no/such/file': want a file that exists",
+        "--kubeconfig: '/no/such/file': "
+        "want a file that can be read (no such file or directory)",
         "--http-endpoint: '8080': want host:port or :port, with a port from 1 to 65535",
     ]
 
@@ -97,6 +101,23 @@ def test_several_files_are_one_and_later_ones_win(tmp_path: pathlib.Path) -> Non
     assert opened.changed()
 
 
+def test_sections_of_other_programs_matter_neither_at_the_start_nor_later(
+    tmp_path: pathlib.Path,
+) -> None:
+    """A typing error in [LoadBalancer], and load balancers that are switched off."""
+    file = tmp_path / "cloud.conf"
+    bad = '[LoadBalancer]\nmonitor-delay = soon\n[LoadBalancerClass "x"]\nodd = 1\n'
+    file.write_text(GOOD + bad)
+    doors = openstack_clouds.doors([str(file)], [""], {}, ())
+    calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
+    held = reopening.Reopening(functools.partial(doors[""], calls))
+    before = held.volumes()
+    off = "[LoadBalancer]\nenabled = false\n[Route]\nrouter-id = none\n"
+    file.write_text(GOOD.replace("secret", "rotated") + off)
+    held.look()
+    assert held.volumes() is not before
+
+
 def test_a_cloud_that_no_section_describes_is_told(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "one"
     file.write_text(GOOD)
@@ -128,3 +149,72 @@ def test_help_loads_neither_a_cloud_nor_grpc() -> None:
         check=False,
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+ENDPOINTS = [
+    ("unix:///csi/csi.sock", True),
+    ("UNIX://csi/csi.sock", True),
+    ("tcp://127.0.0.1:10000", True),
+    ("tcp://:10000", True),
+    ("tcp://[::1]:65535", True),
+    ("tcp://127.0.0.1:99999", False),
+    ("tcp://127.0.0.1", False),
+    ("tcp//x", False),
+    ("unix://", False),
+    ("http://127.0.0.1:1", False),
+    ("", False),
+]
+
+
+@pytest.mark.parametrize(("text", "is_valid"), ENDPOINTS)
+def test_endpoints(text: str, is_valid: bool) -> None:
+    """gRPC would listen on port 34463 for 99999."""
+    assert options.is_endpoint(text) is is_valid
+
+
+def test_all_flags_are_reported_together(tmp_path: pathlib.Path) -> None:
+    """Those that can't be read, those that are wrong, and files."""
+    words = (
+        "--v=loud",
+        "--endpoint=tcp//x",
+        "--http-endpoint=8080",
+        f"--cloud-config={tmp_path}",
+    )
+    ended = _run(*words)
+    assert ended.returncode == 2
+    fields = [line.split(": ")[1] for line in ended.stderr.splitlines()]
+    assert sorted(fields) == [
+        "--cloud-config",
+        "--endpoint",
+        "--http-endpoint",
+        "--v",
+    ]
+    assert "(is a directory)" in ended.stderr
+
+
+def test_the_module_itself_starts_the_program() -> None:
+    """`python -m csi_controller.main` is not silent."""
+    ended = _run("--version")
+    assert ended.stdout.startswith("csi-controller ")
+
+
+def test_the_core_of_grpc_writes_nothing_into_the_log(tmp_path: pathlib.Path) -> None:
+    """A socket that can't be made is one line of ours."""
+    file = tmp_path / "cloud-config"
+    file.write_text(GOOD)
+    endpoint = f"unix://{tmp_path}/no/such/folder/csi.sock"
+    ended = _run(f"--endpoint={endpoint}", f"--cloud-config={file}")
+    assert ended.returncode == 2
+    assert [line.split(":")[0] for line in ended.stderr.splitlines()] == [
+        "csi-controller"
+    ]
+
+
+def _run(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "csi_controller.main", *words]
+    root = pathlib.Path(main.__file__).parents[1]
+    path = os.pathsep.join([str(root), str(root.parent)])
+    env = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env=env
+    )

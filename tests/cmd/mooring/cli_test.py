@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import places, processes
+from lib.lab import places, processes, slots
 
 RUN = "import sys; from mooring.commands import main; main.main()"
 
@@ -211,3 +211,24 @@ def test_ctrl_c_ends_what_up_began_and_exits_130(
     assert "Traceback" not in said
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_the_labs_of_tests_are_ended_but_for_those_in_use(
+    tmp_path: pathlib.Path,
+) -> None:
+    """A slot in which nothing runs, one that a process holds, and none at all."""
+    said = mooring(tmp_path, "lab", "down", "--tests")
+    assert (said.returncode, "Test slot" in said.stdout) == (0, False)
+    root = tmp_path / ".local/state/mooring/tests"
+    held = slots.attempt(root, 1)
+    assert held is not None
+    (root / "0" / "lab").mkdir(parents=True)
+    (root / "0" / "used").touch()
+
+    said = mooring(tmp_path, "lab", "down", "--tests")
+
+    held.release()
+    assert said.returncode == 0
+    assert "Test slot 0: ended." in said.stdout
+    assert "Test slot 1: in use by a test process, left alone." in said.stdout
+    assert not (root / "0" / "lab").exists()

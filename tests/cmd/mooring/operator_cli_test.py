@@ -116,7 +116,7 @@ def test_a_plan_without_an_api_server_is_one_sentence(
 ) -> None:
     said = mooring("plan", what, *nowhere)
     assert said.returncode == 1
-    assert f"GET /api/v1/{path}: connection failed" in said.stderr
+    assert f"GET /api/v1/{path}: http://127.0.0.1:1: connection refused" in said.stderr
     assert "Traceback" not in said.stderr
     assert SECRET not in said.stderr + said.stdout
 

@@ -127,3 +127,23 @@ def test_programs_get_everything() -> None:
     assert problem["reason"] == "UnknownClass"
     assert problem["message"] == "annotation class is 'gold'"
     assert problem["is_fatal"] is True
+
+
+def test_no_control_character_reaches_the_terminal() -> None:
+    """Names in the cloud are written by others."""
+    evil = "listener \x1b[2K\x1b[1G\x07 \u202e [80]"
+    path = (evil, evil)
+    changes = (Change(evil, evil, evil, evil),)
+    row = Row(
+        "default/web",
+        State.CHANGE,
+        evil,
+        evil,
+        (Touched(path, Verb.CHANGE, changes, evil),),
+        (Problem(Reason.UNKNOWN_CLASS, evil),),
+        (evil,),
+        (evil,),
+    )
+    told = printed(row, Row("default/dark", State.UNREAD, evil))
+    assert all(line.isprintable() for line in told)
+    assert "\\x1b[2K" in "".join(told)

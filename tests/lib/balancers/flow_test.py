@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from lib.balancers import flow, memory, model
+from lib.balancers.fake.snapshots import NOW
 from lib.cloud import errors
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Node, Reason
-from lib.kube import objects
+from lib.kube import objects, resources
+from lib.reconcile import queue
 
 ENSURED = [
     "Normal EnsuredLoadBalancer: Ensured load balancer",
@@ -112,13 +114,19 @@ def test_nodes_that_can_not_be_given_are_told_in_the_words_of_the_reference(
     ]
 
 
+@pytest.mark.parametrize("was_rejected", [False, True])
 @pytest.mark.parametrize("named_s", [None, 1.0])
 def test_what_may_have_been_made_is_waited_for(
-    ground: Any, make_process: Any, named_s: float | None
+    ground: Any, make_process: Any, named_s: float | None, was_rejected: bool
 ) -> None:
-    """Who did not answer may still be at it; who said when to come again is not."""
+    """Without an answer it may be carried out yet, whatever a proxy says of a retry."""
     ground.service("web", 80)
-    lost = errors.Unavailable("no answer", operation="create", retry_after_s=named_s)
+    lost = errors.Unavailable(
+        "no answer",
+        operation="create",
+        retry_after_s=named_s,
+        was_rejected=was_rejected,
+    )
     ground.cloud.faults = [None, lost]
     process = make_process(ground)
     made_at = began = ground.now_s
@@ -126,7 +134,7 @@ def test_what_may_have_been_made_is_waited_for(
         process.services.relist()
         process.turn()
         made_at, ground.now_s = ground.now_s, ground.now_s + 0.5
-    assert (made_at - began >= memory.DOUBT_S) is (named_s is None)
+    assert (made_at - began >= memory.DOUBT_S) is not was_rejected
 
 
 @pytest.mark.parametrize("number", [1, 30])
@@ -305,3 +313,50 @@ def test_what_a_user_does_during_a_pass_is_not_taken_for_done(
         assert "81" in wishes[0]
     else:
         assert wishes == []
+
+
+def unreadable(ground: Any, name: str) -> None:
+    """Change a Service in the API so that nobody foresaw it."""
+    changed = ground.get(name)
+    changed["spec"]["ports"][0]["protocol"] = "QUIC"
+    ground.api.put(resources.SERVICES, changed)
+
+
+def test_a_service_that_can_not_be_read_fails_alone(
+    ground: Any, make_process: Any
+) -> None:
+    """The others of its batch are served; its own key backs off."""
+    process = make_process(ground)
+    for name in ("bad", "good-1", "good-2"):
+        ground.service(name, 80)
+    unreadable(ground, "bad")
+    process.services.relist()
+    claims = process.queue.take_due(1000)
+    assert len(claims) == 3
+    seen = process.flow.read(process.flow.observe(claims))
+    assert sorted(key for key, one in seen.items() if one.error) == ["default/bad"]
+    (failed,) = process.flow.decide(seen["default/bad"], NOW).actions
+    with pytest.raises(ValueError, match="QUIC"):
+        process.flow.act(seen["default/bad"], failed)
+    for key in ("default/good-1", "default/good-2"):
+        actions = process.flow.decide(seen[key], NOW).actions
+        assert any(isinstance(one, model.ApplyStep) for one in actions)
+    (event,) = said(ground, process)
+    assert event.startswith("Warning SyncLoadBalancerFailed: ")
+
+
+def test_the_open_plan_of_a_service_that_can_not_be_read_blocks_nobody(
+    ground: Any, make_process: Any
+) -> None:
+    """It would keep all others from the load balancer that they share."""
+    process = make_process(ground)
+    ground.service("bad", 80)
+    process.services.relist()
+    process.turn()
+    assert process.flow._memory.opens()
+    unreadable(ground, "bad")
+    process.services.relist()
+    process.flow.observe(
+        [queue.Claim("default/bad", frozenset({model.Topic.SYNC.value}))]
+    )
+    assert not process.flow._memory.opens()

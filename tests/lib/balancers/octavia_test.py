@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lib.balancers import decide
 from lib.balancers.model import Topic
 from lib.cloud.load_balancers import Node, Reason
 from lib.cloud.model import Address, AddressType
@@ -299,6 +300,119 @@ def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
     assert set(scene.process.flow.problems().values()) == {0}
 
 
+IN_USE = "The VIP IP address is already in use: "
+REFUSALS = {
+    # what is refused, the text of the 409, what the owner is told
+    "address": (
+        "lbaas/loadbalancers",
+        f"{IN_USE}IP address 10.0.0.9 already allocated in subnet x",
+        "in use already, or not available",
+    ),
+    "subnet": (
+        "lbaas/loadbalancers",
+        f"{IN_USE}No more IP addresses available on network x.",
+        "the subnet has no address left",
+    ),
+    "ports": (
+        "lbaas/loadbalancers",
+        f"{IN_USE}Quota exceeded for resources: ['port'].",
+        "the project's network quota is used up",
+    ),
+    "floating IPs": (
+        "floatingips",
+        "Quota exceeded for resources: ['floatingip'].",
+        "the project's network quota is used up",
+    ),
+    "floating address": (
+        "floatingips",
+        "IP address 203.0.113.9 already allocated in subnet x",
+        "the address is in use already",
+    ),
+    "other": (
+        "lbaas/loadbalancers",
+        "Pool x is in use by L7 policy y",
+        "in conflict with something that is in use",
+    ),
+    "for minutes": (
+        "lbaas/loadbalancers",
+        "Load Balancer x is immutable and cannot be updated.",
+        "the load balancer is at another change, for minutes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_conflict_that_lasts_is_reported(make_scene: MakeScene, name: str) -> None:
+    """Octavia and Neutron answer 409 to all of them; only one would end by itself."""
+    path, text, told = REFUSALS[name]
+    scene = make_scene()
+    scene.cloud.fault = lambda call: (
+        session.Fault(409, message=text)
+        if (call.method, call.path) == ("POST", path)
+        else None
+    )
+    scene.ground.service("web", 80)
+    for _ in range(10):
+        scene.process.settle(60.0)
+    scene.process.say()
+    events = [one for one in scene.ground.events() if one.startswith("Warning")]
+    assert len(events) == 1
+    assert "SyncLoadBalancerFailed" in events[0]
+    assert told in events[0]
+    assert scene.process.flow.problems()[Reason.REFUSED] == 1
+    scene.cloud.fault = session.nothing
+    scene.process.settle(400.0)
+    assert scene.address("web")
+    assert set(scene.process.flow.problems().values()) == {0}
+
+
+def test_a_conflict_that_ends_soon_is_not_reported(make_scene: MakeScene) -> None:
+    """Somebody else changes the load balancer at this moment."""
+    scene = make_scene()
+    until = scene.ground.now_s + 60
+    scene.cloud.fault = lambda call: (
+        session.Fault(409, message="Load Balancer x is immutable and cannot be updated")
+        if call.method == "POST" and scene.ground.now_s < until
+        else None
+    )
+    scene.ground.service("web", 80)
+    scene.process.settle(120.0)
+    scene.process.say()
+    assert not [one for one in scene.ground.events() if one.startswith("Warning")]
+    assert scene.address("web")
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "1"}])
+def test_a_creation_that_a_proxy_did_not_wait_for_is_not_made_twice(
+    make_scene: MakeScene, status: int, headers: dict[str, str]
+) -> None:
+    """Its outcome is unknown, whatever header the answer has."""
+    scene = make_scene()
+    octavia = scene.cloud.octavia
+    lost: list[wire.Call] = []
+
+    def late(call: wire.Call) -> session.Fault | None:
+        if (call.method, call.path) != ("POST", "lbaas/loadbalancers") or lost:
+            return None
+        lost.append(call)
+        return session.Fault(status, headers=headers)
+
+    scene.cloud.fault = late
+    scene.ground.service("web", 80)
+    began = scene.ground.now_s
+    while scene.ground.now_s < began + 60:
+        scene.process.services.relist()
+        scene.process.turn()
+        scene.ground.now_s += 0.5
+        if scene.ground.now_s == began + 20:
+            octavia.answer(lost[0])
+    posts = [c for c in scene.cloud.writes if c.path == "lbaas/loadbalancers"]
+    assert len(posts) == 1
+    assert len(octavia.load_balancers) == 1
+    assert scene.address("web")
+
+
 def test_what_every_pass_finds_is_said_once(make_scene: MakeScene) -> None:
     """The reference says it at each of its passes; the metric shows that it lasts."""
     scene = make_scene(config=settings.LoadBalancer(lb_method="BEST"))
@@ -382,10 +496,11 @@ def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
     # Tags, listener, pool, members there; pool, listener, tags here, or what is whole.
     assert writes == 4 * 4 + 3 * 3 + 2
     assert own["mover"] not in octavia.load_balancers
-    ports: dict[str, list[object]] = {id_: [] for id_ in octavia.load_balancers}
+    ports: dict[str, list[int]] = {id_: [] for id_ in octavia.load_balancers}
     for one in octavia.listeners.values():
         (on,) = wire.objects(one, "loadbalancers")
-        ports[str(on["id"])].append(one["protocol_port"])
+        ports[str(on["id"])].append(int(str(one["protocol_port"])))
+    ports = {id_: sorted(some) for id_, some in ports.items()}
     assert ports == {own["first"]: [80], own["second"]: [80, 81, 82, 83, 84]}
     assert len(octavia.pools) == len(octavia.listeners)
     shown = {scene.address(name) for name in ("second", "mover", "a", "b", "c")}
@@ -566,3 +681,22 @@ def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
     scene.process.settle(60.0)
     assert member["weight"] == 1
     assert len(scene.cloud.octavia.listeners) == 3
+
+
+def test_one_reconciliation_makes_a_bounded_number_of_writes(
+    make_scene: MakeScene,
+) -> None:
+    """A managed security group is set on the port of each Node."""
+    scene = make_scene(70, settings.LoadBalancer(manage_security_groups=True))
+    scene.ground.service("web", 80)
+    writes: list[int] = []
+    for _ in range(400):
+        scene.process.services.relist()
+        before = len(scene.cloud.writes)
+        scene.process.turn()
+        writes.append(len(scene.cloud.writes) - before)
+        scene.ground.now_s += 0.5
+    assert max(writes) <= decide.MOST_STEPS
+    ports = [call for call in scene.cloud.writes if call.parts[0] == "ports"]
+    assert len({call.parts[1] for call in ports}) == len(ports) == 70
+    assert scene.address("web")

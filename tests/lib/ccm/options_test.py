@@ -186,8 +186,14 @@ def test_controllers(words: str, on: set[str]) -> None:
         ([], "--cloud-provider: want openstack"),
         (["--cloud-provider=aws"], "--cloud-provider: 'aws': want openstack"),
         (["--controllers=nodes"], "--controllers: 'nodes': want one of *"),
-        (["--cloud-config=/no/file"], "'/no/file': want a file that exists"),
-        (["--kubeconfig=/no/file"], "'/no/file': want a file that exists"),
+        (
+            ["--cloud-config=/no/file"],
+            "'/no/file': want a file that can be read (no such file or directory)",
+        ),
+        (
+            ["--kubeconfig=/no/file"],
+            "'/no/file': want a file that can be read (no such file or directory)",
+        ),
         (
             ["--leader-elect-renew-deadline=15s"],
             "--leader-elect-lease-duration: '15s': want more than",
@@ -209,7 +215,10 @@ def test_controllers(words: str, on: set[str]) -> None:
             "--node-delete-max-count: '-1': want a whole number",
         ),
         (["--node-delete-window=0"], "--node-delete-window: '0': want a duration"),
-        (["--tls-cert-file=/no/file"], "'/no/file': want a file that exists"),
+        (
+            ["--tls-cert-file=/no/file"],
+            "'/no/file': want a file that can be read (no such file or directory)",
+        ),
         (
             ["--tls-cert-file=/etc/hostname"],
             "--tls-private-key-file: want the path of a file, since --tls-cert-file",
@@ -217,6 +226,10 @@ def test_controllers(words: str, on: set[str]) -> None:
         (
             ["--tls-private-key-file=/etc/hostname"],
             "--tls-cert-file: want the path of a file, since --tls-private-key-file",
+        ),
+        (
+            ["--authorization-always-allow-paths=/healthz,/a*b"],
+            "--authorization-always-allow-paths: '/a*b': want paths in which",
         ),
         (["--nodes"], "--nodes: want a known flag"),
         (["openstack"], "argument: 'openstack': want flags only"),

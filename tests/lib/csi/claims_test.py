@@ -1,5 +1,7 @@
 """Annotations of claims are read one by one; what can't be read is UNAVAILABLE."""
 
+import uuid
+
 import pytest
 
 from lib.csi import claims
@@ -21,11 +23,40 @@ def test_annotations_are_given_and_may_be_missing() -> None:
     fake.put(resources.CLAIMS, _claim("data", annotations={"a": "b"}))
     fake.put(resources.CLAIMS, _claim("plain"))
     one = claims.Claims(fake)
-    assert one.annotations("web", "data") == {"a": "b"}
-    assert one.annotations("web", "plain") == {}
+    assert one.annotations("web", "data", "pvc-1") == {"a": "b"}
+    assert one.annotations("web", "plain", "pvc-1") == {}
 
 
-def test_a_claim_that_is_not_there_is_told() -> None:
+@pytest.mark.parametrize(
+    ("volume_name", "is_its_own"),
+    [
+        ("pvc-{uid}", True),
+        ("mine-{uid}", True),
+        ("named-otherwise", True),
+        (f"pvc-{uuid.uuid4()}", False),
+    ],
+)
+def test_only_the_claim_itself_lends_its_annotations(
+    volume_name: str, is_its_own: bool
+) -> None:
+    """A new claim of the same name is another one."""
+    fake = api.FakeApi()
+    claim = fake.put(resources.CLAIMS, _claim("data", annotations={"a": "b"}))
+    metadata = claim["metadata"]
+    assert isinstance(metadata, dict)
+    name = volume_name.format(uid=metadata["uid"])
+    annotations = claims.Claims(fake).annotations("web", "data", name)
+    assert annotations == ({"a": "b"} if is_its_own else {})
+
+
+def test_a_claim_that_was_deleted_has_no_annotations() -> None:
+    """Otherwise the creation of its volume never ends, and the volume leaks."""
+    assert claims.Claims(api.FakeApi()).annotations("web", "data", "pvc-1") == {}
+
+
+def test_a_claim_that_cannot_be_read_is_unavailable() -> None:
+    fake = api.FakeApi()
+    fake.put(resources.CLAIMS, _claim("data", annotations={"a": 1}))
     with pytest.raises(Refused, match="PersistentVolumeClaim web/data") as raised:
-        claims.Claims(api.FakeApi()).annotations("web", "data")
+        claims.Claims(fake).annotations("web", "data", "pvc-1")
     assert raised.value.code is Code.UNAVAILABLE

@@ -5,6 +5,7 @@ without a row fails, and so does a message that does not name what is wrong.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import grpc
@@ -39,7 +40,7 @@ class World:
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.instances = {NODE, OTHER}
         effects = calls.Effects(self.clock, self.clock.wait)
-        flows = {"": flow.Flow(lambda: self.cloud, effects)}
+        flows = {"": flow.Flow(lambda: self.cloud, effects, -math.inf)}
         settings = controller.Settings("c", messages.Topology(KEY, is_on=True))
         self.controller = controller.Controller(clouds.Clouds(flows), settings)
         self.patience_s = 300.0
@@ -77,6 +78,32 @@ def _refuses(*kinds: type[errors.CloudError] | None) -> Prepare:
         for kind in kinds:
             error = None if kind is None else kind("words", operation="op")
             world.cloud.faults.refusals.append(error)
+
+    return prepare
+
+
+def _refuses_later(*kinds: type[errors.CloudError] | None) -> Prepare:
+    """Refuse, in a cloud without the volume."""
+
+    def prepare(world: World) -> None:
+        _refuses(*kinds)(world)
+        world.cloud.put(dataclasses.replace(VOLUME, name="other"))
+
+    return prepare
+
+
+def _full(*names: str) -> Prepare:
+    def prepare(world: World) -> None:
+        world.cloud.rules.full = names
+
+    return prepare
+
+
+def _types(*names: str) -> Prepare:
+    """Let these be known to the parser, too."""
+
+    def prepare(world: World) -> None:
+        world.cloud.rules.types = (*world.cloud.rules.types, *names)
 
     return prepare
 
@@ -364,7 +391,87 @@ ROWS = (
         "the name is taken, other size",
         create(),
         "ALREADY_EXISTS: its size is",
-        _has(size_bytes=11 * GIB),
+        _has(size_bytes=9 * GIB),
+    ),
+    Row(
+        CREATE,
+        "the name is taken, above the limit",
+        create(capacity_range=size(5 * GIB, 9 * GIB)),
+        "ALREADY_EXISTS: its size is",
+        _has(),
+    ),
+    Row(
+        CREATE,
+        "the name is taken, within the range",
+        create(capacity_range=size(5 * GIB, 20 * GIB)),
+        "OK",
+        _has(),
+    ),
+    Row(
+        CREATE,
+        "the name is taken, other type",
+        create(parameters={"type": "fast"}),
+        "ALREADY_EXISTS: its type is 'slow'",
+        _has(),
+    ),
+    Row(
+        CREATE,
+        "the name is taken, the type given by its ID",
+        create(parameters={"type": "id-of-slow"}),
+        "OK",
+        _both(_has(), _types("id-of-slow")),
+    ),
+    Row(
+        CREATE,
+        "the name is taken, other zone",
+        create(accessibility_requirements=zones("z2")),
+        "ALREADY_EXISTS: its zone is z1",
+        _has(zones=("z1",)),
+    ),
+    Row(
+        CREATE,
+        "the preferred zone is full",
+        create(accessibility_requirements=zones("z1", "z2", preferred=("z2",))),
+        "OK",
+        _full("z2"),
+    ),
+    Row(
+        CREATE,
+        "a zone of the topology that the cloud lacks",
+        create(accessibility_requirements=zones("moon")),
+        "RESOURCE_EXHAUSTED: zone moon",
+    ),
+    Row(
+        CREATE,
+        "every zone is full",
+        create(accessibility_requirements=zones("z1", "z2")),
+        "RESOURCE_EXHAUSTED: zone z2",
+        _full("z1", "z2"),
+    ),
+    Row(
+        CREATE,
+        "a clone that the nodes meant can't reach",
+        create(
+            name="new",
+            volume_content_source=source(ID),
+            accessibility_requirements=zones("z2"),
+        ),
+        "RESOURCE_EXHAUSTED: in zone z1",
+        _has(zones=("z1",)),
+    ),
+    Row(
+        CREATE,
+        "bad credentials while it is being created",
+        create(),
+        "UNAVAILABLE: words",
+        _refuses_later(None, None, errors.Unauthenticated),
+    ),
+    Row(
+        CREATE,
+        "bad parameters, but its volume exists",
+        create(parameters={"type": "gold"}),
+        "ABORTED: parameter type",
+        _has(),
     ),
     Row(
         CREATE,
@@ -378,7 +485,7 @@ ROWS = (
         "the name is taken, for one node",
         create(volume_capabilities=[cap(_many, "block")], parameters=_shared),
         "ALREADY_EXISTS: several instances",
-        _has(),
+        _has(type="shared"),
     ),
     Row(
         CREATE,
@@ -405,12 +512,10 @@ ROWS = (
         CREATE,
         "fails each time",
         create(),
-        "INTERNAL: no host has space",
+        "RESOURCE_EXHAUSTED: no host has space",
         _fails("create", 2),
     ),
-    Row(
-        CREATE, "failed later", create(), "INTERNAL: administrator", _has(phase=_error)
-    ),
+    Row(CREATE, "failed later", create(), "ABORTED: administrator", _has(phase=_error)),
     Row(
         CREATE,
         "never ends",
@@ -430,7 +535,7 @@ ROWS = (
         CREATE,
         "bad credentials",
         create(),
-        "UNAUTHENTICATED: words",
+        "UNAVAILABLE: words",
         _refuses(errors.Unauthenticated),
     ),
     Row(
@@ -443,6 +548,21 @@ ROWS = (
     Row(DELETE, "there", _delete(volume_id=ID), "OK", _has()),
     Row(DELETE, "gone", _delete(volume_id=ID), "OK"),
     Row(DELETE, "an id that is none", _delete(volume_id="reallyfakevolumeid"), "OK"),
+    Row(
+        DELETE,
+        "of another cluster",
+        _delete(volume_id=ID),
+        "FAILED_PRECONDITION: belongs to cluster 'theirs'",
+        _has(cluster="theirs"),
+    ),
+    Row(DELETE, "without ownership", _delete(volume_id=ID), "OK", _has(cluster=None)),
+    Row(
+        DELETE,
+        "with snapshots",
+        _delete(volume_id=ID),
+        "FAILED_PRECONDITION: words",
+        _both(_has(), _refuses(None, errors.InUse)),
+    ),
     Row(DELETE, "failed", _delete(volume_id=ID), "OK", _has(phase=_error)),
     Row(DELETE, "no id", _delete(), "INVALID_ARGUMENT: volume_id is empty"),
     Row(
@@ -649,6 +769,12 @@ ROWS = (
     ),
     Row(
         LIST,
+        "a token that was invented",
+        pb.ListVolumesRequest(starting_token="no-such-thing:"),
+        "ABORTED: starting_token is 'no-such-thing:'",
+    ),
+    Row(
+        LIST,
         "token of an unknown cloud",
         pb.ListVolumesRequest(starting_token=f"{ID}:mars"),
         "ABORTED: starting_token",
@@ -759,6 +885,13 @@ ROWS = (
         pb.ControllerModifyVolumeRequest(volume_id=ID, secrets=_mars),
         "INVALID_ARGUMENT: secrets[cloud]",
     ),
+    Row(
+        MODIFY,
+        "a type by its ID",
+        modify(type="id-of-fast"),
+        "OK",
+        _both(_has(), _types("id-of-fast")),
+    ),
     Row(MODIFY, "no such volume", modify(type="fast"), "NOT_FOUND: aaaaaaaa"),
     Row(
         MODIFY,
@@ -799,8 +932,9 @@ SPECIFIED = {
         "larger than the cloud makes",
         "bad credentials",
         "forbidden",
+        "every zone is full",
     },
-    DELETE: {"no id", "attached", "an id that is none"},
+    DELETE: {"no id", "attached", "an id that is none", "with snapshots"},
     PUBLISH: {
         "no volume id",
         "no node id",

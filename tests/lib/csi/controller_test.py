@@ -68,9 +68,13 @@ class World:
             one.instances = {NODE}
         effects = calls.Effects(self.clock, self.clock.wait)
         self.asked: list[tuple[str, str]] = []
+        self.is_kube_down = False
 
-        def read(namespace: str, name: str) -> Mapping[str, str]:
+        def read(namespace: str, name: str, volume_name: str) -> Mapping[str, str]:
+            del volume_name
             self.asked.append((namespace, name))
+            if self.is_kube_down:
+                raise Refused(Code.UNAVAILABLE, "no API server")
             return annotations or {}
 
         self.controller = controller.Controller(
@@ -161,6 +165,17 @@ def test_the_provisioners_keys_become_metadata_and_no_parameters() -> None:
     assert request.metadata == given
     assert request.cluster == "c"
     assert world.asked == [("web", "data")]
+
+
+def test_a_volume_that_exists_needs_no_annotations() -> None:
+    """It is looked up by its name first: the API server may be down for long."""
+    world = World(annotations={})
+    claim = {controller.CLAIM_NAME: "data", controller.CLAIM_NAMESPACE: "web"}
+    first = world.create(parameters=claim)
+    world.is_kube_down = True
+    assert world.create(parameters=claim).volume_id == first.volume_id
+    with pytest.raises(Refused, match="UNAVAILABLE"):
+        world.create(name="pvc-2", parameters=claim)
 
 
 def test_annotations_of_the_claim_place_a_volume_by_others() -> None:
@@ -419,8 +434,8 @@ def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
 
 
 def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
-    def read(namespace: str, name: str) -> Mapping[str, str]:
-        del namespace, name
+    def read(namespace: str, name: str, volume_name: str) -> Mapping[str, str]:
+        del namespace, name, volume_name
         raise Refused(Code.UNAVAILABLE, "the API server does not answer")
 
     world = World()
@@ -437,4 +452,34 @@ def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
     )
     with pytest.raises(Refused, match="does not answer"):
         controller.Controller(flows, settings).create_volume(request, world.call())
-    assert not world.cloud.calls
+    assert world.cloud.calls == ["find volumes"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, ""),
+        ({"parameters": {"type": "slow"}}, ""),
+        ({"parameters": {"type": "fast"}}, "type is 'fast'; the volume is 'slow'"),
+        ({"parameters": {"type": "gold"}}, "parameter type is 'gold'; want one of"),
+        ({"parameters": {"zone": "z2"}}, "the volume is in zone z1, not in z2"),
+        ({"parameters": {controller.CLAIM_NAME: "data"}}, ""),
+        ({"mutable_parameters": {"type": "fast"}}, "type is 'fast'"),
+        ({"volume_context": {"near": "a"}}, ""),
+        ({"volume_context": {controller.PROVISIONER_IDENTITY: "x"}}, ""),
+        ({"volume_context": {"invented": "a"}}, "volume_context has 'invented'"),
+    ],
+)
+def test_only_what_is_true_of_a_volume_is_confirmed(
+    fields: dict[str, object], words: str
+) -> None:
+    world = World()
+    made = world.create(parameters={"type": "slow"})
+    request = pb.ValidateVolumeCapabilitiesRequest(
+        volume_id=made.volume_id,
+        volume_capabilities=[cap()],
+        **fields,  # type: ignore[arg-type]  # any field
+    )
+    answer = world.controller.validate(request, world.call())
+    assert answer.HasField("confirmed") == (not words)
+    assert words in answer.message

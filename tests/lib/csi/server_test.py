@@ -109,7 +109,15 @@ def served(tmp_path: pathlib.Path) -> Iterator[Served]:
     registry = prometheus_client.CollectorRegistry()
     endpoint = f"unix://{tmp_path}/csi.sock"
     controller = server.Service(
-        "csi.v1.Controller", {"DeleteVolume": methods.delete}, may_wait=True
+        "csi.v1.Controller",
+        {
+            "DeleteVolume": methods.delete,
+            "ControllerGetCapabilities": lambda request, call: (
+                pb.ControllerGetCapabilitiesResponse()
+            ),
+        },
+        may_wait=True,
+        immediate=frozenset({"ControllerGetCapabilities"}),
     )
     identity = server.Service(
         "csi.v1.Identity", {"Probe": methods.probe}, quiet=frozenset({"Probe"})
@@ -196,9 +204,13 @@ def test_too_many_calls_are_refused_while_probes_are_answered(served: Served) ->
     for _ in inside:
         assert served.methods.began.acquire(timeout=DEADLINE)
     refused = served.delete(volume_id="one more")
-    assert _code(refused) is grpc.StatusCode.RESOURCE_EXHAUSTED
+    # RESOURCE_EXHAUSTED would be final for external-provisioner: the volume would leak.
+    assert _code(refused) is grpc.StatusCode.UNAVAILABLE
     assert "8 calls are under way" in refused.details()
     served.probe().result(DEADLINE)
+    offers = pb.ControllerGetCapabilitiesRequest()
+    name = "/csi.v1.Controller/ControllerGetCapabilities"
+    served.call(name, offers).result(DEADLINE)
     assert served.registry.get_sample_value("csi_plugin_calls_waiting") == 8
     served.methods.go.set()
     for one in inside:

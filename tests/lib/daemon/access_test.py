@@ -32,6 +32,10 @@ class Reviews(client.Api):
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.specs: list[dict[str, object]] = []
+        self.users: dict[str, dict[str, object]] = {
+            token: {"username": name} for token, name in USERS.items()
+        }
+        self.allowed_specs: list[dict[str, object]] = []
         self.down = False
 
     def request(
@@ -50,11 +54,15 @@ class Reviews(client.Api):
             raise errors.Unavailable("down", operation=path)
         spec = json.loads(body or b"")["spec"]
         if path.endswith("tokenreviews"):
-            name = USERS.get(spec["token"])
-            status = {"authenticated": name is not None, "user": {"username": name}}
-            return json.dumps({"status": status if name else {}}).encode()
+            user = self.users.get(spec["token"])
+            status = {"authenticated": True, "user": user} if user else {}
+            return json.dumps({"status": status}).encode()
         self.specs.append(spec)
-        allowed = spec["user"] == "prometheus" or "readers" in (spec["groups"] or ())
+        allowed = (
+            spec["user"] == "prometheus"
+            or "readers" in (spec["groups"] or ())
+            or any(one.items() <= spec.items() for one in self.allowed_specs)
+        )
         return json.dumps({"status": {"allowed": allowed}}).encode()
 
     def stream(
@@ -126,6 +134,39 @@ def test_two_users_of_one_name_are_told_apart_by_their_groups(
     assert judge.authorize(asked({}, other)) is Decision.FORBIDDEN
 
 
+@pytest.mark.parametrize(
+    "narrower",
+    [
+        {"uid": "2", "extra": {"scopes": ["metrics"]}},
+        {"uid": "1", "extra": {"scopes": ["none"]}},
+        {"uid": "1", "extra": {}},
+    ],
+    ids=["another uid", "another extra value", "no extra"],
+)
+def test_a_verdict_is_cached_for_exactly_the_user_that_was_reviewed(
+    api: Reviews, judge: access.Access, narrower: dict[str, object]
+) -> None:
+    """One name and its groups may stand for credentials with fewer permissions.
+
+    Source: Kubernetes, apiserver webhook authorizer: its cache key is the whole spec.
+    """
+    api.users["wide"] = {
+        "username": "scoped",
+        "uid": "1",
+        "extra": {"scopes": ["metrics"]},
+    }
+    api.users["narrow"] = {"username": "scoped", **narrower}
+    api.allowed_specs.append({"uid": "1", "extra": {"scopes": ["metrics"]}})
+    decisions = [
+        judge.authorize(asked({"authorization": f"Bearer {token}"}))
+        for token in ("wide", "narrow", "wide", "narrow")
+    ]
+    allow, forbid = Decision.ALLOW, Decision.FORBIDDEN
+    assert decisions == [allow, forbid, allow, forbid]
+    reviews = [path for path in api.asked if path.endswith("subjectaccessreviews")]
+    assert len(reviews) == 2
+
+
 def test_the_path_itself_is_what_a_reader_needs_the_right_to(
     judge: access.Access, api: Reviews
 ) -> None:
@@ -152,9 +193,21 @@ def test_or_an_object_in_whose_place_it_is_guarded(api: Reviews) -> None:
     }
 
 
-def test_probes_are_open(judge: access.Access, api: Reviews) -> None:
-    assert judge.authorize(asked({}, path="/healthz")) is Decision.ALLOW
-    assert api.asked == []
+def test_a_flood_of_invented_tokens_is_refused_without_asking(
+    judge: access.Access, api: Reviews
+) -> None:
+    """One that was authorized before is still reviewed."""
+    good = {"authorization": "Bearer good"}
+    assert judge.authorize(asked(good)) is Decision.ALLOW
+    decisions = [
+        judge.authorize(asked({"authorization": f"Bearer invented-{number}"}))
+        for number in range(1000)
+    ]
+    assert decisions.count(Decision.OVERLOADED) > 900
+    assert len(api.asked) < 60
+    judge._users.clear()
+    judge._verdicts.clear()
+    assert judge.authorize(asked(good)) is Decision.ALLOW
 
 
 def test_an_answer_is_believed_for_ten_seconds(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 import structlog.testing
 
-from lib.cloud import protocol
+from lib.cloud import errors, protocol
 from lib.cloud.fake import load_balancers, volumes
 from lib.cloud.load_balancers import Cluster, Depth, Ref, Target
 from lib.cloud.model import Absent, Instance, InstanceRef, Observation
@@ -162,6 +162,41 @@ def test_load_balancers_can_be_switched_only_by_a_restart(
     assert held.load_balancers() is not None
     (told,) = logs
     assert "load balancers were switched off: that takes a restart" in told["error"]
+
+
+def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Reported once; retried at growing intervals; the file put back ends it."""
+    file = tmp_path / "cloud.conf"
+    file.write_text("project-1")
+    made: list[volumes.FakeVolumes] = []
+    tries: list[str] = []
+
+    def open_cloud() -> reopening.Opened:
+        text = file.read_text()
+        made.append(volumes.FakeVolumes(lambda: 0.0))
+
+        def check() -> None:
+            tries.append(text)
+            if text != "project-1":
+                wrong = f"leads to {text}"
+                raise errors.Unavailable(wrong, operation="reload")
+
+        cloud = protocol.Cloud("toy", volumes=made[-1], check_reload=check)
+        return reopening.Opened(cloud, files.FileWatch([file]).changed)
+
+    held = reopening.Reopening(open_cloud)
+    file.write_text("project-2")
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(10):
+            held.look()
+    assert held.volumes() is made[0]
+    assert [entry["error"] for entry in logs] == ["reload: leads to project-2"]
+    assert tries == ["project-2"] * 4
+    file.write_text("project-1")
+    held.look()
+    assert held.volumes() is made[-1]
 
 
 def test_the_swap_of_a_secret_volume_reopens(tmp_path: pathlib.Path) -> None:

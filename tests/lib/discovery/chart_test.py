@@ -1,6 +1,6 @@
 """What the chart renders, by its snapshots, fits the program.
 
-tests/lab/chart_snapshots_test.py holds them to what helm renders.
+tests/lab/charts/chart_snapshots_test.py holds them to what helm renders.
 """
 
 import json
@@ -13,13 +13,19 @@ import yaml
 
 from lib.cloud.openstack import environment
 from lib.discovery import options
-from lib.lab import charts
+from lib.lab import charts, discoverer
 from lib.process import flags
 
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "cloud-data-discoverer")
 SNAPSHOTS = charts.of("cloud-data-discoverer")
 MODES = ("secure-port", "proxy")
+EXPECTED = {"secure-port": (True, True), "proxy": (False, False)}
+"""Whether StorageClasses are managed, and whether the Secret may be created."""
+READER = [
+    "access-to-cloud-data-discoverer",
+    "access-to-cloud-data-discoverer-role",
+]
 
 
 def rendered(mode: str, kind: str) -> list[dict[str, Any]]:
@@ -37,6 +43,8 @@ def test_arguments_and_environment_are_taken_by_the_program(mode: str) -> None:
     (secret,) = rendered(mode, "Secret")
     env = {}
     for one in container["env"]:
+        if one["name"] == "POD_IP":
+            continue
         of = one.get("valueFrom", {}).get("secretKeyRef")
         assert of is None or of["key"] in secret["data"], one
         env[one["name"]] = one.get("value", f"http://{one['name']}")
@@ -77,10 +85,43 @@ def test_the_proxy_guards_what_the_secure_port_guards() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_rights_are_those_of_the_tests(mode: str) -> None:
-    """The lab runs the program with files/rbac.yaml."""
-    text = (CHART / "files" / "rbac.yaml").read_text()
-    for one in yaml.safe_load_all(text):
+    """The lab runs the program with these files; each is there with its feature."""
+    given = SNAPSHOTS[mode].all_values(ROOT)
+    manages = given["storageClasses"]["manage"]
+    creates = given["createDiscoverySecret"]
+    assert (manages, creates) == EXPECTED[mode]
+    text = discoverer.permissions(
+        manages_classes=manages, creates_secret=creates, reader=False
+    )
+    expected = list(yaml.safe_load_all(text))
+    for one in expected:
         assert one in rendered(mode, one["kind"])
+    kinds = {one["kind"] for one in expected}
+    more = [
+        one["metadata"]["name"]
+        for kind in kinds
+        for one in rendered(mode, kind)
+        if one not in expected
+    ]
+    assert sorted(more) == READER
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_who_reads_the_metrics(mode: str) -> None:
+    """Deckhouse's Prometheus only with deckhouse.enabled."""
+    (binding,) = (
+        one
+        for one in rendered(mode, "RoleBinding")
+        if one["metadata"]["name"] == READER[0]
+    )
+    given = SNAPSHOTS[mode].all_values(ROOT)
+    account = {"kind": "ServiceAccount", **given["metrics"]["reader"]}
+    if given["deckhouse"]["enabled"]:
+        account["namespace"] = "d8-monitoring"
+        scraper = {"kind": "User", "name": "d8-monitoring:scraper"}
+        assert binding["subjects"] == [scraper, account]
+    else:
+        assert binding["subjects"] == [account]
 
 
 def test_templates_values_and_schema_know_the_same_keys() -> None:
@@ -89,7 +130,7 @@ def test_templates_values_and_schema_know_the_same_keys() -> None:
     texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
     assert set(re.findall(r"\.Values\.(\w+)", texts)) == set(usual)
     assert set(schema["properties"]) == {*usual, "global"}
-    for key in ("openstack", "storageClasses", "metrics"):
+    for key in ("openstack", "storageClasses", "metrics", "deckhouse"):
         assert set(schema["properties"][key]["properties"]) == set(usual[key])
 
 
@@ -107,6 +148,7 @@ def test_what_is_secret_stays_in_the_secret(mode: str) -> None:
         )
         assert "value" not in env[name]
     assert {name for name, one in env.items() if "value" in one} <= {
+        "POD_IP",
         "CLUSTER_UUID",
         "OS_CACERT",
     }

@@ -60,7 +60,10 @@ class Ground:
             ),
             document=copy.deepcopy(DOCUMENT),
             marked={CLUSTER: (self.volume("1", "pvc-1"), self.volume("2", "pvc-2"))},
-            storage_types=(catalog.StorageType("SSD R1"), catalog.StorageType("fast")),
+            storage_types=(
+                catalog.StorageType("SSD R1", "id-1"),
+                catalog.StorageType("fast", "id-2"),
+            ),
         )
         self.settings = model.Settings(
             cluster_id=CLUSTER,
@@ -113,7 +116,11 @@ class Process:
             queue.Backoff(base_s=3, max_s=300), clock=ground.clock, chance=lambda: 0.0
         )
         observer = observe.Observer(
-            ground.cloud, ground.api, ground.settings, self.told.shown
+            ground.cloud,
+            ground.api,
+            ground.settings,
+            self.told.shown,
+            ground.clock,
         )
         actor = act.Actor(ground.api, self.told, ground.settings.provisioner)
         self.flow = flow.DiscoveryFlow(observer, actor, ground.settings, self.told)

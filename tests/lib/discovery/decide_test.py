@@ -11,6 +11,8 @@ from lib.kube import objects
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 PROVISIONER = "cinder.csi.openstack.org"
 OLD = NOW - datetime.timedelta(hours=1)
+NAMES_OF_IDS = {"B": "id-b", "new": "id-old"}
+"""Types that were renamed: they keep the ID of the old name."""
 
 
 def volume(
@@ -59,18 +61,30 @@ ORPHANS = [
         True,
     ),
     (
-        "just made: its PersistentVolume may still come",
-        volume("1", "pvc-1", NOW - datetime.timedelta(seconds=59)),
+        "a second volume of the name: the PersistentVolume names the first by ID",
+        volume("2", "pvc-1"),
+        (persistent("pvc-1", csi="1"),),
+        True,
+    ),
+    (
+        "younger than the minimum age: its PersistentVolume may still come",
+        volume("1", "pvc-1", NOW - datetime.timedelta(seconds=899)),
         (),
         False,
     ),
     (
-        "made a minute ago",
-        volume("1", "pvc-1", NOW - datetime.timedelta(seconds=60)),
+        "as old as the minimum age",
+        volume("1", "pvc-1", NOW - datetime.timedelta(minutes=15)),
         (),
         True,
     ),
-    ("made nobody knows when", volume("1", "pvc-1", None), (), True),
+    (
+        "a clone that takes longer: not complete yet",
+        catalog.Volume("1", "pvc-1", OLD, is_in_creation=True),
+        (),
+        False,
+    ),
+    ("creation time unknown", volume("1", "pvc-1", None), (), True),
 ]
 
 
@@ -83,7 +97,7 @@ def test_orphans(
     one: catalog.Volume, known: tuple[model.PersistentVolume, ...], is_orphan: bool
 ) -> None:
     seen = model.SeenDisks((one,), known, frozenset())
-    found = decide.orphans(seen, NOW)
+    found = decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)
     assert found == (frozenset({(one.id, one.name)}) if is_orphan else frozenset())
 
 
@@ -105,14 +119,19 @@ def stored(
     expands: bool = True,
     provisioner: str = PROVISIONER,
     reclaim: str = "Delete",
+    choice: str = "",
+    mark: str = model.DEFAULT_CLASS,
 ) -> model.StoredClass:
+    annotations = {model.TYPE_ID: f"id-{volume_type}"} if ours else {}
+    if choice:
+        annotations[model.DEFAULT_CHOICE] = choice
     return model.StoredClass(
         objects.ObjectMeta(
             name=name,
             uid=f"uid-{name}",
             resource_version="7",
             labels={model.MARK[0]: model.MARK[1]} if ours else {},
-            annotations={model.DEFAULT_CLASS: "true"} if default else {},
+            annotations={**annotations, mark: "true"} if default else annotations,
         ),
         provisioner,
         {"type": volume_type},
@@ -122,8 +141,18 @@ def stored(
     )
 
 
-def create(name: str, volume_type: str, default: bool = False) -> model.CreateClass:
-    return model.CreateClass(storage_classes.StorageClass(name, volume_type, default))
+def create(
+    name: str, volume_type: str, default: bool = False, choice: str = ""
+) -> model.CreateClass:
+    wanted = storage_classes.StorageClass(name, volume_type, default)
+    type_id = NAMES_OF_IDS.get(volume_type, f"id-{volume_type}")
+    return model.CreateClass(wanted, type_id, choice)
+
+
+def change(
+    name: str, default: bool | None = None, type_id: str = "", choice: str = ""
+) -> model.ChangeClass:
+    return model.ChangeClass(name, "7", default, type_id, choice)
 
 
 def delete(name: str) -> model.DeleteClass:
@@ -135,111 +164,254 @@ CLASSES = [
         "the first of new ones is the default",
         ("b", "a"),
         (),
-        "",
-        (create("a", "a", True), create("b", "b")),
+        (create("a", "a", True, "a"), create("b", "b", choice="a")),
     ),
-    ("what holds is left alone", ("a",), (stored("a", "a", default=True),), "", ()),
     (
-        "the default that there is stays it",
-        ("a", "b"),
-        (stored("a", "a"), stored("b", "b", default=True)),
-        "",
+        "what holds is not changed",
+        ("a",),
+        (stored("a", "a", default=True, choice="a"),),
         (),
     ),
     (
-        "somebody else's default stays the only one",
-        ("a",),
-        (stored("nfs", "x", ours=False, default=True, provisioner="nfs"),),
-        "",
-        (create("a", "a"),),
-    ),
-    (
-        "a wish moves the mark, and takes it away first",
+        "the default stays the default, and its name is recorded",
         ("a", "b"),
         (stored("a", "a"), stored("b", "b", default=True)),
-        "a",
-        (model.ChangeClass("b", "7", False), model.ChangeClass("a", "7", True)),
+        (change("b", choice="b"), change("a", choice="b")),
     ),
     (
-        "a wish that no class has marks none",
+        "a default of others stays the only one",
         ("a",),
-        (stored("a", "a", default=True),),
-        "zzz",
-        (model.ChangeClass("a", "7", False),),
+        (stored("nfs", "x", ours=False, default=True, provisioner="nfs"),),
+        (create("a", "a", choice="nfs"),),
     ),
     (
-        "a type that is gone takes its class along",
+        "a default of others by the beta annotation stays the only one",
         ("a",),
-        (stored("a", "a", default=True), stored("old", "old")),
-        "",
+        (
+            stored(
+                "nfs",
+                "x",
+                ours=False,
+                default=True,
+                provisioner="nfs",
+                mark=model.BETA_DEFAULT_CLASS,
+            ),
+        ),
+        (create("a", "a", choice="nfs"),),
+    ),
+    (
+        "a type that was not found by its ID takes its class along",
+        ("a",),
+        (
+            stored("a", "a", default=True, choice="a"),
+            stored("old", "old", choice="a"),
+        ),
         (delete("old"),),
     ),
     (
-        "classes of others are never touched",
+        "a type that was renamed takes the class of its old name along",
+        ("a", "new"),
+        (
+            stored("a", "a", default=True, choice="a"),
+            stored("old", "old", choice="a"),
+        ),
+        (create("new", "new", choice="a"), delete("old")),
+    ),
+    (
+        "a default class is deleted last, when the others record its name",
+        ("a", "b"),
+        (stored("a", "a"), stored("old", "old", default=True)),
+        (
+            change("a", choice="old"),
+            create("b", "b", choice="old"),
+            delete("old"),
+        ),
+    ),
+    (
+        "a default class that comes back is the default again",
+        ("a", "old"),
+        (stored("a", "a", choice="old"),),
+        (create("old", "old", True, "old"),),
+    ),
+    (
+        "a default class that is recreated comes last",
+        ("B", "c", "a"),
+        (
+            stored("a", "a", choice="b"),
+            stored("b", "b", default=True, choice="b"),
+        ),
+        (
+            create("c", "c", choice="b"),
+            delete("b"),
+            create("b", "B", True, "b"),
+        ),
+    ),
+    (
+        "the default between its deletion and its creation",
+        ("B", "a"),
+        (stored("a", "a", choice="b"),),
+        (create("b", "B", True, "b"),),
+    ),
+    (
+        "classes of others are never changed",
         ("a",),
         (
-            stored("a", "a", default=True),
+            stored("a", "a", default=True, choice="a"),
             stored("old", "old", ours=False),
             stored("b", "other", ours=False),
         ),
-        "",
         (),
     ),
     (
-        "another type of the same name: made anew, ours as it is",
-        ("SSD R1",),
-        (stored("ssd-r1", "ssd-r1", default=True),),
-        "",
-        (delete("ssd-r1"), create("ssd-r1", "SSD R1", True)),
-    ),
-    (
-        "a policy that is another: made anew",
+        "another policy: recreated",
         ("a",),
-        (stored("a", "a", default=True, reclaim="Retain"),),
-        "",
-        (delete("a"), create("a", "a", True)),
+        (stored("a", "a", default=True, choice="a", reclaim="Retain"),),
+        (delete("a"), create("a", "a", True, "a")),
     ),
     (
         "what can be changed is changed",
         ("a",),
-        (stored("a", "a", default=True, expands=False),),
-        "",
-        (model.ChangeClass("a", "7", None),),
+        (stored("a", "a", default=True, choice="a", expands=False),),
+        (change("a"),),
     ),
     (
-        "somebody else's that does as well",
+        "an equivalent class of others",
         ("a",),
         (stored("a", "a", ours=False, default=True),),
-        "",
         (),
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("types", "there", "default", "actions"),
+    ("types", "there", "actions"),
     [row[1:] for row in CLASSES],
     ids=[row[0] for row in CLASSES],
 )
 def test_classes(
     types: tuple[str, ...],
     there: tuple[model.StoredClass, ...],
-    default: str,
     actions: tuple[model.Action, ...],
 ) -> None:
-    assert of_classes(types, there, default) == actions
+    assert of_classes(types, there) == actions
+
+
+CHOSEN = [
+    (
+        "the old default loses the annotation first",
+        (stored("a", "a"), stored("b", "b", default=True)),
+        "a",
+        (change("b", False, choice="a"), change("a", True, choice="a")),
+    ),
+    (
+        "also one with the beta annotation",
+        (
+            stored("a", "a"),
+            stored("b", "b", default=True, mark=model.BETA_DEFAULT_CLASS),
+        ),
+        "a",
+        (change("b", False, choice="a"), change("a", True, choice="a")),
+    ),
+    (
+        "also one that is deleted",
+        (stored("a", "a"), stored("b", "b"), stored("old", "old", default=True)),
+        "a",
+        (delete("old"), change("a", True, choice="a"), change("b", choice="a")),
+    ),
+    (
+        "a setting that names no class: no default, and nothing is recorded",
+        (stored("a", "a", default=True), stored("b", "b")),
+        "zzz",
+        (change("a", False),),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("there", "setting", "actions"),
+    [row[1:] for row in CHOSEN],
+    ids=[row[0] for row in CHOSEN],
+)
+def test_the_default_class_that_the_user_sets(
+    there: tuple[model.StoredClass, ...],
+    setting: str,
+    actions: tuple[model.Action, ...],
+) -> None:
+    assert of_classes(("a", "b"), there, setting) == actions
 
 
 def of_classes(
-    types: tuple[str, ...], there: tuple[model.StoredClass, ...], default: str = ""
+    types: tuple[str, ...],
+    there: tuple[model.StoredClass, ...],
+    default: str = "",
+    missing: model.Missing = model.Missing.ABSENT,
 ) -> tuple[model.Action, ...]:
-    seen = model.SeenClasses(tuple(map(catalog.StorageType, types)), there)
+    """Decide; every owned class that has no type in the list is `missing`."""
+    offered = tuple(
+        catalog.StorageType(one, NAMES_OF_IDS.get(one, f"id-{one}")) for one in types
+    )
+    not_listed = {
+        one.metadata.name: missing
+        for one in there
+        if one.is_ours and not one.is_listed(offered)
+    }
+    seen = model.SeenClasses(offered, there, not_listed)
     settings = model.Settings(
         manages_classes=True,
         provisioner=PROVISIONER,
         rules=storage_classes.Rules(default=default),
     )
     return decide.decide(seen, settings, NOW).actions
+
+
+MISSING = [
+    (model.Missing.RECENT, False, False),
+    (model.Missing.ABSENT, True, False),
+    (model.Missing.EXISTS, False, True),
+    (model.Missing.UNKNOWN, False, True),
+]
+
+
+def test_every_state_of_a_missing_type_has_a_row() -> None:
+    assert [row[0] for row in MISSING] == list(model.Missing)
+
+
+@pytest.mark.parametrize(
+    ("missing", "is_deleted", "is_reported"),
+    MISSING,
+    ids=[row[0].name for row in MISSING],
+)
+def test_a_class_is_deleted_only_when_its_type_was_not_found_by_id(
+    missing: model.Missing, is_deleted: bool, is_reported: bool
+) -> None:
+    """Also where another type would take the name over."""
+    holder = stored("a", "a", default=True, choice="a")
+    for there, types in (
+        ((holder, stored("old", "old", choice="a")), ("a",)),
+        ((holder, stored("old", "old", choice="a")), ("a", "OLD")),
+    ):
+        actions = of_classes(types, there, missing=missing)
+        deleted = [a.name for a in actions if isinstance(a, model.DeleteClass)]
+        assert deleted == (["old"] if is_deleted else [])
+        reported = [a for a in actions if isinstance(a, model.Complain)]
+        assert len(reported) == is_reported
+        for one in reported:
+            assert 'StorageClass "old": volume type "old": not in the list' in str(one)
+        created = [a for a in actions if isinstance(a, model.CreateClass)]
+        assert len(created) == (is_deleted and "OLD" in types)
+
+
+def test_a_default_class_that_is_lost_is_reported_and_not_replaced() -> None:
+    """Never another default by itself; a setting or an annotation chooses one."""
+    there = (stored("a", "a", choice="fast"),)
+    (complaint,) = of_classes(("a",), there)
+    assert isinstance(complaint, model.Complain)
+    (reason,) = complaint.reasons
+    assert reason.startswith('default StorageClass "fast": not found')
+    assert "--default-storage-class" in reason
+    assert of_classes(("a",), there, "a") == (change("a", True, choice="a"),)
+    annotated = (stored("a", "a", default=True, choice="fast"),)
+    assert of_classes(("a",), annotated) == (change("a", choice="a"),)
 
 
 PROBLEMS = [
@@ -249,7 +421,7 @@ PROBLEMS = [
         "a name that somebody else has",
         ("a",),
         (stored("a", "other", ours=False),),
-        "it is somebody else's",
+        "is not owned by cloud-data-discoverer",
     ),
 ]
 
@@ -263,7 +435,7 @@ def test_a_problem_is_told_after_everything_else_is_done(
     types: tuple[str, ...], there: tuple[model.StoredClass, ...], said: str
 ) -> None:
     actions = of_classes(("good", *types), there)
-    assert actions[0] == create("good", "good", True)
+    assert actions[0] == create("good", "good", True, "good")
     (complaint,) = actions[1:]
     assert isinstance(complaint, model.Complain)
     assert said in " ".join(complaint.reasons)
@@ -271,7 +443,7 @@ def test_a_problem_is_told_after_everything_else_is_done(
 
 def test_a_class_whose_type_is_in_dispute_is_kept() -> None:
     """The type that holds it keeps it; the newcomer is told of."""
-    there = (stored("ssd-r1", "ssd-r1", default=True),)
+    there = (stored("ssd-r1", "ssd-r1", default=True, choice="ssd-r1"),)
     (complaint,) = of_classes(("SSD R1", "ssd-r1"), there)
     assert isinstance(complaint, model.Complain)
 
@@ -280,7 +452,10 @@ def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
     rules = storage_classes.read_rules(["ssd-.*"])
     settings = model.Settings(provisioner=PROVISIONER, rules=rules)
     types = tuple(map(catalog.StorageType, ("SSD R1", "SSD R2", "slow")))
-    there = (stored("ssd-r1", "SSD R1"), stored("slow", "slow", default=True))
+    there = (
+        stored("ssd-r1", "SSD R1"),
+        stored("slow", "slow", default=True, choice="slow"),
+    )
     seen = model.SeenClasses(types, there)
     assert decide.decide(seen, settings, NOW).actions == (delete("ssd-r1"),)
 

@@ -342,6 +342,119 @@ def test_a_class_is_made_as_the_reference_makes_it(ground: Any) -> None:
     assert made["allowVolumeExpansion"] is True
     assert "reclaimPolicy" not in made
     assert made["metadata"]["annotations"] == {
-        "storageclass.kubernetes.io/is-default-class": "true"
+        "storageclass.kubernetes.io/is-default-class": "true",
+        "mooring.io/default-class": "ssd-r1",
+        "mooring.io/volume-type-id": "id-1",
     }
-    assert "annotations" not in ground.classes()["fast"]["metadata"]
+    assert ground.classes()["fast"]["metadata"]["annotations"] == {
+        "mooring.io/default-class": "ssd-r1",
+        "mooring.io/volume-type-id": "id-2",
+    }
+
+
+def default_classes(ground: Any) -> list[str]:
+    return [
+        name
+        for name, one in ground.classes().items()
+        if one["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS) == "true"
+    ]
+
+
+def next_cycle(ground: Any, process: Any) -> dict[str, Exception]:
+    ground.clock.pass_by(ground.settings.period_s)
+    failed: dict[str, Exception] = process.cycle()
+    return failed
+
+
+TYPES = (
+    catalog.StorageType("archive", "id-a"),
+    catalog.StorageType("fast", "id-f"),
+    catalog.StorageType("slow", "id-s"),
+)
+
+
+@pytest.fixture()
+def three(ground: Any) -> Any:
+    """Three types, of which the user has made "fast" the default class."""
+    ground.cloud.storage_types = TYPES
+    ground.settings = dataclasses.replace(
+        ground.settings, rules=storage_classes.Rules(default="fast")
+    )
+    assert ground.process().cycle() == {}
+    ground.settings = dataclasses.replace(
+        ground.settings, rules=storage_classes.Rules()
+    )
+    return ground
+
+
+def test_a_partial_list_of_types_deletes_no_class(three: Any) -> None:
+    """However often it is repeated: the types exist, as a read by ID shows."""
+    before = three.classes()
+    process = three.process()
+    three.cloud.hidden_types = {"fast", "slow"}
+    assert next_cycle(three, process) == {}
+    for _ in range(3):
+        failed = next_cycle(three, process)
+        assert set(failed) == {Step.STORAGE_CLASSES}
+        assert "found by its ID" in str(failed[Step.STORAGE_CLASSES])
+        assert three.classes() == before
+    three.cloud.hidden_types = set()
+    assert next_cycle(three, process) == {}
+    assert three.classes() == before
+    assert default_classes(three) == ["fast"]
+
+
+def test_a_list_without_types_that_are_gone_deletes_in_the_second_cycle(
+    three: Any,
+) -> None:
+    """The default class is not moved to another one: the user is asked to."""
+    process = three.process()
+    three.cloud.storage_types = TYPES[:1]
+    assert next_cycle(three, process) == {}
+    process.cycle()  # at once: that is no second cycle
+    assert sorted(three.classes()) == ["archive", "fast", "slow"]
+    next_cycle(three, process)
+    assert sorted(three.classes()) == ["archive"]
+    for some in (process, three.process()):
+        failed = next_cycle(three, some)
+        assert 'default StorageClass "fast": not found' in str(
+            failed[Step.STORAGE_CLASSES]
+        )
+        assert default_classes(three) == []
+    three.cloud.storage_types = TYPES
+    assert next_cycle(three, process) == {}
+    assert default_classes(three) == ["fast"]
+
+
+def test_a_type_that_can_not_be_read_by_its_id_keeps_its_class(three: Any) -> None:
+    three.cloud.storage_types = TYPES[:1]
+    three.cloud.type_fault = DOWN
+    process = three.process()
+    for _ in range(3):
+        next_cycle(three, process)
+    assert sorted(three.classes()) == ["archive", "fast", "slow"]
+
+
+@pytest.mark.parametrize("verb", ["create", "delete"])
+def test_the_default_survives_a_refused_recreation_of_its_class(
+    three: Any, verb: str
+) -> None:
+    """The type is renamed, and the API server refuses one of the two requests once."""
+    three.cloud.storage_types = (
+        TYPES[0],
+        catalog.StorageType("Fast", "id-f"),
+        TYPES[2],
+    )
+    refused: list[Any] = []
+
+    def refuse(call: Any) -> None:
+        if (call.verb, call.resource) == (verb, "storageclasses") and not refused:
+            refused.append(call)
+            raise REFUSED
+
+    three.api.before_call = refuse
+    assert set(three.process().cycle()) == {Step.STORAGE_CLASSES}
+    assert len(refused) == 1
+    assert three.process().cycle() == {}
+    assert three.classes()["fast"]["parameters"] == {"type": "Fast"}
+    assert default_classes(three) == ["fast"]

@@ -1,5 +1,6 @@
 """Flags, their twins in the environment, and what is wrong with them."""
 
+import datetime
 import pathlib
 
 import pytest
@@ -20,6 +21,8 @@ def test_defaults_are_those_of_the_reference() -> None:
     assert found.secure.port == 0
     assert found.kubeconfig == ""
     assert not found.settings.manages_classes
+    assert found.settings.orphan_min_age == datetime.timedelta(minutes=15)
+    assert found.settings.period_s == 3600
 
 
 def test_twins_count_where_the_flag_is_not_given(tmp_path: pathlib.Path) -> None:
@@ -38,7 +41,13 @@ def test_twins_count_where_the_flag_is_not_given(tmp_path: pathlib.Path) -> None
     assert found.kubeconfig == str(file)
     assert found.settings.cluster_id == "cluster-1"
     assert found.settings.module_config["zones"] == ["a"]
+    assert found.settings.period_s == 300
     assert read(["--discovery-period=1m"], env).period_s == 60
+
+
+def test_the_minimum_age_of_orphaned_disks() -> None:
+    found = read(["--orphaned-disk-min-age=90s"])
+    assert found.settings.orphan_min_age == datetime.timedelta(seconds=90)
 
 
 @pytest.mark.parametrize(

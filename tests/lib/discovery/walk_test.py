@@ -5,7 +5,7 @@ import copy
 from typing import Any
 
 from lib.cloud import catalog
-from lib.discovery import flow
+from lib.discovery import flow, model
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 
@@ -31,12 +31,12 @@ def old_state(ground: Any) -> None:
     ground.cloud.instance_types = ground.cloud.instance_types[:1]
     ground.cloud.document["images"] = ["old"]
     ground.cloud.storage_types = (
-        catalog.StorageType("fast"),
-        catalog.StorageType("SSD-R1"),
-        catalog.StorageType("gone"),
+        catalog.StorageType("FAST", "id-2"),
+        catalog.StorageType("SSD R1", "id-1"),
+        catalog.StorageType("gone", "id-3"),
     )
     assert ground.process().cycle() == {}
-    (was,) = (c for n, c in ground.classes().items() if n == "fast")
+    (was,) = (c for n, c in ground.classes().items() if n == "ssd-r1")
     changed = copy.deepcopy(was)
     changed["allowVolumeExpansion"] = False
     ground.api.put(resources.STORAGE_CLASSES, changed)
@@ -44,20 +44,36 @@ def old_state(ground: Any) -> None:
 
 
 def new_cloud(ground: Any) -> None:
+    """One type is renamed, that of the default class; one is gone, one is new."""
     fresh = type(ground)()
     ground.cloud.instance_types = fresh.cloud.instance_types
     ground.cloud.document = fresh.cloud.document
-    ground.cloud.storage_types = fresh.cloud.storage_types
+    ground.cloud.storage_types = (
+        *fresh.cloud.storage_types,
+        catalog.StorageType("archive", "id-4"),
+    )
 
 
 def world(ground: Any) -> object:
     """What counts of the cluster in the end."""
     (types,) = ground.api.all(resources.INSTANCE_TYPES_CATALOGS)
     classes = {
-        name: (one["parameters"], one["allowVolumeExpansion"])
+        name: (
+            one["parameters"],
+            one["allowVolumeExpansion"],
+            one["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS),
+        )
         for name, one in ground.classes().items()
     }
     return types["instanceTypes"], ground.secret(), classes
+
+
+def defaults(ground: Any) -> list[str]:
+    return [
+        name
+        for name, one in ground.classes().items()
+        if one["metadata"].get("annotations", {}).get(model.DEFAULT_CLASS) == "true"
+    ]
 
 
 def walk(ground: Any, die_at: int | None) -> tuple[int, str]:
@@ -67,6 +83,7 @@ def walk(ground: Any, die_at: int | None) -> tuple[int, str]:
     def at_call(call: Any) -> None:
         nonlocal passed, died_in
         passed += 1
+        assert len(defaults(ground)) <= 1
         if passed - 1 == die_at:
             died_in = (
                 "read" if isinstance(call, str) else f"{call.verb} {call.resource}"
@@ -76,12 +93,15 @@ def walk(ground: Any, die_at: int | None) -> tuple[int, str]:
     for fake in (ground.api, ground.cloud):
         fake.before_call = fake.after_call = at_call
     process = ground.process()
+    quiet = 0
     for _ in range(ROUNDS_MAX):
+        ground.clock.pass_by(ground.settings.period_s)
         try:
             before = len(ground.api.calls)
             failed = process.cycle()
             wrote = any(c.is_write for c in ground.api.calls[before:])
-            if not failed and not wrote:
+            quiet = 0 if failed or wrote else quiet + 1
+            if quiet == 2:  # after one a missing type is confirmed
                 return passed, died_in
         except Death:
             process = ground.process()

@@ -1,12 +1,18 @@
 import json
 import os
 import pathlib
+import subprocess
 import sys
+import threading
+import typing
 from collections.abc import Callable
 
 import pytest
 
 from lib.kube import config, errors
+
+if typing.TYPE_CHECKING:
+    from tests.lib import conftest as shared
 
 WriteKubeconfig = Callable[..., pathlib.Path]
 URL = "https://127.0.0.1:1"
@@ -154,3 +160,33 @@ def test_a_failing_exec_plug_in_is_an_error(
     user = plug_in(tmp_path, "raise SystemExit(3)")
     with pytest.raises(errors.KubeError, match="plug-in"):
         config.load(str(kubeconfig(URL, user)), env=os.environ)
+
+
+def test_an_exec_plug_in_that_does_not_answer_is_killed(
+    tmp_path: pathlib.Path, eventually: "shared.Eventually"
+) -> None:
+    """Neither its process, nor one that it has started, nor our thread remains."""
+    marker = tmp_path / "pids"
+    script = f"sleep 100 & echo $$ $! > {marker}; wait"
+
+    def call() -> None:
+        subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, check=True)
+
+    def threads() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name == "exec-plug-in"]
+
+    with pytest.raises(errors.Unavailable, match="did not answer within 1 s"):
+        config._bounded(call, 1.0)
+    pids = marker.read_text().split()
+    assert len(pids) == 2
+    eventually(lambda: threads() == [])
+    eventually(lambda: not any(is_running(pid) for pid in pids))
+
+
+def is_running(pid: str) -> bool:
+    """Report whether a process exists and is no zombie."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rsplit(")", 1)[1].split()[0] != "Z"

@@ -220,16 +220,47 @@ def test_a_lost_renewal_is_no_conflict_with_ourselves(
     assert first.attempt()
 
 
-def test_a_deleted_lease_is_made_again_by_its_holder(
+def test_a_deleted_lease_is_lost(
     fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
 ) -> None:
-    """Deleting the Lease does not end a leadership that nobody else took."""
+    """Nothing keeps another from creating it: the leader must not go on."""
     first = stand("host_1")
     first.attempt()
     fake.remove(resources.LEASES, "ccm", "kube-system")
     clock.pass_by(2)
-    assert first.attempt()
-    assert first.act_until() == clock() + 10
+    assert not first.attempt()
+    assert not fake.all(resources.LEASES), "it does not create the Lease either"
+
+
+def test_a_deleted_lease_is_taken_over_like_that_of_a_crashed_holder(
+    fake: api.FakeApi, stand: Stand, clock: "shared.FakeClock"
+) -> None:
+    """Its last holder may act until its term ends."""
+    first, second = stand("host_1"), stand("host_2")
+    first.attempt()
+    assert not second.attempt()
+    fake.remove(resources.LEASES, "ccm", "kube-system")
+    for pause_s in (2, 12.9):
+        clock.pass_by(pause_s)
+        assert not second.attempt()
+    clock.pass_by(0.2)
+    assert second.attempt()
+    assert not may_act(first)
+    assert spec(fake)["holderIdentity"] == "host_2"
+    assert second.create_in_s() == pytest.approx(10.0)
+
+
+def test_a_lease_that_was_deleted_after_its_release_is_free(
+    fake: api.FakeApi, stand: Stand
+) -> None:
+    first, second = stand("host_1"), stand("host_2")
+    first.attempt()
+    body = msgspec.json.encode({"spec": {"holderIdentity": ""}})
+    fake.patch(resources.LEASES, "ccm", body, "kube-system", timeout_s=1)
+    second._look()
+    fake.remove(resources.LEASES, "ccm", "kube-system")
+    assert second.attempt()
+    assert second.create_in_s() == 0
 
 
 def test_a_lease_that_was_another_s_is_not_won_back(
@@ -568,6 +599,22 @@ def test_a_stolen_lease_ends_the_term(
     term.thread.join(1)
     assert len(term.lost) == 1
     assert spec(server.fake)["holderIdentity"] == "thief"
+
+
+def test_a_deleted_lease_ends_the_term_before_another_leads(
+    server: "conftest.StandIn", quick: Stand, begin: Begin
+) -> None:
+    """Two candidates with watches: the terms never overlap."""
+    first = begin(quick("host_1", lease_s=2, renew_s=1.5))
+    assert first.started.wait(10)
+    candidate = quick("host_2", lease_s=2, renew_s=1.5)
+    assert not candidate.attempt(), "it has read the Lease"
+    second = begin(candidate)
+    server.fake.remove(resources.LEASES, "l", "x")
+    assert second.started.wait(10)
+    assert len(first.lost) == 1
+    assert not may_act(first.candidate)
+    assert second.candidate.create_in_s() > 5
 
 
 def test_a_release_waits_for_writes_in_flight(

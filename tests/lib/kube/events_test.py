@@ -1,4 +1,5 @@
 import threading
+import tracemalloc
 import typing
 
 import pytest
@@ -202,3 +203,32 @@ def test_a_recorder_stops_when_told(recorder: events.Recorder) -> None:
     stop.set()
     thread.join(3)
     assert not thread.is_alive()
+
+
+def test_long_messages_cost_neither_memory_nor_a_large_event(
+    fake: api.FakeApi, recorder: events.Recorder, running: "shared.Running"
+) -> None:
+    """A user may put 200 KiB into an annotation, and change it time and again."""
+    running(recorder.run)
+    tracemalloc.start()
+    for number in range(events.BURST):
+        text = f"annotation is '{number}{'x' * 200_000}'"
+        recorder.emit(NODE, "Warning", "Broken", text)
+    assert recorder.flush(10)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    messages = [str(event["message"]) for event in fake.all(resources.EVENTS)]
+    assert len(messages) == events.BURST
+    assert max(map(len, messages)) == events.MESSAGE_MAX
+    assert kept < 1024**2, kept
+
+
+def test_control_characters_reach_no_event(
+    fake: api.FakeApi, recorder: events.Recorder, running: "shared.Running"
+) -> None:
+    """kubectl prints messages to a terminal."""
+    running(recorder.run)
+    recorder.emit(NODE, "Warning", "Broken", "listener \x1b[2K\x07web\nnext")
+    assert recorder.flush(10)
+    (event,) = fake.all(resources.EVENTS)
+    assert event["message"] == "listener ?[2K?web\nnext"

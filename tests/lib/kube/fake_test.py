@@ -132,15 +132,16 @@ def test_pages_show_one_moment(fake: api.FakeApi) -> None:
 
 def test_an_apply_creates_or_merges(fake: api.FakeApi) -> None:
     """Server-side apply, as far as the fake knows it."""
-    for spec in ({"a": 1}, {"b": 2}):
+    for manager, spec in (("x", {"a": 1}), ("y", {"c": 3}), ("y", {"b": 2})):
         fake.patch(
             resources.NODES,
             "n1",
             encoded(metadata={"name": "n1"}, spec=spec),
             content_type=client.APPLY_PATCH,
-            query={"fieldManager": "test", "force": "true"},
+            query={"fieldManager": manager, "force": "true"},
             timeout_s=1,
         )
+    # What y applies no longer is removed; what x applied is not touched.
     assert typing.cast(Json, fake.all(resources.NODES)[0])["spec"] == {"a": 1, "b": 2}
 
 

@@ -1,13 +1,18 @@
+import contextlib
+import re
 import sys
 import threading
+import time
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
+import structlog.testing
 
 from lib.kube import client, errors, resources, store
 from lib.kube.fake import api, calls
+from lib.process import repeats
 
 if typing.TYPE_CHECKING:
     from tests.lib import conftest as shared
@@ -469,6 +474,70 @@ def test_a_version_that_keeps_failing_is_given_up(
     eventually(lambda: sum(call.verb == "list" for call in fake.calls) == 2)
 
 
+class CutApi(api.FakeApi):
+    """API server behind a proxy that closes each watch after `open_s` of its clock."""
+
+    def __init__(self, open_s: float) -> None:
+        super().__init__()
+        self.open_s = open_s
+        self.at = 0.0
+        self.cuts = 0
+
+    def clock(self) -> float:
+        return self.at
+
+    @contextlib.contextmanager
+    def stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        connect_timeout_s: float,
+        read_timeout_s: float,
+    ) -> Iterator[client.Lines]:
+        opened = super().stream(
+            path,
+            query,
+            connect_timeout_s=connect_timeout_s,
+            read_timeout_s=read_timeout_s,
+        )
+        with opened as lines:
+            self.break_watches()
+            try:
+                yield lines
+            finally:
+                self.at += self.open_s
+                self.cuts += 1
+
+
+@pytest.mark.parametrize(
+    ("open_s", "is_resumed"),
+    [
+        pytest.param(50.0, True, id="idle timeout of a proxy"),
+        pytest.param(2.0, True, id="an impatient proxy"),
+        pytest.param(0.5, False, id="closed at once"),
+        pytest.param(90.0, False, id="silence up to the read timeout"),
+    ],
+)
+def test_a_proxy_that_closes_idle_watches_costs_neither_pause_nor_list(
+    open_s: float,
+    is_resumed: bool,
+    make: MakeStore,
+    running: "shared.Running",
+    eventually: "shared.Eventually",
+) -> None:
+    """Before its first bookmark a watch of a quiet kind is resumed at once."""
+    server = CutApi(open_s)
+    nodes, _ = make(server, clock=server.clock)
+    running(nodes.run)
+    if is_resumed:
+        eventually(lambda: server.cuts >= 10)
+        assert sum(call.verb == "list" for call in server.calls) == 1
+    else:
+        eventually(lambda: sum(call.verb == "list" for call in server.calls) > 1)
+        assert server.cuts <= 4, "it backs off"
+
+
 def test_an_unreadable_line_does_not_end_the_loop(
     server: "conftest.StandIn",
     connect: Callable[..., client.Client],
@@ -517,3 +586,40 @@ def test_failures_are_waited_out_longer_and_longer(
     pauses = [nodes._backoff_s(failures) for failures in range(12)]
     assert pauses[:4] == [0.0, 0.25, 0.5, 1.0]
     assert pauses[-1] == store.LONGEST_BACKOFF_S / 2
+
+
+class Clock:
+    """Monotonic seconds that a test moves."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_three_watches_of_a_server_that_is_down_log_once_a_minute(
+    connect: Callable[..., client.Client],
+    make: MakeStore,
+    running: "shared.Running",
+    eventually: "shared.Eventually",
+) -> None:
+    """Server, cause and next try; then one line a minute for all of them, counted."""
+    clock = Clock()
+    failures = repeats.Repeats(clock=clock)
+    with structlog.testing.capture_logs() as entries:
+        for _ in range(3):
+            nodes, _told = make(connect("http://127.0.0.1:1"), failures=failures)
+            running(nodes.run)
+        eventually(lambda: len(entries) >= 1)
+        time.sleep(0.5)  # each of the three has tried again by then
+        assert len(entries) == 1
+        clock.now += 60
+        eventually(lambda: len(entries) == 2)
+    for entry in entries:
+        assert entry["event"] == "watch failed"
+        assert re.fullmatch(
+            r"http://127\.0\.0\.1:1: connection refused; retry in \d+\.\ds",
+            entry["error"],
+        )
+    assert entries[0]["count"] == 1
+    assert entries[1]["count"] >= 4

@@ -204,22 +204,29 @@ def test_an_instance_that_does_not_come_is_looked_for_more_and_more_seldom(
 
 
 @pytest.mark.parametrize(
-    ("taints", "provider_id", "age_s", "goes"),
+    ("taints", "provider_id", "ages_s", "goes"),
     [
-        pytest.param(NEW, "", 599, False, id="by name, but young"),
-        pytest.param(NEW, "", 600, True, id="by name, uninitialised and old"),
-        pytest.param((), "", 9999, False, id="by name, though once initialised"),
-        pytest.param((), "openstack:///id-1", 0, True, id="by id"),
+        pytest.param(NEW, "", (599, 599), False, id="by name, but young"),
+        pytest.param(NEW, "", (4200, 20), False, id="a clock that is an hour ahead"),
+        pytest.param(NEW, "", (20, 4200), False, id="a clock that is behind"),
+        pytest.param(NEW, "", (600, 600), True, id="by name, uninitialised and old"),
+        pytest.param((), "", (9999, 9999), False, id="by name, once initialised"),
+        pytest.param((), "openstack:///id-1", (0, 0), True, id="by id"),
     ],
 )
 def test_who_may_be_deleted(
-    make_node: Make, taints: Any, provider_id: str, age_s: float, goes: bool
+    make_node: Make,
+    taints: Any,
+    provider_id: str,
+    ages_s: tuple[float, float],
+    goes: bool,
 ) -> None:
     node = make_node(taints=taints, provider_id=provider_id, ready="Unknown")
     seen = Snapshot(
         node,
         LIVENESS,
-        age_s=age_s,
+        age_s=ages_s[0],
+        known_for_s=ages_s[1],
         instance=Absent(by_id=bool(provider_id)),
         gone_for_s=20.0,
     )
@@ -414,36 +421,56 @@ def test_liveness(
     assert decide.decide(seen, model.Settings()).actions == actions
 
 
+def absences(
+    nodes: int, place: int, *, of: int, went: int = 0, is_young: bool = False
+) -> guard.Crowd:
+    """Return a crowd in which node-1 has a place, from 1, among so many absences."""
+    uids = [f"other-{number}" for number in range(of)]
+    uids[place - 1] = "uid-1"
+    return guard.Crowd(nodes, went, tuple(uids), is_young)
+
+
 HOLDING = [
-    pytest.param(guard.Crowd(nodes=5, going=3), {}, False, "deleted", id="few go"),
-    pytest.param(guard.Crowd(nodes=5, going=4), {}, False, "told", id="too many go"),
-    pytest.param(guard.Crowd(nodes=5, going=4), {}, True, "kept", id="told lately"),
-    pytest.param(guard.Crowd(nodes=100, going=30), {}, False, "deleted", id="30 %"),
-    pytest.param(guard.Crowd(nodes=100, going=31), {}, False, "told", id="31 %"),
-    pytest.param(guard.Crowd(nodes=103, going=31), {}, False, "told", id="30.1 %"),
+    pytest.param(absences(5, 3, of=3), {}, False, "deleted", id="few"),
+    pytest.param(absences(5, 1, of=4), {}, False, "told", id="most are absent"),
+    pytest.param(absences(5, 1, of=4), {}, True, "kept", id="told lately"),
+    pytest.param(absences(100, 30, of=30), {}, False, "deleted", id="30 %"),
+    pytest.param(absences(100, 30, of=55), {}, False, "deleted", id="oldest first"),
+    pytest.param(absences(100, 31, of=55), {}, False, "told", id="31st of 100"),
+    pytest.param(absences(103, 31, of=31), {}, False, "told", id="30.1 %"),
+    pytest.param(absences(100, 1, of=56), {}, False, "told", id="56 % are absent"),
     pytest.param(
-        guard.Crowd(nodes=100, going=30, is_young=True),
+        absences(100, 1, of=20, went=30), {}, False, "told", id="30 went lately"
+    ),
+    pytest.param(
+        absences(100, 10, of=10, went=20), {}, False, "deleted", id="10 more may go"
+    ),
+    pytest.param(
+        absences(100, 11, of=11, went=20), {}, False, "told", id="11 more may not"
+    ),
+    pytest.param(
+        absences(100, 4, of=30, is_young=True),
         {},
         False,
         "told",
-        id="a young process heeds the number only",
+        id="in a young process only the number counts",
     ),
     pytest.param(
-        guard.Crowd(nodes=100, going=3, is_young=True),
+        absences(100, 3, of=30, is_young=True),
         {},
         False,
         "deleted",
-        id="few go, of a young process",
+        id="the first three, in a young process",
     ),
     pytest.param(
-        guard.Crowd(nodes=5, going=5),
+        absences(5, 1, of=5),
         {guard.CONFIRM_ANNOTATION: ""},
         False,
         "deleted",
         id="a human has confirmed it; the value says nothing",
     ),
     pytest.param(
-        guard.Crowd(nodes=5, going=5),
+        absences(5, 1, of=5),
         {"mooring.io/confirm": "yes"},
         False,
         "told",

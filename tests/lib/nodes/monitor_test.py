@@ -10,7 +10,7 @@ from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import resources, store
 from lib.kube.fake import api as fake_api
-from lib.nodes import flow, model, observe
+from lib.nodes import decide, flow, model, observe
 
 T0 = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 LIVENESS = frozenset({model.Topic.LIVENESS})
@@ -180,3 +180,31 @@ def test_an_outage_is_not_over_because_a_foreign_node_was_looked_at() -> None:
         "instances can't be read",
         "instances can be read again",
     ]
+
+
+@pytest.mark.parametrize(
+    ("owner", "actions"),
+    [("static://theirs", []), (fake_instances.provider_id("ours"), ["SetLabels"])],
+)
+def test_labels_of_another_provider_s_nodes_are_never_written(
+    owner: str, actions: list[str]
+) -> None:
+    """Whose a Node is comes from its observation, made before labels are compared."""
+    api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
+    cloud.put(Instance(InstanceId("ours"), "ours", Phase.RUNNING, owner))
+    document = {
+        "metadata": {
+            "name": "node",
+            "labels": {"failure-domain.beta.kubernetes.io/zone": "az1"},
+        },
+        "spec": {"providerID": owner},
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    api.put(resources.NODES, document)
+    observer = observe.Observer(followed(api), api, cloud, model.Settings())
+    seen = observer.observe([("node", frozenset({model.Topic.SYNC}))])
+    outcome = decide.decide(seen["node"], model.Settings())
+    assert [type(action).__name__ for action in outcome.actions] == actions

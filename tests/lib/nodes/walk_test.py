@@ -28,6 +28,9 @@ MINE = {"key": "mine", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z
 AGE = datetime.timedelta(hours=1)
 ROUNDS_MAX = 20
 STEP_S = 5.0
+SETTINGS = model.Settings(unnamed_age_s=2 * STEP_S)
+"""A process that has just started must wait as long as one that has seen a Node join;
+a walk has no ten minutes."""
 
 
 class Death(BaseException):
@@ -207,7 +210,7 @@ def settle(ground: Ground, settings: model.Settings) -> int:
 @pytest.fixture(scope="module")
 def undisturbed() -> Ground:
     ground = everything()
-    settle(ground, model.Settings())
+    settle(ground, SETTINGS)
     return ground
 
 
@@ -236,7 +239,7 @@ def test_every_node_ends_as_it_should(undisturbed: Ground) -> None:
 
 def test_a_settled_cluster_costs_no_write(undisturbed: Ground) -> None:
     before = len(undisturbed.api.calls)
-    settle(undisturbed, model.Settings())
+    settle(undisturbed, SETTINGS)
     assert not [call for call in undisturbed.api.calls[before:] if call.is_write]
 
 
@@ -246,7 +249,7 @@ def deaths() -> Iterator[tuple[int, Ground]]:
     while True:
         ground = everything()
         ground.die_at = at
-        settle(ground, model.Settings())
+        settle(ground, SETTINGS)
         if not ground.died_in:
             return
         yield at, ground
@@ -284,7 +287,7 @@ def test_every_write_may_fail_once(
         for verb in ("patch", "delete"):
             fault = calls.Fault(error, verb, "nodes", node, after=lost)
             ground.api.faults.append(fault)
-    settle(ground, model.Settings())
+    settle(ground, SETTINGS)
     assert ground.state() == undisturbed.state()
 
 
@@ -300,7 +303,7 @@ def test_every_write_may_fail_once(
 def test_a_cloud_that_fails_costs_no_node(error: errors.CloudError) -> None:
     ground = everything()
     ground.cloud.faults = [error] * 60
-    process = Process(ground, model.Settings())
+    process = Process(ground, SETTINGS)
     for _ in range(10):
         process.round()
     assert set(ground.state()) == set(everything().state())
@@ -309,7 +312,7 @@ def test_a_cloud_that_fails_costs_no_node(error: errors.CloudError) -> None:
 def test_one_direct_not_found_deletes_nothing() -> None:
     """The list and the first look say gone, then the server is back."""
     ground = everything()
-    process = Process(ground, model.Settings())
+    process = Process(ground, SETTINGS)
     process.round()
     ground.server("gone")
     ground.server("gone-new")
@@ -325,7 +328,7 @@ def test_the_number_of_cloud_calls_does_not_grow_with_the_nodes() -> None:
         for n in range(number):
             ground.server(f"node-{n}")
             ground.node(f"node-{n}", NEW)
-        Process(ground, model.Settings()).round()
+        Process(ground, SETTINGS).round()
         counts.append(len(ground.cloud.calls))
     assert counts == [1, 1]
 
@@ -334,7 +337,7 @@ def test_writes_per_new_node() -> None:
     ground = Ground()
     ground.server("one")
     ground.node("one", NEW)
-    settle(ground, model.Settings())
+    settle(ground, SETTINGS)
     writes = [c for c in ground.api.calls if c.is_write and c.resource == "nodes"]
     assert [(c.verb, c.subresource) for c in writes] == [
         ("patch", "status"),
@@ -345,7 +348,7 @@ def test_writes_per_new_node() -> None:
 def test_each_initialised_node_is_told_of_once() -> None:
     """Those that were new, once they are written, and no other."""
     ground = everything()
-    process = Process(ground, model.Settings())
+    process = Process(ground, SETTINGS)
     for _ in range(3):
         process.round()
     assert sorted(process.initialised) == ["new-1", "new-2"]
@@ -361,7 +364,7 @@ class World:
 
     def __init__(self) -> None:
         self.ground = Ground()
-        self.settings = model.Settings(limit=guard.Limit(count=100))
+        self.settings = dataclasses.replace(SETTINGS, limit=guard.Limit(count=100))
         self.process: Process | None = None
         self.booted = 0
         self.ground.api.before_call = self._look

@@ -83,3 +83,28 @@ def test_a_file_that_appears_later_is_a_change(tmp_path: pathlib.Path) -> None:
     assert not watch.changed()
     (tmp_path / "later").write_text("")
     assert watch.changed()
+
+
+def test_why_a_file_can_not_be_read(tmp_path: pathlib.Path) -> None:
+    """A folder, a missing file and a file are told apart, in the system's words."""
+    file = tmp_path / "file"
+    file.touch()
+    os.mkfifo(tmp_path / "pipe")
+    rows = {
+        "file": "",
+        "missing": "no such file or directory",
+        "file/below": "not a directory",
+        "": "is a directory",
+        "pipe": "is not a regular file",
+    }
+    assert {name: files.unreadable(f"{tmp_path}/{name}") for name in rows} == rows
+
+
+def test_a_file_of_others_can_not_be_read(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    # Root may read everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert files.unreadable(str(file)) == "permission denied"

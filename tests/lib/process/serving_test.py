@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import pathlib
+import re
 import socket
 import ssl
 import threading
@@ -447,3 +448,29 @@ def test_plain_http_is_served_without_a_certificate() -> None:
                     assert answer.status == status
         finally:
             server.stop()
+
+
+@pytest.mark.parametrize(
+    ("patterns", "opened", "closed"),
+    [
+        (exchange.PROBE_PATHS, ["/healthz", "/readyz", "/livez"], ["/metrics", "/"]),
+        (["/healthz", "/metrics*"], ["/metrics", "/metrics/slis"], ["/livez", "/m"]),
+        (["healthz"], ["/healthz"], ["/healthz/x", "/livez"]),
+        (["/livez"], ["/livez"], ["/healthz", "/readyz"]),
+        (["*"], ["/metrics", "/", "/anything/below"], []),
+        (["/"], ["/"], ["/metrics"]),
+        ([], [], ["/healthz", "/", "/metrics"]),
+    ],
+)
+def test_paths_are_open_as_in_the_reference(
+    patterns: list[str], opened: list[str], closed: list[str]
+) -> None:
+    paths = exchange.OpenPaths.parse(patterns)
+    assert [path for path in opened if not paths.matches(path)] == []
+    assert [path for path in closed if paths.matches(path)] == []
+
+
+@pytest.mark.parametrize("pattern", ["/a*b", "**", "/*/x"])
+def test_a_star_stands_only_at_the_end(pattern: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(pattern.removeprefix("/"))):
+        exchange.OpenPaths.parse([pattern])

@@ -162,6 +162,30 @@ def test_jitter_shortens_the_backoff_but_never_a_named_time(
     assert 30 <= queue.retry("a", ["t"], retry_after_s=30) <= 36
 
 
+@pytest.mark.parametrize("chance", [0.0, 0.999])
+def test_a_named_pause_is_bounded_by_the_backoff_and_by_five_minutes(
+    clock: Clock, chance: float
+) -> None:
+    """Retry-After 0 causes no hot loop, one of a day no lost key."""
+    backoff = queues.Backoff(base_s=10, max_s=100, jitter=0.2)
+    queue = queues.Queue(backoff, clock=clock, chance=lambda: chance)
+    waits = [queue.retry("a", ["t"], retry_after_s=0.0) for _ in range(4)]
+    assert waits == [w * (1 - 0.2 * chance) for w in (10, 20, 40, 80)]
+    assert queue.retry("b", ["t"], retry_after_s=86400) == 300.0
+    assert queue.retry("c", ["t"], retry_after_s=float("inf")) == 300.0
+
+
+def test_routine_waits_do_not_increase_the_backoff(clock: Clock) -> None:
+    """They have a backoff of their own."""
+    backoff = queues.Backoff(base_s=5, max_s=300)
+    queue = queues.Queue(backoff, clock=clock, chance=lambda: 0.0)
+    conflicts = [queue.retry("b", ["t"], is_routine=True) for _ in range(3)]
+    assert conflicts == [5, 10, 20]
+    assert queue.retry("b", ["t"]) == 5
+    queue.forget("b")
+    assert queue.retry("b", ["t"], is_routine=True) == 5
+
+
 def test_a_retried_key_comes_back_with_its_topics_after_the_wait(clock: Clock) -> None:
     queue = queues.Queue(queues.Backoff(2, 8), clock=clock, chance=lambda: 0.0)
     queue.add("a", "x")

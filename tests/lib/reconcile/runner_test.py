@@ -19,6 +19,10 @@ class Expected(Exception):
     """An error the flow below can explain."""
 
 
+class Scheduled(Expected):
+    """One for which the flow names the time of the next try."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Greet:
     """The one action of the flow below."""
@@ -84,6 +88,8 @@ class FlowStub:
         return action.key in self.slow
 
     def failure(self, error: Exception) -> failure.Failure | None:
+        if isinstance(error, Scheduled):
+            return failure.Failure(str(error), requeue_after_s=0.03)
         if isinstance(error, Expected):
             return failure.Failure(str(error), retry_after_s=0.01)
         return None
@@ -488,6 +494,37 @@ def test_an_idle_loop_beats_and_one_whose_workers_hang_does_not(
     eventually(lambda: len(beats) > quiet)
 
 
+def test_a_long_reconciliation_that_advances_beats(
+    run: Run, keys: queue.Queue, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All workers are busy for long, but each action ends."""
+    monkeypatch.setattr(runner, "TURN_S", 60.0)
+    beats: list[None] = []
+    steps = [threading.Event() for _ in range(3)]
+    reached: list[int] = []
+
+    def act(action: Greet) -> None:
+        reached.append(action.number)
+        assert steps[action.number].wait(10)
+
+    def decide(key: str, now: datetime.datetime) -> Outcome[Greet]:
+        del now
+        return Outcome(tuple(Greet(key, number) for number in range(3)))
+
+    keys.add("a", "t")
+    run(
+        FlowStub(decide_=decide, act_=act),
+        clocks=runner.Clocks(beat=lambda: beats.append(None)),
+    )
+    eventually(lambda: len(reached) == 1)
+    began = len(beats)
+    steps[0].set()
+    eventually(lambda: len(reached) == 2 and len(beats) == began + 1)
+    steps[1].set()
+    eventually(lambda: len(reached) == 3 and len(beats) == began + 2)
+    steps[2].set()
+
+
 def test_stop_waits_for_the_act_in_flight_and_begins_no_other_key(
     keys: queue.Queue, reconcile_metrics: metrics.Metrics
 ) -> None:
@@ -570,3 +607,43 @@ def test_depth_and_age_of_the_queue_are_metrics(
     assert age_s is not None
     assert age_s >= 0
     assert count("reconcile_total", outcome="bug") == 0
+
+
+def test_a_scheduled_try_replaces_the_backoff_and_does_not_increase_it(
+    run: Run, keys: queue.Queue, eventually: Eventually, log: list[dict[str, object]]
+) -> None:
+    """Routine waits must not delay the first retry after a real failure."""
+    errors = [Scheduled("wait")] * 5 + [Expected("down")]
+
+    def refuse(action: Greet) -> None:
+        del action
+        if errors:
+            raise errors.pop(0)
+
+    flow = FlowStub(act_=refuse)
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: flow.done == [Greet("a")])
+    waits = [entry["next_try_s"] for entry in log if entry["event"] == "pass failed"]
+    assert waits[:5] == [0.03] * 5
+    assert waits[5] == pytest.approx(0.01, rel=0.21), "base_s: the first failure"
+
+
+def test_an_unexpected_error_in_the_reading_lane_ends_the_loop(
+    reconcile_metrics: metrics.Metrics, keys: queue.Queue
+) -> None:
+    """Its keys would stay claimed for ever while the loop looks well."""
+
+    class Partial:
+        def needs_read(self, snapshot: str) -> bool:
+            del snapshot
+            return True
+
+        def read(self, seen: Mapping[str, str]) -> Mapping[str, str]:
+            del seen
+            return {}
+
+    keys.add("a", "t")
+    loop = runner.Runner(FlowStub(), keys, reconcile_metrics, reading=Partial())
+    with pytest.raises(KeyError):
+        loop.run(threading.Event())

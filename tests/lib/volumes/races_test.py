@@ -4,6 +4,7 @@ The table is printed; a race without a row fails.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import pytest
@@ -49,7 +50,7 @@ class World:
 
     def settle(self, wish: model.Wish, patience_s: float) -> str:
         effects = calls.Effects(self.clock, self.clock.wait)
-        process = flow.Flow(lambda: self.cloud, effects)
+        process = flow.Flow(lambda: self.cloud, effects, -math.inf)
         try:
             process.settle(wish, calls.Call(self.clock() + patience_s))
         except Refused as refused:

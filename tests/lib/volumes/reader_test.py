@@ -38,16 +38,18 @@ class Gated(fake.FakeVolumes):
         self.began = threading.Semaphore(0)
         self.go = threading.Semaphore(0)
         self.sizes: list[int] = []
+        self.allowed: list[float] = []
         self.bugs = 0
 
-    def observe(self, refs: Collection[Ref]) -> Reading:
+    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
         self.sizes.append(len(refs))
+        self.allowed.append(within_s or 0.0)
         self.began.release()
         assert self.go.acquire(timeout=10)
         if self.bugs:
             self.bugs -= 1
             raise RuntimeError("a bug")
-        return super().observe(refs)
+        return super().observe(refs, within_s)
 
 
 class Reads:
@@ -251,3 +253,45 @@ def test_what_can_not_be_read_is_unknown_and_forgets_nothing() -> None:
     (found,) = world.see(_id(0))
     assert isinstance(found, Unknown)
     assert "id-0" in world.ids()
+
+
+def test_one_read_that_hangs_does_not_stop_the_others(reads: Reads) -> None:
+    """Four healthy calls of 5 s are answered while one read of another hangs."""
+    _, hung = reads.ask(_id(0))
+    assert reads.cloud.began.acquire(timeout=10)
+    began = time.monotonic()
+    others = [reads.ask(_id(number), patience_s=5.0)[1] for number in range(1, 5)]
+    reads.until(5)
+    assert reads.cloud.began.acquire(timeout=10)
+    waited_s = time.monotonic() - began
+    reads.let_go()  # whichever of the two: both show the others' volumes, or theirs
+    reads.let_go()
+    for number, other in enumerate(others, 1):
+        (found,) = other.result(10)
+        assert isinstance(found, tuple)
+        assert found[0].id == f"id-{number}"
+    hung.result(10)
+    reads.close()
+    assert waited_s >= reader.HUNG_S - 0.1
+    assert reads.cloud.sizes == [1, 4]
+
+
+def test_no_more_than_three_reads_run_at_the_same_time(reads: Reads) -> None:
+    asked = []
+    for number in range(5):
+        asked.append(reads.ask(_id(number), patience_s=20)[1])
+        if number < reader.AT_ONCE:
+            assert reads.cloud.began.acquire(timeout=10)
+    assert not reads.cloud.began.acquire(timeout=reader.HUNG_S + 0.5)
+    reads.let_go(5)
+    for one in asked:
+        one.result(10)
+    reads.close()
+
+
+def test_a_read_has_no_more_time_than_its_leader(reads: Reads) -> None:
+    reads.ask(_id(0), patience_s=3.0)
+    assert reads.cloud.began.acquire(timeout=10)
+    assert 0 < reads.cloud.allowed[0] <= 3.0
+    reads.let_go()
+    reads.close()

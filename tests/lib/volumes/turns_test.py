@@ -35,9 +35,9 @@ class Slow(fake.FakeVolumes):
         self.may_look = threading.Event()
         self.may_look.set()
 
-    def observe(self, refs: Collection[Ref]) -> Reading:
+    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
         assert self.may_look.wait(10)
-        return super().observe(refs)
+        return super().observe(refs, within_s)
 
     def attach(self, volume: Volume, instance_id: InstanceId) -> None:
         with self._count:

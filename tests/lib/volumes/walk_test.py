@@ -4,6 +4,7 @@ The table that is printed has one row per wish and call; a row that is missing f
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import pytest
@@ -47,10 +48,13 @@ class World:
         self.cloud.instances = {NODE, OTHER}
         self.cloud.put(*volumes)
 
-    def settle(self, wish: model.Wish, patience_s: float = 600.0) -> Volume | None:
-        """Let a new process settle a wish."""
+    def settle(
+        self, wish: model.Wish, patience_s: float = 600.0, is_fresh: bool = False
+    ) -> Volume | None:
+        """Let a process settle a wish; is_fresh: one that was started just now."""
         effects = calls.Effects(self.clock, self.clock.wait)
-        process = flow.Flow(lambda: self.cloud, effects)
+        started = None if is_fresh else -math.inf
+        process = flow.Flow(lambda: self.cloud, effects, started)
         return process.settle(wish, calls.Call(self.clock() + patience_s))
 
     def now(self, volume_id: str = ID) -> Volume | None:
@@ -150,7 +154,7 @@ CASES = {
     "delete": Case(
         model.Remove(ID),
         (VOLUME,),
-        ("delete volume", GET),
+        (GET, "delete volume", GET),
         lambda world: world.now() is None,
     ),
 }
@@ -219,7 +223,7 @@ def test_each_death_is_survived(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(Died):
             world.settle(case.wish)
         _live(world)
-        world.settle(case.wish)
+        world.settle(case.wish, is_fresh=True)
         rows[name, number, when] = case.is_true(world)
     with capsys.disabled():
         print(f"\n{'wish':22} {'death at call':28} result")
@@ -297,12 +301,73 @@ def test_a_cloud_that_fails_once_fails_nothing_for_good(
     is_look_while_waiting = number > 1 and case.calls[number] in (GET, FIND)
     if is_look_while_waiting:
         world.settle(case.wish)
-    elif name != "delete" or number == 0:
+    else:
         with pytest.raises(Refused) as raised:
             world.settle(case.wish)
         assert raised.value.code is Code.UNAVAILABLE
     world.settle(case.wish)
     assert case.is_true(world)
+
+
+OUTCOMES = {
+    "carried out 30 s after its answer was lost": fake.Late(30.0),
+    "killed during POST, carried out 8 s later": fake.Late(8.0, Died()),
+}
+
+
+def test_a_request_that_is_carried_out_late_changes_no_result(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each write of each wish, with each outcome; then the wish is made again."""
+    rows: dict[tuple[str, str, str], bool] = {}
+    for name, operation in LOST:
+        for outcome, late in OUTCOMES.items():
+            case = CASES[name]
+            world = World(*case.start)
+            effects = calls.Effects(world.clock, world.clock.wait)
+            process = flow.Flow(lambda w=world: w.cloud, effects, -math.inf)  # type: ignore[misc]  # bound now
+            world.cloud.faults.late[operation] = late
+            with pytest.raises((Refused, Died)) as raised:
+                process.settle(case.wish, calls.Call(world.clock() + 600))
+            if raised.type is Died:
+                process = flow.Flow(lambda w=world: w.cloud, effects)  # type: ignore[misc]  # bound now
+            process.settle(case.wish, calls.Call(world.clock() + 600))
+            world.clock.move(200)
+            rows[name, operation, outcome] = case.is_true(world)
+    with capsys.disabled():
+        for (name, operation, outcome), is_true in rows.items():
+            print(f"{name:22} {operation:15} {outcome:60} {is_true}")
+    assert len(rows) == len(LOST) * len(OUTCOMES)
+    assert all(rows.values()), [row for row, is_true in rows.items() if not is_true]
+
+
+LATE_ATTACH = {
+    "answer lost": (fake.Late(30.0), False),
+    "killed during POST": (fake.Late(8.0, Died()), True),
+}
+
+
+@pytest.mark.parametrize("name", LATE_ATTACH)
+def test_an_attach_that_is_carried_out_late_comes_not_true_behind_an_ok(
+    name: str,
+) -> None:
+    """Publish fails, Unpublish is OK, and then the volume is free for another node."""
+    late, is_killed = LATE_ATTACH[name]
+    world = World(VOLUME)
+    effects = calls.Effects(world.clock, world.clock.wait)
+    process = flow.Flow(lambda: world.cloud, effects, -math.inf)
+    world.cloud.faults.late["attach volume"] = late
+    with pytest.raises((Refused, Died)):
+        process.settle(model.Publish(ID, NODE), calls.Call(world.clock() + 60))
+    if is_killed:
+        process = flow.Flow(lambda: world.cloud, effects)
+    process.settle(model.Unpublish(ID, NODE), calls.Call(world.clock() + 180))
+    world.clock.move(200)
+    assert _is_free(world)
+    process.settle(model.Publish(ID, OTHER), calls.Call(world.clock() + 60))
+    volume = world.now()
+    assert volume is not None
+    assert [one.instance_id for one in volume.attachments] == [OTHER]
 
 
 def test_a_create_whose_answer_was_lost_is_not_repeated_while_it_may_come_true() -> (
@@ -311,7 +376,7 @@ def test_a_create_whose_answer_was_lost_is_not_repeated_while_it_may_come_true()
     """The same process waits out the request's time-out, looking."""
     world = World()
     effects = calls.Effects(world.clock, world.clock.wait)
-    process = flow.Flow(lambda: world.cloud, effects)
+    process = flow.Flow(lambda: world.cloud, effects, -math.inf)
     down = errors.Unavailable("no answer", operation="create volume")
     world.cloud.faults.refusals[:] = [None, down]
     with pytest.raises(Refused):

@@ -1,6 +1,7 @@
 """The lists that discovery reads, each whole and in the cloud's own order."""
 
 import json
+import urllib.parse
 
 from lib.cloud import errors
 from lib.cloud.openstack import client
@@ -79,6 +80,21 @@ def volume_types(api: client.Client, deadline: float) -> tuple[native.VolumeType
     """List the volume types that the project may use."""
     call = client.Get(VOLUME, "types", "list volume types")
     return api.items(call, PAGE, native.VolumeTypesPage, deadline)
+
+
+def has_volume_type(api: client.Client, type_id: str, deadline: float) -> bool:
+    """Report whether a volume type of this ID exists for the project.
+
+    Raises:
+        CloudError: every answer but the type itself and "not found".
+    """
+    path = "types/" + urllib.parse.quote(type_id, safe="")
+    call = client.Get(VOLUME, path, "get volume type", resource=type_id)
+    try:
+        api.read(call, native.VolumeTypeAnswer, deadline)
+    except errors.NotFound:
+        return False
+    return True
 
 
 def default_volume_type(api: client.Client, deadline: float) -> str:

@@ -135,6 +135,7 @@ class Volume(msgspec.Struct, frozen=True):
     id: str
     name: str | None = None
     created_at: datetime.datetime | None = None
+    status: str = ""
     metadata: dict[str, str] = {}
 
 

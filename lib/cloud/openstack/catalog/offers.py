@@ -109,6 +109,11 @@ class OpenStackCatalog:
             ),
         )
 
+    def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:
+        """See the protocol."""
+        deadline = self._api.now() + CALL_TIMEOUT_S
+        return _caught(lambda: lists.has_volume_type(self._api, type_id, deadline))
+
     def _fetch(self, wanted: Collection[_List[object]]) -> "_Shelf":
         deadline = self._api.now() + READ_TIMEOUT_S
         by_service: dict[client.Service, list[_List[object]]] = {}

@@ -17,6 +17,8 @@ from lib.cloud import catalog, errors
 from lib.cloud.openstack.catalog import native
 
 _GIVEN = "read the input document"
+_IN_CREATION = ("creating", "downloading")
+"""Source: Cinder API, "Volumes (volumes)", volume statuses."""
 
 
 class _VolumeType(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -115,13 +117,18 @@ def storage_types(
     types: Iterable[native.VolumeType],
 ) -> tuple[catalog.StorageType, ...]:
     """Give the kinds of storage."""
-    return tuple(catalog.StorageType(one.name) for one in types)
+    return tuple(catalog.StorageType(one.name, one.id) for one in types)
 
 
 def volumes(found: Iterable[native.Volume]) -> tuple[catalog.Volume, ...]:
     """Give the volumes; Cinder's times are UTC without saying so."""
     return tuple(
-        catalog.Volume(volume.id, volume.name or "", _utc(volume.created_at))
+        catalog.Volume(
+            volume.id,
+            volume.name or "",
+            _utc(volume.created_at),
+            volume.status in _IN_CREATION,
+        )
         for volume in found
     )
 

@@ -127,7 +127,7 @@ class FakeNeutron:
             case "PUT", "ports":
                 return self._update_port(id_, call)
             case "DELETE", "floatingips" | "security-groups":
-                return self._delete(kind, id_)
+                return self._delete(kind, id_, call)
         raise Refused(404, "The resource could not be found.")
 
     def _list(self, kind: str, call: Call) -> Answer:
@@ -168,6 +168,7 @@ class FakeNeutron:
             "port_id": port_id,
             "description": wish.get("description", ""),
             "tags": [],
+            "revision_number": 0,
         }
         self.floating_ips[str(made["id"])] = made
         return made
@@ -176,10 +177,12 @@ class FakeNeutron:
         found = self.floating_ips.get(id_)
         if found is None:
             raise Refused(404, f"Floating IP {id_} could not be found")
+        _check_revision(found, call)
         port_id = part(call.body, "floatingip").get("port_id")
         if port_id != found["port_id"]:
             self._check_free_port(port_id)
         found["port_id"] = port_id
+        found["revision_number"] = int(str(found.get("revision_number", 0))) + 1
         return found
 
     def _check_free_port(self, port_id: object) -> None:
@@ -188,7 +191,8 @@ class FakeNeutron:
         if port_id not in self.ports:
             raise Refused(404, f"Port {port_id} could not be found.")
         if any(ip["port_id"] == port_id for ip in self.floating_ips.values()):
-            raise Refused(409, "Cannot associate floating IP: port already has one")
+            text = "as that fixed IP already has a floating IP on external network"
+            raise Refused(409, f"Cannot associate floating IP, {text}")
 
     def _new_group(self, call: Call) -> Json:
         wish = part(call.body, "security_group")
@@ -250,23 +254,29 @@ class FakeNeutron:
         wish = part(call.body, "port")
         if missing := set(texts(wish.get("security_groups"))) - self.groups.keys():
             raise Refused(404, f"Security group {missing.pop()} does not exist.")
-        wanted = call.headers.get("If-Match", "").removeprefix("revision_number=")
-        if wanted and wanted != str(port["revision_number"]):
-            raise Refused(412, "Constrained to a revision_number that does not match.")
+        _check_revision(port, call)
         port |= wish
         port["revision_number"] = int(str(port["revision_number"])) + 1
         return Answer(200, {"port": port})
 
-    def _delete(self, kind: str, id_: str) -> Answer:
+    def _delete(self, kind: str, id_: str, call: Call) -> Answer:
         found = self.floating_ips if kind == "floatingips" else self.groups
         if id_ not in found:
             raise Refused(404, f"{kind} {id_} could not be found")
+        _check_revision(found[id_], call)
         if kind == "security-groups" and any(
             id_ in texts(port["security_groups"]) for port in self.ports.values()
         ):
             raise Refused(409, f"Security Group {id_} in use.")
         del found[id_]
         return Answer(204)
+
+
+def _check_revision(found: Json, call: Call) -> None:
+    """Refuse a change of what is not as the caller saw it."""
+    wanted = call.headers.get("If-Match", "").removeprefix("revision_number=")
+    if wanted and wanted != str(found.get("revision_number")):
+        raise Refused(412, "Constrained to a revision_number that does not match.")
 
 
 def _fixed(port: Json) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ class FakeOctavia:
     clock: monotonic seconds. build_s, update_s, delete_s: how long it is at it.
     builds_fail: so many next load balancers end in ERROR; updates_fail: so many next
     changes end there; deletions_fail: so many next deletions of load balancers.
+    hidden: load balancers that lists lack, as those of a replica that lags.
     version: of the API. providers: others are refused. flavors, availabilityzones:
     whether each is enabled, by id and by name.
     """
@@ -41,6 +42,7 @@ class FakeOctavia:
     builds_fail: int = 0
     updates_fail: int = 0
     deletions_fail: int = 0
+    hidden: set[str] = dataclasses.field(default_factory=set)
     version: tuple[int, int] = (2, 30)
     providers: tuple[str, ...] = ("amphora", "octavia", "ovn", "f5", "amphorav2")
     flavors: dict[str, bool] = dataclasses.field(default_factory=dict)
@@ -99,6 +101,10 @@ class FakeOctavia:
                 tree = self._tree(balancer)
                 return Answer(200, {"statuses": {"loadbalancer": tree}})
             return Answer(200, {"loadbalancer": balancer})
+        if rest and kind == "healthmonitors":
+            if rest[0] not in self.monitors:
+                raise Refused(404, f"healthmonitor {rest[0]} not found.")
+            return Answer(200, {"healthmonitor": self.monitors[rest[0]]})
         if rest[1:] == ["members"]:
             return shown(list(self.members.get(rest[0], {}).values()), call, "members")
         if kind in ("providers", "flavors", "availabilityzones"):
@@ -111,6 +117,7 @@ class FakeOctavia:
         }[kind]
         only = call.one("load_balancer_id") or call.one("loadbalancer_id")
         items = [item for item in found.values() if not only or only in _ids(item)]
+        items = [item for item in items if item["id"] not in self.hidden]
         return shown(items, call, kind)
 
     def _offers(self, kind: str, id_: str) -> Answer:
@@ -203,7 +210,7 @@ class FakeOctavia:
                 if listener is None:
                     raise Refused(404, "Listener not found.")
                 if listener["default_pool_id"]:
-                    raise Refused(409, "Listener already has a default pool")
+                    raise Refused(409, "This listener already has a default pool")
                 balancer = self._parent(listener)
                 self._begin(balancer)
                 bare = {k: v for k, v in wish.items() if k not in octavia_bodies.NESTED}
@@ -250,7 +257,8 @@ class FakeOctavia:
                 octavia_bodies.transport(protocol),
                 wish["protocol_port"],
             ):
-                raise Refused(409, "Another Listener already exists on that port")
+                text = "Another Listener on this Load Balancer is already using it"
+                raise Refused(409, text)
         id_ = self.new_id("listener")
         listener = octavia_bodies.listener(id_, balancer, wish)
         self.listeners[id_] = listener

@@ -34,12 +34,13 @@ class Fault:
     """What happens to a call instead of what should.
 
     status: of the answer; 0: the connection ends without one. is_done: the service
-    did it all the same, only the answer is lost.
+    did it all the same, only the answer is lost. headers: of the answer.
     """
 
     status: int = 0
     is_done: bool = False
     message: str = "injected"
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def nothing(call: wire.Call) -> Fault | None:
@@ -60,7 +61,8 @@ class FakeOpenStack:
 
     absent: types of services that the catalogue has not.
     latency_s: that each call takes. fault: asked before each call; may also raise, to
-    stand for the death of the process. after: called after each call that was answered.
+    stand for the death of the process. timeout_s: of the call under way. after: called
+    after each call that was answered.
     """
 
     def __init__(self, clock: FakeClock | None = None) -> None:
@@ -69,6 +71,7 @@ class FakeOpenStack:
         self.octavia = octavia.FakeOctavia(self.neutron, self.new_id, self.clock)
         self.calls: list[wire.Call] = []
         self.latency_s = 0.0
+        self.timeout_s = 0.0
         self.tls_refs: set[str] = set()
         self.absent: set[str] = set()
         self.fault: Callable[[wire.Call], Fault | None] = nothing
@@ -113,7 +116,8 @@ class FakeOpenStack:
                 return answer
         if fault is None or not fault.status:
             raise keystoneauth1.exceptions.ConnectTimeout("injected")
-        return _refusal(call.service, fault.status, fault.message)
+        refusal = _refusal(call.service, fault.status, fault.message)
+        return dataclasses.replace(refusal, headers=fault.headers)
 
     def _true(self, call: wire.Call) -> wire.Answer:
         try:
@@ -121,15 +125,28 @@ class FakeOpenStack:
                 return self.octavia.answer(call)
             if call.service == client.Service.KEY_MANAGER.value:
                 return self._key(call)
+            if call.service == client.Service.COMPUTE.value:
+                return self._server(call)
             self.octavia.advance()
             return self.neutron.answer(call)
         except wire.Refused as refused:
             return _refusal(call.service, refused.status, refused.message)
 
+    def _server(self, call: wire.Call) -> wire.Answer:
+        """Show a server: those that a port belongs to exist."""
+        id_ = call.parts[-1]
+        ports = self.neutron.ports.values()
+        if any(port["device_id"] == id_ for port in ports):
+            return wire.Answer(200, {"server": {"id": id_, "status": "ACTIVE"}})
+        message = {"code": 404, "message": f"Instance {id_} could not be found."}
+        return wire.Answer(404, {"itemNotFound": message})
+
     def _key(self, call: wire.Call) -> wire.Answer:
         if any(ref.endswith(call.path) for ref in self.tls_refs):
             return wire.Answer(200, {"container_ref": call.path})
-        return wire.Answer(404, {"code": 404, "title": "Not Found"})
+        return wire.Answer(
+            404, {"code": 404, "title": "Not Found", "description": "Not Found."}
+        )
 
 
 class FakeSession(keystoneauth1.session.Session):
@@ -163,11 +180,12 @@ class FakeSession(keystoneauth1.session.Session):
     ) -> _Response:
         """Carry one request out in memory."""
         service = url.removeprefix("fake://").split("/")[0]
+        self._cloud.timeout_s = float(str(kwargs.get("timeout") or 0.0))
         body = _copied(json or {})
         answer = self._cloud.respond(
             wire.call_of(service, method, url, body, headers or {})
         )
-        return _Response(answer.status, answer.content)
+        return _Response(answer.status, answer.content, answer.headers)
 
 
 def _copied(body: wire.Json) -> wire.Json:

@@ -20,9 +20,17 @@ def have(neutron: FakeNeutron, wish: Json) -> Vip:
     """Find or make what a load balancer is to be reached at.
 
     Raises:
-        Refused: it can't be had.
+        Refused: it can't be had; a conflict of Neutron in the words of Octavia.
+
+    Source: octavia/api/drivers/utils.py, call_provider.
     """
-    port_id, subnet_id = _port(neutron, wish)
+    try:
+        port_id, subnet_id = _port(neutron, wish)
+    except Refused as refused:
+        if refused.status != 409:
+            raise
+        text = f"The VIP IP address is already in use: {refused.message}"
+        raise Refused(409, text) from refused
     extra = [
         {
             "subnet_id": one["subnet_id"],

@@ -35,6 +35,7 @@ class Answer:
 
     status: int
     body: Json | None = None
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def content(self) -> bytes:

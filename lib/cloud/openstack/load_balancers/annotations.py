@@ -64,6 +64,16 @@ READ = frozenset(
 ) - {LOAD_BALANCER_ADDRESS}
 """All that are read, by us or by the user."""
 
+MOST_NAMED = 3
+"""Wrong parts of one value that are reported."""
+LONGEST_SHOWN = 100
+"""Characters of a value that a message repeats."""
+LONGEST_VALUE = 4096
+LONGEST_RANGES = 32768
+"""Characters of a value; of source ranges. Kubernetes allows 256 KiB."""
+MOST_CIDRS = 16
+"""Of member-cidr: each is compared with each address of each Node."""
+
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -72,6 +82,7 @@ class Reader:
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
         self._annotations = annotations
+        self._too_long: set[str] = set()
         self.problems: list[Problem] = []
 
     def has(self, key: str) -> bool:
@@ -79,8 +90,15 @@ class Reader:
         return key in self._annotations
 
     def text(self, key: str, default: str = "") -> str:
-        """Give the value, also an empty one; without the annotation the default."""
-        return self._annotations.get(key, default)
+        """Return the value, also an empty one; without the annotation the default."""
+        value = self._annotations.get(key, default)
+        longest = LONGEST_RANGES if key == SOURCE_RANGES else LONGEST_VALUE
+        if len(value) <= longest:
+            return value
+        if key not in self._too_long:
+            self._too_long.add(key)
+            self.fatal(key, value, f"at most {longest} characters")
+        return default
 
     def boolean(self, key: str, default: bool) -> bool:
         """Read true or false."""
@@ -122,7 +140,8 @@ class Reader:
     def wrong(self, key: str, value: str, allowed: str, used: str) -> None:
         """Report a value in whose place the default is used."""
         message = (
-            f"annotation {key} is {value!r}; allowed is {allowed}; {used!r} is used"
+            f"annotation {key} is {shown(value)}; allowed is {allowed};"
+            f" {used!r} is used"
         )
         self.problems.append(Problem(Reason.INVALID_ANNOTATION, message))
 
@@ -134,14 +153,23 @@ class Reader:
         reason: Reason = Reason.INVALID_ANNOTATION,
     ) -> None:
         """Report a value that nothing can take the place of."""
-        message = f"{self.where(key)} is {value!r}; allowed is {allowed}"
+        message = f"{self.where(key)} is {shown(value)}; allowed is {allowed}"
         self.problems.append(Problem(reason, message, is_fatal=True))
+
+
+def shown(value: str) -> str:
+    """Return a value for a message: quoted, without control characters, and short."""
+    if len(value) <= LONGEST_SHOWN:
+        return repr(value)
+    return f"{value[:LONGEST_SHOWN]!r}... ({len(value)} characters)"
 
 
 def is_uuid(text: str) -> bool:
     """Say whether a text is a UUID as OpenStack writes it."""
+    if len(text) not in (32, 36):
+        return False
     try:
         uuid.UUID(text)
     except ValueError:
         return False
-    return len(text) in (32, 36)
+    return True

@@ -8,6 +8,7 @@ import dataclasses
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 
+from lib.cloud import provider_id
 from lib.cloud.load_balancers import Facts, IpFamily, Node, Problem, Reason
 from lib.cloud.model import AddressType
 from lib.cloud.openstack import settings
@@ -20,10 +21,14 @@ _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 NAMED = 5
 """So many Nodes are named in one problem."""
 
-MOST_KEPT = 32
-"""Wishes whose choice is kept: most Services wish the same."""
+MOST_KEPT = 1024
+"""Different wishes whose choice is kept; most Services wish the same."""
+MOST_ADDRESSED = 8
+"""Combinations of family and member-cidr for which Nodes' addresses are kept."""
+MOST_KEPT_MEMBERS = 2_000_000
+"""Members of all choices that are kept, which bounds the memory."""
 
-Cidrs = Sequence[settings.Network]
+Cidrs = tuple[settings.Network, ...]
 Nodes = tuple[Node, ...]
 
 
@@ -41,33 +46,64 @@ class Chosen:
     """Nodes by name, each address once.
 
     without: names of those that have none. anchor: an address of any Node, by which the
-    Nodes' subnet is found also when none fits.
+    Nodes' subnet is found also when none fits. anchor_server: the ID of that Node's
+    server; empty: its provider ID shows none.
     """
 
     members: tuple[WantedMember, ...]
     without: tuple[str, ...]
     anchor: str
+    anchor_server: str = ""
 
 
 Choose = Callable[[Nodes, Wish], Chosen]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Addressed:
+    """A Node with the address at which it would be a member; empty: it has none."""
+
+    node: Node
+    member: WantedMember
+
+
+def addressed(nodes: Nodes, family: IpFamily, cidrs: Cidrs) -> tuple[Addressed, ...]:
+    """Return all Nodes by name with their addresses: what costs most of a choice."""
+    return tuple(
+        Addressed(node, WantedMember(node.name, address_of(node, family, cidrs)))
+        for node in sorted(nodes, key=lambda node: node.name)
+    )
+
+
 def choose(nodes: Nodes, wish: Wish) -> Chosen:
     """Choose the Nodes that fit a wish."""
-    selector = dict(wish.selector)
-    found: dict[str, WantedMember] = {}
+    return _chosen(addressed(nodes, wish.family, wish.cidrs), dict(wish.selector))
+
+
+def _chosen(candidates: Sequence[Addressed], selector: Mapping[str, str]) -> Chosen:
+    found: dict[str, Addressed] = {}
     without: list[str] = []
-    anchor = ""
-    for node in sorted(nodes, key=lambda node: node.name):
-        address = address_of(node, wish.family, wish.cidrs)
-        anchor = anchor or address
-        if not matches(node, selector):
+    for one in candidates:
+        if not matches(one.node, selector):
             continue
-        if address:
-            found.setdefault(address, WantedMember(node.name, address))
+        if one.member.address:
+            found.setdefault(one.member.address, one)
         else:
-            without.append(node.name)
-    return Chosen(tuple(found.values()), tuple(without), next(iter(found), anchor))
+            without.append(one.node.name)
+    members = tuple(one.member for one in found.values())
+    first = next(iter(found.values()), None)
+    first = first or next((one for one in candidates if one.member.address), None)
+    if first is None:
+        return Chosen(members, tuple(without), "")
+    return Chosen(members, tuple(without), first.member.address, _server_id(first.node))
+
+
+def _server_id(node: Node) -> str:
+    try:
+        parsed = provider_id.parse(node.provider_id)
+    except provider_id.ProviderIdError:
+        return ""
+    return parsed.id if parsed.cloud == provider_id.OPENSTACK else ""
 
 
 class Chooser:
@@ -80,20 +116,32 @@ class Chooser:
     def __init__(self) -> None:
         self._kept: tuple[Nodes, dict[Wish, Chosen]] = ((), {})
         self._before: Mapping[Wish, Chosen] = {}
+        self._addressed: dict[tuple[IpFamily, Cidrs], tuple[Addressed, ...]] = {}
 
     def __call__(self, nodes: Nodes, wish: Wish) -> Chosen:
         """Choose the Nodes that fit a wish."""
         known, chosen = self._kept
         if known is not nodes:
             self._before, chosen = chosen, {}
+            self._addressed = {}
             self._kept = (nodes, chosen)
         if wish not in chosen:
-            made, before = choose(nodes, wish), self._before.get(wish)
+            made, before = self._choose(nodes, wish), self._before.get(wish)
             made = before if before == made else made
-            if len(chosen) >= MOST_KEPT:
+            size = len(nodes) * (len(chosen) + 1)
+            if len(chosen) >= MOST_KEPT or size > MOST_KEPT_MEMBERS:
                 return made
             chosen[wish] = made
         return chosen[wish]
+
+    def _choose(self, nodes: Nodes, wish: Wish) -> Chosen:
+        known, key = self._addressed, (wish.family, wish.cidrs)
+        candidates = known.get(key)
+        if candidates is None:
+            candidates = addressed(nodes, wish.family, wish.cidrs)
+            if len(known) < MOST_ADDRESSED and self._kept[0] is nodes:
+                known[key] = candidates
+        return _chosen(candidates, dict(wish.selector))
 
 
 def select(
@@ -102,7 +150,7 @@ def select(
     """Choose the Nodes as the Service asks for it; one without an address is told."""
     selector = _selector(reader, config)
     family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
-    wish = Wish(tuple(selector.items()), family, tuple(_cidrs(reader, config)))
+    wish = Wish(tuple(selector.items()), family, _cidrs(reader, config))
     chosen = choose(facts.nodes, wish)
     if chosen.without:
         reader.problems.append(_without_address(chosen.without, family, wish.cidrs))
@@ -147,6 +195,7 @@ def _selector(reader: Reader, config: settings.LoadBalancer) -> dict[str, str]:
         key, _, value = pair.partition("=")
         if not key:
             reader.fatal(keys.NODE_SELECTOR, text, "key=value or key, and commas")
+            break
         selector[key] = value
     return selector
 
@@ -154,14 +203,21 @@ def _selector(reader: Reader, config: settings.LoadBalancer) -> dict[str, str]:
 def _cidrs(reader: Reader, config: settings.LoadBalancer) -> Cidrs:
     text = reader.text(keys.MEMBER_CIDR)
     if not text:
-        return config.member_cidr
+        return tuple(config.member_cidr)
     found: list[settings.Network] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    bad: list[str] = []
+    parts = dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
+    if len(parts) > keys.MOST_CIDRS:
+        reader.fatal(keys.MEMBER_CIDR, text, f"at most {keys.MOST_CIDRS} CIDRs")
+        return ()
+    for part in parts:
         try:
             found.append(ipaddress.ip_network(part, strict=False))
         except ValueError:
-            reader.fatal(keys.MEMBER_CIDR, part, "CIDRs, separated by commas")
-    return found
+            bad.append(part)
+    for part in bad[: keys.MOST_NAMED]:
+        reader.fatal(keys.MEMBER_CIDR, part, "CIDRs, separated by commas")
+    return tuple(found)
 
 
 def _without_address(names: Sequence[str], family: IpFamily, cidrs: Cidrs) -> Problem:

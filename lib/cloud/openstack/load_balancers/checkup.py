@@ -12,7 +12,7 @@ import msgspec
 from lib.cloud import errors
 from lib.cloud.checkup import Balancing, Named
 from lib.cloud.openstack import client, settings
-from lib.cloud.openstack.load_balancers import lists, parse, subnets
+from lib.cloud.openstack.load_balancers import lists, subnets
 from lib.cloud.openstack.load_balancers.observed import features
 from lib.cloud.openstack.load_balancers.surroundings import Batch, Kept
 
@@ -167,7 +167,7 @@ def _of_floating_subnet(
 
 
 def _matching(batch: Batch, query: client.Query, pattern: str) -> Collection[str]:
-    if not parse.is_pattern(pattern):
+    if not subnets.is_pattern(pattern):
         return ()
     fits = subnets.matches(pattern)
     return [one.id for one in batch.subnets(query) if fits(one.name)]

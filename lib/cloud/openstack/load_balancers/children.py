@@ -23,6 +23,9 @@ AT_ONCE = 16
 """Calls at one time, of one observation."""
 
 
+CROWD = 100
+TIMES = 5
+"""A project with more load balancers, and so many times ours, is mostly of others."""
 STILL_S = 2.0
 """Seconds that `updated_at` must have stood still before a read is kept for long."""
 FRESH_S = 10.0
@@ -49,6 +52,7 @@ class ChildrenReader:
         self._api = api
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
+        self._listed = 0
 
     def read(
         self,
@@ -90,6 +94,7 @@ class ChildrenReader:
         """Drop what is kept of load balancers that are no more."""
         ids = set(present)
         with self._lock:
+            self._listed = len(ids)
             self._kept = {key: one for key, one in self._kept.items() if key in ids}
 
     def drop(self, id_: str) -> None:
@@ -119,7 +124,14 @@ class ChildrenReader:
     def _lists(
         self, missing: Sequence[native.LoadBalancer], deadline: float
     ) -> Mapping[str, Children]:
-        """List for one load balancer what is its, for several what the project has."""
+        """List for one load balancer what is its, for several what the project has.
+
+        In a project that is mostly of others, each of several is read by itself.
+        """
+        if self._listed > CROWD and self._listed > TIMES * len(missing):
+            wanted = [one.id for one in missing]
+            parts = self._many(wanted, lambda id_: self._single(id_, deadline))
+            return {id_: _value(part) for id_, part in parts.items()}
         only = missing[0].id if len(missing) == 1 else ""
         listeners = lists.listeners(self._api, only, deadline)
         pools = lists.pools(self._api, only, deadline)
@@ -130,6 +142,18 @@ class ChildrenReader:
             monitors = lists.monitors(self._api, deadline)
         by_id = {monitor.id: monitor for monitor in monitors}
         return {id_: _part(id_, listeners, ours, by_id) for id_ in ids}
+
+    def _single(self, id_: str, deadline: float) -> Seen[Children] | Unknown:
+        """Read what one load balancer has, with no list of the project."""
+        try:
+            listeners = lists.listeners(self._api, id_, deadline)
+            pools = lists.pools(self._api, id_, deadline)
+            used = {pool.healthmonitor_id for pool in pools if pool.healthmonitor_id}
+            found = (lists.monitor(self._api, one, deadline) for one in sorted(used))
+            monitors = {one.id: one for one in found if one is not None}
+        except errors.CloudError as error:
+            return Unknown(error)
+        return Seen(_part(id_, listeners, pools, monitors))
 
     def _whole(
         self, id_: str, part: Children, depth: Depth, deadline: float
@@ -161,6 +185,17 @@ class ChildrenReader:
         most = min(AT_ONCE, len(ids))
         with concurrent.futures.ThreadPoolExecutor(most, "children") as pool:
             return dict(zip(ids, pool.map(read, ids), strict=True))
+
+
+def _value(read: Seen[Children] | Unknown) -> Children:
+    """Return what was read.
+
+    Raises:
+        CloudError: it could not be read.
+    """
+    if isinstance(read, Unknown):
+        raise read.error
+    return read.value
 
 
 def _compact(members: Iterable[native.Member]) -> tuple[native.Member, ...]:

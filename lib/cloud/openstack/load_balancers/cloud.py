@@ -1,6 +1,7 @@
 """The load balancers of one OpenStack project: the door of this room."""
 
 import datetime
+import math
 from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
@@ -24,9 +25,17 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Unknown
-from lib.cloud.openstack import client, settings
+from lib.cloud.openstack import client, home, settings
+from lib.cloud.openstack.load_balancers import (
+    absence,
+    backends,
+    lists,
+    names,
+    native,
+    parse,
+    requests,
+)
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import backends, lists, names, native, parse
 from lib.cloud.openstack.load_balancers import plan as plans
 from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
 from lib.cloud.openstack.load_balancers.requests import Request
@@ -51,14 +60,23 @@ class _Id(msgspec.Struct, frozen=True):
 class OctaviaLoadBalancers:
     """Implements `lib.cloud.load_balancers.LoadBalancers`."""
 
-    def __init__(self, api: client.Client, config: settings.LoadBalancer) -> None:
+    def __init__(
+        self,
+        api: client.Client,
+        config: settings.LoadBalancer,
+        guard: home.Guard | None = None,
+    ) -> None:
+        """guard: where absence counts; None: nothing was observed yet."""
         self._api = api
         self._config = config
-        self._observer = Observer(api, config)
+        guard = guard or home.Guard(api.project_id, "")
+        self._absences = absence.Absences(api, guard)
+        self._observer = Observer(api, config, self._absences)
         self._choose = backends.Chooser()
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""
+        self._absences.note_nodes(facts.nodes)
         return parse.refer(facts, self._config)
 
     def parse(self, facts: Facts) -> Spec | Problems:
@@ -76,16 +94,18 @@ class OctaviaLoadBalancers:
         del now
         return plans.plan(target, observed, self._config)
 
-    def apply(self, step: Step) -> StepResult:
+    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
         """See the protocol."""
         request = step.native
         if not isinstance(request, Request):
             raise TypeError("the step is of another room")
         try:
-            body = self._sent(request)
+            body = self._sent(request, within_s)
         finally:
             # Also when the answer is lost: what was read before may be true no more.
             self._observer.forget(request.balancer_id)
+        if request.writes[0].operation == requests.DELETE_BALANCER:
+            self._absences.note_going(request.balancer_id)
         made = _made_id(body)
         if request.writes[0].operation == "create load balancer":
             ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
@@ -96,17 +116,23 @@ class OctaviaLoadBalancers:
             return StepResult(made, nothing, opens_after_s)
         return StepResult(made, opens_after_s=opens_after_s)
 
-    def _sent(self, request: Request) -> bytes:
-        """Send the first write that is not refused as impossible."""
-        deadline = self._api.now() + WRITE_TIMEOUT_S
+    def _sent(self, request: Request, within_s: float) -> bytes:
+        """Send the first write that is not refused as impossible.
+
+        Nothing is sent after within_s. What was sent in time may take longer to be
+        answered: a leader that loses its Lease exits, and a creation that is given up
+        early would be an unknown outcome for nothing.
+        """
+        began = self._api.now()
+        deadline, send_by = began + WRITE_TIMEOUT_S, began + within_s
         *others, last = request.writes
         for write in others:
             try:
-                return self._api.write(write, deadline)
+                return self._api.write(write, deadline, send_by)
             except _TRY_NEXT:
                 continue
         try:
-            return self._api.write(last, deadline)
+            return self._api.write(last, deadline, send_by)
         except errors.NotFound:
             if request.is_gone_fine:
                 return b""

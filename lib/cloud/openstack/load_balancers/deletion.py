@@ -45,7 +45,7 @@ STUCK_POLL_S = 60.0
 class Leaving:
     """A load balancer that the Service leaves. is_former: it is on another by now.
 
-    adopts: see `identity.adopts`.
+    adopts: see `identity.adopts`. is_abandoned: all Services on it are being deleted.
     """
 
     ref: Ref
@@ -53,6 +53,7 @@ class Leaving:
     adopts: bool
     why: str = WHY
     is_former: bool = False
+    is_abandoned: bool = False
 
     @property
     def balancer(self) -> LoadBalancer:
@@ -82,11 +83,14 @@ def leaving_of(ref: Ref, balancer: LoadBalancer, seen: Tree) -> Leaving:
     """Describe the load balancer that the Service is on."""
     relation = seen.identity.relation
     adopts = identity.adopts(ref, balancer, relation, seen.around.floating_ips)
-    return Leaving(ref, Former(balancer, relation, seen.children), adopts)
+    place = Former(balancer, relation, seen.children)
+    return Leaving(ref, place, adopts, is_abandoned=seen.is_abandoned)
 
 
 def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
     """Say what is left to be deleted, and in which order."""
+    if seen.identity.absent_in_s:
+        return Plan(retry_after_s=seen.identity.absent_in_s)
     problem = seen.identity.problem
     main = seen.identity.load_balancer
     if problem is not None and problem.is_fatal and main:
@@ -200,12 +204,16 @@ def tags_without(ref: Ref, one: LoadBalancer, stay: Collection[Listener]) -> lis
     tag = names.load_balancer(ref)
     if not any(tag in each.tags for each in stay):
         own |= {tag}
-    return [each for each in one.tags if each not in own]
+    tags = (each for each in one.tags if not names.is_former(each, ref))
+    return [each for each in tags if each not in own]
 
 
 def is_whole_ours(leaving: Leaving) -> bool:
     """Say whether the load balancer itself goes: it was made so, and is ours alone."""
     one = leaving.balancer
+    if leaving.is_abandoned:
+        # In ERROR nobody can leave it one by one: Octavia refuses every change.
+        return one.name.startswith(names.SERVICE_PREFIX) or names.MADE in one.tags
     if identity.is_used_by_others(one, leaving.ref):
         return False
     made = one.name.startswith(names.SERVICE_PREFIX) or names.MADE in one.tags

@@ -2,6 +2,9 @@
 
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (ensureFloatingIP); other than there, a changed address is applied.
+
+One is changed or deleted only as it was observed (revision number): the steps before
+may take minutes, and somebody else may give it to a server meanwhile.
 """
 
 import dataclasses
@@ -56,7 +59,8 @@ def on_port(around: Surroundings, port_id: str) -> FloatingIp | None:
 
 def delete(path: str, why: str, found: FloatingIp) -> Step:
     """Delete a floating IP of ours."""
-    return requests.delete_network_thing((path,), why, f"floatingips/{found.id}")
+    url = f"floatingips/{found.id}"
+    return requests.delete_network_thing((path,), why, url, found.revision_number)
 
 
 def shown(found: FloatingIp) -> str:
@@ -196,5 +200,5 @@ def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
 def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:
     body = {"floatingip": {"port_id": port_id}}
     return requests.change_network_thing(
-        (shown(found),), why, f"floatingips/{found.id}", body
+        (shown(found),), why, f"floatingips/{found.id}", body, found.revision_number
     )

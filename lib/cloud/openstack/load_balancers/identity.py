@@ -1,8 +1,9 @@
 """Which load balancer is a Service's: pure.
 
-Rules: our mark decides. What carries none is adopted only if the Service itself points
-at it: by its load-balancer-id annotation, or by the address in its status. A name
-alone proves nothing, for clusters of one name share projects.
+Rules: our mark decides. What carries none is adopted only if it has the Service's name
+and the Service itself points at it: by its load-balancer-id annotation, or by the
+address in its status. A name alone proves nothing, for clusters of one name share
+projects; an annotation alone proves nothing, for every user writes annotations.
 """
 
 import dataclasses
@@ -10,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from lib.cloud.load_balancers import Problem, Reason, Ref
 from lib.cloud.openstack.load_balancers import names
-from lib.cloud.openstack.load_balancers.native import FloatingIp, LoadBalancer
+from lib.cloud.openstack.load_balancers.native import FloatingIp, Listener, LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Identity, Relation
 from lib.cloud.openstack.load_balancers.wanted import Hints
 
@@ -35,7 +36,7 @@ def was_ours(found: FloatingIp, ref: Ref) -> bool:
 
     The reference's description counts only with the address in the Service's status.
     """
-    described = found.description == names.floating_ip(ref)
+    described = found.description == names.floating_ip(ref) or _has_former(found, ref)
     had = found.floating_ip_address in hints_of(ref).addresses
     return is_ours(found, ref) or (described and had)
 
@@ -52,15 +53,38 @@ def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
     if not balancer.vip_port_id or found.port_id != balancer.vip_port_id:
         return False
     text = found.description or ""
+    if _has_former(found, ref):
+        return True
     if names.MADE in balancer.tags or names.marks_in(text):
         return text == names.floating_ip(ref)
     return text.startswith(names.floating_ip_of_any_cluster(ref))
+
+
+def _has_former(found: FloatingIp, ref: Ref) -> bool:
+    """Report whether it was marked for the Service under another cluster ID."""
+    marks = names.marks_in(found.description)
+    return any(names.is_former(mark, ref) for mark in marks)
 
 
 def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:
     """Say whether other Services are on it, too, of whichever cluster."""
     own = {names.load_balancer(ref), found.name}
     return bool(names.services(found.tags) - own)
+
+
+def is_abandoned(
+    found: LoadBalancer, listeners: Sequence[Listener], leaving: Collection[Ref]
+) -> bool:
+    """Report whether all Services that use it, and no other, are being deleted.
+
+    Each tag and each listener has to lead to one of them.
+    """
+    marks = {names.mark(ref) for ref in leaving}
+    known = {names.load_balancer(ref) for ref in leaving}
+    known |= marks | {names.user(ref) for ref in leaving} | {names.MADE, found.name}
+    if not set(found.tags) <= known or not marks_of(found) <= marks:
+        return False
+    return all(names.marks(one.tags) & marks for one in listeners)
 
 
 def identify(
@@ -212,15 +236,22 @@ def _of_given(
 def _relation(
     given: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
 ) -> Relation:
-    """Say what one that the Service names, and that has not its mark, is to it."""
-    if marks_of(given):
+    """Return what a load balancer without the Service's ownership tag is to it.
+
+    Annotations are written by users: which load balancer they name proves nothing. Only
+    its name and the addresses in the status, which no user writes, do.
+    """
+    if marks := marks_of(given):
+        was_ours = all(names.is_former(mark, ref) for mark in marks)
+        is_given = given.id == hints_of(ref).owned_id and given.name in _own_names(ref)
+        return Relation.OWNED if was_ours and is_given else Relation.SHARED
+    if given.name in _own_names(ref):
+        return Relation.OWNED
+    if names.user(ref) in given.tags or not _is_of_other_cluster_name(given, ref):
         return Relation.SHARED
-    hints = hints_of(ref)
-    is_own = given.name in _own_names(ref) or hints.owned_id == given.id
-    is_renamed = _is_of_other_cluster_name(given, ref) and bool(
-        addresses(given, floating_ips) & set(hints.addresses)
-    )
-    return Relation.OWNED if is_own or is_renamed else Relation.SHARED
+    shown = set(hints_of(ref).shown_ips)
+    was_served = bool(addresses(given, floating_ips) & shown)
+    return Relation.OWNED if was_served else Relation.SHARED
 
 
 def _by_address(

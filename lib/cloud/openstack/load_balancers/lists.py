@@ -63,6 +63,14 @@ def state(api: client.Client, id_: str, deadline: float) -> native.LoadBalancer 
         return None
 
 
+def own(api: client.Client, id_: str, deadline: float) -> native.LoadBalancer | None:
+    """Read one load balancer; None when our project has none of this ID."""
+    found = state(api, id_, deadline)
+    if found is None or not api.project_filter():
+        return found
+    return found if found.project_id in ("", None, api.project_id()) else None
+
+
 def listeners(
     api: client.Client, only: str, deadline: float
 ) -> tuple[native.Listener, ...]:
@@ -84,6 +92,16 @@ def monitors(api: client.Client, deadline: float) -> tuple[native.Monitor, ...]:
     query = tuple(api.project_filter())
     call = client.Get(BALANCER, "lbaas/healthmonitors", "list monitors", query)
     return api.items(call, PAGE, native.MonitorsPage, deadline)
+
+
+def monitor(api: client.Client, id_: str, deadline: float) -> native.Monitor | None:
+    """Read one monitor; None when it does not exist."""
+    path = f"lbaas/healthmonitors/{quoted(id_)}"
+    call = client.Get(BALANCER, path, "get monitor", resource=id_)
+    try:
+        return api.read(call, native.MonitorAnswer, deadline).healthmonitor
+    except errors.NotFound:
+        return None
 
 
 def status_tree(api: client.Client, id_: str, deadline: float) -> native.Tree:

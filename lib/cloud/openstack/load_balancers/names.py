@@ -113,6 +113,34 @@ def user(ref: Ref) -> str:
     return f"{USER_PREFIX}{ref.cluster.id}:{ref.uid}"
 
 
+def is_former(tag: str, ref: Ref) -> bool:
+    """Report whether a tag is the Service's own under another cluster ID.
+
+    Service UIDs are unique in the world, so the cluster's ID was changed.
+    """
+    if not tag.startswith((MARK_PREFIX, USER_PREFIX)) or not ref.uid:
+        return False
+    return tag.endswith(f":{ref.uid}") and tag not in (mark(ref), user(ref))
+
+
+def renewed(tags: Iterable[str], own: Iterable[str]) -> list[str]:
+    """Return tags with our own added, and without those of a former cluster ID."""
+    added = tuple(own)
+    uids = {tag.rpartition(":")[2] for tag in added if tag.startswith(MARK_PREFIX)}
+    old = tuple(f":{uid}" for uid in uids if uid)
+    kept = [
+        tag
+        for tag in tags
+        if tag and not (tag.startswith(MARK_PREFIX) and tag.endswith(old))
+    ]
+    return list(dict.fromkeys((*kept, *added)))
+
+
+def without_mark(text: str) -> str:
+    """Return a description without the mark at its end."""
+    return _MARKED.sub("", text)
+
+
 def marks_in(text: str | None) -> frozenset[str]:
     """Give the mark at the end of a description."""
     return frozenset(_MARKED.findall(text or ""))

@@ -45,6 +45,7 @@ class LoadBalancer(msgspec.Struct, frozen=True):
     availability_zone: str | None = ""
     tags: tuple[str, ...] = ()
     admin_state_up: bool = True
+    project_id: str | None = ""
 
     @property
     def is_pending(self) -> bool:
@@ -171,6 +172,7 @@ class FloatingIp(msgspec.Struct, frozen=True):
     floating_network_id: str = ""
     port_id: str | None = None
     description: str | None = ""
+    revision_number: int | None = None
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -250,6 +252,12 @@ class PoolsPage(msgspec.Struct, frozen=True):
 
     items: tuple[Pool, ...] = msgspec.field(name="pools")
     links: tuple[Link, ...] = msgspec.field(default=(), name="pools_links")
+
+
+class MonitorAnswer(msgspec.Struct, frozen=True):
+    """GET /v2.0/lbaas/healthmonitors/{id}."""
+
+    healthmonitor: Monitor
 
 
 class MonitorsPage(msgspec.Struct, frozen=True):

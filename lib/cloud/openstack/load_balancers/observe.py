@@ -1,6 +1,9 @@
 """Observes load balancers for many Services at once."""
 
-from collections.abc import Collection, Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+import structlog
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
@@ -13,6 +16,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.load_balancers import (
+    absence,
     identity,
     lists,
     names,
@@ -32,8 +36,13 @@ from lib.cloud.openstack.load_balancers.observed import (
 )
 from lib.cloud.openstack.load_balancers.wanted import Monitored, Wanted
 
+LEAVING_S = 300.0
+"""For how long it is remembered that a Service was being deleted."""
 TIMEOUT_S = 120.0
 """Of one observation with all its calls."""
+
+
+UNEXPECTED = "unexpected error; the log of openstack-ccm has it"
 
 
 def wanted_of(target: Target) -> Wanted | None:
@@ -46,11 +55,19 @@ def wanted_of(target: Target) -> Wanted | None:
 class Observer:
     """Reads everything. Keeps only what `ChildrenReader` and `Kept` keep."""
 
-    def __init__(self, api: client.Client, config: settings.LoadBalancer) -> None:
+    def __init__(
+        self,
+        api: client.Client,
+        config: settings.LoadBalancer,
+        absences: absence.Absences,
+    ) -> None:
         self._api = api
         self._config = config
+        self._absences = absences
         self._children = ChildrenReader(api)
         self._kept = surroundings.Kept(api.now)
+        self._leaving = _Leaving(api.now)
+        self._log = structlog.stdlib.get_logger()
 
     def forget(self, balancer_id: str) -> None:
         """Drop what is kept of a load balancer that we have changed."""
@@ -63,10 +80,14 @@ class Observer:
         deadline = self._api.now() + TIMEOUT_S
         if not targets:
             return {}
+        self._leaving.note(targets)
         try:
-            batch, found, can = self._common(targets, depth, deadline)
+            batch, judged, can = self._common(targets, depth, deadline)
         except errors.CloudError as error:
             return {target.ref: Unknown(error) for target in targets}
+        unknown = {r: one for r, one in judged.items() if isinstance(one, Unknown)}
+        found = {r: one for r, one in judged.items() if not isinstance(one, Unknown)}
+        targets = [target for target in targets if target.ref in found]
         depths = _depths(targets, found, depth, self._config)
         needed = {
             one.id: one
@@ -82,15 +103,32 @@ class Observer:
             try:
                 batch.vip_ports = lists.ports_there(self._api, ids, deadline)
             except errors.CloudError as error:
-                return {target.ref: Unknown(error) for target in targets}
-        return {
-            target.ref: self._one(target, found[target.ref], children, batch, can)
+                return unknown | {target.ref: Unknown(error) for target in targets}
+        return unknown | {
+            target.ref: self._isolated(target, found[target.ref], children, batch, can)
             for target in targets
         }
 
+    def _isolated(
+        self,
+        target: Target,
+        found: Identity,
+        children: Mapping[str, Seen[Children] | Unknown],
+        batch: surroundings.Batch,
+        can: Features,
+    ) -> Observation:
+        """Observe one target; an unexpected error concerns no other of the batch."""
+        try:
+            return self._one(target, found, children, batch, can)
+        except Exception as error:
+            self._log.error(
+                "unexpected error in observation", key=target.ref.key, exc_info=error
+            )
+            return Unknown(errors.Unavailable(UNEXPECTED, operation="observe"))
+
     def _common(
         self, targets: Collection[Target], depth: Depth, deadline: float
-    ) -> tuple[surroundings.Batch, Mapping[Ref, Identity], Features]:
+    ) -> tuple[surroundings.Batch, Mapping[Ref, Identity | Unknown], Features]:
         """Read the lists that all targets need, and find each its load balancer."""
         version = self._api.version(client.Service.LOAD_BALANCER)
         balancers = lists.load_balancers(self._api, deadline)
@@ -112,11 +150,22 @@ class Observer:
             _by_name(groups),
             self._kept,
         )
-        found = {
-            target.ref: identity.identify(target.ref, balancers, floating_ips)
-            for target in targets
-        }
+        refs = [target.ref for target in targets]
+        known = self._absences.complete(refs, balancers, deadline)
+        found: dict[Ref, Identity | Unknown] = {}
+        for ref in refs:
+            one = identity.identify(ref, known.load_balancers, floating_ips)
+            try:
+                found[ref] = self._absences.judge(ref, one, known, deadline)
+            except errors.CloudError as error:
+                found[ref] = Unknown(error)
         return batch, found, features(version, self._config.lb_provider)
+
+    def _is_abandoned(self, found: Identity, own: Children | None) -> bool:
+        main = found.load_balancer
+        if main is None or own is None or main.provisioning_status != native.ERROR:
+            return False
+        return identity.is_abandoned(main, own.listeners, self._leaving.refs())
 
     def _looks_for_groups(self, depth: Depth) -> bool:
         """Say whether groups count: where none are kept only those left from before."""
@@ -151,7 +200,7 @@ class Observer:
         former = _former(target.ref, found, children)
         if isinstance(former, Unknown):
             return former
-        tree = Tree(found, can, own, around, former)
+        tree = Tree(found, can, own, around, former, self._is_abandoned(found, own))
         main = found.load_balancer
         return Seen(
             Observed(
@@ -160,6 +209,31 @@ class Observer:
                 native=tree,
             )
         )
+
+
+class _Leaving:
+    """Services that were last observed while they were being deleted. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._refs: dict[str, tuple[Ref, float]] = {}
+
+    def note(self, targets: Iterable[Target]) -> None:
+        """Note which of the observed Services are being deleted, and which are not."""
+        now = self._clock()
+        with self._lock:
+            kept = self._refs.items()
+            self._refs = {u: old for u, old in kept if now - old[1] < LEAVING_S}
+            for target in targets:
+                self._refs.pop(target.ref.uid, None)
+                if target.spec is None:
+                    self._refs[target.ref.uid] = (target.ref, now)
+
+    def refs(self) -> tuple[Ref, ...]:
+        """Return those that were."""
+        with self._lock:
+            return tuple(ref for ref, _ in self._refs.values())
 
 
 def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:

@@ -89,6 +89,8 @@ class Identity:
     namesakes: others that have the name ours would have. problem: why none can be
     used, or what is odd. was_lost: ours has been deleted by somebody. former: those
     that the Service was on before it moved, with something of it left there.
+    absent_in_s, twins_in_s: seconds until it is confirmed that what the Service leads
+    to does not exist, and that the duplicates are not in use; see `absence`.
     """
 
     load_balancer: LoadBalancer | None = None
@@ -99,6 +101,8 @@ class Identity:
     problem: Problem | None = None
     was_lost: bool = False
     former: tuple[LoadBalancer, ...] = ()
+    absent_in_s: float = 0.0
+    twins_in_s: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,7 +160,8 @@ class Surroundings:
 class Tree:
     """All that was observed. children: None where they do not matter or are in flux.
 
-    former: those of the identity, with their children.
+    former: those of the identity, with their children. is_abandoned: all Services on
+    the load balancer are being deleted.
     """
 
     identity: Identity
@@ -164,3 +169,4 @@ class Tree:
     children: Children | None = None
     around: Surroundings = dataclasses.field(default_factory=Surroundings)
     former: tuple[Former, ...] = ()
+    is_abandoned: bool = False

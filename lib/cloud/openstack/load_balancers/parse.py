@@ -21,7 +21,7 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import backends
+from lib.cloud.openstack.load_balancers import backends, subnets
 from lib.cloud.openstack.load_balancers.annotations import Reader
 from lib.cloud.openstack.load_balancers.wanted import (
     Floating,
@@ -57,12 +57,15 @@ def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
     given = facts.annotations
     suffix = f".{config.ingress_hostname_suffix}"
     addresses = [one.ip or one.hostname.removesuffix(suffix) for one in facts.ingress]
+    given_id = given.get(keys.DECKHOUSE_ID) or given.get(keys.LOAD_BALANCER_ID, "")
+    owned_id = given.get(keys.OWNED_ID, "")
     hints = Hints(
-        given_id=given.get(keys.DECKHOUSE_ID) or given.get(keys.LOAD_BALANCER_ID, ""),
-        owned_id=given.get(keys.OWNED_ID, ""),
+        given_id=given_id if keys.is_uuid(given_id) else "",
+        owned_id=owned_id if keys.is_uuid(owned_id) else "",
         addresses=tuple(address for address in addresses if is_ip(address)),
         keeps_floating_ip=given.get(keys.KEEP_FLOATING_IP) == "true",
         shows_name=any(address and not is_ip(address) for address in addresses),
+        shown_ips=tuple(entry.ip for entry in facts.ingress if entry.ip),
     )
     return Ref(facts.cluster, facts.namespace, facts.name, facts.uid, hints)
 
@@ -88,6 +91,7 @@ def parse(
         ),
         members=chosen.members,
         anchor=chosen.anchor,
+        anchor_server=chosen.anchor_server,
         families=facts.ip_families[:2] or (IpFamily.IPV4,),
         is_internal=is_internal,
         given_id=reader.id(keys.DECKHOUSE_ID) or reader.id(keys.LOAD_BALANCER_ID),
@@ -162,14 +166,18 @@ def _algorithm(reader: Reader, config: settings.LoadBalancer) -> str:
     """Choose the pools' algorithm; ovn has only one."""
     wanted = reader.text(keys.METHOD) or config.lb_method
     if config.lb_provider == "ovn" and wanted != OVN_ALGORITHM:
-        message = f"lb-method is {wanted!r}; provider ovn allows only {OVN_ALGORITHM}"
+        message = (
+            f"lb-method is {keys.shown(wanted)}; provider ovn allows only"
+            f" {OVN_ALGORITHM}"
+        )
         reader.problems.append(Problem(Reason.UNSUPPORTED, message, is_fatal=True))
     if wanted in ALGORITHMS:
         return wanted
     used = config.lb_method if config.lb_method in ALGORITHMS else ALGORITHMS[0]
     message = (
         f"Error updating LB method for LoadBalancer: {reader.where(keys.METHOD)} is"
-        f" {wanted!r}; allowed is one of {', '.join(ALGORITHMS)}; {used!r} is used"
+        f" {keys.shown(wanted)}; allowed is one of {', '.join(ALGORITHMS)};"
+        f" {used!r} is used"
     )
     event = "LoadBalancerLbMethodUnknown"
     problem = Problem(Reason.INVALID_ANNOTATION, message, event=event)
@@ -187,13 +195,16 @@ def _cidrs(facts: Facts, reader: Reader) -> tuple[tuple[str, ...], bool]:
         families = facts.ip_families or (IpFamily.IPV4,)
         return tuple(EVERYWHERE[family] for family in families[:2]), False
     found: list[str] = []
+    bad: list[str] = []
     for one in ranges:
         try:
             if "/" not in one:
                 raise ValueError
             found.append(str(ipaddress.ip_network(one.strip(), strict=False)))
         except ValueError:
-            _bad_range(facts, reader, one)
+            bad.append(one)
+    for one in bad[: keys.MOST_NAMED]:
+        _bad_range(facts, reader, one)
     return tuple(dict.fromkeys(found)), True
 
 
@@ -202,7 +213,9 @@ def _bad_range(facts: Facts, reader: Reader, one: str) -> None:
     if not facts.source_ranges:
         reader.fatal(keys.SOURCE_RANGES, one, f"{allowed}, separated by commas")
         return
-    message = f"spec.loadBalancerSourceRanges holds {one!r}; allowed are {allowed}"
+    message = (
+        f"spec.loadBalancerSourceRanges holds {keys.shown(one)}; allowed are {allowed}"
+    )
     reader.problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
 
 
@@ -242,8 +255,8 @@ def _address(facts: Facts, reader: Reader) -> str:
         reader.fatal(keys.DECKHOUSE_ADDRESS, deckhouse, "an IP address")
     elif not deckhouse and facts.load_balancer_ip and not is_ip(facts.load_balancer_ip):
         message = (
-            f"spec.loadBalancerIP is {facts.load_balancer_ip!r}; allowed is an IP"
-            " address"
+            f"spec.loadBalancerIP is {keys.shown(facts.load_balancer_ip)}; allowed is"
+            " an IP address"
         )
         reader.problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
     return deckhouse or facts.load_balancer_ip
@@ -305,24 +318,15 @@ def _floating(
         ),
     )
     subnet_id, subnet, tags = next(filter(any, offers), ("", "", ""))
-    if not subnet_id and not is_pattern(subnet):
-        allowed = "a name, a glob, or a regular expression behind ~"
+    if not subnet_id and not subnets.is_pattern(subnet):
+        allowed = (
+            "a name, a glob, or a regular expression behind ~, of at most"
+            f" {subnets.LONGEST_PATTERN} characters"
+        )
         reader.fatal(keys.FLOATING_SUBNET, subnet, allowed)
     if subnet_id:
         subnet, tags = "", ""
     return Floating(network_id, subnet_id, subnet, tags)
-
-
-def is_pattern(text: str) -> bool:
-    """Say whether a subnet's name pattern can be understood."""
-    bare = text.removeprefix("!")
-    if not bare.startswith("~"):
-        return True
-    try:
-        re.compile(bare[1:])
-    except re.error:
-        return False
-    return True
 
 
 def _timeouts(reader: Reader) -> Timeouts:

@@ -70,6 +70,8 @@ def _wanted(
     ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
 ) -> Plan:
     found = seen.identity
+    if found.absent_in_s:
+        return Plan(retry_after_s=found.absent_in_s)
     problems = [*((found.problem,) if found.problem else ()), *seen.around.problems]
     if _is_fatal(problems):
         return Plan(problems=(*problems, *remarks.stays(seen)))
@@ -84,18 +86,20 @@ def _wanted(
     spares = tuple(
         deletion.spare(one)
         for one in found.duplicates
-        if one.provisioning_status in (ACTIVE, ERROR)
+        if one.provisioning_status in (ACTIVE, ERROR) and not found.twins_in_s
     )
     # One that Octavia is still at can't be deleted yet, and must not be forgotten.
     waits = made.settled and bool(found.duplicates)
     # What goes from ERROR may end there again.
-    fails = any(one.provisioning_status == ERROR for one in found.duplicates)
+    fails = bool(spares) and any(
+        one.provisioning_status == ERROR for one in found.duplicates
+    )
     return dataclasses.replace(
         made,
         backs_off=made.backs_off or (made.settled and fails),
         steps=(*made.steps, *spares),
         settled=made.settled and not found.duplicates,
-        retry_after_s=POLL_S if waits else made.retry_after_s,
+        retry_after_s=(max(POLL_S, found.twins_in_s) if waits else made.retry_after_s),
         problems=(*problems, *made.problems),
     )
 
@@ -260,6 +264,9 @@ def _active(
         *remarks.switched_off(balancer, relation),
         *remarks.unchangeable(wanted, balancer, relation, seen, config),
     )
+    if relation is Relation.SHARED and names.user(ref) not in balancer.tags:
+        # An address in the status may prove ownership where this tag is missing.
+        reached = dataclasses.replace(reached, address="")
     return Plan(
         steps=all_steps,
         settled=not (all_steps or _is_fatal(reached.problems)),
@@ -303,7 +310,7 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
     if not context.can.tags:
         if not is_own or names.mark(ref) in identity.marks_of(balancer):
             return ()
-        text = names.marked(balancer.description or "", ref)
+        text = names.marked(names.without_mark(balancer.description or ""), ref)
         body: dict[str, object] = {"description": text}
         what = "description"
     else:
@@ -313,7 +320,9 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
         missing = [tag for tag in wanted if tag not in balancer.tags]
         if not missing:
             return ()
-        body = {"tags": [*(tag for tag in balancer.tags if tag), *missing]}
+        old = place.former_tags
+        kept = (tag for tag in balancer.tags if tag and tag not in old)
+        body = {"tags": [*kept, *missing]}
         what = "tags"
     why = "it does not say whose it is"
     step = requests.change(

@@ -11,6 +11,8 @@ from lib.cloud.load_balancers import Step, Verb
 from lib.cloud.openstack import client
 from lib.cloud.openstack.load_balancers.lists import BALANCER, NETWORK, quoted
 
+DELETE_BALANCER = "delete load balancer"
+NO_ADDRESS_LEFT = "no more ip addresses"
 Body = Mapping[str, object]
 Path = tuple[str, ...]
 
@@ -44,6 +46,16 @@ def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
     )
 
 
+_CONFLICT = client.Refusal(
+    409, "", errors.InvalidRequest, "it is in conflict with something that is in use"
+)
+"""Any other conflict: as long as nothing changes, it is refused again."""
+_NO_PORTS_LEFT = client.Refusal(
+    409, "quota", errors.QuotaExceeded, "the project's network quota is used up"
+)
+_NO_ADDRESSES_LEFT = client.Refusal(
+    409, NO_ADDRESS_LEFT, errors.LimitReached, "the subnet has no address left"
+)
 _BALANCER_REFUSALS = (
     client.Refusal(
         403,
@@ -54,7 +66,13 @@ _BALANCER_REFUSALS = (
     client.Refusal(
         409, "immutable", errors.Busy, "the load balancer is at another change"
     ),
-    client.Refusal(409, "already", errors.Busy, "there is one already, made meanwhile"),
+    client.Refusal(
+        409, "invalid state", errors.Busy, "the load balancer is at another change"
+    ),
+    *(
+        client.Refusal(409, text, errors.Busy, "there is one already, made meanwhile")
+        for text in ("already has a", "another listener", "another member")
+    ),
     client.Refusal(
         400, "provider", errors.InvalidRequest, "lb-provider is not enabled there"
     ),
@@ -62,21 +80,23 @@ _BALANCER_REFUSALS = (
     *_missing("network"),
     *_missing("flavor"),
     *_missing("availability zone"),
+    _CONFLICT,
 )
-"""Source: octavia/common/exceptions.py. A missing load balancer, listener or pool is
-left to the status."""
-NO_ADDRESS_LEFT = "no more ip addresses"
+"""Source: octavia/common/exceptions.py. Busy is only what ends by itself. A missing
+load balancer, listener or pool is left to the status."""
 _NETWORK_REFUSALS = (
+    _NO_PORTS_LEFT,
+    _NO_ADDRESSES_LEFT,
     client.Refusal(
-        409, "quota", errors.QuotaExceeded, "the project's network quota is used up"
+        409, "already exists", errors.Busy, "there is one already, made meanwhile"
     ),
-    client.Refusal(
-        409,
-        NO_ADDRESS_LEFT,
-        errors.LimitReached,
-        "the subnet has no address left",
+    *(
+        client.Refusal(
+            409, text, errors.InvalidRequest, "the address is in use already"
+        )
+        for text in ("already allocated", "already has a floating ip")
     ),
-    client.Refusal(412, "", errors.Busy, "the port was changed meanwhile"),
+    client.Refusal(412, "", errors.Busy, "it was changed meanwhile"),
     client.Refusal(
         404,
         "not reachable",
@@ -89,7 +109,9 @@ _NETWORK_REFUSALS = (
         errors.InvalidRequest,
         "the floating network is not an external one",
     ),
+    _CONFLICT,
 )
+"""Source: neutron_lib/exceptions; neutron/extensions/l3.py, securitygroup.py."""
 
 
 _GROUP_GONE = client.Refusal(
@@ -119,15 +141,16 @@ def create_balancer(path: Path, why: str, body: Body) -> Step:
     inside = body.get("loadbalancer")
     port_id = inside.get("vip_port_id") if isinstance(inside, Mapping) else None
     address = inside.get("vip_address") if isinstance(inside, Mapping) else None
-    more: tuple[client.Refusal, ...] = ()
+    # Neutron's conflicts come as "The VIP IP address is already in use: ...".
+    more: tuple[client.Refusal, ...] = (_NO_PORTS_LEFT, _NO_ADDRESSES_LEFT)
     if port_id:
-        more = _missing("port", str(port_id))
-    if address:
-        message = f"the address {address} is in use already, or can't be had"
-        more += tuple(
-            client.Refusal(409, text, errors.InvalidRequest, message)
-            for text in ("already allocated", "already in use")
-        )
+        more += _missing("port", str(port_id))
+    which = f"the address {address}" if address else "the address or port"
+    message = f"{which} is in use already, or not available"
+    more += tuple(
+        client.Refusal(409, text, errors.InvalidRequest, message)
+        for text in ("already allocated", "already in use")
+    )
     write = dataclasses.replace(write, refusals=(*more, *_BALANCER_REFUSALS))
     return Step(
         Verb.CREATE, path, why, Request((write,)), is_gated=False, is_repeatable=False
@@ -180,7 +203,7 @@ def delete_balancer(
         BALANCER,
         "DELETE",
         f"lbaas/loadbalancers/{quoted(id_)}",
-        "delete load balancer",
+        DELETE_BALANCER,
         None,
         id_,
         _BALANCER_REFUSALS,
@@ -232,16 +255,19 @@ def change_network_thing(
     """Change something of Neutron's. revision: only if it still has this number."""
     kind = url.split("/")[0]
     write = _network("PUT", url, f"update {kind}", body, path[-1])
+    write = dataclasses.replace(write, revision=revision)
     if kind == "ports":
-        refusals = (_GROUP_GONE, *write.refusals)
-        write = dataclasses.replace(write, revision=revision, refusals=refusals)
+        write = dataclasses.replace(write, refusals=(_GROUP_GONE, *write.refusals))
     return Step(Verb.CHANGE, path, why, Request((write,)), is_gated=False)
 
 
-def delete_network_thing(path: Path, why: str, url: str) -> Step:
-    """Delete something of Neutron's."""
+def delete_network_thing(
+    path: Path, why: str, url: str, revision: int | None = None
+) -> Step:
+    """Delete something of Neutron's. revision: only if it still has this number."""
     kind = url.split("/")[0]
     write = _network("DELETE", url, f"delete {kind}", None, path[-1])
+    write = dataclasses.replace(write, revision=revision)
     if kind == "security-groups":
         write = dataclasses.replace(write, refusals=(_GROUP_USED, *write.refusals))
     request = Request((write,), is_gone_fine=True)

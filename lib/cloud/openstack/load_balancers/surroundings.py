@@ -8,9 +8,10 @@ import ipaddress
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from lib.cloud import errors
 from lib.cloud.load_balancers import IpFamily, Problem, Reason
 from lib.cloud.openstack import client, settings
-from lib.cloud.openstack.load_balancers import lists, native, subnets
+from lib.cloud.openstack.load_balancers import annotations, lists, native, subnets
 from lib.cloud.openstack.load_balancers.observed import (
     Children,
     FloatingSource,
@@ -24,6 +25,10 @@ _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
 Groups = tuple[native.SecurityGroup, ...]
 _EXTERNAL = "external network"
+TLS_TIMEOUT_S = 10.0
+"""Of reading one TLS container: other Services of the batch wait for it."""
+TLS_PAUSE_S = 60.0
+"""A key manager that did not answer is not asked again before."""
 KEPT_S = 60.0
 """Many Services that come one after the other need some things from the same place."""
 
@@ -39,6 +44,23 @@ class Kept:
         self._clock = clock
         self._lock = threading.Lock()
         self._found: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._no_keys: tuple[float, errors.Unavailable] | None = None
+
+    def check_keys(self) -> None:
+        """Check that the key manager has not failed to answer lately.
+
+        Raises:
+            Unavailable: it has.
+        """
+        with self._lock:
+            failed = self._no_keys
+            if failed is not None and self._clock() - failed[0] < TLS_PAUSE_S:
+                raise failed[1]
+
+    def note_keys(self, error: errors.Unavailable) -> None:
+        """Note that the key manager did not answer."""
+        with self._lock:
+            self._no_keys = (self._clock(), error)
 
     def get(self, key: str) -> tuple[str, ...]:
         """Give the ids found less than a minute ago; empty: none were."""
@@ -99,9 +121,19 @@ class Batch:
         return self._networks
 
     def is_readable(self, tls_ref: str) -> bool:
-        """Ask for a TLS container once."""
+        """Report whether a TLS container is readable; ask once.
+
+        Raises:
+            CloudError: it can't be told; no Service waits for long to learn that.
+        """
         if tls_ref not in self._readable:
-            found = lists.is_readable(self.api, tls_ref, self.deadline)
+            self.kept.check_keys()
+            deadline = min(self.deadline, self.api.now() + TLS_TIMEOUT_S)
+            try:
+                found = lists.is_readable(self.api, tls_ref, deadline)
+            except errors.Unavailable as error:
+                self.kept.note_keys(error)
+                raise
             self._readable[tls_ref] = found
         return self._readable[tls_ref]
 
@@ -136,7 +168,7 @@ def of_wanted(
     is_new = identity.load_balancer is None
     vip = identity.load_balancer.vip_subnet_id if identity.load_balancer else ""
     if place.from_node and wanted.anchor and (is_new or not place.member_subnet_id):
-        found = _node_subnets(batch, wanted.anchor)
+        found = _node_subnets(batch, wanted.anchor, wanted.anchor_server)
         node_subnet_id = vip if vip in found else next(iter(found), "")
         if len(found) > 1 and node_subnet_id != vip:
             problems.append(_many_node_subnets(wanted, found))
@@ -177,25 +209,32 @@ def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
     return tuple(found.values())
 
 
-def _node_subnets(batch: Batch, address: str) -> tuple[str, ...]:
-    """Find the subnets of ports that have this address and belong to servers.
+def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
+    """Return the subnets of the Node's ports that have this address.
 
-    A project may use an address in several networks.
+    A project may use an address in several networks: only ports of the Node's own
+    server count, where its provider ID shows which that is.
+
+    Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+    (getSubnetIDForLB).
     """
+    key = f"{server} {address}"
     filters: client.Query = (("fixed_ips", f"ip_address={address}"),)
     if batch.config.manage_security_groups:
         filters = ()  # all ports are read anyway
-    elif known := batch.kept.get(address):
+    elif known := batch.kept.get(key):
         return known
     found = tuple(
         dict.fromkeys(
             fixed.subnet_id
             for port in batch.ports(filters)
             for fixed in port.fixed_ips
-            if fixed.ip_address == address and port.device_id
+            if fixed.ip_address == address
+            and port.device_id
+            and server in ("", port.device_id)
         )
     )
-    batch.kept.put(address, found)
+    batch.kept.put(key, found)
     return found
 
 
@@ -272,7 +311,10 @@ def _tls(
         return ()
     if batch.is_readable(ref):
         return ()
-    message = f"the TLS container {ref} can't be read with the credentials in use"
+    message = (
+        f"the TLS container {annotations.shown(ref)} can't be read with the"
+        " credentials in use"
+    )
     return (Problem(Reason.TLS, message, is_fatal=True),)
 
 
@@ -313,7 +355,9 @@ def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
     for one in _fitting(batch, found.floating_network_id, wish):
         if one.cidr and address in ipaddress.ip_network(one.cidr):
             return ""
-    named = wish.subnet_id or f"{wish.subnet!r} with tags {wish.tags!r}"
+    named = wish.subnet_id or (
+        f"{annotations.shown(wish.subnet)} with tags {annotations.shown(wish.tags)}"
+    )
     return f"floating IP {address} is in no floating subnet {named}"
 
 
@@ -365,7 +409,8 @@ def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSo
         return FloatingSource(network_id)
     message = (
         f"no subnet of floating network {network_id} has a name like"
-        f" {floating.subnet!r} and tags like {floating.tags!r}"
+        f" {annotations.shown(floating.subnet)} and tags like"
+        f" {annotations.shown(floating.tags)}"
     )
     problem = Problem(Reason.SUBNET, message, is_fatal=True)
     return FloatingSource(network_id, problem=problem)

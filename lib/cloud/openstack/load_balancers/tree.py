@@ -51,7 +51,8 @@ class Place:
         """
         marks = names.marks(listener.tags)
         if marks:
-            return names.mark(self.ref) in marks
+            own = names.mark(self.ref)
+            return any(mark == own or names.is_former(mark, self.ref) for mark in marks)
         if not self.adopts:
             return False
         if names.load_balancer(self.ref) in listener.tags:
@@ -65,6 +66,12 @@ class Place:
         """Say whether one of the Service's listeners lacks our mark."""
         some = self.children.listeners
         return any(self.owns(one) and not names.marks(one.tags) for one in some)
+
+    @property
+    def former_tags(self) -> tuple[str, ...]:
+        """The Service's tags under another cluster ID on the load balancer."""
+        tags = self.balancer.tags
+        return tuple(tag for tag in tags if names.is_former(tag, self.ref))
 
     def pool_of(self, listener: Listener) -> Pool | None:
         """Give a listener's pool."""
@@ -201,7 +208,7 @@ def _listener_changes(context: Context, found: Listener) -> Body:
     wanted, can = context.wanted, context.can
     changed: Body = {}
     if missing := [tag for tag in context.tags if tag not in found.tags]:
-        changed["tags"] = [*found.tags, *missing]
+        changed["tags"] = names.renewed(found.tags, missing)
     if found.connection_limit != wanted.connection_limit:
         changed["connection_limit"] = wanted.connection_limit
     headers = found.insert_headers or {}

@@ -111,7 +111,8 @@ class Wanted:
     """All that one Service wants.
 
     anchor: the address of a Node whose subnet counts where none is said; of the first
-    member, if there is one. families: the first one is the VIP's; a second one asks
+    member, if there is one. anchor_server: the ID of that Node's server; empty: not
+    known. families: the first one is the VIP's; a second one asks
     for an additional VIP. given_id: the load balancer to use. address: loadBalancerIP,
     empty: any. cidrs: who may connect, normalised; has_ranges: the user named them.
     health_port: of the traffic policy Local, else 0. algorithm: lb-method.
@@ -121,6 +122,7 @@ class Wanted:
     members: tuple[WantedMember, ...]
     anchor: str = ""
     families: tuple[IpFamily, ...] = (IpFamily.IPV4,)
+    anchor_server: str = ""
     is_internal: bool = False
     given_id: str = ""
     address: str = ""
@@ -160,7 +162,8 @@ class Hints:
     given_id: the id in the annotations. owned_id: of the load balancer that we have
     once owned for this Service, by our own annotation. addresses: in the status.
     keeps_floating_ip: keep-floatingip, however wrong the rest may be. shows_name: the
-    status shows a name that tells no address.
+    status shows a name that tells no address. shown_ips: the IP addresses in the
+    status; only we write them, while a hostname there may be a user's annotation.
     """
 
     given_id: str = ""
@@ -168,3 +171,4 @@ class Hints:
     addresses: tuple[str, ...] = ()
     keeps_floating_ip: bool = False
     shows_name: bool = False
+    shown_ips: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import structlog
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
-from lib.cloud.openstack import client
+from lib.cloud.openstack import client, home
 from lib.cloud.openstack.settings import BlockStorage
 from lib.cloud.openstack.volumes import (
     leftovers,
@@ -57,10 +57,6 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
-def _utc_now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
-
-
 class OpenStackVolumes:
     """Implements `lib.cloud.volumes.Volumes`.
 
@@ -72,23 +68,52 @@ class OpenStackVolumes:
         self,
         api: client.Client,
         settings: BlockStorage,
-        now: Callable[[], datetime.datetime] = _utc_now,
+        guard: home.Guard | None = None,
+        now: Callable[[], datetime.datetime] | None = None,
     ) -> None:
-        """now: the time of day, which Cinder's times are compared with."""
+        """guard: where absence counts; None: the project of the credentials, always.
+
+        now: the time of day, which Cinder's times are compared with; None: by Cinder's
+        own clock.
+        """
         newest = _OLDEST if settings.ignore_volume_microversion else None
         self._api = api
+        self._guard = guard or home.Guard(api.project_id, "")
         self._settings = settings
         self._reads = reads.Reads(api, newest)
         self._writes = writes.Writes(api, newest)
-        self._leftovers = leftovers.Leftovers(self._reads, self._writes, now)
+        self._leftovers = leftovers.Leftovers(
+            self._reads, self._writes, now or self._time_of_cinder
+        )
         self._listed = 0
         self._odd_statuses: set[str] = set()
         self._log = structlog.stdlib.get_logger()
+
+    def _time_of_cinder(self) -> datetime.datetime:
+        seconds = self._api.wall(client.Service.VOLUME)
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
     @property
     def sizing(self) -> Sizing:
         """See the protocol."""
         return SIZES
+
+    @property
+    def context_keys(self) -> frozenset[str]:
+        """See the protocol."""
+        return parameters.CONTEXT_KEYS
+
+    def is_id(self, text: str) -> bool:
+        """See the protocol."""
+        return translate.is_id(text)
+
+    def type_name(self, type: str) -> str:
+        """See the protocol; Cinder's types have IDs as volumes do."""
+        if not translate.is_id(type):
+            return type
+        types = self._reads.types(self._deadline())
+        names = (one.name for one in types if type in (one.name, one.id))
+        return next(names, type)
 
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """See the protocol."""
@@ -98,8 +123,9 @@ class OpenStackVolumes:
         """See the protocol."""
         return parameters.change(wanted)
 
-    def observe(self, refs: Collection[Ref]) -> Reading:
+    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
         """See the protocol."""
+        until = math.inf if within_s is None else self._api.now() + within_s
         possible = {
             ref for ref in refs if isinstance(ref, ByName) or translate.is_id(ref.id)
         }
@@ -107,19 +133,48 @@ class OpenStackVolumes:
         listed: tuple[Volume, ...] | None = None
         if len(possible) > FEW * max(1, math.ceil(self._listed / reads.PAGE)):
             try:
-                listed = self.listing()
+                listed, is_complete = self._list(until)
             except errors.CloudError as error:
                 return Reading(found | dict.fromkeys(possible, Unknown(error)))
-            found |= _in_list(possible, listed)
+            found |= _in_list(possible, listed, is_complete)
         single = [ref for ref in possible if ref not in found]
-        found |= dict(zip(single, self._all(self._look, single), strict=True))
-        return Reading(self._explained(found), listed)
+        seen = self._all(lambda ref: self._look(ref, until), single)
+        found |= dict(zip(single, seen, strict=True))
+        found |= self._doubted(possible, found)
+        full = [ref for ref in possible if isinstance(ref, ById) and ref.in_full]
+        found |= dict(
+            zip(
+                full,
+                self._all(lambda ref: self._full(found[ref], until), full),
+                strict=True,
+            )
+        )
+        return Reading(self._explained(found, until), listed)
+
+    def _doubted(
+        self, possible: Collection[Ref], found: Mapping[Ref, Found]
+    ) -> dict[Ref, Found]:
+        """Return Unknown for what is absent in another project or region."""
+        absent = [ref for ref in possible if found[ref] == ()]
+        try:
+            if any(isinstance(ref, ById) and _is_there(found[ref]) for ref in possible):
+                self._guard.observed()
+            if absent:
+                self._guard.check("find volumes")
+        except errors.CloudError as error:
+            return dict.fromkeys(absent, Unknown(error))
+        return {}
 
     def listing(self) -> tuple[Volume, ...]:
         """See the protocol."""
-        seen = self._reads.volumes(self._deadline(LIST_TIMEOUT_S))
-        self._listed = len(seen)
-        return tuple(self._translated(one) for one in seen)
+        return self._list()[0]
+
+    def _list(self, until: float = math.inf) -> tuple[tuple[Volume, ...], bool]:
+        """Return all volumes that can be read, and whether these are all."""
+        listing = self._reads.volumes(min(self._deadline(LIST_TIMEOUT_S), until))
+        self._listed = len(listing.volumes)
+        volumes = tuple(self._translated(volume) for volume in listing.volumes)
+        return volumes, not listing.unreadable
 
     def create(self, spec: VolumeSpec) -> Volume:
         """See the protocol."""
@@ -127,7 +182,13 @@ class OpenStackVolumes:
         if spec.is_shared:
             self._refuse_unshareable(spec, deadline)
         try:
-            return self._translated(self._writes.create(spec, deadline))
+            made = self._translated(self._writes.create(spec, deadline))
+            self._guard.observed()
+            return made
+        except errors.Unplaceable as error:
+            if parameters.placement(spec).is_fixed:
+                raise _invalid(error.message, error) from error
+            raise
         except (errors.InvalidRequest, errors.NotFound) as error:
             raise self._diagnosed(spec, error, deadline) from error
 
@@ -136,23 +197,39 @@ class OpenStackVolumes:
         if not translate.is_id(volume_id):
             return
         deadline = self._deadline()
+        error = self._deletion_error(volume_id, deadline)
+        if error is None:
+            return
+        # Cinder says the same, whatever hinders it.
+        seen = self._reads.volume(volume_id, deadline)
+        if seen is None or translate.phase(seen.status) is VolumePhase.DELETING:
+            return
+        volume = self._translated(seen)
+        if leftovers.is_deletable(volume):
+            # Its status was another at the first try, or something depends on it.
+            error = self._deletion_error(volume_id, deadline)
+            if error is None:
+                return
+        raise leftovers.judge_deletion(volume, error) from error
+
+    def _deletion_error(
+        self, volume_id: VolumeId, deadline: float
+    ) -> errors.InvalidRequest | None:
+        """Begin to delete a volume; return Cinder's refusal, if it is one."""
         try:
             self._writes.delete(volume_id, deadline)
         except errors.NotFound:
-            return
+            self._guard.check("delete volume")
         except errors.InvalidRequest as error:
-            # Cinder says the same, whatever hinders it.
-            seen = self._reads.volume(volume_id, deadline)
-            if seen is None or translate.phase(seen.status) is VolumePhase.DELETING:
-                return
-            raise leftovers.judge_deletion(self._translated(seen), error) from error
+            return error
+        return None
 
     def resize(self, volume: Volume, size_bytes: int) -> None:
         """See the protocol."""
         if volume.attachments and not self._reads.can_extend_in_use():
-            raise errors.Unsupported(
-                "volumes that are attached can't be extended in this cloud; want"
-                " Cinder's microversion 3.42, and ignore-volume-microversion unset",
+            raise errors.InUse(
+                "an attached volume can't be extended in this cloud: detach it, or use"
+                " Cinder's microversion 3.42 (ignore-volume-microversion unset)",
                 operation="extend volume",
                 resource=volume.id,
             )
@@ -169,6 +246,9 @@ class OpenStackVolumes:
             self._writes.attach(volume.id, instance_id, self._deadline())
         except errors.AlreadyExists:
             return
+        except errors.NotFound:
+            self._guard.check("attach volume")
+            raise
         except errors.Busy:
             self._leftovers.free(volume, self._deadline())
             raise
@@ -199,8 +279,8 @@ class OpenStackVolumes:
             self._require_type(type, "parameter", deadline, None)
         return translate.capacity(quotas, type)
 
-    def _look(self, ref: Ref) -> Found:
-        deadline = self._deadline()
+    def _look(self, ref: Ref, until: float) -> Found:
+        deadline = min(self._deadline(), until)
         try:
             if isinstance(ref, ByName):
                 named = self._reads.named(ref.name, deadline)
@@ -210,7 +290,23 @@ class OpenStackVolumes:
             return Unknown(error)
         return () if seen is None else (self._translated(seen),)
 
-    def _explained(self, found: Mapping[Ref, Found]) -> Mapping[Ref, Found]:
+    def _full(self, found: Found, until: float) -> Found:
+        """Add the unfinished attachments of a volume that may be shared."""
+        if isinstance(found, Unknown) or not found or not found[0].is_shareable:
+            return found
+        (volume,) = found
+        try:
+            if not volume.attachments or not self._reads.can_list_reservations():
+                return found
+            deadline = min(self._deadline(), until)
+            held = self._reads.reservations(volume.id, deadline)
+        except errors.CloudError as error:
+            return Unknown(error)
+        return (translate.in_full(volume, held),)
+
+    def _explained(
+        self, found: Mapping[Ref, Found], until: float
+    ) -> Mapping[Ref, Found]:
         """Find out why volumes have FAILED; none of them is common."""
         failed = sorted(
             {
@@ -223,7 +319,8 @@ class OpenStackVolumes:
         )
         if not failed:
             return found
-        said = dict(zip(failed, self._all(self._messages, failed), strict=True))
+        messages = self._all(lambda one: self._messages(one, until), failed)
+        said = dict(zip(failed, messages, strict=True))
         return {
             ref: (
                 volumes
@@ -236,9 +333,10 @@ class OpenStackVolumes:
             for ref, volumes in found.items()
         }
 
-    def _messages(self, volume_id: VolumeId) -> Sequence[native.Message]:
+    def _messages(self, volume_id: VolumeId, until: float) -> Sequence[native.Message]:
         try:
-            return self._reads.messages(volume_id, self._deadline())
+            deadline = min(self._deadline(), until)
+            return self._reads.messages(volume_id, deadline)
         except errors.CloudError as error:
             # We chose to degrade: the volume is known, only the cause is not.
             self._log.warning("messages of Cinder can't be read", error=str(error))
@@ -259,7 +357,8 @@ class OpenStackVolumes:
         deadline: float,
     ) -> errors.CloudError:
         """Find out which part of a spec the cloud refuses, and what it would take."""
-        zone = parameters.placement(spec).zone
+        placement = parameters.placement(spec)
+        zone = placement.zone
         try:
             if spec.type:
                 self._require_type(spec.type, "parameter", deadline, error)
@@ -269,10 +368,14 @@ class OpenStackVolumes:
         except errors.CloudError:
             return error
         if zone and zone not in zones:
-            return _invalid(
+            text = (
                 f"zone is {zone!r}; want one of {', '.join(zones)}, or"
-                " [BlockStorage] availability-zone-map to lead to one",
-                error,
+                " [BlockStorage] availability-zone-map to lead to one"
+            )
+            if placement.is_fixed:
+                return _invalid(text, error)
+            return errors.Unplaceable(
+                text, operation=error.operation, resource=error.resource
             )
         if isinstance(error, errors.NotFound) and spec.source:
             return errors.NotFound(
@@ -323,8 +426,17 @@ class OpenStackVolumes:
             return list(pool.map(look, items))
 
 
-def _in_list(refs: Collection[Ref], listed: Sequence[Volume]) -> dict[Ref, Found]:
-    """Find what a list shows; an id that it lacks is left out."""
+def _is_there(found: Found) -> bool:
+    return isinstance(found, tuple) and bool(found)
+
+
+def _in_list(
+    refs: Collection[Ref], listed: Sequence[Volume], is_complete: bool
+) -> dict[Ref, Found]:
+    """Find what a list shows; an id that it lacks is left out.
+
+    So is a name that it lacks, when volumes of the list could not be read.
+    """
     by_id = {volume.id: volume for volume in listed}
     wanted = {ref.name for ref in refs if isinstance(ref, ByName)}
     by_name: dict[str, list[Volume]] = {name: [] for name in wanted}
@@ -337,7 +449,9 @@ def _in_list(refs: Collection[Ref], listed: Sequence[Volume]) -> dict[Ref, Found
         if isinstance(ref, ById) and ref.id in by_id
     }
     return found | {
-        ref: _ordered(by_name[ref.name]) for ref in refs if isinstance(ref, ByName)
+        ref: _ordered(by_name[ref.name])
+        for ref in refs
+        if isinstance(ref, ByName) and is_complete
     }
 
 

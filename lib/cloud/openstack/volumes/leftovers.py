@@ -87,15 +87,31 @@ class Leftovers:
 def judge_deletion(volume: Volume, error: errors.CloudError) -> errors.CloudError:
     """Say why a volume that is there could not be deleted."""
     if volume.attachments:
-        where = ", ".join(one.instance_id for one in volume.attachments)
+        where = ", ".join(one.holder for one in volume.attachments)
         return errors.AttachedElsewhere(
             f"it is attached to {where}",
             operation=error.operation,
             resource=volume.id,
             request_id=error.request_id,
         )
-    why = f"its status is {volume.native_phase!r}, or a snapshot or a group holds it"
-    return _busy(why, volume, error)
+    if is_deletable(volume):
+        return errors.InUse(
+            f"Cinder refuses to delete it in status {volume.native_phase!r}: it has"
+            " snapshots, or belongs to a group; delete those first",
+            operation=error.operation,
+            resource=volume.id,
+            request_id=error.request_id,
+        )
+    return _busy(f"its status is {volume.native_phase!r}", volume, error)
+
+
+def is_deletable(volume: Volume) -> bool:
+    """Report whether Cinder deletes a volume in this status when nothing needs it.
+
+    Source: cinder/volume/api.py (delete).
+    """
+    deletable = ("available", "error", "error_restoring", "error_extending")
+    return volume.native_phase in deletable and not volume.attachments
 
 
 def _busy(

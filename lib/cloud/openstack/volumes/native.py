@@ -10,11 +10,15 @@ from lib.cloud.openstack import native
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """One finished attachment, inside a volume."""
+    """One finished attachment, inside a volume.
 
-    server_id: str = ""
-    attachment_id: str = ""
+    server_id: None for an attachment to a host (os-attach with host_name).
+    """
+
+    server_id: str | None = None
+    attachment_id: str | None = None
     device: str | None = None
+    host_name: str | None = None
 
 
 class Volume(msgspec.Struct, frozen=True):
@@ -29,15 +33,21 @@ class Volume(msgspec.Struct, frozen=True):
     metadata: dict[str, str | None] = {}
     volume_type: str | None = None
     source_volid: str | None = None
-    multiattach: bool = False
+    multiattach: bool | None = False
     created_at: datetime.datetime | None = None
     updated_at: datetime.datetime | None = None
 
 
-class VolumesPage(msgspec.Struct, frozen=True):
-    """GET /volumes/detail."""
+class Name(msgspec.Struct, frozen=True):
+    """As much of a volume as a log needs when the rest can't be read."""
 
-    items: tuple[Volume, ...] = msgspec.field(name="volumes")
+    id: str = ""
+
+
+class VolumesPage(msgspec.Struct, frozen=True):
+    """GET /volumes/detail. items: decoded one by one, each may be of anybody."""
+
+    items: tuple[msgspec.Raw, ...] = msgspec.field(name="volumes")
     links: tuple[native.Link, ...] = msgspec.field(default=(), name="volumes_links")
 
 
@@ -89,9 +99,7 @@ class VolumeTypesPage(msgspec.Struct, frozen=True):
     """GET /types."""
 
     items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
-    links: tuple[native.Link, ...] = msgspec.field(
-        default=(), name="volume_types_links"
-    )
+    links: tuple[native.Link, ...] = msgspec.field(default=(), name="volume_type_links")
 
 
 class VolumeTypeAnswer(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """What a StorageClass, its claim and the topology ask for, read into a spec: pure."""
 
 import dataclasses
+import unicodedata
 from collections.abc import Mapping
 
 from lib.cloud.openstack.settings import BlockStorage
@@ -8,6 +9,7 @@ from lib.cloud.openstack.volumes import translate
 from lib.cloud.volumes import (
     Change,
     Pairs,
+    Place,
     Problem,
     Problems,
     VolumeRequest,
@@ -22,6 +24,7 @@ RESIZE = "cinder.csi.openstack.org/resizeRequired"
 """Source, all of them: kubernetes/cloud-provider-openstack
 docs/cinder-csi-plugin/using-cinder-csi-plugin.md, pkg/csi/cinder/controllerserver.go.
 Parameters that the reference does not know it ignores, and so do we."""
+CONTEXT_KEYS = frozenset({AFFINITY, ANTI_AFFINITY, RESIZE})
 _SIDECAR_KEYS = (
     "csi.storage.k8s.io/pvc/name",
     "csi.storage.k8s.io/pvc/namespace",
@@ -33,9 +36,13 @@ _LONGEST = 255
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placement:
-    """The opaque part of a spec. zone: Cinder's; empty: Cinder chooses."""
+    """The opaque part of a spec. zone: Cinder's; empty: Cinder chooses.
+
+    is_fixed: the zone is that of the StorageClass, not one of the topology's.
+    """
 
     zone: str = ""
+    is_fixed: bool = False
 
 
 def placement(wanted: VolumeSpec) -> Placement:
@@ -47,22 +54,23 @@ def placement(wanted: VolumeSpec) -> Placement:
 def spec(request: VolumeRequest, settings: BlockStorage) -> VolumeSpec | Problems:
     """Read a request; every problem is named."""
     type_name = request.changes.get(TYPE) or request.parameters.get(TYPE, "")
-    zone = _zone(request, settings)
-    # A clone that is told no zone lands in that of its source.
-    told = bool(zone) or request.source is None
-    zones = translate.node_zones(zone, settings) if told else ()
+    written = request.parameters.get(ZONE, "")
+    zone, *others = [written] if written else _zones(request, settings)
+    zones = translate.node_zones(zone, settings)
     near = _names(request.annotations.get(AFFINITY, ""))
     apart = _names(request.annotations.get(ANTI_AFFINITY, ""))
+    name = request.name.strip()  # as Cinder does (validate_name_and_description)
     problems = (
+        *_name_problems(request.name, name),
         *_change_problems(request.changes),
-        *_zone_problems(request, zone, zones),
+        *_zone_problems(request, zones),
         *_affinity_problems(near, apart),
         *_length_problems(request, type_name),
     )
     if problems:
         return problems
     return VolumeSpec(
-        name=request.name,
+        name=name,
         size_bytes=request.size_bytes,
         cluster=request.cluster,
         zones=zones,
@@ -73,7 +81,11 @@ def spec(request: VolumeRequest, settings: BlockStorage) -> VolumeSpec | Problem
         apart=apart,
         metadata=_metadata(request),
         context=_context(request),
-        provider=Placement(zone),
+        provider=Placement(zone, bool(written)),
+        places=tuple(
+            Place(translate.node_zones(other, settings), Placement(other))
+            for other in others
+        ),
     )
 
 
@@ -82,13 +94,21 @@ def change(parameters: Mapping[str, str]) -> Change | Problems:
     return _change_problems(parameters) or Change(type=parameters.get(TYPE, ""))
 
 
-def _zone(request: VolumeRequest, settings: BlockStorage) -> str:
-    """Choose Cinder's zone: as written, the first preferred, the first requisite."""
-    if written := request.parameters.get(ZONE, ""):
-        return written
-    for zone in (*request.preferred, *request.requisite):
-        return translate.volume_zone(zone, settings)
-    return ""
+def _zones(request: VolumeRequest, settings: BlockStorage) -> list[str]:
+    """Return Cinder's zones in the order in which they are tried; "": any.
+
+    The preferred ones first, then the requisite ones. A clone is created in the zone
+    of its source, which Cinder chooses by itself.
+
+    Source: CSI specification 1.12, TopologyRequirement: "preferred".
+    """
+    if request.source is not None:
+        return [""]
+    zones = (
+        translate.volume_zone(zone, settings)
+        for zone in (*request.preferred, *request.requisite)
+    )
+    return list(dict.fromkeys(zones)) or [""]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -127,19 +147,15 @@ def _change_problems(changes: Mapping[str, str]) -> Problems:
     return unknown
 
 
-def _zone_problems(
-    request: VolumeRequest, zone: str, zones: tuple[str, ...] | None
-) -> Problems:
+def _zone_problems(request: VolumeRequest, zones: tuple[str, ...] | None) -> Problems:
     """A zone that no Node which may need the volume can reach is a contradiction.
 
     Source: CSI specification 1.12, TopologyRequirement: requisite.
     """
-    if not zone or not zones or not request.requisite:
+    written = request.parameters.get(ZONE, "")
+    if not written or not zones or not request.requisite:
         return ()
     if set(zones) & set(request.requisite):
-        return ()
-    written = request.parameters.get(ZONE, "")
-    if not written:
         return ()
     reach = ", ".join(request.requisite)
     allowed = f"a zone of volumes that Nodes in {reach} reach (availability-zone-map)"
@@ -150,6 +166,15 @@ def _affinity_problems(near: tuple[str, ...], apart: tuple[str, ...]) -> Problem
     both = [name for name in near if name in apart]
     allowed = f"volumes that {AFFINITY} does not name as well"
     return tuple(Problem(f"annotation {ANTI_AFFINITY}", n, allowed) for n in both)
+
+
+def _name_problems(text: str, name: str) -> Problems:
+    """Source: CSI specification 1.12, CreateVolumeRequest: name."""
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        return (Problem("name", text, "no control characters"),)
+    if text and not name:
+        return (Problem("name", text, "a character that is not a blank"),)
+    return ()
 
 
 def _length_problems(request: VolumeRequest, type_name: str) -> Problems:

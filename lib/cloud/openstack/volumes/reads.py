@@ -1,13 +1,18 @@
 """The reads of this room: one volume, those of a name, all of them, and what is known
 besides: messages, reservations, types, zones, quotas."""
 
+import dataclasses
 import urllib.parse
+
+import msgspec
+import structlog
 
 from lib.cloud import errors
 from lib.cloud.openstack import client
 from lib.cloud.openstack.client import Get, Service
 from lib.cloud.openstack.endpoints import Version
 from lib.cloud.openstack.volumes import native
+from lib.process import decoding
 
 PAGE = 1000
 """Source: Cinder configuration, osapi_max_limit, default."""
@@ -16,12 +21,22 @@ _MESSAGES = (3, 3)
 _RESERVATIONS = (3, 27)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """Volumes of one list. unreadable: IDs of those that can't be decoded."""
+
+    volumes: tuple[native.Volume, ...]
+    unreadable: tuple[str, ...] = ()
+
+
 class Reads:
     """Reads Cinder. newest: asks for at most this microversion, None: for ours."""
 
     def __init__(self, api: client.Client, newest: Version | None) -> None:
         self._api = api
         self._newest = newest
+        self._reported: set[str] = set()
+        self._log = structlog.stdlib.get_logger()
 
     def volume(self, volume_id: str, deadline: float) -> native.Volume | None:
         """Give one volume; None when Cinder says that there is none."""
@@ -32,16 +47,51 @@ class Reads:
             return None
 
     def named(self, name: str, deadline: float) -> tuple[native.Volume, ...]:
-        """List the volumes of exactly this name; Cinder's filter ignores case."""
-        call = self._get("volumes/detail", "find volumes", name, (("name", name),))
-        found = self._api.items(call, PAGE, native.VolumesPage, deadline)
-        return tuple(one for one in found if (one.name or "") == name)
+        """List the volumes of exactly this name; Cinder's filter ignores case.
 
-    def volumes(self, deadline: float) -> tuple[native.Volume, ...]:
+        Raises:
+            Unavailable: one of them can't be decoded; it may be the one of this name.
+        """
+        call = self._get("volumes/detail", "find volumes", name, (("name", name),))
+        listing = self._decoded(call, deadline)
+        if listing.unreadable:
+            ids = ", ".join(listing.unreadable)
+            raise errors.Unavailable(
+                f"volume {ids} can't be decoded",
+                operation="find volumes",
+                resource=name,
+            )
+        return tuple(v for v in listing.volumes if (v.name or "") == name)
+
+    def volumes(self, deadline: float) -> Listing:
         """List all volumes of our project, each once."""
-        call = self._get("volumes/detail", "list volumes")
-        found = self._api.items(call, PAGE, native.VolumesPage, deadline)
-        return tuple({one.id: one for one in found}.values())
+        return self._decoded(self._get("volumes/detail", "list volumes"), deadline)
+
+    def _decoded(self, call: Get, deadline: float) -> Listing:
+        """Decode a list item by item: what can't be read affects no other volume."""
+        volumes: dict[str, native.Volume] = {}
+        unreadable: list[str] = []
+        decoder = decoding.decoder(native.Volume)
+        for item in self._api.items(call, PAGE, native.VolumesPage, deadline):
+            try:
+                volume = decoder.decode(item)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                unreadable.append(self._skip(item, error))
+            else:
+                volumes[volume.id] = volume
+        return Listing(tuple(volumes.values()), tuple(unreadable))
+
+    def _skip(self, item: msgspec.Raw, error: Exception) -> str:
+        """Count and log an item that can't be decoded; return its ID."""
+        try:
+            volume_id = decoding.decode(item, native.Name).id
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            volume_id = "without a readable ID"
+        self._api.count("decode volume", "skipped")
+        if volume_id not in self._reported:
+            self._reported.add(volume_id)
+            self._log.warning("volume skipped", volume_id=volume_id, error=str(error))
+        return volume_id
 
     def messages(self, volume_id: str, deadline: float) -> tuple[native.Message, ...]:
         """List what Cinder told about a volume, the newest first; () where it can't."""
@@ -82,6 +132,10 @@ class Reads:
         path = "os-quota-sets/" + _quoted(self._api.project_id())
         call = self._get(path, "get quotas", query=(("usage", "true"),))
         return self._api.read(call, native.QuotaAnswer, deadline)
+
+    def can_list_reservations(self) -> bool:
+        """Report whether Cinder shows attachments that are not finished."""
+        return self._version() >= _RESERVATIONS
 
     def can_extend_in_use(self) -> bool:
         """Say whether volumes grow while attached.

@@ -60,7 +60,7 @@ CREATE: Sequence[Refusal] = (
     Refusal(
         400,
         "only supported in these availability zones",
-        errors.InvalidRequest,
+        errors.Unplaceable,
         "the volume type does not exist in this zone",
     ),
     Refusal(

@@ -12,6 +12,7 @@ from lib.cloud.openstack.volumes import native
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
     Attachment,
+    AttachmentPhase,
     Capacity,
     Volume,
     VolumeId,
@@ -58,10 +59,25 @@ PHASES: Mapping[str, VolumePhase] = {
 
 Source: Cinder API v3, "Volumes", status; cinder/objects/fields.py (VolumeStatus)."""
 
+_RESERVATION_PHASES: Mapping[str, AttachmentPhase] = {
+    "reserved": AttachmentPhase.ATTACHING,
+    "attaching": AttachmentPhase.ATTACHING,
+    "error_attaching": AttachmentPhase.ATTACHING,
+    "detaching": AttachmentPhase.DETACHING,
+    "error_detaching": AttachmentPhase.DETACHING,
+}
+"""Of attachments that are not finished.
+
+Source: cinder/objects/fields.py (VolumeAttachStatus)."""
+
 _CREATING_ACTIONS = ("001", "005", "008")
 """Schedule, copy an image, create on the back end: parts of making a volume.
 
 Source: cinder/message/message_field.py (Action)."""
+_NO_BACKEND = "_003"
+"""No back end of the zone has room, or serves the type.
+
+Source: cinder/message/message_field.py (Detail.NO_BACKEND_AVAILABLE)."""
 _AT_ONCE_S = 60.0
 """What failed so soon after it was begun was never fit for use."""
 _ID = re.compile(
@@ -92,11 +108,15 @@ def volume(seen: native.Volume, settings: BlockStorage) -> Volume:
         type=seen.volume_type or "",
         source=VolumeId(seen.source_volid) if seen.source_volid else None,
         cluster=seen.metadata.get(CLUSTER_KEY),
-        is_shareable=seen.multiattach,
+        is_shareable=bool(seen.multiattach),
         created_at=_utc(seen.created_at),
         native=native.Handle(
             seen.status,
-            tuple((one.server_id, one.attachment_id) for one in seen.attachments),
+            tuple(
+                (one.server_id, one.attachment_id or "")
+                for one in seen.attachments
+                if one.server_id
+            ),
             _utc(seen.updated_at),
         ),
     )
@@ -104,8 +124,35 @@ def volume(seen: native.Volume, settings: BlockStorage) -> Volume:
 
 def _attachment(seen: native.Attached) -> Attachment:
     return Attachment(
-        InstanceId(seen.server_id),
+        InstanceId(seen.server_id or ""),
+        host="" if seen.server_id else seen.host_name or "unknown",
         publish_context=((DEVICE_KEY, seen.device or ""),),
+    )
+
+
+def in_full(volume: Volume, held: Sequence[native.Reservation]) -> Volume:
+    """Add what Cinder's own attachments show beside the finished ones of a volume."""
+    phases = {
+        InstanceId(reservation.instance): _RESERVATION_PHASES[reservation.status]
+        for reservation in held
+        if reservation.instance and reservation.status in _RESERVATION_PHASES
+    }
+    finished = [
+        (
+            dataclasses.replace(attachment, phase=phases.pop(attachment.instance_id))
+            if phases.get(attachment.instance_id) is AttachmentPhase.DETACHING
+            else attachment
+        )
+        for attachment in volume.attachments
+    ]
+    known = {attachment.instance_id for attachment in finished}
+    unfinished = [
+        Attachment(instance_id, phase)
+        for instance_id, phase in phases.items()
+        if instance_id not in known
+    ]
+    return dataclasses.replace(
+        volume, attachments=(*finished, *unfinished), is_in_full=True
     )
 
 
@@ -134,6 +181,7 @@ def explained(failed: Volume, messages: Sequence[native.Message]) -> Volume:
         failed,
         was_ready=not (never and (bool(made) or is_early)),
         message=why[0].user_message if why else "",
+        is_unplaceable=any(message.event_id.endswith(_NO_BACKEND) for message in made),
     )
 
 
@@ -152,12 +200,15 @@ def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | No
         return None
     if not volume_zone:
         return ()
-    mapped = tuple(
+    mapped = [
         nodes.label_value(ours)
         for ours, theirs in settings.availability_zone_map.items()
         if theirs == volume_zone
-    )
-    return mapped or (nodes.label_value(volume_zone),)
+    ]
+    if volume_zone not in settings.availability_zone_map:
+        # Nodes of the zone of the same name reach it, unless the map sends them away.
+        mapped.append(nodes.label_value(volume_zone))
+    return tuple(dict.fromkeys(mapped))
 
 
 def volume_zone(node_zone: str, settings: BlockStorage) -> str:

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.openstack import answers, native
+from lib.cloud.openstack import answers, client, native
 
 ABOUT = ("get server", "server-1")
 
@@ -14,32 +14,53 @@ class Page:
     items: tuple[object, ...] = ()
 
 
+def marker(*links: tuple[str, str]) -> str:
+    page = Page(tuple(native.Link(rel=rel, href=url) for rel, url in links))
+    return answers.next_marker(page, "list servers")
+
+
 def answer(status: int, body: bytes = b"", **headers: str) -> answers.Answer:
     named = {key.replace("_", "-"): value for key, value in headers.items()}
     return answers.read(status, named, body, now=0.0)
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b'{"itemNotFound": {"code": 404}}', errors.NotFound),
-        (b'{"NeutronError": {"type": "PortNotFound"}}', errors.NotFound),
-        (b'{"faultstring": "no such thing"}', errors.NotFound),
-        (b'{"error": "default backend"}', errors.Unavailable),
-        (b"<html>not found</html>", errors.Unavailable),
-        (b"[]", errors.Unavailable),
-    ],
-)
-def test_only_the_service_itself_says_that_something_is_absent(
-    body: bytes, kind: type[errors.CloudError]
-) -> None:
-    assert type(answer(404, body).failure(*ABOUT)) is kind
+NOT_FOUND = {
+    "compute": b'{"itemNotFound": {"code": 404}}',
+    "block-storage": b'{"itemNotFound": {"code": 404}}',
+    "network": b'{"NeutronError": {"type": "PortNotFound"}}',
+    "load-balancer": b'{"faultcode": "Client", "faultstring": "no such thing"}',
+    "key-manager": b'{"code": 404, "title": "Not Found", "description": "none"}',
+}
+"""The body of a 404 of each service that may report absence."""
+GATEWAYS = [
+    b'{"error": "default backend"}',
+    b'{"message": "no Route matched with those values"}',
+    b'{"type": "about:blank", "title": "Not Found", "status": 404}',
+    b'{"title": "Not Found", "detail": "x", "instance": "/servers/1"}',
+    b"<html>not found</html>",
+    b"[]",
+    b"\xff",
+    b"",
+]
+
+
+def test_only_the_service_itself_reports_absence() -> None:
+    """Each service x each body: only its own one; prints the table."""
+    services = [member.value for member in client.Service]
+    for service in services:
+        for body in [*NOT_FOUND.values(), *GATEWAYS]:
+            error = answer(404, body).failure(*ABOUT, service)
+            print(f"{service:14} {type(error).__name__:12} {body!r}")
+            is_own = body == NOT_FOUND.get(service)
+            assert isinstance(error, errors.NotFound) is is_own, (service, body)
+            assert is_own or isinstance(error, errors.Unavailable)
+    assert set(services) - NOT_FOUND.keys() == {"image"}, "it answers 404 with HTML"
 
 
 def test_an_error_carries_what_the_answer_said_beside_its_status() -> None:
     """But not its body."""
     given = answer(429, b"secret", x_compute_request_id="req-1", Retry_After="7")
-    error = given.failure(*ABOUT)
+    error = given.failure(*ABOUT, "compute")
     assert (error.operation, error.resource) == ABOUT
     assert (error.request_id, error.retry_after_s) == ("req-1", 7.0)
     assert "secret" not in str(error)
@@ -60,10 +81,16 @@ def test_what_can_not_be_decoded_is_no_answer() -> None:
 
 
 def test_the_next_page_begins_after_the_last_marker_of_its_link() -> None:
-    def page(*links: tuple[str, str]) -> Page:
-        return Page(tuple(native.Link(rel=rel, href=url) for rel, url in links))
-
     url = "http://only.inside/v2.1/servers?limit=2&marker=a%20b"
-    assert answers.next_marker(page(("previous", "x?marker=c"), ("next", url))) == "a b"
-    assert answers.next_marker(page(("next", "http://x/servers"))) == ""
-    assert answers.next_marker(page()) == ""
+    assert marker(("previous", "x?marker=c"), ("next", url)) == "a b"
+    assert marker() == ""
+    assert marker(("previous", "http://x/servers")) == ""
+
+
+@pytest.mark.parametrize(
+    "url", ["http://x/servers", "http://x/servers?limit=2", "x?marker=", ""]
+)
+def test_a_next_link_without_marker_is_no_end_of_the_list(url: str) -> None:
+    """Such a list would look complete: what it lacks would count as absent."""
+    with pytest.raises(errors.Unavailable, match="has no marker"):
+        marker(("next", url))

@@ -54,10 +54,17 @@ def test_failures(now: Circuit, then: Circuit) -> None:
 
 def test_success_and_retry_after_close() -> None:
     """Both are answers; the second keeps callers away for at most five minutes."""
-    assert circuit.succeeded() == CLOSED
-    assert circuit.paused(100.0, 30.0) == PAUSED
-    assert not circuit.paused(100.0, 30.0).is_open
-    assert circuit.paused(100.0, 9999.0).until == 400.0
+    assert circuit.succeeded(CLOSED) == CLOSED
+    assert circuit.paused(CLOSED, 100.0, 30.0) == PAUSED
+    assert not circuit.paused(CLOSED, 100.0, 30.0).is_open
+    assert circuit.paused(CLOSED, 100.0, 9999.0).until == 400.0
+
+
+def test_a_pause_is_neither_ended_nor_shortened_by_older_calls() -> None:
+    """A call that began before the 429 may succeed, or be asked for a shorter pause."""
+    paused = circuit.paused(CLOSED, 100.0, 60.0)
+    assert circuit.admitted(circuit.succeeded(paused), 101.0)[1] == 59.0
+    assert circuit.paused(paused, 101.0, 5.0).until == 160.0
 
 
 STEPS = strategies.lists(
@@ -91,9 +98,13 @@ def test_no_walk_blocks_for_ever_or_lets_two_probes_pass(
                 now = circuit.failed(now, at)
             else:
                 is_pause = kind == "pause"
-                now = circuit.paused(at, passed_s) if is_pause else circuit.succeeded()
+                now = (
+                    circuit.paused(now, at, passed_s)
+                    if is_pause
+                    else circuit.succeeded(now)
+                )
             assert now.is_open == (in_a_row >= circuit.FAILURES)
     if not now.is_probing:
         later, wait_s = circuit.admitted(now, now.until + 1e-3 + at)
         assert wait_s == 0.0, "it must be tried again some day"
-        assert not circuit.succeeded().is_open
+        assert not circuit.succeeded(now).is_open

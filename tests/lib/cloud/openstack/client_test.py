@@ -489,3 +489,32 @@ def test_a_named_pause_holds_for_all_calls_to_that_service(
     assert (error.retry_after_s, stand_in.calls) == (20, [])
     clock.now += 20
     assert list_servers(api) == ()
+
+
+class _SlowLogin(list[Call]):
+    """Calls of the stand-in; authentication takes half a minute of the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def append(self, call: Call) -> None:
+        super().append(call)
+        if call.path.endswith("/auth/tokens"):
+            self._clock.now += 30
+
+
+def test_a_write_is_not_sent_after_its_deadline(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock
+) -> None:
+    """Time that authentication takes counts: the Lease may end meanwhile."""
+    stand_in.calls = _SlowLogin(clock)
+    api = make_client()
+    write = client.Write(
+        client.Service.NETWORK, "POST", "floatingips", "create floating IP", body={}
+    )
+    now = api.now()
+    with pytest.raises(errors.Unavailable, match="no time is left") as late:
+        api.write(write, now + 60, send_by=now + 20)
+    assert late.value.was_rejected, "its outcome is known"
+    assert "floatingips" not in stand_in.paths()

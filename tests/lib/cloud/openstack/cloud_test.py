@@ -22,7 +22,13 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.openstack import cloud, home, settings
+from lib.cloud.openstack import (
+    cloud,
+    home,
+    settings,
+    with_load_balancers,
+    with_volumes,
+)
 
 Json = dict[str, object]
 
@@ -473,9 +479,14 @@ def test_connecting_makes_no_call_and_gives_the_protocols_bundle(
     """The factory is lazy; the first question logs in, and calls are reported."""
     stand_in.servers = [make_server("s-1")]
     told: list[tuple[str, str]] = []
-    made = cloud.connect(
-        make_config(), lambda operation, outcome, _: told.append((operation, outcome))
+    config = make_config()
+    api = cloud.open_client(
+        config, lambda operation, outcome, _: told.append((operation, outcome))
     )
+    made = cloud.of_client(api, config, cloud.guard_of(api, config))
+    assert (made.load_balancers, made.volumes) == (None, None)
+    assert with_volumes.of_client(api, config).volumes is not None
+    assert with_load_balancers.of_client(api, config).load_balancers is not None
     assert made.name == "openstack"
     assert stand_in.calls == []
     assert made.instances is not None
@@ -489,7 +500,9 @@ def moved(
 ) -> protocol.Instances:
     """Connect anew, after the credentials became those of that project."""
     stand_in.project = project
-    opened = cloud.connect(make_config(), memory=memory)
+    config = make_config()
+    api = cloud.open_client(config)
+    opened = cloud.of_client(api, config, cloud.guard_of(api, config, memory))
     assert opened.instances is not None
     return opened.instances
 
@@ -509,8 +522,8 @@ def test_absence_does_not_count_in_a_project_where_no_server_was_ever_seen(
     for ref in (by_id("s-1"), named):
         seen_there = found[ref]
         assert isinstance(seen_there, Unknown)
-        assert "seen in project 'project-1'" in str(seen_there.error)
-        with pytest.raises(errors.Unavailable, match="is in project 'project-2'"):
+        assert "observed in project 'project-1'" in str(seen_there.error)
+        with pytest.raises(errors.Unavailable, match="found in project 'project-2'"):
             after.confirm_absent(ref)
 
 
@@ -546,6 +559,37 @@ def test_absence_counts_on_with_new_credentials_of_the_same_project(
     instances = moved(stand_in, make_config, memory, "project-1")
     assert instances.observe([by_id("s-1")], 0.0)[by_id("s-1")] == Absent(by_id=True)
     assert instances.confirm_absent(by_id("s-1"))
+
+
+@pytest.mark.parametrize(
+    ("known", "project", "is_refused"),
+    [
+        (None, "project-2", False),
+        (home.Home("project-1", "RegionOne"), "project-1", False),
+        (home.Home("project-1", "RegionOne"), "project-2", True),
+        (home.Home("project-1", "RegionTwo"), "project-1", True),
+    ],
+)
+def test_a_reload_may_not_change_the_project_or_region(
+    stand_in: StandIn,
+    make_config: MakeConfig,
+    known: home.Home | None,
+    project: str,
+    is_refused: bool,
+) -> None:
+    """Before any object was observed, every project is accepted, without a call."""
+    stand_in.project = project
+    config = make_config()
+    api = cloud.open_client(config)
+    guard = cloud.guard_of(api, config, home.Memory(known))
+    opened = cloud.of_client(api, config, guard)
+    assert opened.check_reload is not None
+    if is_refused:
+        with pytest.raises(errors.Unavailable, match="restart the process to move it"):
+            opened.check_reload()
+    else:
+        opened.check_reload()
+    assert known is not None or not stand_in.calls
 
 
 def test_a_look_costs_one_call_for_each_and_no_list(

@@ -216,8 +216,9 @@ monitor-max-retries = many
         " admin",
         "[Global] auth-url is 'keystone.example'; it must be the URL of Keystone, such"
         " as https://keystone.example:5000/v3",
-        "[Global] password is (hidden); it must be set, or token, or"
+        "[Global] password: not set: it must be set, or token, or"
         " application-credential-secret with its id",
+        "[Global] username: not set: it must be set, or user-id",
         "[Networking] ipv6-support-disabled is 'maybe'; it must be true or false",
         "[Metadata] search-order is 'configDrive,dhcp'; it must be one or both of"
         " configDrive, metadataService, separated by a comma",
@@ -262,25 +263,38 @@ def test_each_way_of_authentication_is_accepted(keys: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "named"),
+    ("keys", "missing"),
     [
-        ({}, "password"),
-        ({"username": "u"}, "password"),
-        ({"password": "p"}, "username"),
-        ({"username": "u", "password": "p"}, "user-domain-name"),
-        ({"user_id": "u", "password": "p", "tenant_name": "t"}, "tenant-domain-name"),
-        ({"application_credential_secret": "s"}, "application-credential-id"),
+        ({}, ["password", "username"]),
+        ({"username": "u"}, ["password", "user-domain-name"]),
+        (
+            {"tenant_name": "t"},
+            ["password", "username", "tenant-domain-name"],
+        ),
+        ({"password": "p"}, ["username"]),
+        ({"username": "u", "password": "p"}, ["user-domain-name"]),
+        ({"user_id": "u", "password": "p", "tenant_name": "t"}, ["tenant-domain-name"]),
+        ({"application_credential_id": "a"}, [SECRET]),
+        ({"application_credential_name": "a"}, [SECRET, "username"]),
+        (
+            {"application_credential_secret": "s"},
+            ["application-credential-id", "username"],
+        ),
         (
             {"application_credential_name": "a", "application_credential_secret": "s"},
-            "username",
+            ["username"],
         ),
     ],
 )
-def test_incomplete_credentials_say_what_is_missing(
-    keys: dict[str, str], named: str
+def test_every_missing_credential_is_reported_at_once(
+    keys: dict[str, str], missing: list[str]
 ) -> None:
-    """Keystone would refuse these; the first problem names the key to set."""
-    assert problems(global_section(**keys))[0].startswith(f"[Global] {named} is ")
+    """Keystone would refuse these. Absence is shown: only values are hidden."""
+    told = problems(global_section(**keys))
+    assert [text.partition(": ")[0] for text in told] == [
+        f"[Global] {key}" for key in missing
+    ]
+    assert all(": not set: it must be set" in text for text in told)
 
 
 @pytest.mark.parametrize(
@@ -416,10 +430,13 @@ def test_secure_yaml_adds_the_secrets() -> None:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        (lambda path: None, "[Global] clouds-file is ''"),
+        (lambda path: None, "[Global] clouds-file: not set"),
         (clouds("clouds: [hunter2"), "a YAML file with a map of clouds"),
         (clouds("clouds: {one: hunter2}"), "a YAML file with a map of clouds"),
-        (clouds("clouds: {a: {}, b: {}}"), "[Global] cloud is ''; it must be one of"),
+        (
+            clouds("clouds: {a: {}, b: {}}"),
+            "[Global] cloud: not set: it must be one of",
+        ),
         (clouds("{}"), "none at all"),
     ],
 )

@@ -98,26 +98,6 @@ def test_failures_below_a_call_have_their_meaning(
     assert failures.from_native(error)[0] is meaning
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("7", 7.0),
-        (" 0 ", 0.0),
-        ("Thu, 01 Jan 1970 00:01:40 GMT", 90.0),
-        ("Thu, 01 Jan 1970 00:00:01 GMT", 0.0),
-        ("soon", None),
-        ("-3", None),
-        ("", None),
-    ],
-)
-def test_retry_after_is_read_in_both_forms(
-    header: str | None, seconds: float | None
-) -> None:
-    """Seconds and dates count, at the 10th second of the epoch; nonsense does not."""
-    assert failures.retry_after_s(header, 10.0) == seconds
-
-
 def test_a_status_without_a_name_is_still_described() -> None:
     """498 is no standard status."""
     assert failures.describe(498) == "the cloud answered 498"

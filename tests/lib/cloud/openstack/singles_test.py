@@ -155,3 +155,39 @@ def test_ports_on_trunks_are_found_singly_as_well(
     assert isinstance(instance, Instance)
     internal = AddressType.INTERNAL_IP
     assert Address(internal, "10.9.0.1") in instance.addresses
+
+
+@pytest.mark.parametrize(
+    ("wanted", "listed", "is_list"),
+    [
+        pytest.param(10, None, False, id="not counted yet"),
+        pytest.param(2, 50, False, id="two of fifty"),
+        pytest.param(3, 50, True, id="three of fifty"),
+        pytest.param(10, 5001, False, id="six pages for ten servers"),
+        pytest.param(200, 1000, True, id="200 of 1,000"),
+    ],
+)
+def test_looks_take_whatever_needs_fewer_calls(
+    wanted: int, listed: int | None, is_list: bool
+) -> None:
+    assert singles.is_list_cheaper(wanted, listed) is is_list
+
+
+def test_ten_not_ready_nodes_of_fifty_cost_one_call_a_pass(
+    stand_in: StandIn, make_instances: MakeInstances, make_server: Make, clock: Clock
+) -> None:
+    """Twelve passes a minute: 12 calls where single reads would be 120."""
+    stand_in.servers = [make_server(f"s-{n}") for n in range(50)]
+    instances = make_instances()
+    instances.observe([ref(n) for n in range(50)], clock.now)
+    counts(stand_in)
+    for _ in range(12):
+        clock.now += 5
+        found = instances.look([ref(n) for n in range(10)])
+        assert all(isinstance(seen, Seen) for seen in found.values())
+    assert counts(stand_in) == {"servers/detail": 12}
+    stand_in.fail("servers/detail", 500)
+    stand_in.fail("servers/detail", 500)
+    clock.now += 5
+    found = instances.look([ref(n) for n in range(10)])
+    assert all(isinstance(seen, Unknown) for seen in found.values())

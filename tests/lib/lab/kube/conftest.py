@@ -2,22 +2,32 @@
 
 import os
 import pathlib
+import tempfile
 import textwrap
+from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import places, ports
+from lib.lab import places, ports, slots
+
+BLOCKS = 9
 
 
 @pytest.fixture()
-def where(tmp_path: pathlib.Path) -> places.Places:
-    """Places whose ports are all free."""
-    base = 21000 + 100 * int(os.environ.get("TEST_SLOT", "0"))
-    lab = places.Places(tmp_path / "cache", tmp_path / "state", base)
-    while not all(ports.free(port) for port in lab.ports().values()):
-        base += 20
-        lab = places.Places(lab.cache, lab.state, base)
-    return lab
+def where(tmp_path: pathlib.Path) -> Iterator[places.Places]:
+    """Return places whose ports are free, and that no other test process uses."""
+    root = pathlib.Path(tempfile.gettempdir(), f"mooring-test-ports-{os.getuid()}")
+
+    def base(slot: slots.Slot) -> int:
+        return 21000 + 100 * slot.number
+
+    def refuse(slot: slots.Slot) -> None:
+        lab = places.Places(tmp_path, tmp_path, base(slot))
+        ports.require(lab, [(name, name) for name in lab.ports()])
+
+    slot = slots.take(root, BLOCKS, refuse, lambda: None)
+    yield places.Places(tmp_path / "cache", tmp_path / "state", base(slot))
+    slot.release()
 
 
 @pytest.fixture()
@@ -36,9 +46,15 @@ def pretended_go(tmp_path: pathlib.Path) -> dict[str, str]:
             echo "$1" >> "$HOME/calls"
             case "$1" in
             env) echo "${GO_VERSION:-go99.1.0}" ;;
-            list) echo "go: downloading example.org/x v1.0.0"; echo x; echo y ;;
+            list)
+              echo "go: downloading example.org/x v1.0.0"
+              echo "true stale dependency: y"
+              echo "true build ID mismatch"
+              echo "true not installed but available in build cache"
+              echo "false " ;;
             build)
               [ -z "$GO_SAYS" ] || { echo "$GO_SAYS"; exit 1; }
+              echo x; echo y
               while [ "$1" != -o ]; do shift; done
               out="$2"; shift 2
               for package; do

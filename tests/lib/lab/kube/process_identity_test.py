@@ -1,8 +1,10 @@
 import json
+import pathlib
 import subprocess
 import sys
 
 import psutil
+import pytest
 
 from lib.lab import offspring, places, processes
 
@@ -40,5 +42,21 @@ def test_running_program_is_not_started_twice(where: places.Places) -> None:
         first = processes.find(where, "etcd")
         processes.start(where, "etcd", SLEEP)
         assert processes.find(where, "etcd") == first
+    finally:
+        processes.stop(where, ["etcd"])
+
+
+def test_a_program_outlives_the_folder_of_its_caller(
+    where: places.Places, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lab that stays up serves tests of other, already deleted, sandboxes."""
+    sandbox = tmp_path / "sandbox"
+    sandbox.mkdir()
+    monkeypatch.chdir(sandbox)
+    processes.start(where, "etcd", SLEEP)
+    try:
+        found = processes.find(where, "etcd")
+        assert found is not None
+        assert psutil.Process(found.pid).cwd() == str(where.state.resolve())
     finally:
         processes.stop(where, ["etcd"])

@@ -1,5 +1,7 @@
+import contextlib
 import pathlib
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -97,3 +99,30 @@ def test_title_says_which_of_how_many(names: list[str], before: int, text: str) 
     """Whoever waits knows what for and how much is left."""
     chosen = [go_modules.by_name(name) for name in names]
     assert programs.title(chosen, before, 4) == text
+
+
+class Counted(progress.Silent):
+    """Remembers what a step said and how far it was."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    @contextlib.contextmanager
+    def step(self, what: str) -> Iterator[progress.Step]:
+        del what
+        yield self
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+    def advance(self, done: int, total: int) -> None:
+        self.said.append(f"{done} of {total}")
+
+
+def test_progress_counts_what_is_compiled_and_not_what_is_cached(
+    where: places.Places, pretended_go: dict[str, str]
+) -> None:
+    """Of four packages two are to be compiled; after the last one comes the linker."""
+    shown = Counted()
+    programs.build(where, ["scheduler"], shown, pretended_go)
+    assert shown.said[-4:] == ["x", "1 of 2", "linking", "2 of 2"]

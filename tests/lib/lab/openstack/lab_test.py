@@ -70,6 +70,18 @@ def test_data_made_for_other_ports_or_packages_is_refused(
         lab.up(where, progress.Silent())
 
 
+def test_a_full_disk_is_told_before_anything_starts(
+    tmp_path: pathlib.Path, full: pathlib.Path
+) -> None:
+    cache = built(tmp_path, 21000).cache
+    where = places.Places(cache, full / "state", 21000)
+
+    with pytest.raises(errors.LabError, match=r"has 0 MB left, but OpenStack's data"):
+        lab.up(where, progress.Silent())
+
+    assert {status.pid for status in lab.status(where)} == {None}
+
+
 def test_taking_down_what_never_ran_is_fine_and_wiping_removes_the_data(
     tmp_path: pathlib.Path,
 ) -> None:

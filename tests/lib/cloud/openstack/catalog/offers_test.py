@@ -180,7 +180,7 @@ def test_everything_at_once_reads_each_list_once(
     assert reading.conditions == Seen(())
     assert reading.instance_types == Seen((catalog.InstanceType("m1", 1, 1024, 7),))
     assert reading.storage_types == Seen(
-        (catalog.StorageType("fast"), catalog.StorageType("slow"))
+        (catalog.StorageType("fast", "1"), catalog.StorageType("slow", "2"))
     )
 
 
@@ -309,3 +309,49 @@ def test_an_input_document_of_another_shape_is_told_by_field(
     assert isinstance(found.error, errors.InvalidRequest)
     assert "$.zones" in str(found.error)
     assert session.calls == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"volume_type": {"id": "1", "name": "fast"}}, Seen(True)),
+        ((404, {"itemNotFound": {"message": "gone", "code": 404}}), Seen(False)),
+        ((403, {"forbidden": {"message": "no", "code": 403}}), errors.Forbidden),
+        ((503, {}), errors.Unavailable),
+        ({"no": "type"}, errors.Unavailable),
+    ],
+)
+def test_a_storage_type_is_absent_only_when_cinder_answers_404(
+    cloud: offers.OpenStackCatalog, session: Session, answer: object, expected: object
+) -> None:
+    session.answers["block-storage/types/1"] = answer
+    found = cloud.has_storage_type("1")
+    if isinstance(found, Unknown):
+        assert type(found.error) is expected
+    else:
+        assert found == expected
+
+
+def test_the_id_of_a_type_is_quoted(
+    cloud: offers.OpenStackCatalog, session: Session
+) -> None:
+    """It comes from an annotation, which others may write."""
+    session.answers["block-storage/types/..%2Fvolumes"] = (
+        404,
+        {"itemNotFound": {"message": "gone", "code": 404}},
+    )
+    assert cloud.has_storage_type("../volumes") == Seen(False)
+
+
+def test_volumes_in_creation(cloud: offers.OpenStackCatalog, session: Session) -> None:
+    session.answers["block-storage/volumes/detail"] = page(
+        "volumes",
+        *(
+            {"id": status, "name": "pvc", "status": status, "metadata": MARK}
+            for status in ("creating", "downloading", "available", "error", "in-use")
+        ),
+    )
+    reading = cloud.read(wish(Part.VOLUMES))
+    assert isinstance(reading.volumes, Seen)
+    in_creation = {one.id for one in reading.volumes.value if one.is_in_creation}
+    assert in_creation == {"creating", "downloading"}

@@ -41,9 +41,35 @@ def add_ip(
         "port_id": port_id,
         "description": "of the user",
         "tags": [],
+        "revision_number": 0,
     }
     driven.cloud.neutron.floating_ips[str(ip["id"])] = ip
     return ip
+
+
+@pytest.mark.parametrize("what", ["attach", "delete"])
+def test_a_floating_ip_that_a_server_got_meanwhile_stays_there(what: str) -> None:
+    """Between the plan and its last step Octavia may take minutes."""
+    driven = start()
+    if what == "attach":
+        ip = add_ip(driven, "198.51.100.7")
+        driven.change(load_balancer_ip="198.51.100.7")
+        while not driven.facts.annotations:
+            driven.one_pass()
+        driven.cloud.octavia.finish()
+        made = driven.plan()
+    else:
+        driven.settle()
+        ip = driven.floating_ip
+        made = driven.plan(gone=True)
+    assert isinstance(made, Plan)
+    server = driven.cloud.neutron.add_port(driven.ground.subnet_id, "", "server-9")
+    ip["port_id"], ip["revision_number"] = server, int(str(ip["revision_number"])) + 1
+    (step,) = (one for one in made.steps if "floating IP" in one.path[0])
+    with pytest.raises(errors.Busy):
+        driven.balancers.apply(step)
+    assert ip["port_id"] == server
+    assert ip["id"] in driven.cloud.neutron.floating_ips
 
 
 def test_a_floating_ip_of_the_users_is_attached_and_only_detached_at_the_end() -> None:
@@ -320,6 +346,8 @@ def test_ovn_lets_in_only_clients_of_the_subnets_family() -> None:
 def test_an_address_in_several_networks_is_ambiguous() -> None:
     """Which one the Nodes are in can't be told; the message names them."""
     driven = start()
+    nameless = (dataclasses.replace(x, provider_id="") for x in driven.facts.nodes)
+    driven.change(nodes=tuple(nameless))
     neutron = driven.cloud.neutron
     neutron.add_port(driven.ground.other_subnet_id, "10.0.0.1", "server-of-others")
     assert driven.settle() == []
@@ -443,3 +471,15 @@ def test_another_provider_is_said_once_a_load_balancer_is_there(
     said = [problem.message for problem in later.problems]
     assert len(said) == is_said
     assert all("lb-provider is amphora, wanted f5" in one for one in said)
+
+
+def test_the_subnet_of_the_nodes_is_that_of_their_own_server() -> None:
+    """A second cluster, a router or a user's port may have the Node's address, too."""
+    driven = start()
+    neutron = driven.cloud.neutron
+    neutron.add_port(driven.ground.other_subnet_id, "10.0.0.1", "a-router")
+    neutron.add_port(driven.ground.other_subnet_id, "10.0.0.1", "server-of-others")
+    driven.settle()
+    assert driven.problems == ()
+    assert driven.balancer["vip_subnet_id"] == driven.ground.subnet_id
+    assert driven.members[0]["subnet_id"] == driven.ground.subnet_id

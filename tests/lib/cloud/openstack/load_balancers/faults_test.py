@@ -14,6 +14,7 @@ from lib.cloud.load_balancers import (
     Port,
     PortProtocol,
     Reason,
+    Spec,
     Target,
 )
 from lib.cloud.model import Seen, Unknown
@@ -608,3 +609,80 @@ def test_what_the_provider_lacks_is_said_as_long_as_it_is_asked_for(
     driven.annotate({key: None})
     driven.settle()
     assert driven.problems == ()
+
+
+def test_a_key_manager_that_does_not_answer_delays_nobody_for_long() -> None:
+    """Services with TLS are unknown; the others of the batch are observed."""
+    on = driver.ground()
+    node = on.node(1)
+    balancers = driver.Driver(on, driver.service((node,))).balancers
+    url = "https://keys.example/v1/containers/00000000-0000-4000-8000-0000000000"
+
+    def target(number: int, annotations: dict[str, str]) -> Target:
+        facts = driver.service(
+            (node,), name=f"web-{number}", uid=f"{number}", annotations=annotations
+        )
+        spec = balancers.parse(facts)
+        assert isinstance(spec, Spec)
+        return Target(balancers.refer(facts), spec)
+
+    tls = [target(n, {keys.TLS_REF: f"{url}{n}"}) for n in range(10, 30)]
+    plain = [target(n, {}) for n in range(5)]
+
+    def hang(call: wire.Call) -> session.Fault | None:
+        if call.service != "key-manager":
+            return None
+        on.cloud.clock.sleep(min(60.0, on.cloud.timeout_s))
+        return session.Fault()
+
+    on.cloud.fault = hang
+    began = on.cloud.clock.now
+    for _ in range(3):
+        seen = balancers.observe([*tls, *plain], Depth.TREE)
+        assert all(isinstance(seen[one.ref], Unknown) for one in tls)
+        assert all(isinstance(seen[one.ref], Seen) for one in plain)
+    assert on.cloud.clock.now - began <= surroundings.TLS_TIMEOUT_S
+    on.cloud.fault = session.nothing
+    on.cloud.clock.sleep(surroundings.TLS_PAUSE_S)
+    seen = balancers.observe([*tls, *plain], Depth.TREE)
+    assert all(isinstance(one, Seen) for one in seen.values())
+
+
+@pytest.mark.parametrize("number", [1, 2, 10])
+def test_a_project_that_is_mostly_of_others_is_not_read_whole(number: int) -> None:
+    """Listeners, pools and monitors are asked for by load balancer."""
+    on = driver.ground()
+    node = on.node(1)
+    config = settings.LoadBalancer(create_monitor=True)
+    facts = driver.service((node,))
+    driven = [
+        driver.Driver(
+            on, dataclasses.replace(facts, name=f"web-{n}", uid=f"uid-{n}"), config
+        )
+        for n in range(number)
+    ]
+    for one in driven:
+        one.settle()
+    octavia = on.cloud.octavia
+    some = dict(driven[0].balancer)
+    for n in range(children.CROWD):
+        other = {**some, "id": f"other-{n}", "name": f"other-{n}", "tags": []}
+        octavia.load_balancers[f"other-{n}"] = {**other, "vip_port_id": ""}
+    fresh = driver.Driver(on, facts, config).balancers
+    targets = []
+    for one in driven:
+        spec = fresh.parse(one.facts)
+        assert isinstance(spec, Spec)
+        targets.append(Target(fresh.refer(one.facts), spec))
+    before = len(on.cloud.calls)
+    seen = fresh.observe(targets, Depth.TREE)
+    calls = on.cloud.calls[before:]
+    for target, read in seen.items():
+        assert isinstance(read, Seen)
+        plan = fresh.plan(
+            next(one for one in targets if one.ref == target), read.value, driver.NOW
+        )
+        assert plan.settled
+    whole = [c for c in calls if c.path in ("lbaas/listeners", "lbaas/healthmonitors")]
+    assert all(call.query.get("load_balancer_id") for call in whole)
+    assert len(calls) <= 6 + 4 * number

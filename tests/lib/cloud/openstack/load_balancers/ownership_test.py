@@ -14,9 +14,9 @@ from lib.cloud.load_balancers import (
     Reason,
 )
 from lib.cloud.openstack import settings
-from lib.cloud.openstack.fake import driver, wire
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers import absence, names
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import names
 
 NAME = "kube_service_kubernetes_default_web"
 URL = "fake://load-balancer/lbaas/loadbalancers"
@@ -154,6 +154,110 @@ def test_another_clusters_is_not_taken_even_if_its_id_is_in_the_annotation() -> 
     assert len(on.cloud.writes) == writes
 
 
+@pytest.mark.parametrize("internal", [False, True])
+def test_annotations_alone_never_take_ownership(internal: bool) -> None:
+    """Anyone who may edit Services writes both; the API server's stays as it is."""
+    driven = start()
+    made = make(driven.ground, "k8s-api", (), 6443)
+    add_floating_ip(driven.ground, made)
+    octavia = driven.cloud.octavia
+    before = repr((octavia.listeners, octavia.pools, octavia.members))
+    ips = repr(driven.cloud.neutron.floating_ips)
+    id_ = str(made["id"])
+    driven.annotate({keys.LOAD_BALANCER_ID: id_, keys.OWNED_ID: id_})
+    if internal:
+        driven.annotate({keys.INTERNAL: "true"})
+    driven.settle()
+    others = [x for x in octavia.listeners.values() if x["protocol_port"] == 6443]
+    assert len(others) == 1
+    assert "mooring-made" not in wire.texts(made["tags"])
+    assert names.marks(wire.texts(made["tags"])) == frozenset()
+    driven.settle(gone=True)
+    assert repr((octavia.listeners, octavia.pools, octavia.members)) == before
+    assert repr(driven.cloud.neutron.floating_ips) == ips
+    assert list(octavia.load_balancers) == [id_]
+
+
+def test_sharing_another_clusters_namesake_never_becomes_ownership() -> None:
+    """Also when the first write after the status fails: the address proves nothing."""
+    driven = start()
+    other = "kube_service_other-cluster_default_web"
+    made = make(driven.ground, other, (other,), 6443)
+    add_floating_ip(driven.ground, made)
+    octavia = driven.cloud.octavia
+    before = repr((octavia.listeners, octavia.pools, octavia.members))
+    driven.annotate({keys.LOAD_BALANCER_ID: str(made["id"])})
+    refused = [session.Fault(409)]
+    driven.cloud.fault = lambda call: (
+        refused.pop() if refused and call.method != "GET" else None
+    )
+    driven.settle()
+    assert names.marks(wire.texts(made["tags"])) == frozenset()
+    driven.settle(gone=True)
+    assert repr((octavia.listeners, octavia.pools, octavia.members)) == before
+    assert list(octavia.load_balancers) == [made["id"]]
+
+
+def renamed(driven: driver.Driver) -> None:
+    """Start the process again with another --cluster-id."""
+    driven.change(cluster=Cluster("prod-1", "kubernetes"))
+    driven.restart()
+
+
+@pytest.mark.parametrize("version", [(2, 30), (2, 4)])
+def test_a_changed_cluster_id_leaves_every_service_its_load_balancer(
+    version: tuple[int, int],
+) -> None:
+    """Members are updated, and the deletion leaves nothing behind."""
+    driven = start()
+    driven.cloud.octavia.version = version
+    driven.settle()
+    before = (driven.balancer["id"], driven.facts.ingress)
+    renamed(driven)
+    nodes = (*driven.facts.nodes, driven.ground.node(2), driven.ground.node(3))
+    driven.change(nodes=nodes)
+    driven.settle()
+    assert len(driven.members) == 3
+    assert driven.problems == ()
+    assert (driven.balancer["id"], driven.facts.ingress) == before
+    text = repr((driven.balancer, driven.listener))
+    assert "cluster-1" not in text
+    assert f"mooring:prod-1:{driver.UID}" in text
+    assert driven.settle() == []
+    driven.settle(gone=True)
+    assert driven.cloud.octavia.load_balancers == {}
+    assert driven.cloud.neutron.floating_ips == {}
+
+
+def test_a_changed_cluster_id_leaves_a_guest_its_listeners() -> None:
+    """Also on the load balancer of another Service."""
+    owner, second = share()
+    for one in (owner, second):
+        renamed(one)
+        one.change(nodes=(*one.facts.nodes, owner.ground.node(7)))
+    owner.settle()
+    second.settle()
+    assert (len(owner.members), second.problems) == (2, ())
+    assert len(owner.cloud.octavia.listeners) == 2
+    assert "cluster-1" not in repr(owner.cloud.octavia.listeners)
+    second.settle(gone=True)
+    owner.settle(gone=True)
+    assert owner.cloud.octavia.load_balancers == {}
+    assert owner.cloud.neutron.floating_ips == {}
+
+
+def test_a_former_cluster_id_proves_nothing_for_another_service() -> None:
+    """As after a restore into a new cluster: the original may still be running."""
+    driven = start()
+    driven.settle()
+    before = repr((driven.balancer, driven.listener, driven.pool))
+    renamed(driven)
+    driven.change(uid="99999999-2222-4333-8444-555555555555")
+    driven.settle()
+    driven.settle(gone=True)
+    assert repr((driven.balancer, driven.listener, driven.pool)) == before
+
+
 def test_an_address_in_the_status_does_not_beat_a_mark() -> None:
     """One that another Service made stays its own, whatever our status says."""
     on = driver.ground()
@@ -251,6 +355,55 @@ def test_one_marked_by_another_service_is_shared_not_taken() -> None:
     second.settle(gone=True)
     assert owner.cloud.octavia.load_balancers == {}
     assert owner.cloud.neutron.floating_ips == {}
+
+
+def share() -> tuple[driver.Driver, driver.Driver]:
+    """Return an owner and a second user of one load balancer, in one process."""
+    owner = start()
+    owner.settle()
+    facts = driver.service(
+        owner.facts.nodes,
+        name="second",
+        uid="second-uid",
+        ports=(Port(443, PortProtocol.TCP, 30443),),
+        annotations={keys.LOAD_BALANCER_ID: str(owner.balancer["id"])},
+    )
+    second = driver.Driver(owner.ground, facts)
+    second.settle()
+    second.balancers = owner.balancers
+    return owner, second
+
+
+def test_one_in_error_goes_when_all_who_use_it_go() -> None:
+    """Octavia refuses every change of it, so neither can leave before the other."""
+    owner, second = share()
+    owner.balancer["provisioning_status"] = "ERROR"
+    for _ in range(10):
+        owner.one_pass(gone=True)
+        second.one_pass(gone=True)
+    owner.cloud.octavia.finish()
+    assert owner.cloud.octavia.load_balancers == {}
+    assert owner.cloud.neutron.floating_ips == {}
+    owner.settle(gone=True)
+    second.settle(gone=True)
+
+
+@pytest.mark.parametrize("who", ["second", "another cluster", "user's listener"])
+def test_one_in_error_stays_while_anything_else_uses_it(who: str) -> None:
+    """Another Service that stays, one of another cluster, or a listener of a user."""
+    owner, second = share()
+    match who:
+        case "another cluster":
+            tags = wire.texts(owner.balancer["tags"])
+            owner.balancer["tags"] = [*tags, "mooring-user:cluster-2:x"]
+        case "user's listener":
+            second.listener["tags"] = []
+    owner.balancer["provisioning_status"] = "ERROR"
+    for _ in range(10):
+        owner.one_pass(gone=True)
+        second.one_pass(gone=who != "second")
+    assert owner.balancer["provisioning_status"] == "ERROR"
+    assert not [call for call in owner.cloud.writes if call.method == "DELETE"]
 
 
 def test_the_owner_stays_when_the_other_leaves() -> None:
@@ -357,6 +510,8 @@ def test_one_that_was_deleted_by_hand_is_made_again_with_its_address() -> None:
     driven.settle()
     was, ingress = driven.balancer["id"], driven.facts.ingress
     driven.cloud.octavia._drop(str(was))
+    assert not driven.one_pass()  # it is read again 15 seconds later
+    assert driven.cloud.octavia.load_balancers == {}
     assert not driven.one_pass()
     assert [problem.reason for problem in driven.problems] == [Reason.DRIFT]
     driven.settle()
@@ -424,6 +579,8 @@ def test_one_made_twice_that_fails_to_go_is_tried_again_with_a_backoff(
     tags = tuple(wire.texts(driven.balancer["tags"]))
     second = make(driven.ground, str(driven.balancer["name"]), tags, 81)
     second["provisioning_status"] = "ERROR"
+    driven.plan(gone=gone)
+    driven.cloud.clock.sleep(absence.CONFIRM_S)
     made = driven.plan(gone=gone)
     assert isinstance(made, Plan)
     assert made.backs_off

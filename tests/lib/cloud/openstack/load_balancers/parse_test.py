@@ -1,6 +1,8 @@
 """Facts and configuration become what is wanted; each bad value is named."""
 
 import dataclasses
+import fnmatch
+import time
 
 import hypothesis
 import pytest
@@ -349,16 +351,37 @@ def test_members_are_the_first_internal_else_external_addresses() -> None:
     assert found == {"both": "10.0.0.1", "two": "10.0.0.5"}
 
 
+def test_ids_that_are_none_lead_nowhere() -> None:
+    """They would be parts of URLs and of messages."""
+    facts = annotated(LOAD_BALANCER_ID="../../v2/" + "x" * 9000, OWNED_ID="?a=b")
+    assert parse.refer(facts, Config()).native == Hints()
+
+
+@pytest.mark.parametrize("size", [5_000, 200_000])
+@pytest.mark.parametrize("key", sorted(keys.READ))
+def test_a_long_value_makes_a_short_message(key: str, size: int) -> None:
+    """A few short problems, whatever its length; no control character gets out."""
+    for value in ("x" * size, "\x1b[2K," * (size // 5), "1.2.3.4," * (size // 8)):
+        facts = dataclasses.replace(FACTS, annotations={key: value})
+        made = parse.parse(facts, Config())
+        assert len(made.problems) <= keys.MOST_NAMED + 2
+        for problem in made.problems:
+            assert len(problem.message) < 500
+            assert problem.message.isprintable()
+
+
 def test_a_ref_is_made_of_any_facts() -> None:
     """Of wrong ones, too; hostnames of the reference give their address back."""
     facts = dataclasses.replace(
-        annotated(LOAD_BALANCER_ID="junk", KEEP_FLOATING_IP="true", OWNED_ID=A),
+        annotated(LOAD_BALANCER_ID=B, KEEP_FLOATING_IP="true", OWNED_ID=A),
         ports=(),
         nodes=(),
         ingress=(Ingress("192.0.2.1"), Ingress(hostname="192.0.2.2.nip.io")),
     )
     ref = parse.refer(facts, Config())
-    assert ref.native == Hints("junk", A, ("192.0.2.1", "192.0.2.2"), True)
+    assert ref.native == Hints(
+        B, A, ("192.0.2.1", "192.0.2.2"), True, shown_ips=("192.0.2.1",)
+    )
     assert ref.key == "default/web"
     assert hash(ref)
 
@@ -388,7 +411,7 @@ def test_a_ref_is_made_of_any_facts() -> None:
 )
 def test_subnet_patterns(pattern: str, name: str, fits: bool) -> None:
     """Name, glob, regular expression of the whole name, and their negation."""
-    assert parse.is_pattern(pattern)
+    assert subnets.is_pattern(pattern)
     assert subnets.matches(pattern)(name) is fits
 
 
@@ -429,3 +452,44 @@ def test_no_text_is_too_odd_to_be_judged(
     assert isinstance(made, Problems) == any(one.is_fatal for one in made.problems)
     assert all(one.message for one in made.problems)
     assert hash(parse.refer(facts, Config()))
+
+
+HOSTILE = {
+    "nested repeats": "~(.?){27}!",
+    "groups of a glob": "*{,}" * 11 + "!",
+    "alternatives": "~(a|a?)+!",
+    "quantified quantifier": "~((a*)*)*!",
+    "stars": "*a" * 60 + "!",
+    "unlimited": "~(.?){1000}!",
+    "counter of 33 bits": "~a{4294967296}",
+    "deep": "~" + "(" * 3000 + ")" * 3000,
+    "nested counters": "~(((a{30}){30}){30})",
+    "long": "a" * 200_000,
+    "half a letter": "~\ud800",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_pattern_costs_little(name: str) -> None:
+    """Linear in pattern and name; what can't be compiled is a bad value."""
+    pattern = HOSTILE[name]
+    began = time.monotonic()
+    made = parse.parse(annotated(FLOATING_SUBNET=pattern), Config())
+    if isinstance(made, Problems):
+        (problem,) = made.problems
+        assert problem.message.startswith(f"annotation {keys.FLOATING_SUBNET} is ")
+        assert len(problem.message) < 1000
+    else:
+        for subnet in ("public-v4", "a" * 255):
+            subnets.matches(pattern)(subnet)
+    assert time.monotonic() - began < 0.2
+
+
+@hypothesis.given(
+    strategies.text("ab*?[]!-^\\.z\n", max_size=12),
+    strategies.text("ab[]!-^\\.z\n", max_size=6),
+)
+def test_globs_match_as_those_of_python(glob: str, name: str) -> None:
+    """All but the groups, which Python has not."""
+    if glob and not glob.startswith(("!", "~")):
+        assert subnets.matches(glob)(name) is fnmatch.fnmatchcase(name, glob)

@@ -1,16 +1,21 @@
 """Each operation makes the calls it must, and no more, and says what came of it."""
 
+import datetime
 import itertools
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 import pytest
+import structlog.testing
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.openstack import client, home, settings
 from lib.cloud.openstack.volumes import cloud
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
+    AttachmentPhase,
     ById,
     ByName,
     Change,
@@ -41,6 +46,8 @@ class StandIn(Protocol):
     calls: list[Call]
     volume_versions: tuple[str, str]
     volume_service: tuple[str, str]
+    project: str
+    silent: set[str]
 
     def fail(self, name: str, status: int, body: bytes = b"{}") -> None: ...
 
@@ -57,6 +64,9 @@ class Cinder(Protocol):
     page: int
     lacking: set[str]
     said: list[str]
+    has_snapshots: set[str]
+    type_ids: dict[str, str]
+    types_per_page: int
 
     def put(self, number: int, **parts: object) -> str: ...
 
@@ -452,7 +462,7 @@ def test_an_old_cinder_is_not_asked_to_grow_what_is_attached(
     volumes = make_volumes()
     used = cinder.put(1, status="in-use", attachments=attached(SERVER))
     seen = look(volumes, used)
-    with pytest.raises(errors.Unsupported, match=r"3\.42"):
+    with pytest.raises(errors.InUse, match=r"3\.42"):
         volumes.resize(seen, 5 * GIB)
     volumes.resize(look(volumes, cinder.put(2)), 5 * GIB)
     assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.41"
@@ -624,3 +634,228 @@ def test_every_operation_of_the_client_is_one_of_a_closed_set(
         "detach volume",
         "list attachments",
     }
+
+
+@pytest.fixture()
+def moved(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> tuple[cloud.OpenStackVolumes, Volume]:
+    """Return volumes whose credentials have become those of another project."""
+    volume = look(volumes, cinder.put(1))
+    cinder.volumes.clear()
+    stand_in.project = "project-2"
+    volumes._guard.memory.home = home.Home("project-1", "")  # as observed before
+    volumes._api._session.auth.invalidate()  # type: ignore[union-attr]  # a new token
+    return volumes, volume
+
+
+def test_absence_in_another_project_is_unknown(
+    moved: tuple[cloud.OpenStackVolumes, Volume],
+) -> None:
+    """Otherwise the volumes of a whole cluster would count as deleted."""
+    volumes, volume = moved
+    refs: list[ById | ByName] = [ById(volume.id), ByName("pvc-1")]
+    refs.append(ById(VolumeId("no-id")))
+    found = volumes.observe(refs).found
+    for ref in refs[:2]:
+        unknown = found[ref]
+        assert isinstance(unknown, Unknown)
+        assert "observed in project 'project-1'" in str(unknown.error)
+    assert found[refs[2]] == ()
+
+
+def test_a_deletion_and_an_attach_in_another_project_fail(
+    moved: tuple[cloud.OpenStackVolumes, Volume],
+) -> None:
+    volumes, volume = moved
+    with pytest.raises(errors.Unavailable, match="project-1"):
+        volumes.delete(volume.id)
+    with pytest.raises(errors.Unavailable, match="project-1"):
+        volumes.attach(volume, SERVER)
+
+
+HOSTED = [{"server_id": None, "attachment_id": "at-9", "host_name": "metal-1"}]
+
+
+def test_a_volume_attached_to_a_host_breaks_no_list(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Cinder shows server_id null for it (os-attach with host_name)."""
+    hosted = cinder.put(1, status="in-use", attachments=HOSTED, multiattach=None)
+    refs = [ById(VolumeId(cinder.put(number))) for number in range(2, 10)]
+    assert all(len(known(volumes.observe(refs).found[ref])) == 1 for ref in refs)
+    assert len(volumes.listing()) == 9
+    (attachment,) = look(volumes, hosted).attachments
+    assert (attachment.instance_id, attachment.holder) == ("", "host metal-1")
+
+
+def test_what_cannot_be_decoded_affects_no_other_volume(
+    stand_in: StandIn,
+    cinder: Cinder,
+    make_volumes: MakeVolumes,
+    observed: list[tuple[str, str]],
+) -> None:
+    """It is skipped, counted, and logged once, with its ID."""
+    volumes = make_volumes()
+    bad = VolumeId(cinder.put(1, size="huge"))
+    refs = [ById(VolumeId(cinder.put(number))) for number in range(2, 10)]
+    with structlog.testing.capture_logs() as logs:
+        found = volumes.observe([*refs, ById(bad), ByName("pvc-1")]).found
+        assert len(volumes.listing()) == 8
+    assert all(len(known(found[ref])) == 1 for ref in refs)
+    assert isinstance(found[ById(bad)], Unknown)
+    # The name's absence would lead to a second volume of that name.
+    assert isinstance(found[ByName("pvc-1")], Unknown)
+    assert observed.count(("decode volume", "skipped")) == 3
+    assert [log["volume_id"] for log in logs] == [bad]
+
+
+def test_a_volume_with_snapshots_is_refused_at_once(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = VolumeId(cinder.put(1))
+    cinder.has_snapshots.add(own)
+    before = len(stand_in.calls)
+    with pytest.raises(errors.InUse, match="it has snapshots"):
+        volumes.delete(own)
+    assert len(stand_in.calls) == before + 3
+
+
+def test_types_are_read_to_the_last_page(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    cinder.types_per_page = 1
+    cinder.specs["slow"] = {"multiattach": "<is> True"}
+    wanted = spec(volumes, is_shared=True, parameters={"type": "slow"})
+    assert volumes.create(wanted).is_shareable
+
+
+@pytest.mark.parametrize(("age_s", "is_stuck"), [(60, False), (200, True)])
+def test_the_age_of_a_detach_is_by_cinders_clock(
+    cinder: Cinder, make_client: Callable[[], client.Client], age_s: int, is_stuck: bool
+) -> None:
+    """The clock of this process shows 1970 here; Cinder's answers carry the date."""
+    volumes = cloud.OpenStackVolumes(make_client(), settings.BlockStorage())
+    since = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=age_s)
+    own = cinder.put(
+        1,
+        status="detaching",
+        attachments=attached(SERVER),
+        updated_at=since.replace(tzinfo=None).isoformat(),
+    )
+    volume = look(volumes, own)
+    if is_stuck:
+        volumes.detach(volume, SERVER)
+        assert "os-roll_detaching" in cinder.said
+    else:
+        with pytest.raises(errors.Busy):
+            volumes.detach(volume, SERVER)
+
+
+@pytest.mark.parametrize(
+    ("status", "was_rejected"), [(429, True), (409, True), (500, False), (503, False)]
+)
+def test_only_an_outcome_that_is_unknown_counts_as_such(
+    stand_in: StandIn, volumes: cloud.OpenStackVolumes, status: int, was_rejected: bool
+) -> None:
+    stand_in.fail("volumes", status)
+    with pytest.raises(errors.CloudError) as raised:
+        volumes.create(spec(volumes))
+    assert raised.value.was_rejected is was_rejected
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [
+        ({"preferred": ("moon",)}, errors.Unplaceable),
+        ({"requisite": ("moon",)}, errors.Unplaceable),
+        ({"parameters": {"availability": "moon"}}, errors.InvalidRequest),
+    ],
+)
+def test_a_zone_of_the_topology_is_never_an_invalid_argument(
+    volumes: cloud.OpenStackVolumes, parts: Json, kind: type[errors.CloudError]
+) -> None:
+    """The scheduler can choose another; the author of a StorageClass can't wait."""
+    with pytest.raises(kind, match="zone is 'moon'; want one of nova"):
+        volumes.create(spec(volumes, **parts))
+
+
+def test_a_type_without_the_zone_is_a_matter_of_the_zone(
+    stand_in: StandIn, volumes: cloud.OpenStackVolumes
+) -> None:
+    said = b'{"badRequest": {"code": 400, "message": "Volume type is only supported in'
+    said += b' these availability zones: z9"}}'
+    for parts, kind in (
+        ({"preferred": ("nova",)}, errors.Unplaceable),
+        ({"parameters": {"availability": "nova"}}, errors.InvalidRequest),
+    ):
+        stand_in.fail("volumes", 400, said)
+        with pytest.raises(kind):
+            volumes.create(spec(volumes, **parts))
+
+
+def test_zones_follow_in_the_order_of_the_topology(
+    volumes: cloud.OpenStackVolumes,
+) -> None:
+    parsed = spec(volumes, preferred=("b", "a"), requisite=("a", "b", "c"))
+    assert [one.zones for one in parsed.candidates()] == [("b",), ("a",), ("c",)]
+
+
+def test_unfinished_attachments_of_a_shared_volume_cost_one_more_call(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = VolumeId(
+        cinder.put(1, status="in-use", attachments=attached(OTHER), multiattach=True)
+    )
+    for number, (server, status) in enumerate(
+        [(OTHER, "attached"), (SERVER, "reserved")]
+    ):
+        reservation: Json = {"id": f"at-{number}", "volume_id": own, "instance": server}
+        cinder.reservations.append(reservation | {"status": status})
+    before = len(stand_in.calls)
+    ref = ById(own, in_full=True)
+    volume = one(volumes.observe([ref]), ref)
+    assert calls(stand_in, before) == [f"GET volumes/{own}", "GET attachments"]
+    assert [(a.instance_id, a.phase) for a in volume.attachments] == [
+        (OTHER, AttachmentPhase.ATTACHED),
+        (SERVER, AttachmentPhase.ATTACHING),
+    ]
+    alone = ById(VolumeId(cinder.put(2)), in_full=True)
+    before = len(stand_in.calls)
+    one(volumes.observe([alone]), alone)
+    assert len(stand_in.calls) == before + 1
+
+
+def test_a_type_is_resolved_by_its_id(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = "70000000-0000-0000-0000-000000000001"
+    cinder.type_ids["slow"] = own
+    assert volumes.type_name(own) == "slow"
+    before = len(stand_in.calls)
+    assert volumes.type_name("fast") == "fast"
+    assert len(stand_in.calls) == before
+    assert volumes.type_name(NOBODY) == NOBODY
+
+
+def test_a_volume_that_no_back_end_took_says_so(
+    cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    """Source: cinder/message/message_field.py: action 001, detail 003."""
+    own = cinder.put(1, status="error")
+    said: Json = {"of": own, "event_id": "VOLUME_VOLUME_001_003"}
+    cinder.messages.append(said | {"user_message": "full"})
+    volume = look(volumes, own)
+    assert (volume.is_unplaceable, volume.was_ready) == (True, False)
+
+
+def test_a_read_ends_when_its_callers_time_does(
+    stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
+) -> None:
+    own = cinder.put(1)
+    stand_in.silent.add(f"volumes/{own}")
+    ref = ById(VolumeId(own))
+    began = time.monotonic()
+    found = volumes.observe([ref], 0.5).found[ref]
+    assert isinstance(found, Unknown)
+    assert time.monotonic() - began < 3

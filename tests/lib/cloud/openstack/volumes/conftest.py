@@ -59,6 +59,9 @@ class Cinder:
         self.page = 1000
         self.lacking: set[str] = set()
         self.said: list[str] = []
+        self.has_snapshots: set[str] = set()
+        self.types_per_page = 1000
+        self.type_ids: dict[str, str] = {}
 
     def put(self, number: int, **parts: object) -> str:
         """Make or replace a volume as Cinder shows it; give its id."""
@@ -110,10 +113,7 @@ class Cinder:
                 wanted = call.query["resource_uuid"][0]
                 return ok({"messages": [m for m in self.messages if m["of"] == wanted]})
             case "GET", ["types", *rest]:
-                shown = [self._type(name) for name in self.types]
-                return ok(
-                    {"volume_type": shown[0]} if rest else {"volume_types": shown}
-                )
+                return self._types(call, bool(rest))
             case "GET", ["os-availability-zone"]:
                 state: Json = {"available": True}
                 zones = [{"zoneName": z, "zoneState": state} for z in self.zones]
@@ -122,8 +122,24 @@ class Cinder:
                 return ok({"quota_set": self.quota})
         return None
 
+    def _types(self, call: Call, is_default: bool) -> Answer:
+        """Source: cinder/api/v3/views/types.py: volume_type_links."""
+        shown = [self._type(name) for name in self.types]
+        if is_default:
+            return ok({"volume_type": shown[0]})
+        marker = call.query.get("marker", [""])[0]
+        start = [one["id"] for one in shown].index(marker) + 1 if marker else 0
+        page = shown[start : start + self.types_per_page]
+        body: Json = {"volume_types": page}
+        if start + len(page) < len(shown):
+            query = urllib.parse.urlencode({"marker": page[-1]["id"]})
+            href = f"http://internal.invalid/v3/types?{query}"
+            body["volume_type_links"] = [{"rel": "next", "href": href}]
+        return ok(body)
+
     def _type(self, name: str) -> Json:
-        return {"id": f"id-of-{name}", "name": name, "extra_specs": self.specs[name]}
+        own = self.type_ids.get(name, f"id-of-{name}")
+        return {"id": own, "name": name, "extra_specs": self.specs[name]}
 
     def _list(self, call: Call) -> Answer:
         names = call.query.get("name")
@@ -178,7 +194,8 @@ class Cinder:
     def _delete(self, wanted: str) -> Answer:
         if wanted not in self.volumes:
             return missing(f"Volume {wanted} could not be found.")
-        if self.volumes[wanted]["status"] not in ("available", "error"):
+        is_deletable = self.volumes[wanted]["status"] in ("available", "error")
+        if not is_deletable or wanted in self.has_snapshots:
             return bad(
                 "Invalid volume: Volume status must be available or error and must not"
                 " be migrating, attached, belong to a group, have snapshots."
@@ -272,6 +289,6 @@ def make_volumes(
 
     def make(**parts: object) -> cloud.OpenStackVolumes:
         storage = settings.BlockStorage(**parts)  # type: ignore[arg-type]  # any part
-        return cloud.OpenStackVolumes(make_client(), storage, lambda: NOW)
+        return cloud.OpenStackVolumes(make_client(), storage, now=lambda: NOW)
 
     return make

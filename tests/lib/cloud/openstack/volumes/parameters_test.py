@@ -48,12 +48,12 @@ WRITTEN = {"availability": "nova"}
         ({"preferred": ("b", "a"), "requisite": ("a", "b")}, PLAIN, "b", ("b",)),
         ({"requisite": ("a", "b")}, PLAIN, "a", ("a",)),
         ({"parameters": WRITTEN, "preferred": ("b",)}, PLAIN, "nova", ("nova",)),
-        ({"preferred": ("az2",)}, MAPPED, "ceph", ("az1", "az2")),
+        ({"preferred": ("az2",)}, MAPPED, "ceph", ("az1", "az2", "ceph")),
         ({"preferred": ("az9",)}, MAPPED, "az9", ("az9",)),
         ({"preferred": ("az2",)}, IGNORING, "az2", None),
         # A clone lands where its source is.
         ({"source": SOURCE}, PLAIN, "", ()),
-        ({"source": SOURCE, "preferred": ("a",)}, PLAIN, "a", ("a",)),
+        ({"source": SOURCE, "preferred": ("a",)}, PLAIN, "", ()),
     ],
 )
 def test_the_zone_is_written_preferred_or_requisite_in_this_order(
@@ -126,6 +126,9 @@ def test_parameters_that_the_reference_ignores_are_ignored() -> None:
             "b",
         ),
         ({"name": "n" * 256}, "name", "n" * 256),
+        ({"name": "a\nb"}, "name", "a\nb"),
+        ({"name": "a\x7f"}, "name", "a\x7f"),
+        ({"name": "  "}, "name", "  "),
         ({"parameters": {"type": "t" * 256}}, "parameter type", "t" * 256),
     ],
 )
@@ -143,8 +146,14 @@ def test_all_problems_are_named_at_once() -> None:
 
 def test_a_zone_that_all_reach_is_no_contradiction() -> None:
     wanted = {"availability": "ceph"}
-    assert read(MAPPED, parameters=wanted, requisite=("az2",)).zones == ("az1", "az2")
+    found = read(MAPPED, parameters=wanted, requisite=("az2",))
+    assert found.zones == ("az1", "az2", "ceph")
     assert read(IGNORING, parameters=wanted, requisite=("az2",)).zones is None
+
+
+def test_a_name_is_what_cinder_makes_of_it() -> None:
+    """Cinder strips names; compared with blanks no volume would be found again."""
+    assert read(name=" my volume ").name == "my volume"
 
 
 def test_a_change_is_of_the_type_alone() -> None:

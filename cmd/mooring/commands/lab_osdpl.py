@@ -1,0 +1,173 @@
+"""`mooring lab osdpl`: a cluster in which osdpl-controller installs OpenStack.
+
+Imports that take long are made inside the commands: `--help` must stay fast.
+"""
+
+import pathlib
+import shlex
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import click
+import rich.console
+import rich.live
+
+from mooring.commands import edge
+
+if TYPE_CHECKING:
+    from lib.kube import client
+    from lib.lab import places, progress
+    from lib.lab.osdpl import lab
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
+SETTLE_S = 600
+_POLL_S = 1.0
+
+
+@click.group()
+def osdpl() -> None:
+    """Run osdpl-controller on a real control plane with simulated workloads."""
+
+
+@osdpl.command()
+@click.option("--charts", type=FOLDER, help="Checkout of openstack-helm to install.")
+@click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
+def up(charts: pathlib.Path | None, components: pathlib.Path | None) -> None:
+    """Start the lab and install OpenStack; may be repeated."""
+    with edge.plainly():
+        from lib.lab.osdpl import lab
+
+        where = lab.usual(edge.where())
+        source = str(charts.absolute()) if charts else ""
+        with edge.display() as shown:
+            api = lab.up(where, lambda: _bring(where, components, shown), shown, source)
+        if not source:
+            click.echo("Charts: the lab's own set; --charts DIR installs a checkout.")
+        _settle(where, api)
+        _look_around(where)
+
+
+@osdpl.command()
+def status() -> None:
+    """Show programs and releases; exit code 1 if something is missing."""
+    with edge.plainly():
+        from lib.kube import errors as kube_errors
+        from lib.lab import cluster, control_plane, errors, table
+        from lib.lab.osdpl import lab, view
+
+        where = lab.usual(edge.where())
+        if not control_plane.admin_kubeconfig(where).exists():
+            raise errors.LabError(
+                f"there is no such lab; `{edge.spoken()} lab osdpl up` starts one"
+            )
+        console = rich.console.Console()
+        seen = lab.status(where)
+        console.print(table.programs(seen))
+        try:
+            observed = view.observe(
+                cluster.connect(control_plane.admin_kubeconfig(where))
+            )
+        except kube_errors.KubeError as error:
+            raise errors.LabError(f"cannot show the releases: {error}") from error
+        console.print(view.table(observed))
+        for condition in observed.conditions:
+            console.print(condition, markup=False)
+        runs = all(each.health is table.Health.GOOD for each in seen)
+    sys.exit(0 if runs and observed.is_complete else 1)
+
+
+@osdpl.command()
+@click.option("--wipe", is_flag=True, help="Remove data, certificates and logs, too.")
+def down(wipe: bool) -> None:
+    """Stop the lab; its data and the built programs are kept."""
+    with edge.plainly(), edge.display() as shown:
+        from lib.lab.osdpl import lab
+
+        lab.down(lab.usual(edge.where()), shown, wipe=wipe)
+
+
+@osdpl.command(hidden=True)
+@click.option("--kubeconfig", type=FILE, required=True)
+def simulate(kubeconfig: pathlib.Path) -> None:
+    """Run the workload simulator."""
+    with edge.plainly():
+        from lib.lab import cluster
+        from lib.lab.osdpl import simulation
+
+        simulation.run(cluster.connect(kubeconfig), threading.Event(), click.echo)
+
+
+def _bring(
+    where: "places.Places",
+    components: pathlib.Path | None,
+    shown: "progress.Progress",
+) -> "lab.Programs":
+    """Package the controller and this tool, or take them from a folder."""
+    from lib.lab import pexes
+    from lib.lab.osdpl import controller, lab
+
+    folder = components or pathlib.Path(sys.argv[0]).absolute().parent
+    checkout = None if components else edge.checkout()
+    wanted = (pexes.OSDPL, pexes.TOOL)
+    pexes.require(checkout, folder, wanted)
+    pexes.bring(where, checkout, folder, shown, wanted)
+    words = (*pexes.command(pexes.path(where, pexes.TOOL)), "lab", "osdpl", "simulate")
+    tool = lab.Tool(words, pexes.environment(where))
+    pex = pexes.path(where, pexes.OSDPL)
+    return lab.Programs(tool, lambda: controller.start(where, pex))
+
+
+def _settle(where: "places.Places", api: "client.Api") -> None:
+    """Show the releases until all are deployed and all workloads are Ready.
+
+    Raises:
+        LabError: they are not in time; the lab is left running.
+    """
+    from lib.lab import errors
+    from lib.lab.osdpl import controller, view
+
+    console = rich.console.Console()
+    began = time.monotonic()
+    with rich.live.Live(console=console, auto_refresh=False) as live:
+        while True:
+            observed = view.observe(api)
+            elapsed_s = time.monotonic() - began
+            shown = view.table(observed, f"after {elapsed_s:.0f} s")
+            if console.is_terminal:
+                live.update(shown, refresh=True)
+            if observed.is_complete or elapsed_s > SETTLE_S:
+                live.update(shown, refresh=True)
+                break
+            time.sleep(_POLL_S)
+    if not observed.is_complete:
+        raise errors.LabError(
+            f"not all releases were deployed and Ready within {SETTLE_S} s:"
+            f" {'; '.join(observed.conditions)}; the controller's log is"
+            f" {where.log / controller.NAME}.log"
+        )
+
+
+def _look_around(where: "places.Places") -> None:
+    """Print how to reach the lab, and what to try."""
+    from lib.lab import control_plane, programs
+    from lib.lab.osdpl import controller, deployment
+
+    kubectl = shlex.quote(str(programs.path(where, "kubectl")))
+    kubeconfig = shlex.quote(str(control_plane.admin_kubeconfig(where)))
+    lines = [
+        "",
+        "Look around:",
+        f"  export KUBECONFIG={kubeconfig}",
+        f"  {kubectl} -n {deployment.NAMESPACE} get openstackdeployments,helmbundles",
+        f"  {kubectl} -n {deployment.NAMESPACE} get pods -o wide",
+        f"  tail -f {shlex.quote(str(where.log / controller.NAME))}.log",
+        "Try:",
+        f"  {kubectl} -n {deployment.NAMESPACE} edit openstackdeployment"
+        f" {deployment.NAME}",
+        f"  {edge.spoken()} lab osdpl status",
+        f"  {edge.spoken()} lab osdpl down",
+    ]
+    click.echo("\n".join(lines))

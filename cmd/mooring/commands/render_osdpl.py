@@ -1,0 +1,167 @@
+"""`mooring render osdpl`: values and manifests of an OpenStackDeployment.
+
+Imports that take long are made inside the functions: `--help` shall be quick.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from lib.helm import cache, command
+    from lib.osdpl import model
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+FOLDER = click.Path(file_okay=False, path_type=pathlib.Path)
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option(
+    "--charts",
+    "source",
+    default="",
+    metavar="SOURCE",
+    help="Source of all charts: an HTTP repository, an OCI registry (oci://) or a"
+    " directory. Default: the repositories of the object.",
+)
+@click.option("--output", type=FOLDER, required=True, help="Folder for the files.")
+@click.option("--helm", default="helm", show_default=True, help="Program of helm.")
+def osdpl(file: pathlib.Path, source: str, output: pathlib.Path, helm: str) -> None:
+    """Write the values and manifests of each release of an OpenStackDeployment.
+
+    No cluster is read: passwords and values of Secrets are placeholders derived from
+    their names, so two runs are equal. Each release has a folder with values.yaml and
+    manifests.yaml. The exit code is 1 if a service or a release can't be rendered; the
+    others are written.
+    """
+    from lib.process import config
+
+    if source and pathlib.Path(source).is_dir():
+        source = str(pathlib.Path(source).resolve())
+    try:
+        rendered = _render(file, source)
+    except config.ConfigError as error:
+        for problem in error.problems:
+            click.echo(str(problem), err=True)
+        sys.exit(1)
+    for refusal in rendered.refusals:
+        for problem in refusal.problems:
+            click.echo(f"{refusal.service}: {refusal.reason}: {problem}", err=True)
+    is_complete = _write(rendered, source, output, helm)
+    sys.exit(0 if is_complete and not rendered.refusals else 1)
+
+
+def _render(file: pathlib.Path, source: str) -> "model.Rendered":
+    from lib.osdpl import credentials, layers, model, references, render, spec
+
+    deployment = spec.parse(document(file))
+    found = references.find(deployment.spec)
+    secrets: dict[str, dict[str, bytes]] = {}
+    for reference in found:
+        value = f"placeholder-{reference.secret}-{reference.key}".encode()
+        secrets.setdefault(reference.secret, {})[reference.key] = value
+    plain = references.substitute(deployment.spec, secrets)
+    services = layers.services(layers.effective(plain))
+    inputs = render.Inputs(
+        deployment=model.Deployment(
+            name=deployment.name,
+            namespace=deployment.namespace,
+            uid=deployment.uid,
+            generation=deployment.generation,
+            is_draft=deployment.is_draft,
+            spec=plain,
+        ),
+        credentials=credentials.placeholders(services),
+        repository_default=(
+            model.Source(name="--charts", url=source) if source else None
+        ),
+    )
+    return render.render(inputs)
+
+
+def document(file: pathlib.Path) -> dict[str, Any]:
+    """Return the OpenStackDeployment of a file, which may hold other objects.
+
+    Raises:
+        ConfigError: it can't be read, or has none or several.
+    """
+    import yaml
+
+    from lib.osdpl import spec
+    from lib.process import config
+
+    try:
+        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        # The parser's own words quote the file.
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        expected = f"a YAML file ({type(error).__name__}{where})"
+        raise config.ConfigError([config.Problem(str(file), None, expected)]) from None
+    objects = [document for document in documents if isinstance(document, dict)]
+    of_kind = [document for document in objects if document.get("kind") == spec.KIND]
+    if len(of_kind) != 1:
+        expected = f"one {spec.KIND}, not {len(of_kind)}"
+        raise config.ConfigError([config.Problem(str(file), None, expected)])
+    return of_kind[0]
+
+
+def _write(
+    rendered: "model.Rendered", source: str, output: pathlib.Path, program: str
+) -> bool:
+    """Write the files of each release; return whether all could be rendered."""
+    from lib.helm import cache, command, errors
+
+    is_complete = True
+    with tempfile.TemporaryDirectory(prefix="mooring-render-") as folder:
+        home = pathlib.Path(folder)
+        helm = command.Command(program, home / "helm", None, os.environ)
+        charts = cache.Charts(home / "charts")
+        for bundle in rendered.bundles:
+            for release in bundle.releases:
+                try:
+                    _write_release(release, source, output, helm, charts)
+                except errors.HelmError as error:
+                    click.echo(f"{release.name}: {error}", err=True)
+                    is_complete = False
+    return is_complete
+
+
+def _write_release(
+    release: "model.Release",
+    source: str,
+    output: pathlib.Path,
+    helm: "command.Command",
+    charts: "cache.Charts",
+) -> None:
+    """Write values and manifests of one release.
+
+    Raises:
+        HelmError: the chart can't be read, or it does not render.
+    """
+    import threading
+
+    import yaml
+
+    from lib.helm import model
+
+    pin = model.Pin(release.chart.name, release.chart.version, release.chart.digest)
+    chart = charts.get(source or release.chart.repository.url, pin)
+    run = model.Template(
+        release=release.name,
+        namespace=release.namespace,
+        chart=chart.path,
+        values=release.values,
+    )
+    manifests = helm.template(run, threading.Event())
+    folder = output / release.name
+    folder.mkdir(parents=True, exist_ok=True)
+    values = yaml.safe_dump(release.values, sort_keys=True)
+    (folder / "values.yaml").write_text(values, encoding="utf-8")
+    (folder / "manifests.yaml").write_text(manifests, encoding="utf-8")
+    click.echo(f"{release.name}: chart {chart.name} {chart.version} {chart.digest}")

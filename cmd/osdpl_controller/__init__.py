@@ -1,0 +1,1 @@
+"""osdpl-controller: turns an OpenStackDeployment into the helm releases of a cloud."""

@@ -1,0 +1,18 @@
+"""The instances and the volumes of one OpenStack project."""
+
+import dataclasses
+
+from lib.cloud import protocol
+from lib.cloud.openstack import client, cloud, home
+from lib.cloud.openstack.settings import Config
+from lib.cloud.openstack.volumes import cloud as volumes
+
+
+def of_client(
+    api: client.Client, config: Config, memory: home.Memory | None = None
+) -> protocol.Cloud:
+    """Return the cloud. memory: of the cloud that this one replaces."""
+    guard = cloud.guard_of(api, config, memory)
+    bare = cloud.of_client(api, config, guard)
+    opened = volumes.OpenStackVolumes(api, config.block_storage, guard)
+    return dataclasses.replace(bare, volumes=opened)

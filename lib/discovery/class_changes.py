@@ -1,0 +1,285 @@
+"""Which changes the StorageClasses need. Pure.
+
+Rules: only classes with our label are changed; a class is deleted when its volume type
+was not found by its ID, was renamed, or when the name is excluded, never because one
+list lacks the type; the default class stays the default unless the user names another.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from lib.discovery import model, storage_classes
+from lib.discovery.model import Action, Missing, SeenClasses, StoredClass
+
+_FLAG = "--default-storage-class"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Default:
+    """Which class is to be the default.
+
+    name: empty for the first one. is_explicit: the user's setting names it. is_other: a
+    class that is not owned. is_lost: it was the default, and does not exist any more.
+    """
+
+    name: str
+    is_explicit: bool = False
+    is_other: bool = False
+    is_lost: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which classes there are to be. recorded: the default's name; empty: unchanged."""
+
+    snapshot: SeenClasses
+    settings: model.Settings
+    default: _Default
+    choice: storage_classes.Choice
+    recorded: str
+
+    @property
+    def owned(self) -> Mapping[str, StoredClass]:
+        """The stored classes with our label, by name."""
+        return _owned(self.snapshot)
+
+    def type_id(self, volume_type: str) -> str:
+        """Return the ID of a type in the list; empty for one that is not in it."""
+        ids = (one.id for one in self.snapshot.offered if one.name == volume_type)
+        return next(ids, "")
+
+    def is_gone(self, stored: StoredClass) -> bool:
+        """Report whether the volume type of a class is known not to exist any more."""
+        if stored.is_listed(self.snapshot.offered):
+            return True  # under another name: it was renamed
+        return self.snapshot.missing.get(stored.metadata.name) is Missing.ABSENT
+
+
+def decide(snapshot: SeenClasses, settings: model.Settings) -> tuple[Action, ...]:
+    """Return the changes, in an order of which each prefix keeps the default's name.
+
+    The class that is to be the default is deleted last: by then every other class
+    records its name. Where the user names another default, the old one loses the
+    annotation first, so that two never stand side by side.
+    """
+    if not snapshot.offered:
+        return (model.Complain(("volume types: the cloud offers none",)),)
+    default = _default(snapshot, settings.rules)
+    choice, problems = _choose(snapshot, settings, default)
+    plan = _Plan(
+        snapshot, settings, default, choice, _recorded(snapshot, default, choice)
+    )
+    unmark, additions, removals = _changes(plan)
+    problems += _missing(plan)
+    if default.is_lost:
+        problems.append(_lost(default.name))
+    complaint = (model.Complain(tuple(problems)),) if problems else ()
+    if default.is_explicit:
+        return (*unmark, *removals, *additions, *complaint)
+    return (*unmark, *additions, *removals, *complaint)
+
+
+def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:
+    """Return what takes the default away, what adds or changes, and what deletes."""
+    unmark: list[Action] = []
+    additions: list[Action] = []
+    removals: list[Action] = [_delete(one) for one in _deletable(plan)]
+    last: list[Action] = []
+    for wanted in plan.choice.classes:
+        stored = plan.owned.get(wanted.name)
+        creation = model.CreateClass(
+            wanted, plan.type_id(wanted.volume_type), plan.recorded
+        )
+        if stored is None:
+            additions.append(creation)
+        elif _is_as_wanted(stored, wanted, plan.settings):
+            change = _change(stored, wanted, plan)
+            (unmark if stored.is_default else additions).extend(change)
+        elif stored.volume_type == wanted.volume_type or plan.is_gone(stored):
+            (last if wanted.is_default else removals).extend(
+                (_delete(stored), creation)
+            )
+        else:
+            additions += _record(stored, plan)
+    chosen = {one.name for one in plan.choice.classes}
+    deleted = {one.name for one in removals if isinstance(one, model.DeleteClass)}
+    for name, stored in plan.owned.items():
+        if name not in chosen | deleted:
+            additions += _record(stored, plan)
+    return unmark, additions, [*removals, *last]
+
+
+def _deletable(plan: _Plan) -> Iterator[StoredClass]:
+    """Yield the owned classes that are excluded, or the volume type of which is gone.
+
+    A name that types in the list make, be it in dispute, is kept.
+    """
+    rules = plan.settings.rules
+    excluded = set(plan.choice.excluded)
+    used = {
+        storage_classes.name_of(one.name)
+        for one in plan.snapshot.offered
+        if one.name not in excluded
+    }
+    for name, stored in plan.owned.items():
+        if (
+            any(pattern.fullmatch(name) for pattern in rules.exclude)
+            or name not in used
+            and plan.is_gone(stored)
+        ):
+            yield stored
+
+
+def _missing(plan: _Plan) -> list[str]:
+    """Return a problem for each class that is kept although its type is not listed."""
+    problems = []
+    for name, missing in plan.snapshot.missing.items():
+        stored = plan.owned[name]
+        if missing in (Missing.EXISTS, Missing.UNKNOWN):
+            problems.append(
+                f'StorageClass "{name}": volume type "{stored.volume_type}":'
+                f" {missing.value}; the class is kept. Delete it if it is not needed"
+            )
+    return problems
+
+
+def _lost(name: str) -> str:
+    return (
+        f'default StorageClass "{name}": not found: no other class is made the default;'
+        f" set {_FLAG}, or annotate a class with {model.DEFAULT_CLASS}=true"
+    )
+
+
+def _owned(snapshot: SeenClasses) -> Mapping[str, StoredClass]:
+    return {one.metadata.name: one for one in snapshot.stored if one.is_ours}
+
+
+def _default(snapshot: SeenClasses, rules: storage_classes.Rules) -> _Default:
+    """Return the default: the user's, else the one that is, else the one that was."""
+    if rules.default:
+        return _Default(rules.default, is_explicit=True)
+    marked = sorted(one.metadata.name for one in snapshot.stored if one.is_default)
+    owned = _owned(snapshot)
+    for name in marked:
+        if name in owned:
+            return _Default(name)
+    if marked:
+        return _Default(marked[0], is_other=True)
+    recorded = sorted({one.default_choice for one in owned.values()} - {""})
+    if not recorded:
+        return _Default("")
+    name = recorded[0]
+    existing = {storage_classes.name_of(one.name) for one in snapshot.offered}
+    existing |= {one.metadata.name for one in snapshot.stored}
+    is_excluded = any(pattern.fullmatch(name) for pattern in rules.exclude)
+    return _Default(name, is_lost=is_excluded or name not in existing)
+
+
+def _recorded(
+    snapshot: SeenClasses, default: _Default, choice: storage_classes.Choice
+) -> str:
+    """Return the name to record. A setting that names no class is not recorded."""
+    names = {one.metadata.name for one in snapshot.stored}
+    names |= {one.name for one in choice.classes}
+    if default.is_explicit:
+        return default.name if default.name in names else ""
+    first = (one.name for one in choice.classes if one.is_default)
+    return default.name or next(first, "")
+
+
+def _choose(
+    snapshot: SeenClasses, settings: model.Settings, default: _Default
+) -> tuple[storage_classes.Choice, list[str]]:
+    """Choose the classes that are to be owned, and report why others can't be.
+
+    A name that a class of others has stays theirs; no default is chosen among those.
+    """
+    types = tuple(one.name for one in snapshot.offered)
+    held = {name: one.volume_type for name, one in _owned(snapshot).items()}
+    rules = dataclasses.replace(
+        settings.rules,
+        default="" if default.is_other else default.name,
+        has_other_default=default.is_other,
+    )
+    choice = storage_classes.choose(types, rules, held)
+    problems = [str(problem) for problem in choice.problems]
+    others = {one.metadata.name: one for one in snapshot.stored if not one.is_ours}
+    taken = [one for one in choice.classes if one.name in others]
+    for one in taken:
+        problems += _conflict(others[one.name], one, settings)
+    if taken:
+        theirs = {one.volume_type for one in taken}
+        rest = [one for one in types if one not in theirs]
+        choice = storage_classes.choose(rest, rules, held)
+    return choice, problems
+
+
+def _conflict(
+    stored: StoredClass,
+    wanted: storage_classes.StorageClass,
+    settings: model.Settings,
+) -> list[str]:
+    """Report a class that has the name and is not owned, unless it is equivalent."""
+    serves = stored.volume_type == wanted.volume_type
+    if serves and stored.provisioner == settings.provisioner:
+        return []
+    return [
+        f'StorageClass "{wanted.name}": conflict: the name is needed for volume type'
+        f' "{wanted.volume_type}", and the class is not owned by'
+        " cloud-data-discoverer; delete it or exclude the name"
+    ]
+
+
+def _delete(stored: StoredClass) -> model.DeleteClass:
+    meta = stored.metadata
+    return model.DeleteClass(meta.name, meta.uid, meta.resource_version)
+
+
+def _is_as_wanted(
+    stored: StoredClass,
+    wanted: storage_classes.StorageClass,
+    settings: model.Settings,
+) -> bool:
+    """Compare the immutable fields of a StorageClass."""
+    return (
+        stored.provisioner == settings.provisioner
+        and stored.parameters == {"type": wanted.volume_type}
+        and stored.reclaim_policy == "Delete"
+        and stored.volume_binding_mode == "WaitForFirstConsumer"
+    )
+
+
+def _change(
+    stored: StoredClass, wanted: storage_classes.StorageClass, plan: _Plan
+) -> list[Action]:
+    is_default: bool | None = None
+    if wanted.is_default and not stored.is_default:
+        is_default = True
+    elif stored.is_default and not wanted.is_default and plan.default.is_explicit:
+        is_default = False
+    type_id = plan.type_id(wanted.volume_type)
+    new_id = type_id if type_id != stored.type_id else ""
+    choice = plan.recorded if plan.recorded != stored.default_choice else ""
+    if (
+        is_default is None
+        and not new_id
+        and not choice
+        and stored.allow_volume_expansion
+    ):
+        return []
+    meta = stored.metadata
+    change = model.ChangeClass(
+        meta.name, meta.resource_version, is_default, new_id, choice
+    )
+    return [change]
+
+
+def _record(stored: StoredClass, plan: _Plan) -> list[Action]:
+    """Record the default's name in a class that is kept as it is."""
+    if not plan.recorded or plan.recorded == stored.default_choice:
+        return []
+    meta = stored.metadata
+    change = model.ChangeClass(
+        meta.name, meta.resource_version, None, choice=plan.recorded
+    )
+    return [change]

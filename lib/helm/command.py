@@ -1,0 +1,160 @@
+"""The helm program: one run per call, each bounded in time and output."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from lib.helm import child, errors, model, outcome
+
+LEAST = (3, 18)
+"""Source: labels on release Secrets and --labels of upgrade."""
+HISTORY = 3
+"""Revisions that are kept."""
+VERSION_LIMIT_S = 20.0
+MANIFESTS_MAX = 64 * 1024 * 1024
+_PASSED_ON = (
+    "PATH",
+    "HOME",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "https_proxy",
+    "no_proxy",
+)
+"""Variables that helm gets: those with which it reaches the API server."""
+
+
+class Helm(Protocol):
+    """Everything that is asked of helm.
+
+    Each method raises a HelmError and nothing else; it ends early once `cancel` is set.
+    """
+
+    def check(self, cancel: threading.Event) -> str:
+        """Return the version; raise HelmMissing for one that is absent or too old."""
+        ...
+
+    def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:
+        """Install or upgrade a release; the hooks of the chart are awaited."""
+        ...
+
+    def uninstall(self, run: model.Uninstall, cancel: threading.Event) -> None:
+        """Delete a release; one that does not exist is no error."""
+        ...
+
+    def template(self, run: model.Template, cancel: threading.Event) -> str:
+        """Return the manifests that a chart renders to, hooks included."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Command:
+    """The real helm. Safe to use from several threads.
+
+    program: name or path. home: folder for helm's own caches. kubeconfig: None for the
+    pod's service account. env: of this process; only a few variables are passed on.
+    """
+
+    program: str
+    home: pathlib.Path
+    kubeconfig: str | None
+    env: Mapping[str, str] = dataclasses.field(repr=False)
+
+    def check(self, cancel: threading.Event) -> str:
+        """See `Helm.check`."""
+        arguments = ("version", "--template", "{{.Version}}")
+        ended = self._run(arguments, child.Limits(VERSION_LIMIT_S), cancel)
+        outcome.require(ended, "version", frozenset())
+        text = ended.output.decode(errors="replace").strip()
+        found = re.match(r"v?(\d+)\.(\d+)", text)
+        if found is None or (int(found[1]), int(found[2])) < LEAST:
+            least = ".".join(map(str, LEAST))
+            raise errors.HelmMissing(
+                f"helm version: {text[:40]!r}: want {least} or later"
+            )
+        return text
+
+    def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:
+        """See `Helm.upgrade`."""
+        labels = ",".join(f"{key}={value}" for key, value in run.labels.items())
+        with self._values(run.values) as values:
+            arguments = (
+                *("upgrade", run.release, str(run.chart), "--install"),
+                *("--namespace", run.namespace, "--values", str(values)),
+                *("--history-max", str(HISTORY), "--timeout", f"{run.timeout_s:.0f}s"),
+                *(("--labels", labels) if labels else ()),
+                *("--reset-values", "--skip-crds", "--hide-notes"),
+            )
+            ended = self._run(arguments, child.Limits(run.limit_s), cancel)
+        outcome.require(ended, f"upgrade of {run.release}", run.secrets)
+
+    def uninstall(self, run: model.Uninstall, cancel: threading.Event) -> None:
+        """See `Helm.uninstall`."""
+        arguments = (
+            *("uninstall", run.release, "--namespace", run.namespace),
+            *("--ignore-not-found", "--timeout", f"{run.timeout_s:.0f}s"),
+            *(() if run.hooks else ("--no-hooks",)),
+        )
+        ended = self._run(arguments, child.Limits(run.limit_s), cancel)
+        outcome.require(ended, f"uninstall of {run.release}", frozenset())
+
+    def template(self, run: model.Template, cancel: threading.Event) -> str:
+        """See `Helm.template`."""
+        limits = child.Limits(run.limit_s, MANIFESTS_MAX)
+        with self._values(run.values) as values:
+            arguments = (
+                *("template", run.release, str(run.chart)),
+                *("--namespace", run.namespace, "--values", str(values)),
+            )
+            ended = self._run(arguments, limits, cancel)
+        outcome.require(ended, f"rendering of {run.release}", run.secrets)
+        if ended.cut:
+            raise errors.Failed(
+                f"rendering of {run.release}: more than {MANIFESTS_MAX} bytes"
+            )
+        return ended.output.decode(errors="replace")
+
+    def _run(
+        self, arguments: tuple[str, ...], limits: child.Limits, cancel: threading.Event
+    ) -> child.Ended:
+        cluster = ("--kubeconfig", self.kubeconfig) if self.kubeconfig else ()
+        try:
+            return child.run(
+                (self.program, *arguments, *cluster), self._env(), limits, cancel
+            )
+        except OSError as error:
+            raise errors.HelmMissing(
+                f"helm program {self.program!r}: {error.strerror}:"
+                " want a helm that can be run (--helm)"
+            ) from error
+
+    def _env(self) -> Mapping[str, str]:
+        passed = {name: self.env[name] for name in _PASSED_ON if name in self.env}
+        return {
+            **passed,
+            "HELM_CACHE_HOME": str(self.home / "cache"),
+            "HELM_CONFIG_HOME": str(self.home / "config"),
+            "HELM_DATA_HOME": str(self.home / "data"),
+        }
+
+    @contextlib.contextmanager
+    def _values(self, values: Mapping[str, object]) -> Iterator[pathlib.Path]:
+        """Write the values where only this user can read them."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(".json", "values-", self.home)
+        path = pathlib.Path(name)
+        try:
+            # mkstemp makes files of mode 0600. JSON is YAML: nothing needs quoting.
+            with os.fdopen(descriptor, "w") as file:
+                json.dump(values, file)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""An in-memory helm that keeps its releases in the fake API server."""

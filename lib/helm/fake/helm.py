@@ -1,0 +1,186 @@
+"""The fake helm.
+
+Like the real one: revisions as Secrets with helm's labels, pending while it runs,
+superseded by the next one, history of three; a pending release refuses the next run.
+Unlike it: nothing of the chart is made; every chart renders to a ConfigMap with the
+hash of its values, and a Secret with the values.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+
+from lib.helm import command, errors, model, releases
+from lib.kube import objects, resources
+from lib.kube.fake import api as kube
+from lib.process import decoding
+
+Hook = Callable[[str, str], None]
+"""Called with a moment of a run ("begin", "pending", "end") and the release."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong with the next run for a release.
+
+    leaves: status of the revision it leaves; None: none is written.
+    """
+
+    release: str
+    error: errors.HelmError
+    leaves: model.Status | None = model.Status.FAILED
+
+
+class FakeHelm(command.Helm):
+    """Implements command.Helm over a FakeApi. Safe to use from several threads.
+
+    runs: "upgrade NAME" and "uninstall NAME" of all runs so far. given: the last
+    upgrade of each release. hook: what it raises ends the run there, as a kill does.
+    """
+
+    def __init__(self, api: kube.FakeApi) -> None:
+        self.runs: list[str] = []
+        self.given: dict[str, model.Upgrade] = {}
+        self.faults: list[Fault] = []
+        self.hook: Hook | None = None
+        self._api = api
+
+    def check(self, cancel: threading.Event) -> str:
+        """See `Helm.check`."""
+        del cancel
+        return "v4.3"
+
+    def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:
+        """See `Helm.upgrade`."""
+        self.runs.append(f"upgrade {run.release}")
+        self.given[run.release] = run
+        self._moment("begin", run.release)
+        if cancel.is_set():
+            raise errors.Canceled(f"upgrade of {run.release}: canceled")
+        last = self._latest(run.namespace, run.release)
+        if last is not None and last.status.is_pending:
+            raise errors.Busy("another operation is in progress")
+        fault = next((f for f in self.faults if f.release == run.release), None)
+        if fault is not None:
+            self.faults.remove(fault)
+        number = last.number + 1 if last is not None else 1
+        if fault is not None and fault.leaves is None:
+            raise fault.error
+        first = last is None
+        pending = (
+            model.Status.PENDING_INSTALL if first else model.Status.PENDING_UPGRADE
+        )
+        self._write(run, number, pending)
+        self._moment("pending", run.release)
+        if fault is not None and fault.leaves is not None:
+            self._write(run, number, fault.leaves, str(fault.error))
+            raise fault.error
+        self._write(run, number, model.Status.DEPLOYED, "Upgrade complete")
+        self._supersede(run, number)
+        self._moment("end", run.release)
+
+    def uninstall(self, run: model.Uninstall, cancel: threading.Event) -> None:
+        """See `Helm.uninstall`."""
+        del cancel
+        self.runs.append(f"uninstall {run.release}")
+        self._moment("begin", run.release)
+        for secret in self._secrets(run.namespace, run.release):
+            self._api.remove(resources.SECRETS, secret.secret_name, run.namespace)
+        self._moment("end", run.release)
+
+    def template(self, run: model.Template, cancel: threading.Event) -> str:
+        """See `Helm.template`."""
+        del cancel
+        return _manifest(run.release, run.values)
+
+    def _moment(self, moment: str, release: str) -> None:
+        if self.hook is not None:
+            self.hook(moment, release)
+
+    def _secrets(self, namespace: str, release: str) -> list[model.Revision]:
+        kept = (metadata_of(secret) for secret in self._api.all(resources.SECRETS))
+        found = (releases.revision(metadata) for metadata in kept)
+        return [r for r in found if r and (r.namespace, r.name) == (namespace, release)]
+
+    def _latest(self, namespace: str, release: str) -> model.Revision | None:
+        found = self._secrets(namespace, release)
+        return max(found, key=lambda one: one.number, default=None)
+
+    def _write(
+        self, run: model.Upgrade, number: int, status: model.Status, words: str = ""
+    ) -> None:
+        content = {
+            "name": run.release,
+            "namespace": run.namespace,
+            "version": number,
+            "info": {"status": status.value, "description": words},
+            "config": run.values,
+            "chart": {"metadata": {"name": run.chart.name, "version": "0"}},
+            "manifest": _manifest(run.release, run.values),
+        }
+        packed = base64.b64encode(releases.encode(content)).decode()
+        labels = {
+            **run.labels,
+            "owner": "helm",
+            "name": run.release,
+            "status": status.value,
+            "version": str(number),
+        }
+        self._put(run.namespace, f"{run.release}.v{number}", labels, packed)
+
+    def _put(
+        self, namespace: str, suffix: str, labels: Mapping[str, str], packed: str
+    ) -> None:
+        self._api.put(
+            resources.SECRETS,
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": releases.TYPE,
+                "metadata": {
+                    "name": f"{releases.PREFIX}{suffix}",
+                    "namespace": namespace,
+                    "labels": dict(labels),
+                },
+                "data": {"release": packed},
+            },
+        )
+
+    def _supersede(self, run: model.Upgrade, number: int) -> None:
+        """Mark the revisions before the new one, and keep only the last ones."""
+        for old in self._secrets(run.namespace, run.release):
+            if old.number <= number - command.HISTORY:
+                self._api.remove(resources.SECRETS, old.secret_name, run.namespace)
+            elif old.number < number and old.status is model.Status.DEPLOYED:
+                document = next(
+                    one
+                    for one in self._api.all(resources.SECRETS)
+                    if metadata_of(one).name == old.secret_name
+                )
+                labels = {**metadata_of(document).labels, "status": "superseded"}
+                data = document["data"]
+                assert isinstance(data, dict)  # noqa: S101 # written above
+                self._put(
+                    run.namespace,
+                    f"{run.release}.v{old.number}",
+                    labels,
+                    str(data["release"]),
+                )
+
+
+def metadata_of(document: Mapping[str, object]) -> objects.ObjectMeta:
+    """Return the metadata of a document, decoded."""
+    return decoding.decode(json.dumps(document), objects.Bare).metadata
+
+
+def _manifest(release: str, values: Mapping[str, object]) -> str:
+    text = json.dumps(values, sort_keys=True)
+    hash = hashlib.sha256(text.encode()).hexdigest()
+    documents = (
+        {"kind": "ConfigMap", "metadata": {"name": release}, "data": {"hash": hash}},
+        {"kind": "Secret", "metadata": {"name": release}, "data": {"values": text}},
+    )
+    return "\n---\n".join(json.dumps(one) for one in documents)

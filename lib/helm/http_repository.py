@@ -1,0 +1,95 @@
+"""A chart repository over HTTP: index.yaml and archives.
+
+Source: helm.sh/docs/topics/chart_repository.
+"""
+
+import threading
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import yaml
+
+from lib.helm import errors, versions, web
+
+INDEX_MAX = 64 * 1024 * 1024
+ARCHIVE_MAX = 16 * 1024 * 1024
+INDEX_AGE_S = 60.0
+"""An index is used for so long: charts of one reconciliation share it."""
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: str = ""
+    urls: Sequence[str] = ()
+
+
+class _Index(msgspec.Struct, frozen=True):
+    entries: Mapping[str, Sequence[_Version]] = {}
+
+
+class Repository:
+    """One repository. Implements lib/helm/sources.py, Source; safe for threads."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+        self._lock = threading.Lock()
+        self._index: _Index | None = None
+        self._read_at = 0.0
+
+    def newest(self, name: str) -> str:
+        """See `Source.newest`."""
+        offered = [one.version for one in self._entries(name)]
+        version = versions.newest(offered)
+        if version is None:
+            raise errors.ChartNotFound(
+                f"chart {name} in {self._url}: no version but pre-releases"
+            )
+        return version
+
+    def fetch(self, name: str, version: str) -> bytes:
+        """See `Source.fetch`."""
+        entries = self._entries(name)
+        entry = next((one for one in entries if one.version == version), None)
+        if entry is None:
+            offered = versions.some(one.version for one in entries)
+            raise errors.ChartNotFound(
+                f"chart {name} in {self._url}: version {version!r}: want one of the"
+                f" repository's versions, such as {offered}"
+            )
+        if not entry.urls:
+            raise self._invalid(f"chart {name} {version} has no urls")
+        url = urllib.parse.urljoin(f"{self._url}/", entry.urls[0])
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise self._invalid(f"chart {name} {version} is not at an http(s) address")
+        return web.require_ok(web.get(url, ARCHIVE_MAX), url)
+
+    def _entries(self, name: str) -> Sequence[_Version]:
+        entries = self._current().entries.get(name)
+        if not entries:
+            raise errors.ChartNotFound(
+                f"chart {name}: want a chart that {self._url} has"
+            )
+        return entries
+
+    def _current(self) -> _Index:
+        with self._lock:
+            now = time.monotonic()
+            if self._index is None or now - self._read_at > INDEX_AGE_S:
+                self._index = self._read()
+                self._read_at = now
+            return self._index
+
+    def _read(self) -> _Index:
+        url = f"{self._url}/index.yaml"
+        body = web.require_ok(web.get(url, INDEX_MAX), url)
+        try:
+            document = yaml.load(body, _Loader)  # noqa: S506 # a safe loader
+            return msgspec.convert(document, _Index, strict=False)
+        except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
+            raise self._invalid("index.yaml is no index of charts") from error
+
+    def _invalid(self, reason: str) -> errors.SourceInvalid:
+        return errors.SourceInvalid(f"chart repository {self._url}: {reason}")

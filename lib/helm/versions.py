@@ -1,0 +1,42 @@
+"""Order of chart versions. Pure.
+
+Source: Semantic Versioning 2.0.0, precedence; build metadata as a last resort, so that
+the order is total.
+"""
+
+import re
+from collections.abc import Iterable
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+(.+))?")
+
+_Part = tuple[int, int, str]
+Key = tuple[int, int, int, bool, tuple[_Part, ...], str]
+
+
+def key(version: str) -> Key | None:
+    """Return what versions are compared by; None: it is no semantic version."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return None
+    major, minor, patch = (int(number) for number in found.group(1, 2, 3))
+    pre = found[4] or ""
+    parts = tuple(_part(part) for part in pre.split(".")) if pre else ()
+    return major, minor, patch, not pre, parts, found[5] or ""
+
+
+def newest(versions: Iterable[str]) -> str | None:
+    """Return the newest version that is no pre-release; None without any."""
+    keyed = [(found, one) for one in versions if (found := key(one)) and found[3]]
+    return max(keyed)[1] if keyed else None
+
+
+def some(versions: Iterable[str], limit: int = 5) -> str:
+    """Return the newest versions as a text for an error message."""
+    ordered = sorted(versions, key=lambda one: (key(one) is not None, key(one) or one))
+    shown = ", ".join(reversed(ordered[-limit:]))
+    return shown or "none"
+
+
+def _part(text: str) -> _Part:
+    """Numbers come before words, and among themselves by size."""
+    return (0, int(text), "") if text.isdecimal() else (1, 0, text)

@@ -1,0 +1,1 @@
+"""Lab of the OpenStack operator: a chart set, simulated workloads and Nodes."""

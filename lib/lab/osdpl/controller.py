@@ -1,0 +1,139 @@
+"""Runs osdpl-controller in a lab, under the ServiceAccount of its chart."""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from lib.kube import client
+from lib.kube import errors as kube_errors
+from lib.lab import cluster, control_plane, helm, pexes, places, processes, programs
+from lib.lab.osdpl import deployment
+
+NAME = "osdpl-controller"
+ACCOUNT = (deployment.NAMESPACE, NAME)
+_START_S = 60
+_ASK_S = 5
+
+
+def _root() -> pathlib.Path:
+    # The same in a checkout, in a sandbox and in an unpacked PEX.
+    return pathlib.Path(__file__).parents[3]
+
+
+def chart_objects(where: places.Places) -> list[dict[str, Any]]:
+    """Return all objects of the chart but its Deployment: the lab runs the program.
+
+    Raises:
+        LabError: helm is not built, or refuses the chart.
+    """
+    folder = _root() / "charts" / NAME
+    image = ("--set", "image=lab/osdpl-controller")
+    words = ("template", NAME, folder, "--namespace", ACCOUNT[0], *image)
+    text = helm.run(where, (*words, "--include-crds"))
+    documents = yaml.safe_load_all(text)
+    return [
+        document
+        for document in documents
+        if document and document["kind"] != "Deployment"
+    ]
+
+
+def install(where: places.Places) -> None:
+    """Apply CRDs, ServiceAccount and RBAC of the chart, and write its kubeconfig.
+
+    Raises:
+        LabError: kubectl or the API server did not accept them.
+    """
+    documents = chart_objects(where)
+    crds = [one for one in documents if one["kind"] == "CustomResourceDefinition"]
+    others = [one for one in documents if one not in crds]
+    for group in (crds, others):
+        control_plane.apply_manifests(where, yaml.safe_dump_all(group))
+    admin = control_plane.admin_kubeconfig(where)
+    api = cluster.connect(admin)
+    cluster.service_account_kubeconfig(api, admin, ACCOUNT, kubeconfig(where))
+
+
+def kubeconfig(where: places.Places) -> pathlib.Path:
+    """Return the kubeconfig with exactly the rights of the chart."""
+    return where.state / f"{NAME}.kubeconfig"
+
+
+def start(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -> None:
+    """Start the controller; return once it is ready.
+
+    Raises:
+        LabError: helm is not built, or the controller did not become ready.
+    """
+    port = where.port(NAME)
+    words = (
+        f"--kubeconfig={kubeconfig(where)}",
+        f"--namespace={deployment.NAMESPACE}",
+        f"--helm={programs.path(where, 'helm')}",
+        f"--chart-cache={where.state / 'charts'}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        *extra,
+    )
+    processes.start(
+        where, NAME, [*pexes.command(pex), *words], pexes.environment(where)
+    )
+    processes.wait_for(where, NAME, lambda: _serves(port), _START_S)
+
+
+def is_ready(where: places.Places) -> bool:
+    """Report whether the controller runs and answers."""
+    return processes.find(where, NAME) is not None and _serves(where.port(NAME))
+
+
+def _serves(port: int) -> bool:
+    status, _ = ask(port, "/readyz")
+    return status == 200
+
+
+def ask(port: int, path: str) -> tuple[int, str]:
+    """Return status and body of a path of the controller; status 0: no answer."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", port, timeout=_ASK_S, context=context
+    )
+    try:
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+    except (OSError, http.client.HTTPException):
+        return 0, ""
+
+
+def apply(api: client.Api, document: Mapping[str, Any]) -> None:
+    """Create or replace an OpenStackDeployment, as its user.
+
+    Raises:
+        KubeError: the API server refused it.
+    """
+    meta = document["metadata"]
+    body = json.dumps(document).encode()
+    try:
+        api.create(
+            deployment.DEPLOYMENTS,
+            body,
+            meta["namespace"],
+            timeout_s=cluster.TIMEOUT_S,
+        )
+    except kube_errors.AlreadyExists:
+        api.patch(
+            deployment.DEPLOYMENTS,
+            meta["name"],
+            json.dumps({"spec": document["spec"]}).encode(),
+            meta["namespace"],
+            timeout_s=cluster.TIMEOUT_S,
+        )

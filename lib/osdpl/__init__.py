@@ -1,0 +1,1 @@
+"""OpenStack operator: one OpenStackDeployment becomes the helm releases of a cloud."""

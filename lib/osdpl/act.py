@@ -1,0 +1,245 @@
+"""Carries actions out: one write each, or the start of a job."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from lib.kube import client, errors, events, objects, resources
+from lib.kube.resources import Resource
+from lib.operator_edge.objects import Objects
+from lib.osdpl import actions, bundles, credentials, desire, generating, work
+from lib.osdpl.decide import FINALIZER
+from lib.osdpl.observe import Observer
+from lib.osdpl.snapshot import Snapshot
+from lib.process import decoding, logs
+
+MANAGER = bundles.MANAGER
+TIMEOUT_S = 10.0
+_APPLY = {"fieldManager": MANAGER, "force": "true"}
+
+
+class Actor:
+    """Writes to the API server, each field by one owner, and starts jobs.
+
+    stored: the Secrets of the namespace, without those of helm.
+    """
+
+    def __init__(  # noqa: PLR0913 # the parts of an act
+        self,
+        api: client.Api,
+        deployments: Objects,
+        observer: Observer,
+        worker: work.Worker,
+        recorder: events.Recorder,
+        stored: Callable[[], Mapping[str, credentials.Stored]],
+    ) -> None:
+        self._api = api
+        self._deployments = deployments
+        self._observer = observer
+        self._worker = worker
+        self._recorder = recorder
+        self._stored = stored
+        self._log = logs.get(__name__)
+
+    def act(self, snapshot: Snapshot, action: actions.Action) -> None:
+        """Carry one action out.
+
+        Raises:
+            KubeError: it was not written. ConfigError: a credential is malformed.
+        """
+        match action:
+            case actions.AddFinalizer():
+                self._finalizers(snapshot, (FINALIZER,), ())
+            case actions.RemoveFinalizer():
+                self._finalizers(snapshot, (), (FINALIZER,))
+            case actions.EnsureCredentials(secret=name):
+                self._ensure_credentials(snapshot, name)
+            case actions.ReadChart():
+                self._worker.read_chart(action)
+            case actions.Upgrade():
+                self._worker.upgrade(action)
+            case actions.Uninstall():
+                self._worker.uninstall(action)
+            case actions.ApplyConditions(status=status, events=found):
+                self._apply_conditions(snapshot, status, found)
+            case _:
+                self._on_bundle(snapshot, action)
+
+    def _on_bundle(self, snapshot: Snapshot, action: actions.Action) -> None:
+        namespace = snapshot.namespace
+        match action:
+            case actions.ApplyBundle(name=name, document=document):
+                self._apply(resources.HELM_BUNDLES, namespace, name, document)
+            case actions.ApplyBundleStatus(name=name, status=status):
+                document = _document("HelmBundle", namespace, name, status)
+                self._apply(resources.HELM_BUNDLES, namespace, name, document, "status")
+            case actions.DeleteBundle(name=name, uid=uid):
+                self._delete_bundle(namespace, name, uid)
+            case actions.ApplyStatus(document=document):
+                statuses = resources.OPENSTACK_DEPLOYMENT_STATUSES
+                self._apply(statuses, namespace, snapshot.name, document)
+
+    def _apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        document: Mapping[str, Any],
+        subresource: str | None = None,
+    ) -> None:
+        """Apply all fields that are ours."""
+        answer = self._api.patch(
+            resource,
+            name,
+            msgspec.json.encode(document),
+            namespace,
+            subresource=subresource,
+            content_type=client.APPLY_PATCH,
+            query=_APPLY,
+            timeout_s=TIMEOUT_S,
+        )
+        version = decoding.decode(answer, objects.Bare).metadata.resource_version
+        self._observer.hold(resource.plural, f"{namespace}/{name}", version)
+
+    def _delete_bundle(self, namespace: str, name: str, uid: str) -> None:
+        options = msgspec.json.encode({"preconditions": {"uid": uid}})
+        try:
+            self._api.delete(
+                resources.HELM_BUNDLES,
+                name,
+                namespace,
+                body=options,
+                timeout_s=TIMEOUT_S,
+            )
+        except errors.NotFound:
+            return
+        key = f"{namespace}/{name}"
+        self._observer.hold(resources.HELM_BUNDLES.plural, key, None)
+
+    def _finalizers(
+        self, snapshot: Snapshot, add: tuple[str, ...], remove: tuple[str, ...]
+    ) -> None:
+        """Change the finalizers, upon exactly the object that was observed."""
+        metadata = snapshot.document["metadata"]
+        before = [one for one in metadata.get("finalizers") or () if one not in remove]
+        patch = {
+            "metadata": {
+                "uid": metadata.get("uid"),
+                "resourceVersion": metadata.get("resourceVersion"),
+                "finalizers": [*before, *(one for one in add if one not in before)],
+            }
+        }
+        try:
+            answer = self._api.patch(
+                resources.OPENSTACK_DEPLOYMENTS,
+                snapshot.name,
+                msgspec.json.encode(patch),
+                snapshot.namespace,
+                timeout_s=TIMEOUT_S,
+            )
+        except errors.NotFound:
+            self._deployments.remove(snapshot.document)
+            return
+        self._keep(answer)
+
+    def _keep(self, answer: bytes) -> None:
+        """Keep the state of the OpenStackDeployment that our own write has made."""
+        document = json.loads(answer)
+        metadata = document["metadata"]
+        if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
+            self._deployments.remove(document)
+        else:
+            self._deployments.put(document)
+
+    def _ensure_credentials(self, snapshot: Snapshot, name: str) -> None:
+        """Write what a Secret lacks; a new one is created, never replaced."""
+        shapes = desire.shapes(snapshot.document)
+        writes = credentials.writes(shapes, self._stored(), generating.Random())
+        for write in writes:
+            if write.name != name:
+                continue
+            data = {key: _base64(value) for key, value in write.data.items()}
+            answer = (
+                self._create_secret(snapshot, name, data)
+                if write.is_new
+                else self._api.patch(
+                    resources.SECRETS,
+                    name,
+                    msgspec.json.encode({"data": data}),
+                    snapshot.namespace,
+                    timeout_s=TIMEOUT_S,
+                )
+            )
+            version = decoding.decode(answer, objects.Bare).metadata.resource_version
+            key = f"{snapshot.namespace}/{name}"
+            self._observer.hold(resources.SECRETS.plural, key, version)
+
+    def _create_secret(
+        self, snapshot: Snapshot, name: str, data: Mapping[str, str]
+    ) -> bytes:
+        """Create it without an owner: data of the cloud outlive the object."""
+        document = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": {"name": name, "labels": {bundles.MANAGED_BY: MANAGER}},
+            "data": data,
+        }
+        return self._api.create(
+            resources.SECRETS,
+            msgspec.json.encode(document),
+            snapshot.namespace,
+            timeout_s=TIMEOUT_S,
+        )
+
+    def _apply_conditions(
+        self,
+        snapshot: Snapshot,
+        status: Mapping[str, Any],
+        found: tuple[tuple[str, str, str], ...],
+    ) -> None:
+        body = _document(
+            "OpenStackDeployment", snapshot.namespace, snapshot.name, status
+        )
+        body["metadata"]["uid"] = snapshot.uid  # never creates one anew
+        answer = self._api.patch(
+            resources.OPENSTACK_DEPLOYMENTS,
+            snapshot.name,
+            msgspec.json.encode(body),
+            snapshot.namespace,
+            subresource="status",
+            content_type=client.APPLY_PATCH,
+            query=_APPLY,
+            timeout_s=TIMEOUT_S,
+        )
+        self._keep(answer)
+        ref = events.ObjectRef(
+            "OpenStackDeployment",
+            snapshot.name,
+            snapshot.namespace,
+            snapshot.uid,
+            bundles.API_VERSION,
+        )
+        for type, reason, message in found:
+            is_bad = type == "Warning"
+            log = self._log.warning if is_bad else self._log.info
+            log("condition changed", key=snapshot.key, reason=reason, message=message)
+            self._recorder.emit(ref, "Warning" if is_bad else "Normal", reason, message)
+
+
+def _document(
+    kind: str, namespace: str, name: str, status: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "apiVersion": bundles.API_VERSION,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "status": status,
+    }
+
+
+def _base64(value: bytes) -> str:
+    text: str = msgspec.to_builtins(value)
+    return text

@@ -1,0 +1,114 @@
+"""What a reconciliation can do; each action is one write, or the start of one job."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from lib.helm import model as helm
+from lib.osdpl import model
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Have the deletion of the OpenStackDeployment wait for the releases'."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """Let the deletion of the OpenStackDeployment end."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EnsureCredentials:
+    """Generate what a Secret of credentials lacks; what it has is kept."""
+
+    secret: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReadChart:
+    """Read a chart in a job, to learn its digest."""
+
+    release: str
+    chart: model.ChartRef
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ApplyBundle:
+    """Create or change a HelmBundle: everything of it that is ours."""
+
+    name: str
+    document: Mapping[str, Any] = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ApplyBundleStatus:
+    """Change the status of a HelmBundle."""
+
+    name: str
+    status: Mapping[str, Any] = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeleteBundle:
+    """Delete a HelmBundle whose releases are uninstalled."""
+
+    name: str
+    uid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Install or upgrade a release in a job.
+
+    owner: UID of the OpenStackDeployment. digest: of the chart. hash: of all that the
+    release depends on. interrupted: a revision that a killed helm process left pending;
+    its Secret is deleted first. installed: the revision in use, whose Jobs that are no
+    hooks are deleted first.
+    """
+
+    release: model.Release
+    owner: str
+    digest: str
+    hash: str
+    interrupted: helm.Revision | None = None
+    installed: helm.Revision | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Uninstall:
+    """Delete a release in a job; hooks: whether its pre-delete Jobs are run."""
+
+    release: str
+    hooks: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ApplyStatus:
+    """Change the OpenStackDeploymentStatus: everything of it that is ours."""
+
+    document: Mapping[str, Any] = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ApplyConditions:
+    """Change the status of the OpenStackDeployment, and report what has changed."""
+
+    status: Mapping[str, Any] = dataclasses.field(repr=False)
+    events: tuple[tuple[str, str, str], ...] = ()
+    """Type, reason and message of each Event."""
+
+
+Action = (
+    AddFinalizer
+    | RemoveFinalizer
+    | EnsureCredentials
+    | ReadChart
+    | ApplyBundle
+    | ApplyBundleStatus
+    | DeleteBundle
+    | Upgrade
+    | Uninstall
+    | ApplyStatus
+    | ApplyConditions
+)

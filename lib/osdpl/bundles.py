@@ -1,0 +1,153 @@
+"""HelmBundle objects: what is desired and observed of a service's releases. Pure.
+
+Rules: no values, which contain passwords. A HelmBundle without our label belongs to
+another controller.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lib.osdpl import graph, model
+from lib.osdpl.snapshot import Document, Snapshot
+from lib.osdpl.states import ReleaseState, State
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGER = "osdpl-controller"
+API_VERSION = f"{model.GROUP}/{model.VERSION}"
+MESSAGE_MAX = 1000
+
+
+def is_owned(document: Document) -> bool:
+    """Report whether a HelmBundle, or its definition, is ours."""
+    labels = document["metadata"].get("labels") or {}
+    return bool(labels.get(MANAGED_BY) == MANAGER)
+
+
+def desired(
+    snapshot: Snapshot, bundle: model.Bundle, states: Mapping[str, ReleaseState]
+) -> dict[str, Any]:
+    """Return the HelmBundle of a service, as it is applied."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "HelmBundle",
+        "metadata": {
+            "name": bundle.name,
+            "namespace": snapshot.namespace,
+            "labels": {MANAGED_BY: MANAGER},
+            "ownerReferences": [owner(snapshot)],
+        },
+        "spec": {
+            "repositories": _repositories(bundle),
+            "releases": [
+                _release(snapshot, one, states[one.name]) for one in bundle.releases
+            ],
+        },
+    }
+
+
+def owner(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the ownerReference to the OpenStackDeployment."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "OpenStackDeployment",
+        "name": snapshot.name,
+        "uid": snapshot.uid,
+    }
+
+
+def _repositories(bundle: model.Bundle) -> list[dict[str, str]]:
+    found = {
+        one.chart.repository.name: one.chart.repository.url for one in bundle.releases
+    }
+    return [{"name": name, "url": url} for name, url in sorted(found.items())]
+
+
+def _release(
+    snapshot: Snapshot, release: model.Release, state: ReleaseState
+) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "name": release.name,
+        "namespace": release.namespace,
+        "chart": f"{release.chart.repository.name}/{release.chart.name}",
+        "version": release.chart.version,
+        "requires": list(requires(snapshot, release)),
+    }
+    if state.digest is not None:
+        described["digest"] = state.digest
+    if state.hash is not None:
+        described["hash"] = state.hash
+    return described
+
+
+def requires(snapshot: Snapshot, release: model.Release) -> tuple[str, ...]:
+    """Return the releases with the workloads that a release waits for."""
+    rendered = snapshot.desired.rendered
+    if rendered is None or not release.gates:
+        return ()
+    present = {one.name for bundle in rendered.bundles for one in bundle.releases} - {
+        release.name
+    }
+    return tuple(
+        name
+        for service in graph.service_gates(release.service)
+        for name, _ in graph.RELEASES[service]
+        if name in present
+    )
+
+
+def status(
+    snapshot: Snapshot, bundle: model.Bundle, states: Mapping[str, ReleaseState]
+) -> dict[str, Any]:
+    """Return the status of a HelmBundle."""
+    observed = snapshot.bundles.get(bundle.name)
+    generation = (observed or {}).get("metadata", {}).get("generation")
+    described: dict[str, Any] = {
+        "releaseStatuses": {
+            one.name: _release_status(snapshot, states[one.name])
+            for one in bundle.releases
+        }
+    }
+    return described | ({"observedGeneration": generation} if generation else {})
+
+
+def _release_status(snapshot: Snapshot, state: ReleaseState) -> dict[str, Any]:
+    ready, total = snapshot.workloads.count(state.name)
+    is_in_sync = state.state is State.IN_SYNC
+    described: dict[str, Any] = {
+        "namespace": snapshot.namespace,
+        "success": is_in_sync,
+        "ready": is_in_sync and ready == total,
+        "state": state.state.value,
+        "message": state.waits[:MESSAGE_MAX] if state.is_failed else "",
+        "waitingFor": "" if state.is_failed else state.waits[:MESSAGE_MAX],
+        "workloads": f"{ready}/{total}",
+    }
+    if state.release is not None:
+        described["chart"] = state.release.chart.name
+        described["version"] = state.release.chart.version
+    if state.revision is not None:
+        described["revision"] = state.revision.number
+        described["status"] = state.revision.status.value
+    if state.hash is not None:
+        described["hash"] = state.hash
+    attempt = snapshot.work.attempts.get(state.name)
+    if attempt is not None and not attempt.is_ok:
+        described["attempt"] = attempt.count
+    return described
+
+
+def surplus(
+    snapshot: Snapshot, services: Sequence[str], left: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
+    """Return name and UID of our HelmBundles of no service whose releases are gone.
+
+    services: that are desired, or refused. left: releases that are still installed.
+    """
+    kept = {f"openstack-{service}" for service in services}
+    found = []
+    for name, document in sorted(snapshot.bundles.items()):
+        recorded = (document.get("spec") or {}).get("releases") or ()
+        names = {str(one.get("name")) for one in recorded}
+        if name not in kept and is_owned(document) and not names & left:
+            found.append((name, str(document["metadata"].get("uid") or "")))
+    return tuple(found)

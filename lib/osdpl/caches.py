@@ -1,0 +1,189 @@
+"""Watched stores of what the operator reads, in the namespace that it serves."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from lib.helm import model as helm
+from lib.helm import releases
+from lib.kube import client, objects, resources, store
+from lib.osdpl import credentials, model, secret_shapes
+from lib.osdpl.snapshot import Document, Workloads
+
+RELEASE = "meta.helm.sh/release-name"
+"""Annotation of every object that helm has made.
+
+Source: helm.sh/helm/v4 pkg/action, validate.go."""
+
+
+class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """Counts of a Deployment, StatefulSet or DaemonSet."""
+
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+    desired_number_scheduled: int = 0
+    number_ready: int = 0
+    updated_number_scheduled: int = 0
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True):
+    """Replicas of a Deployment or StatefulSet; absent: 1."""
+
+    replicas: int = 1
+
+
+class WorkloadObject(msgspec.Struct, frozen=True):
+    """A Deployment, StatefulSet or DaemonSet."""
+
+    metadata: objects.ObjectMeta
+    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
+    status: WorkloadStatus = msgspec.field(default_factory=WorkloadStatus)
+
+
+class Custom(msgspec.Struct, frozen=True):
+    """An object of a custom resource, whole."""
+
+    metadata: objects.ObjectMeta
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+    def document(self) -> Document:
+        """Return it as a decoded JSON object."""
+        metadata: dict[str, Any] = msgspec.to_builtins(self.metadata)
+        return {"metadata": metadata, "spec": self.spec, "status": self.status}
+
+
+_WORKLOADS = {
+    model.Kind.DEPLOYMENT: resources.DEPLOYMENTS,
+    model.Kind.STATEFUL_SET: resources.STATEFUL_SETS,
+    model.Kind.DAEMON_SET: resources.DAEMON_SETS,
+}
+
+
+def is_ready(kind: model.Kind, workload: WorkloadObject) -> bool:
+    """Report whether all pods of a workload are of its last revision, and ready."""
+    status = workload.status
+    if status.observed_generation < workload.metadata.generation:
+        return False
+    if kind is model.Kind.DAEMON_SET:
+        count = status.desired_number_scheduled
+        return count == status.number_ready == status.updated_number_scheduled
+    count = workload.spec.replicas
+    return count == status.ready_replicas == status.updated_replicas == status.replicas
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caches:
+    """The stores. Reading is cheap and safe from any thread."""
+
+    namespace: str
+    secrets: store.Store[releases.Secret]
+    workloads: Mapping[model.Kind, store.Store[WorkloadObject]]
+    bundles: store.Store[Custom]
+    statuses: store.Store[Custom]
+
+    def all(self) -> Iterator[tuple[resources.Resource, store.Store[Any]]]:
+        """Yield each store with what it holds."""
+        yield resources.SECRETS, self.secrets
+        for kind, kept in self.workloads.items():
+            yield _WORKLOADS[kind], kept
+        yield resources.HELM_BUNDLES, self.bundles
+        yield resources.OPENSTACK_DEPLOYMENT_STATUSES, self.statuses
+
+    def runs(self) -> Iterator[tuple[str, Callable[[threading.Event], None]]]:
+        """Yield name and loop of each watch."""
+        for resource, kept in self.all():
+            yield f"watch {resource.plural}", kept.run
+
+    def subscribe(self, ring: Callable[[], None]) -> None:
+        """Have `ring` called for each change that can matter."""
+
+        def changed(key: str, old: Any, new: Any) -> None:
+            del key, old, new
+            ring()
+
+        for kept in (self.secrets, self.bundles, self.statuses):
+            kept.subscribe(changed)
+        for kind, workloads in self.workloads.items():
+            workloads.subscribe(_readiness(kind, ring))
+
+    def revisions(self) -> Mapping[str, helm.Revision]:
+        """Return the newest revision of each release, by name."""
+        kept = (one.metadata for one in self.secrets.items().values())
+        return {one.name: one for one in releases.latest(kept).values()}
+
+    def release(self, revision: helm.Revision) -> helm.Release | None:
+        """Return the content of a revision; None: it is gone.
+
+        Raises:
+            MalformedRelease: its Secret holds none.
+        """
+        secret = self.secrets.get(f"{revision.namespace}/{revision.secret_name}")
+        return releases.decode(secret) if secret is not None else None
+
+    def stored(self) -> Mapping[str, credentials.Stored]:
+        """Return the Secrets that are not of helm, by name."""
+        return {
+            one.metadata.name: credentials.Stored(one.data, _priority(one.metadata))
+            for one in self.secrets.items().values()
+            if one.type != releases.TYPE
+        }
+
+    def observed(self) -> Workloads:
+        """Return the readiness of all workloads."""
+        ready: dict[model.Workload, bool] = {}
+        of: dict[str, list[model.Workload]] = {}
+        for kind, kept in self.workloads.items():
+            for one in kept.items().values():
+                workload = model.Workload(kind=kind, name=one.metadata.name)
+                ready[workload] = is_ready(kind, one)
+                release = one.metadata.annotations.get(RELEASE)
+                if release:
+                    of.setdefault(release, []).append(workload)
+        return Workloads(ready, {name: tuple(found) for name, found in of.items()})
+
+
+def open_caches(api: client.Api, namespace: str) -> Caches:
+    """Return the stores of a namespace; nothing is read yet."""
+    return Caches(
+        namespace=namespace,
+        secrets=store.Store(
+            api, resources.SECRETS, releases.Secret, namespace=namespace
+        ),
+        workloads={
+            kind: store.Store(api, resource, WorkloadObject, namespace=namespace)
+            for kind, resource in _WORKLOADS.items()
+        },
+        bundles=store.Store(api, resources.HELM_BUNDLES, Custom, namespace=namespace),
+        statuses=store.Store(
+            api, resources.OPENSTACK_DEPLOYMENT_STATUSES, Custom, namespace=namespace
+        ),
+    )
+
+
+def _readiness(
+    kind: model.Kind, ring: Callable[[], None]
+) -> store.Subscriber[WorkloadObject]:
+    """Return a subscriber that rings when a workload becomes ready, or no longer is."""
+
+    def changed(
+        key: str, old: WorkloadObject | None, new: WorkloadObject | None
+    ) -> None:
+        del key
+        before = None if old is None else is_ready(kind, old)
+        after = None if new is None else is_ready(kind, new)
+        if before != after:
+            ring()
+
+    return changed
+
+
+def _priority(metadata: objects.ObjectMeta) -> int:
+    """Return which of a pair of credential Secrets is active; not a number: 0."""
+    text = metadata.annotations.get(secret_shapes.PRIORITY_ANNOTATION, "")
+    return int(text) if text.isdecimal() else 0

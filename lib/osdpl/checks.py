@@ -1,0 +1,156 @@
+"""What a cluster must allow before anything is installed.
+
+A check that has passed is not repeated by this process.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from lib.helm import command
+from lib.helm import errors as helm_errors
+from lib.kube import client, errors, resources
+from lib.osdpl import bundles, caches
+from lib.osdpl.snapshot import Blocker, Refused
+
+TIMEOUT_S = 10.0
+DENIED_S = 30.0
+"""For so long a permission that was missing is reported; then it is tried again."""
+LEVEL = "pod-security.kubernetes.io/enforce"
+
+_POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "osdpl-controller-check"},
+    "spec": {
+        "hostNetwork": True,
+        "hostPID": True,
+        "containers": [
+            {
+                "name": "check",
+                "image": "osdpl-controller-check",
+                "securityContext": {"privileged": True},
+            }
+        ],
+    },
+}
+"""As the pods of libvirt and nova-compute; it is only offered, never created."""
+
+
+class Checks:
+    """The checks of one namespace. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        api: client.Api,
+        helm: command.Helm,
+        kept: caches.Caches,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._helm = helm
+        self._caches = kept
+        self._clock = clock
+        self._passed: set[str] = set()
+        self._denied: tuple[float, str] | None = None
+
+    def blockers(self) -> tuple[Blocker, ...]:
+        """Return what forbids to install anything now."""
+        found = [
+            self._once("helm", self._helm_is_usable),
+            self._once("definition", self._definition_is_ours),
+            self._once("pod security", self._pods_are_allowed),
+            self._once("caches", self._caches_are_filled),
+            self._permitted(),
+        ]
+        return tuple(one for one in found if one is not None)
+
+    def denied(self, message: str) -> None:
+        """Note that the API server has refused a write for lack of permissions."""
+        self._denied = (self._clock() + DENIED_S, message)
+
+    def _permitted(self) -> Blocker | None:
+        if self._denied is None or self._clock() >= self._denied[0]:
+            return None
+        return Blocker(Refused.FORBIDDEN, self._denied[1])
+
+    def _once(self, name: str, check: Callable[[], Blocker | None]) -> Blocker | None:
+        if name in self._passed:
+            return None
+        blocker = check()
+        if blocker is None:
+            self._passed.add(name)
+        return blocker
+
+    def _helm_is_usable(self) -> Blocker | None:
+        try:
+            self._helm.check(threading.Event())
+        except helm_errors.HelmError as error:
+            return Blocker(Refused.HELM_UNUSABLE, str(error))
+        return None
+
+    def _definition_is_ours(self) -> Blocker | None:
+        name = f"{resources.HELM_BUNDLES.plural}.{resources.HELM_BUNDLES.group}"
+        try:
+            body = self._api.read(resources.DEFINITIONS, name, timeout_s=TIMEOUT_S)
+        except errors.KubeError as error:
+            return _of_error(error, f"CustomResourceDefinition {name}")
+        if bundles.is_owned(msgspec.json.decode(body)):  # noqa: TID251 # no type
+            return None
+        words = (
+            f"CustomResourceDefinition {name}: want the label"
+            f" {bundles.MANAGED_BY}={bundles.MANAGER}; it belongs to another controller"
+        )
+        return Blocker(Refused.HELM_BUNDLE_NOT_OWNED, words)
+
+    def _pods_are_allowed(self) -> Blocker | None:
+        namespace = self._caches.namespace
+        try:
+            self._api.create(
+                resources.PODS,
+                msgspec.json.encode(_POD),
+                namespace,
+                query={"dryRun": "All"},
+                timeout_s=TIMEOUT_S,
+            )
+        except errors.NotFound:
+            words = f"namespace {namespace}: want one that exists"
+            return Blocker(Refused.NAMESPACE_MISSING, words)
+        except errors.Forbidden as error:
+            if "PodSecurity" not in error.message:
+                return _of_error(error, f"pods in namespace {namespace}")
+            words = (
+                f"namespace {namespace}: want the label {LEVEL}=privileged: pods with"
+                " the host's network and PIDs, such as libvirt's, are not allowed"
+            )
+            return Blocker(Refused.POD_SECURITY, words)
+        except errors.KubeError as error:
+            return _of_error(error, f"pods in namespace {namespace}")
+        return None
+
+    def _caches_are_filled(self) -> Blocker | None:
+        """Explain why a kind is not listed."""
+        for resource, kept in self._caches.all():
+            if kept.synced.is_set():
+                continue
+            try:
+                self._api.list_page(
+                    resource,
+                    self._caches.namespace,
+                    query={"limit": "1"},
+                    timeout_s=TIMEOUT_S,
+                )
+            except errors.KubeError as error:
+                return _of_error(error, f"{resource.plural}")
+            return Blocker(Refused.UNKNOWN, f"{resource.plural}: not listed yet")
+        return None
+
+
+def _of_error(error: errors.KubeError, thing: str) -> Blocker:
+    if isinstance(error, errors.Forbidden):
+        words = f"{thing}: want the permission that the API server misses: {error}"
+        return Blocker(Refused.FORBIDDEN, words)
+    return Blocker(Refused.UNKNOWN, f"{thing}: {error}")

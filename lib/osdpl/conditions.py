@@ -1,0 +1,238 @@
+"""Status of the OpenStackDeployment and its OpenStackDeploymentStatus. Pure."""
+
+import dataclasses
+import datetime
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lib.osdpl import bundles, model
+from lib.osdpl.snapshot import Document, Refused, Snapshot
+from lib.osdpl.states import ReleaseState, State, Step
+
+ACCEPTED = "Accepted"
+APPLIED = "Applied"
+MESSAGE_MAX = 4000
+
+
+class Phase(enum.StrEnum):
+    """State of a service, and of the whole.
+
+    Source: the reference's OpenStackDeploymentStatus.
+    """
+
+    APPLYING = "APPLYING"
+    APPLIED = "APPLIED"
+    DELETING = "DELETING"
+    WAITING = "WAITING"
+    FAILED = "FAILED"
+
+
+_REASONS = {
+    Phase.APPLYING: "Applying",
+    Phase.APPLIED: "Applied",
+    Phase.DELETING: "Deleting",
+    Phase.WAITING: "Waiting",
+    Phase.FAILED: "Failed",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of the OpenStackDeployment."""
+
+    type: str
+    is_true: bool
+    reason: str
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServiceState:
+    """A service: its state, and why it is not applied."""
+
+    phase: Phase
+    cause: str = ""
+
+
+def refused(reason: Refused, message: str) -> tuple[Condition, ...]:
+    """Return the conditions of an OpenStackDeployment that is not served."""
+    words = f"nothing is changed: {reason.value}"
+    return (
+        Condition(ACCEPTED, False, reason.value, message[:MESSAGE_MAX]),
+        Condition(APPLIED, False, "NotAccepted", words),
+    )
+
+
+def of_service(states: Iterable[ReleaseState]) -> ServiceState:
+    """Return the state of a service from that of its releases."""
+    found = list(states)
+    failed = [one for one in found if one.is_failed or one.state is State.INVALID]
+    if failed:
+        return ServiceState(Phase.FAILED, failed[0].waits or "the last run failed")
+    if any(one.step is Step.DELETE for one in found):
+        return ServiceState(Phase.DELETING)
+    if any(one.is_running or one.can_run for one in found):
+        return ServiceState(Phase.APPLYING)
+    waiting = [one for one in found if one.state is not State.IN_SYNC]
+    if waiting:
+        names = ", ".join(one.name for one in waiting)
+        return ServiceState(Phase.WAITING, f"{names}: waiting for {waiting[0].waits}")
+    return ServiceState(Phase.APPLIED)
+
+
+def of_refusal(refusal: model.Refusal) -> ServiceState:
+    """Return the state of a service that cannot be rendered."""
+    problems = "; ".join(map(str, refusal.problems))
+    is_waiting = refusal.reason is model.Reason.REQUIRES_CEPH
+    phase = Phase.WAITING if is_waiting else Phase.FAILED
+    return ServiceState(phase, f"{refusal.reason.value}: {problems}"[:MESSAGE_MAX])
+
+
+def whole(services: Mapping[str, ServiceState]) -> Phase:
+    """Return the state of the whole: that of the service that is worst."""
+    order = (Phase.FAILED, Phase.DELETING, Phase.APPLYING, Phase.WAITING)
+    phases = {one.phase for one in services.values()}
+    return next((phase for phase in order if phase in phases), Phase.APPLIED)
+
+
+def of_services(services: Mapping[str, ServiceState]) -> tuple[Condition, ...]:
+    """Return the conditions of an OpenStackDeployment that is served."""
+    phase = whole(services)
+    causes = [
+        f"{name}: {one.cause}" for name, one in sorted(services.items()) if one.cause
+    ]
+    if phase in (Phase.APPLYING, Phase.DELETING):
+        causes = []  # what waits in its turn is no news, and would be many Events
+    return (
+        Condition(ACCEPTED, True, "Accepted"),
+        Condition(
+            APPLIED,
+            phase is Phase.APPLIED,
+            _REASONS[phase],
+            "; ".join(causes)[:MESSAGE_MAX],
+        ),
+    )
+
+
+def draft() -> tuple[Condition, ...]:
+    """Return the conditions of a draft."""
+    words = "spec.draft is true: nothing is changed until it is false"
+    return (
+        Condition(ACCEPTED, True, "Accepted"),
+        Condition(APPLIED, False, "Draft", words),
+    )
+
+
+def status(
+    snapshot: Snapshot, conditions: Sequence[Condition], now: datetime.datetime
+) -> dict[str, Any]:
+    """Return the status of the OpenStackDeployment, as it is applied."""
+    before = {
+        one["type"]: one
+        for one in (snapshot.document.get("status") or {}).get("conditions") or ()
+    }
+    generation = snapshot.document["metadata"].get("generation") or 0
+    return {
+        "conditions": [
+            _condition(one, before.get(one.type), generation, now) for one in conditions
+        ]
+    }
+
+
+def _condition(
+    condition: Condition,
+    before: Document | None,
+    generation: int,
+    now: datetime.datetime,
+) -> dict[str, Any]:
+    value = "True" if condition.is_true else "False"
+    since = timestamp(now)
+    if before is not None and before.get("status") == value:
+        since = before.get("lastTransitionTime") or since
+    return {
+        "type": condition.type,
+        "status": value,
+        "reason": condition.reason,
+        "message": condition.message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since,
+    }
+
+
+def events(
+    snapshot: Snapshot, conditions: Sequence[Condition]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return the Events of conditions that differ from those in the status."""
+    before = {
+        one["type"]: (one.get("status"), one.get("reason"), one.get("message"))
+        for one in (snapshot.document.get("status") or {}).get("conditions") or ()
+    }
+    found = []
+    for one in conditions:
+        value = "True" if one.is_true else "False"
+        if before.get(one.type) == (value, one.reason, one.message):
+            continue
+        is_bad = not one.is_true and one.reason not in _ROUTINE
+        type = "Warning" if is_bad else "Normal"
+        found.append((type, one.reason, one.message or f"{one.type} is {value}"))
+    return tuple(found)
+
+
+_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft", "NotAccepted")
+
+
+def whole_status(
+    snapshot: Snapshot, services: Mapping[str, ServiceState], now: datetime.datetime
+) -> dict[str, Any]:
+    """Return the OpenStackDeploymentStatus, as it is applied."""
+    before = (snapshot.status or {}).get("status") or {}
+    rendered = snapshot.desired.rendered
+    shared = {
+        "openstack_version": rendered.openstack_version if rendered else "",
+        "fingerprint": rendered.fingerprint if rendered else "",
+    }
+    phase = whole(services)
+    causes = [f"{name}: {one.cause}" for name, one in services.items() if one.cause]
+    own = _state(phase, "; ".join(causes), shared, before.get("osdpl"), now)
+    return {
+        "apiVersion": bundles.API_VERSION,
+        "kind": "OpenStackDeploymentStatus",
+        "metadata": {
+            "name": snapshot.name,
+            "namespace": snapshot.namespace,
+            "ownerReferences": [bundles.owner(snapshot)],
+        },
+        "status": {
+            "osdpl": own,
+            "services": {
+                name: _state(
+                    one.phase,
+                    one.cause,
+                    shared,
+                    (before.get("services") or {}).get(name),
+                    now,
+                )
+                for name, one in sorted(services.items())
+            },
+        },
+    }
+
+
+def _state(
+    phase: Phase,
+    cause: str,
+    shared: Mapping[str, str],
+    before: Document | None,
+    now: datetime.datetime,
+) -> dict[str, Any]:
+    since = timestamp(now)
+    if before is not None and before.get("state") == phase.value:
+        since = before.get("timestamp") or since
+    described = {**shared, "state": phase.value, "timestamp": since}
+    return described | ({"cause": cause[:MESSAGE_MAX]} if cause else {})
+
+
+def timestamp(now: datetime.datetime) -> str:
+    """Return a time as Kubernetes writes it."""
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

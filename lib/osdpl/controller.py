@@ -1,0 +1,276 @@
+"""osdpl-controller from its options to its end.
+
+Order: HTTPS first, then the watches, then the Lease, then the flow; a run of helm never
+outlives the process.
+"""
+
+import dataclasses
+import datetime
+import platform
+import threading
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import prometheus_client
+
+from lib.daemon import access, starting
+from lib.helm import cache, command
+from lib.kube import client, election, events, guarded, resources
+from lib.kube import config as kube_config
+from lib.operator_edge import doorbell, objects
+from lib.osdpl import act, bundles, caches, checks, flow, observe, work
+from lib.osdpl.options import Options
+from lib.process import (
+    certificates,
+    endpoints,
+    exchange,
+    logs,
+    probes,
+    serving,
+    shutdown,
+    slis,
+    tls,
+)
+from lib.process import metrics as process_metrics
+from lib.reconcile import jobs, loops, queue, runner
+from lib.reconcile import metrics as reconcile_metrics
+
+BACKOFF = queue.Backoff(base_s=0.5, max_s=60.0)
+STALL_S = 120.0
+"""The loop must turn within it."""
+GATHER_S = 0.2
+"""Events that come within it are served by one reconciliation."""
+SYNC_S = 10.0
+"""Before the first reconciliation the caches get so long to be filled."""
+CONNECTIONS = 16
+LAST_HELM_S = 15.0
+LAST_S = 5.0
+LAST_LEASE_S = 3.0
+"""For the end: of helm runs, of the loops, of the release of the Lease."""
+OVERDUE_S = 20.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """Name and version of the component."""
+
+    name: str
+    version: str
+
+
+def run(program: Program, options: Options, env: Mapping[str, str]) -> int:
+    """Run until told to stop; return the exit code.
+
+    Raises:
+        ConfigError: the configuration cannot be used; nothing was started.
+    """
+    starting.configure_logs(program.name, options.verbosity, options.logging_format)
+    build = process_metrics.Build(program.name, program.version)
+    registry = process_metrics.new_registry(build)
+    reach = starting.Reach(options.kubeconfig, pool_size=CONNECTIONS)
+    api = starting.connect(build, reach, env, registry)
+    stop = threading.Event()
+    with shutdown.on_signal(stop):
+        return Controller(api, options, env, registry, stop).run()
+
+
+class Controller:
+    """One life of the process."""
+
+    def __init__(
+        self,
+        api: client.Api,
+        options: Options,
+        env: Mapping[str, str],
+        registry: prometheus_client.CollectorRegistry,
+        stop: threading.Event,
+    ) -> None:
+        self._api = api
+        self._options = options
+        self._env = env
+        self._registry = registry
+        self._stop = stop
+        self._log = logs.get(__name__)
+        self._slis = slis.Slis()
+        self._probes = probes.Probes(self._slis.observe)
+        self._queue = queue.Queue(BACKOFF)
+        self._deployments = objects.Objects()
+        self._caches = caches.open_caches(api, options.namespace)
+        self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
+        self._loops = loops.Loops(stop)
+        self._drained = threading.Event()
+        self._lease_loop = loops.Loops(self._drained)
+        self._election = self._new_election()
+        writing = guarded.Guarded(
+            api, self._election.acting if self._election else guarded.always
+        )
+        self._recorder = events.Recorder(
+            writing, component=bundles.MANAGER, host=platform.node()
+        )
+        self._runner = self._new_runner(writing)
+
+    def run(self) -> int:
+        """Serve, watch, wait for the Lease, act; until told to stop."""
+        server = self._server()
+        if server is not None:
+            server.start()
+        self._caches.subscribe(self._ring)
+        for name, loop in self._caches.runs():
+            self._loops.start(name, loop)
+        self._loops.start("events", self._recorder.run)
+        self._loops.start("kopf", self._doorbell().run)
+        self._lead()
+        self._stop.wait()
+        self._end()
+        if server is not None:
+            server.stop()
+        has_failed = self._loops.failed.is_set() or self._lease_loop.failed.is_set()
+        return shutdown.Exit.FAILURE if has_failed else shutdown.Exit.OK
+
+    def _end(self) -> None:
+        """End the helm runs, then the loops, and only then release the Lease."""
+        left = self._jobs.stop(LAST_HELM_S)
+        left += self._loops.join(LAST_S)
+        if not left:
+            self._drained.set()
+        left += self._lease_loop.join(LAST_LEASE_S)
+        if left:
+            self._log.warning("still running at the end", loops=left)
+
+    def _ring(self) -> None:
+        """Have every object reconciled: all of them depend on each other's age."""
+        for key in self._deployments.by_age():
+            self._queue.add(key, flow.TOPIC, GATHER_S)
+
+    def _on_event(self, document: Mapping[str, Any], is_deleted: bool) -> None:
+        if is_deleted:
+            self._deployments.remove(document)
+        else:
+            self._deployments.put(document)
+        self._ring()
+
+    def _doorbell(self) -> doorbell.Doorbell:
+        kubeconfig = self._options.kubeconfig or None
+        return doorbell.Doorbell(
+            resources.OPENSTACK_DEPLOYMENTS,
+            lambda: kube_config.load(kubeconfig, env=self._env),
+            self._on_event,
+        )
+
+    def _new_runner(self, writing: client.Api) -> runner.Runner[Any, Any]:
+        options = self._options
+        helm = command.Command(
+            options.helm,
+            options.chart_cache / "helm",
+            options.kubeconfig or self._env.get("KUBECONFIG") or None,
+            self._env,
+        )
+        checks_ = checks.Checks(writing, helm, self._caches)
+        worker = work.Worker(
+            self._jobs,
+            helm,
+            cache.Charts(options.chart_cache / "charts"),
+            writing,
+            self._caches,
+            work.Settings(options.namespace, options.helm_timeout_s),
+            secrets=lambda: observe.secrets_of(self._caches),
+            registry=self._registry,
+            now=observe.utc_now,
+        )
+        observer = observe.Observer(
+            self._deployments, self._caches, checks_, worker, options.source
+        )
+        actor = act.Actor(
+            writing,
+            self._deployments,
+            observer,
+            worker,
+            self._recorder,
+            self._caches.stored,
+        )
+        heartbeat = probes.Heartbeat()
+        self._probes.add_live("osdpl", heartbeat.within(STALL_S))
+        return runner.Runner(
+            flow.OpenStackFlow(observer, actor, checks_),
+            self._queue,
+            reconcile_metrics.Metrics(self._registry),
+            runner.Settings(workers=1),
+            runner.Clocks(beat=heartbeat.beat),
+        )
+
+    def _act(self, stop: threading.Event) -> None:
+        """Reconcile once the caches are filled, or it is known that they are not."""
+        for _, kept in self._caches.all():
+            if not stop.is_set():
+                kept.synced.wait(SYNC_S)
+        self._runner.run(stop)
+
+    def _new_election(self) -> election.Election | None:
+        if self._options.lease is None:
+            return None
+        return election.Election(
+            self._api,
+            namespace=self._options.namespace,
+            name=self._options.lease,
+            identity=f"{platform.node()}_{uuid.uuid4()}",
+        )
+
+    def _lead(self) -> None:
+        lease = self._election
+
+        def started() -> None:
+            self._loops.start("reconcile", self._act)
+
+        def lost() -> None:
+            """Exit immediately; the kernel kills the helm processes with this one."""
+            self._log.error("lease lost", lease=self._options.lease)
+            shutdown.end_now(shutdown.Exit.FAILURE)
+
+        if lease is None:
+            started()
+            return
+        self._probes.add_live("leaderElection", lambda: _overdue(lease))
+
+        def hold(drained: threading.Event) -> None:
+            try:
+                lease.run(started, lost, drained)
+            finally:
+                self._stop.set()
+
+        self._lease_loop.start("lease", hold)
+
+    def _server(self) -> serving.Server | None:
+        self._probes.add_ready("caches", self._is_filled)
+        listener = serving.listen(self._options.address, self._options.port)
+        if listener is None:
+            return None
+        judge = access.Access(
+            self._api, access.Settings(resource=self._options.guarded_by)
+        )
+        handlers = endpoints.standard(self._probes, self._registry, self._slis.registry)
+        routes = exchange.Routes(handlers, judge.authorize)
+        return serving.Server(listener, self._certificate(), routes)
+
+    def _is_filled(self) -> str | None:
+        missing = [
+            resource.plural
+            for resource, kept in self._caches.all()
+            if not kept.synced.is_set()
+        ]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
+    def _certificate(self) -> tls.Certificate:
+        files = self._options.tls_files
+        if any(files):
+            return tls.FromFiles(*files)
+        names = (platform.node(), "localhost", "127.0.0.1")
+        now = datetime.datetime.now(datetime.UTC)
+        return tls.InMemory(certificates.self_signed(names, now))
+
+
+def _overdue(lease: election.Election) -> str | None:
+    overdue_s = lease.overdue_s()
+    if overdue_s <= OVERDUE_S:
+        return None
+    return f"the Lease ended {overdue_s:.0f} s ago, and this process still runs"

@@ -1,0 +1,234 @@
+"""What a reconciliation does about what it observed. Pure.
+
+Rules: helm is never run for a release whose hash and status are as desired; nothing is
+written that already holds; what cannot be served does not stop the others.
+"""
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lib.helm import model as helm
+from lib.osdpl import bundles, conditions, model, states
+from lib.osdpl.actions import (
+    Action,
+    AddFinalizer,
+    ApplyBundle,
+    ApplyBundleStatus,
+    ApplyConditions,
+    ApplyStatus,
+    DeleteBundle,
+    EnsureCredentials,
+    ReadChart,
+    RemoveFinalizer,
+    Uninstall,
+    Upgrade,
+)
+from lib.osdpl.conditions import Condition, ServiceState
+from lib.osdpl.snapshot import Blocker, Desired, Refused, Snapshot
+from lib.osdpl.states import ReleaseState, Step
+from lib.reconcile.outcome import Outcome
+
+FINALIZER = f"{model.GROUP}/osdpl-controller"
+HELD_S = 0.5
+"""Between two looks for a write of ours that is not in the caches yet."""
+BLOCKED_S = 30.0
+"""Between two checks of what only somebody outside can repair."""
+
+
+def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
+    """Return the actions for one OpenStackDeployment."""
+    if snapshot.held:
+        return Outcome((), HELD_S)
+    if snapshot.key != snapshot.oldest:
+        words = (
+            f"another OpenStackDeployment, {snapshot.oldest}, is older and is served:"
+            " want one per cluster"
+        )
+        found = conditions.refused(Refused.SECOND_DEPLOYMENT, words)
+        return Outcome(tuple(_report(snapshot, found, now)))
+    if snapshot.is_deleted:
+        return _deletion(snapshot, now)
+    if snapshot.blockers:
+        return _blocked(snapshot, snapshot.blockers, now)
+    return _serve(snapshot, snapshot.desired, now)
+
+
+def _serve(
+    snapshot: Snapshot, desired: Desired, now: datetime.datetime
+) -> Outcome[Action]:
+    """Apply what is desired, as far as it is known."""
+    found: Sequence[Condition] = ()
+    if desired.reason is not None:
+        words = "; ".join(map(str, desired.problems))
+        found = conditions.refused(desired.reason, words)
+    elif desired.deployment is not None and desired.deployment.is_draft:
+        found = conditions.draft()
+    if found:
+        return Outcome(tuple(_report(snapshot, found, now)))
+    if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
+        return Outcome((AddFinalizer(),), HELD_S)
+    if desired.missing:
+        return Outcome(tuple(map(EnsureCredentials, desired.missing)), HELD_S)
+    if desired.rendered is None:
+        return Outcome((), BLOCKED_S)
+    return _apply(snapshot, desired.rendered, now)
+
+
+def release_states(
+    snapshot: Snapshot, rendered: model.Rendered, now: datetime.datetime
+) -> tuple[ReleaseState, ...]:
+    """Return the state of every release that is desired, or installed and ours.
+
+    Releases of a service that cannot be rendered are left as they are.
+    """
+    desired = {one.name: one for bundle in rendered.bundles for one in bundle.releases}
+    refused = {one.service for one in rendered.refusals}
+    found = [states.of_desired(snapshot, one, now) for one in desired.values()]
+    for one in states.of_surplus(snapshot, now, frozenset(desired)):
+        if one.service not in refused:
+            found.append(one)
+    return tuple(found)
+
+
+def _apply(
+    snapshot: Snapshot, rendered: model.Rendered, now: datetime.datetime
+) -> Outcome[Action]:
+    all_states = release_states(snapshot, rendered, now)
+    by_name = {one.name: one for one in all_states}
+    services = service_states(rendered, all_states)
+    actions: list[Action] = [
+        *_bundle_actions(snapshot, rendered, by_name),
+        *_runs(snapshot, all_states),
+        *_bundle_deletions(snapshot, rendered),
+        *_status_actions(snapshot, services, now),
+        *_report(snapshot, conditions.of_services(services), now),
+    ]
+    waits = [one.wait_s for one in all_states if one.wait_s is not None]
+    return Outcome(tuple(actions), min(waits, default=None))
+
+
+def service_states(
+    rendered: model.Rendered, all_states: Sequence[ReleaseState]
+) -> Mapping[str, ServiceState]:
+    """Return the state of each service, also of those that are deleted."""
+    by_service: dict[str, list[ReleaseState]] = {}
+    for one in all_states:
+        by_service.setdefault(one.service or one.name, []).append(one)
+    found = {name: conditions.of_service(one) for name, one in by_service.items()}
+    found |= {one.service: conditions.of_refusal(one) for one in rendered.refusals}
+    return found
+
+
+def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Action]:
+    """Start what can be started, as long as there are slots."""
+    free = snapshot.work.free
+    for one in all_states:
+        if free <= 0:
+            return
+        if not one.can_run:
+            continue
+        free -= 1
+        if one.step is Step.DELETE:
+            yield Uninstall(one.name, hooks=True)
+        elif one.release is None:
+            continue
+        elif one.digest is None or one.hash is None:
+            yield ReadChart(one.name, one.release.chart)
+        else:
+            yield Upgrade(
+                release=one.release,
+                owner=snapshot.uid,
+                digest=one.digest,
+                hash=one.hash,
+                interrupted=_interrupted(one),
+                installed=one.revision,
+            )
+
+
+def _interrupted(state: ReleaseState) -> helm.Revision | None:
+    """Return the revision that a killed helm process left pending, if there is one."""
+    revision = state.revision
+    return revision if revision is not None and revision.status.is_pending else None
+
+
+def _bundle_actions(
+    snapshot: Snapshot,
+    rendered: model.Rendered,
+    by_name: Mapping[str, ReleaseState],
+) -> Iterator[Action]:
+    for bundle in rendered.bundles:
+        observed = snapshot.bundles.get(bundle.name)
+        document = bundles.desired(snapshot, bundle, by_name)
+        if observed is None or not _holds(observed, document):
+            yield ApplyBundle(bundle.name, document)
+        status = bundles.status(snapshot, bundle, by_name)
+        before = (observed or {}).get("status") or {}
+        is_same = before.get("releaseStatuses") == status["releaseStatuses"]
+        if observed is not None and not is_same:
+            yield ApplyBundleStatus(bundle.name, status)
+
+
+def _bundle_deletions(snapshot: Snapshot, rendered: model.Rendered) -> Iterator[Action]:
+    services = [one.service for one in rendered.bundles]
+    services += [one.service for one in rendered.refusals]
+    left = frozenset(snapshot.revisions) | snapshot.work.running
+    for name, uid in bundles.surplus(snapshot, services, left):
+        yield DeleteBundle(name, uid)
+
+
+def _holds(observed: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Report whether an object has the spec and our labels already."""
+    labels = observed["metadata"].get("labels") or {}
+    ours: Mapping[str, str] = document["metadata"]["labels"]
+    has_labels = all(labels.get(key) == value for key, value in ours.items())
+    return has_labels and observed.get("spec") == document["spec"]
+
+
+def _status_actions(
+    snapshot: Snapshot,
+    services: Mapping[str, ServiceState],
+    now: datetime.datetime,
+) -> Iterator[Action]:
+    document = conditions.whole_status(snapshot, services, now)
+    before = (snapshot.status or {}).get("status") or {}
+    desired = document["status"]
+    own = before.get("osdpl") or {}
+    is_same = before.get("services") == desired["services"] and all(
+        own.get(key) == value for key, value in desired["osdpl"].items()
+    )
+    is_stale = "cause" in own and "cause" not in desired["osdpl"]
+    if not is_same or is_stale:
+        yield ApplyStatus(document)
+
+
+def _report(
+    snapshot: Snapshot, found: Sequence[Condition], now: datetime.datetime
+) -> Iterator[Action]:
+    status = conditions.status(snapshot, found, now)
+    before = (snapshot.document.get("status") or {}).get("conditions") or []
+    if before != status["conditions"]:
+        yield ApplyConditions(status, conditions.events(snapshot, found))
+
+
+def _blocked(
+    snapshot: Snapshot, blockers: Sequence[Blocker], now: datetime.datetime
+) -> Outcome[Action]:
+    words = "; ".join(one.message for one in blockers)
+    found = conditions.refused(blockers[0].reason, words)
+    return Outcome(tuple(_report(snapshot, found, now)), BLOCKED_S)
+
+
+def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
+    """Delete all releases of ours, without hooks: the database is deleted, too."""
+    if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
+        return Outcome()
+    left = tuple(states.of_surplus(snapshot, now, frozenset()))
+    if not left and not snapshot.work.running:
+        return Outcome((RemoveFinalizer(),))
+    runs: list[Action] = []
+    for one in left:
+        if one.can_run and len(runs) < snapshot.work.free:
+            runs.append(Uninstall(one.name, hooks=False))
+    waits = [one.wait_s for one in left if one.wait_s is not None]
+    return Outcome(tuple(runs), min(waits, default=None))

@@ -1,0 +1,97 @@
+"""What an OpenStackDeployment and the Secrets it needs mean. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lib.osdpl import (
+    credentials,
+    generating,
+    layers,
+    model,
+    references,
+    render,
+    secret_shapes,
+    spec,
+)
+from lib.osdpl.snapshot import Desired, Document, Refused
+from lib.process import config
+
+Secrets = Mapping[str, credentials.Stored]
+"""Secrets of the namespace by name, without release Secrets."""
+
+
+def desire(
+    document: Document, secrets: Secrets, default: model.Source | None
+) -> Desired:
+    """Return what is desired, as far as the Secrets allow to say it.
+
+    default: the source of charts when the spec names none.
+    """
+    try:
+        deployment = spec.parse(document)
+        substituted = _substituted(deployment, secrets)
+        if isinstance(substituted, Desired):
+            return substituted
+        services = layers.services(layers.effective(substituted.spec))
+        shapes = credentials.required(services)
+        writes = credentials.writes(shapes, secrets, generating.Placeholders())
+        if writes:
+            return Desired(deployment, missing=tuple(one.name for one in writes))
+        known = credentials.read(shapes, secrets)
+        inputs = render.Inputs(
+            deployment=substituted, credentials=known, repository_default=default
+        )
+        return Desired(deployment, rendered=render.render(inputs))
+    except config.ConfigError as error:
+        problems = tuple(
+            problem for problem in error.problems if isinstance(problem, config.Problem)
+        )
+        return Desired(reason=Refused.INVALID_SPEC, problems=problems)
+
+
+def needed(document: Document, names: Mapping[str, Any]) -> frozenset[str]:
+    """Return which of the named Secrets the object depends on.
+
+    An object that cannot be read depends on none.
+    """
+    try:
+        deployment = spec.parse(document)
+        services = layers.services(layers.effective(deployment.spec))
+    except config.ConfigError:
+        return frozenset()
+    read = {one.secret for one in references.find(deployment.spec)}
+    for shape in credentials.required(services):
+        read.update(shape.names)
+    return frozenset(read) & frozenset(names)
+
+
+def shapes(document: Document) -> tuple[secret_shapes.Shape, ...]:
+    """Return the Secrets of credentials that an object needs.
+
+    Raises:
+        ConfigError: the object cannot be read.
+    """
+    deployment = spec.parse(document)
+    services = layers.services(layers.effective(deployment.spec))
+    return credentials.required(services)
+
+
+def _substituted(
+    deployment: model.Deployment, secrets: Secrets
+) -> model.Deployment | Desired:
+    """Return it with the values that Secrets hold, or why that is not possible."""
+    names = {one.secret for one in references.find(deployment.spec)}
+    data = {name: secrets[name].data if name in secrets else None for name in names}
+    try:
+        replaced = references.substitute(deployment.spec, data)
+    except config.ConfigError as error:
+        problems = tuple(p for p in error.problems if isinstance(p, config.Problem))
+        return Desired(deployment, Refused.SECRET_MISSING, problems)
+    return model.Deployment(
+        name=deployment.name,
+        namespace=deployment.namespace,
+        uid=deployment.uid,
+        generation=deployment.generation,
+        is_draft=deployment.is_draft,
+        spec=replaced,
+    )

@@ -1,0 +1,70 @@
+"""The flow as the runtime drives it: each OpenStackDeployment is a key of the queue."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+from lib.kube import errors as kube_errors
+from lib.osdpl import act, actions, checks, decide, observe
+from lib.osdpl.actions import Action
+from lib.osdpl.snapshot import Snapshot
+from lib.process import config
+from lib.reconcile import failure as failures
+from lib.reconcile import queue
+from lib.reconcile.outcome import Outcome
+
+TOPIC = "deployment"
+"""The one topic there is."""
+
+
+class OpenStackFlow:
+    """Turns an OpenStackDeployment into helm releases.
+
+    Implements lib/reconcile/runner.py, Flow.
+    """
+
+    name = "osdpl"
+
+    def __init__(
+        self, observer: observe.Observer, actor: act.Actor, checks_: checks.Checks
+    ) -> None:
+        self._observer = observer
+        self._actor = actor
+        self._checks = checks_
+
+    def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
+        """Return a snapshot of each object that exists."""
+        return self._observer.observe(claim.key for claim in claims)
+
+    def decide(self, snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
+        """Return the actions; see lib/osdpl/decide.py."""
+        return decide.decide(snapshot, now)
+
+    def act(self, snapshot: Snapshot, action: Action) -> None:
+        """Carry one action out; a refusal becomes a condition."""
+        try:
+            self._actor.act(snapshot, action)
+        except kube_errors.Forbidden as error:
+            if not isinstance(action, actions.ApplyConditions):
+                self._checks.denied(f"want a permission that is missing: {error}")
+            raise
+
+    def is_note(self, action: Action) -> bool:
+        """Report no: each is worth a line in the log."""
+        del action
+        return False
+
+    def is_slow(self, action: Action) -> bool:
+        """Report no: each is one quick call, or starts a job."""
+        del action
+        return False
+
+    def failure(self, error: Exception) -> failures.Failure | None:
+        """Explain an expected error; None for a bug."""
+        match error:
+            case kube_errors.Conflict():
+                return failures.Failure(str(error), is_routine=True)
+            case kube_errors.KubeError():
+                return failures.Failure(str(error), error.retry_after_s)
+            case config.ConfigError():
+                return failures.Failure(str(error))
+        return None

@@ -1,0 +1,71 @@
+"""Releases of the services and the gates between them.
+
+A gate names a workload of another release that must be Ready before helm is run. It
+never names a whole release, and there is none between neutron, nova, openvswitch and
+libvirt: their pods wait for each other, so a gate among them would never open. Their
+hook Jobs do not, hence the helm runs of that cycle also end one after the other, with
+a single slot.
+"""
+
+from collections.abc import Collection
+
+from lib.osdpl import model
+
+RELEASES: dict[str, tuple[tuple[str, str], ...]] = {
+    "database": (("openstack-mariadb", "mariadb"),),
+    "messaging": (("openstack-rabbitmq", "rabbitmq"),),
+    "memcached": (("openstack-memcached", "memcached"),),
+    "coordination": (("etcd", "etcd"),),
+    "identity": (("openstack-keystone", "keystone"),),
+    "image": (("openstack-glance", "glance"),),
+    "placement": (("openstack-placement", "placement"),),
+    "networking": (
+        ("openstack-openvswitch", "openvswitch"),
+        ("openstack-neutron", "neutron"),
+    ),
+    "compute": (("openstack-libvirt", "libvirt"), ("openstack-nova", "nova")),
+    "dashboard": (("openstack-horizon", "horizon"),),
+}
+"""Release and chart by service, in the order of installation."""
+
+CHARTS = {
+    service: tuple(chart for _, chart in releases)
+    for service, releases in RELEASES.items()
+}
+
+_MARIADB = model.Workload(kind=model.Kind.STATEFUL_SET, name="mariadb-server")
+_RABBITMQ = model.Workload(
+    kind=model.Kind.STATEFUL_SET, name="openstack-rabbitmq-rabbitmq"
+)
+_MEMCACHED = model.Workload(
+    kind=model.Kind.STATEFUL_SET, name="openstack-memcached-memcached"
+)
+_KEYSTONE = model.Workload(kind=model.Kind.DEPLOYMENT, name="keystone-api")
+
+_STATE = (("database", _MARIADB), ("memcached", _MEMCACHED))
+_BUS = (("messaging", _RABBITMQ),)
+_API = (("identity", _KEYSTONE),)
+
+_GATES: dict[str, tuple[tuple[str, model.Workload], ...]] = {
+    "openstack-keystone": (*_STATE, *_BUS),
+    "openstack-glance": (*_STATE, *_BUS, *_API),
+    "openstack-placement": (*_STATE, *_API),
+    "openstack-neutron": (*_STATE, *_BUS, *_API),
+    "openstack-nova": (*_STATE, *_BUS, *_API),
+    "openstack-horizon": (*_STATE, *_API),
+}
+
+
+def gates(release: str, services: Collection[str]) -> tuple[model.Workload, ...]:
+    """Return the workloads of the enabled services that a release waits for."""
+    return tuple(
+        workload for service, workload in _GATES.get(release, ()) if service in services
+    )
+
+
+def service_gates(service: str) -> tuple[str, ...]:
+    """Return the services that hold a gate of a service, without repetition."""
+    found: dict[str, None] = {}
+    for release, _ in RELEASES.get(service, ()):
+        found.update((needed, None) for needed, _ in _GATES.get(release, ()))
+    return tuple(found)

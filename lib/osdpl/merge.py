@@ -1,0 +1,85 @@
+"""Merge of layers: presets, sizes, the spec and the values of charts.
+
+Rules, as in the reference: objects are merged key by key; the items of a list are
+appended unless the list holds them already, and an item "~x" removes "x"; scalars
+override; null may be overridden by anything; numbers and booleans may override each
+other. Any other change of type is an error that names the path.
+"""
+
+from typing import Any
+
+REMOVAL = "~"
+"""Prefix of a list item that removes the item named after it."""
+
+
+class MergeError(Exception):
+    """Two layers hold different types at one path; the values are not kept."""
+
+    def __init__(self, path: str, base: object, override: object) -> None:
+        self.path = path
+        self.base = type_name(base)
+        self.override = type_name(override)
+        super().__init__(f"{path}: {self.override} over {self.base}")
+
+
+def type_name(value: object) -> str:
+    """Return the name that JSON Schema has for the type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list | tuple) else "object"
+
+
+def merge(base: Any, override: Any, path: str = "") -> Any:
+    """Return the merge of two JSON values; neither of them is changed.
+
+    Raises:
+        MergeError: the types differ at a path.
+    """
+    if isinstance(override, dict) and (base is None or isinstance(base, dict)):
+        return _merge_objects(base or {}, override, path)
+    if isinstance(override, list) and (base is None or isinstance(base, list)):
+        return _merge_lists(base or [], override)
+    if base is None or _is_same_type(base, override):
+        return override
+    raise MergeError(path, base, override)
+
+
+def _is_same_type(base: object, override: object) -> bool:
+    if isinstance(base, int | float) and isinstance(override, int | float):
+        return True
+    return type(base) is type(override)
+
+
+def _merge_objects(
+    base: dict[str, Any], override: dict[str, Any], path: str
+) -> dict[str, Any]:
+    merged = {key: value for key, value in base.items() if key not in override}
+    for key, value in override.items():
+        below = f"{path}.{key}" if path else str(key)
+        merged[key] = merge(base.get(key), value, below)
+    ordered = [*base, *(key for key in override if key not in base)]
+    return {key: merged[key] for key in ordered}
+
+
+def _merge_lists(base: list[Any], override: list[Any]) -> list[Any]:
+    merged = list(base)
+    for item in override:
+        if isinstance(item, str) and item.startswith(REMOVAL):
+            merged = [kept for kept in merged if kept != item[len(REMOVAL) :]]
+        elif not _contains(merged, item):
+            merged.append(item)
+    return merged
+
+
+def _contains(items: list[Any], item: Any) -> bool:
+    """Report whether a list holds an item; 1 and true are different items."""
+    return any(
+        isinstance(kept, bool) is isinstance(item, bool) and kept == item
+        for kept in items
+    )

@@ -1,0 +1,144 @@
+"""Reads what a reconciliation needs: caches, and checks that have not passed yet."""
+
+import datetime
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from lib.operator_edge.objects import Objects
+from lib.osdpl import bundles, caches, checks, credentials, desire, model, work
+from lib.osdpl.snapshot import (
+    Blocker,
+    Desired,
+    Document,
+    Refused,
+    Snapshot,
+)
+
+HOLD_S = 5.0
+"""For so long a write of ours may be missing in the caches."""
+
+
+class Observer:
+    """Makes snapshots. For the threads of one runner.
+
+    default: the source of charts when the spec names none.
+    """
+
+    def __init__(  # noqa: PLR0913 # the parts of an observation
+        self,
+        deployments: Objects,
+        kept: caches.Caches,
+        checks_: checks.Checks,
+        worker: work.Worker,
+        default: model.Source | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._deployments = deployments
+        self._caches = kept
+        self._checks = checks_
+        self._worker = worker
+        self._default = default
+        self._clock = clock
+        self._memo: tuple[object, Desired] | None = None
+        self._holds: dict[tuple[str, str], float] = {}
+
+    def hold(self, plural: str, key: str, version: str | None) -> None:
+        """Hold reconciliations until a cache has seen our own write."""
+        for resource, kept in self._caches.all():
+            if resource.plural == plural:
+                kept.note_write(key, version)
+                self._holds[plural, key] = self._clock() + HOLD_S
+
+    def observe(self, keys: Iterable[str]) -> Mapping[str, Snapshot]:
+        """Return a snapshot of each object that exists."""
+        found = {}
+        for key in keys:
+            document = self._deployments.get(key)
+            if document is not None:
+                found[key] = self._snapshot(key, document)
+        return found
+
+    def _snapshot(self, key: str, document: Document) -> Snapshot:
+        oldest = self._deployments.by_age()[0]
+        if key != oldest:
+            return Snapshot(key, document, oldest)
+        namespace = key.partition("/")[0]
+        if namespace != self._caches.namespace:
+            words = (
+                f"namespace {namespace}: want {self._caches.namespace}, the one that"
+                " this osdpl-controller serves (--namespace)"
+            )
+            blocker = Blocker(Refused.NAMESPACE_NOT_SERVED, words)
+            return Snapshot(key, document, oldest, (blocker,))
+        status = self._caches.statuses.get(key)
+        return Snapshot(
+            key=key,
+            document=document,
+            oldest=oldest,
+            held=self._is_held(),
+            # Asked first: what the jobs left is then in the caches, or missing.
+            work=self._worker.observed(),
+            blockers=(*self._checks.blockers(), *self._bundles_of_others()),
+            desired=self._desired(document),
+            revisions=self._caches.revisions(),
+            workloads=self._caches.observed(),
+            bundles={
+                one.metadata.name: one.document()
+                for one in self._caches.bundles.items().values()
+            },
+            status=status.document() if status is not None else None,
+        )
+
+    def _bundles_of_others(self) -> tuple[Blocker, ...]:
+        foreign = [
+            one.metadata.name
+            for one in self._caches.bundles.items().values()
+            if not bundles.is_owned(one.document())
+        ]
+        if not foreign:
+            return ()
+        words = (
+            f"HelmBundle {', '.join(sorted(foreign))}: want the label"
+            f" {bundles.MANAGED_BY}={bundles.MANAGER}; it belongs to another controller"
+        )
+        return (Blocker(Refused.HELM_BUNDLE_NOT_OWNED, words),)
+
+    def _desired(self, document: Document) -> Desired:
+        """Return what is desired; computed again when what it depends on changes."""
+        stored = self._caches.stored()
+        needed = desire.needed(document, stored)
+        metadata = document["metadata"]
+        versions = {
+            name: one.metadata.resource_version
+            for name in needed
+            if (one := self._caches.secrets.get(f"{self._caches.namespace}/{name}"))
+        }
+        mark = (metadata.get("uid"), metadata.get("generation"), versions)
+        if self._memo is None or self._memo[0] != mark:
+            self._memo = (mark, desire.desire(document, stored, self._default))
+        return self._memo[1]
+
+    def _is_held(self) -> bool:
+        now = self._clock()
+        by_plural = {resource.plural: kept for resource, kept in self._caches.all()}
+        for (plural, key), until in list(self._holds.items()):
+            if by_plural[plural].is_current(key) or now >= until:
+                del self._holds[plural, key]
+        return bool(self._holds)
+
+
+def secrets_of(kept: caches.Caches) -> frozenset[str]:
+    """Return the texts of all Secrets, so that they can be kept out of messages."""
+    found: set[str] = set()
+    for one in kept.stored().values():
+        found |= _texts(one)
+    return frozenset(found)
+
+
+def _texts(stored: credentials.Stored) -> frozenset[str]:
+    return frozenset().union(*(work.texts_of(value) for value in stored.data.values()))
+
+
+def utc_now() -> datetime.datetime:
+    """Return the time of day."""
+    return datetime.datetime.now(datetime.UTC)

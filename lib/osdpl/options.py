@@ -1,0 +1,177 @@
+"""Flags of osdpl-controller."""
+
+import dataclasses
+import pathlib
+import tempfile
+
+from lib.daemon import access
+from lib.helm import errors as helm_errors
+from lib.helm import sources
+from lib.osdpl import model
+from lib.process import command_line, config, flags, kinds
+from lib.process.flags import Flag
+
+KUBECONFIG = Flag(
+    "kubeconfig",
+    kinds.TEXT,
+    "",
+    "How to reach the API server; in-cluster if empty.",
+)
+NAMESPACE = Flag(
+    "namespace",
+    kinds.TEXT,
+    "openstack",
+    "Namespace of the OpenStackDeployment that is served.",
+)
+HELM = Flag("helm", kinds.TEXT, "helm", "The helm program: a name on PATH or a path.")
+HELM_TIMEOUT = Flag(
+    "helm-timeout",
+    kinds.duration(1),
+    600.0,
+    "How long helm waits for each hook Job.",
+)
+SLOTS = Flag("helm-slots", kinds.integer(1, 64), 4, "Helm runs at the same time.")
+CHART_CACHE = Flag(
+    "chart-cache",
+    kinds.TEXT,
+    "",
+    "Folder for charts; below the temporary folder if empty.",
+)
+CHART_SOURCE = Flag(
+    "chart-source",
+    kinds.TEXT,
+    "",
+    "Source of charts for a spec that names no repository: http(s)://, oci:// or a"
+    " folder.",
+)
+SECURE_PORT = Flag(
+    "secure-port", kinds.integer(0, 65535), 10290, "HTTPS port of probes and metrics."
+)
+BIND_ADDRESS = Flag(
+    "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
+)
+TLS_CERT = Flag(
+    "tls-cert-file",
+    kinds.TEXT,
+    "",
+    "Certificate of --secure-port; self-signed, in memory, if empty.",
+)
+TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
+LEADER_ELECT = Flag(
+    "leader-elect", kinds.BOOLEAN, True, "Act only while holding the Lease."
+)
+LEASE_NAME = Flag(
+    "leader-elect-resource-name", kinds.TEXT, "osdpl-controller", "Name of the Lease."
+)
+LOGGING_FORMAT = Flag(
+    "logging-format",
+    kinds.one_of("text", "json"),
+    "",
+    "How logs are written: text or json; text on a terminal, else json, if empty.",
+)
+
+FLAGS: tuple[Flag[object], ...] = (
+    KUBECONFIG,
+    NAMESPACE,
+    HELM,
+    HELM_TIMEOUT,
+    SLOTS,
+    CHART_CACHE,
+    CHART_SOURCE,
+    SECURE_PORT,
+    BIND_ADDRESS,
+    TLS_CERT,
+    TLS_KEY,
+    LEADER_ELECT,
+    LEASE_NAME,
+    LOGGING_FORMAT,
+    command_line.VERBOSITY,
+)
+
+CACHE_NAME = "osdpl-controller"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """All of it, checked. source: None: the spec has to name a repository."""
+
+    kubeconfig: str
+    namespace: str
+    helm: str
+    helm_timeout_s: float
+    slots: int
+    chart_cache: pathlib.Path
+    source: model.Source | None
+    address: str
+    port: int
+    tls_files: tuple[str, str]
+    lease: str | None
+    verbosity: int
+    logging_format: str
+
+    @property
+    def guarded_by(self) -> access.Resource:
+        """Object in whose place the metrics are guarded."""
+        name = "osdpl-controller"
+        return access.Resource(
+            self.namespace, "apps", "v1", "deployments", "prometheus-metrics", name
+        )
+
+
+def read(values: flags.Values) -> Options:
+    """Validate the flags.
+
+    Raises:
+        ConfigError: with every problem.
+    """
+    problems: list[config.Problem] = []
+    folder = values[CHART_CACHE] or str(
+        pathlib.Path(tempfile.gettempdir()) / CACHE_NAME
+    )
+    if not values[NAMESPACE]:
+        problems.append(config.Problem("--namespace", None, "the name of a namespace"))
+    options = Options(
+        kubeconfig=_file(values[KUBECONFIG], "--kubeconfig", problems),
+        namespace=values[NAMESPACE],
+        helm=values[HELM],
+        helm_timeout_s=values[HELM_TIMEOUT],
+        slots=values[SLOTS],
+        chart_cache=pathlib.Path(folder),
+        source=_source(values[CHART_SOURCE], problems),
+        address=values[BIND_ADDRESS],
+        port=values[SECURE_PORT],
+        tls_files=_pair(values, problems),
+        lease=values[LEASE_NAME] if values[LEADER_ELECT] else None,
+        verbosity=values[command_line.VERBOSITY],
+        logging_format=values[LOGGING_FORMAT],
+    )
+    config.require(problems)
+    return options
+
+
+def _file(path: str, name: str, problems: list[config.Problem]) -> str:
+    if path and not pathlib.Path(path).is_file():
+        problems.append(config.Problem(name, path, "a file that exists"))
+    return path
+
+
+def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, str]:
+    pair = (values[TLS_CERT], values[TLS_KEY])
+    for flag, path in zip((TLS_CERT, TLS_KEY), pair, strict=True):
+        name = f"--{flag.name}"
+        if not path and any(pair):
+            right = "a file, as the other one of the pair is given"
+            problems.append(config.Problem(name, None, right))
+        _file(path, name, problems)
+    return pair
+
+
+def _source(url: str, problems: list[config.Problem]) -> model.Source | None:
+    if not url:
+        return None
+    try:
+        sources.open_source(url)
+    except helm_errors.SourceError:
+        right = "http(s)://host/path, oci://host/path or an absolute path, no password"
+        problems.append(config.Problem("--chart-source", None, right))
+    return model.Source(name="default", url=url)

@@ -1,0 +1,1 @@
+"""Values of the charts, one module per service."""

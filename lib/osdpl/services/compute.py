@@ -1,0 +1,85 @@
+"""Values of the service compute: Nova on local disks, and libvirt."""
+
+from typing import Any
+
+from lib.osdpl import model, secret_shapes
+from lib.osdpl.context import Context
+from lib.osdpl.contract import Contract
+from lib.osdpl.services import common, networking
+
+_IMAGE_TYPES = {"local": "qcow2", "qcow2": "qcow2", "raw": "raw", "lvm": "lvm"}
+_CEPH_OFF = {"ceph": {"enabled": False}}
+
+
+def libvirt(context: Context, contract: Contract) -> model.Tree:
+    """Return the values of the chart libvirt."""
+    interface = context.require("features.nova.live_migration_interface")
+    options = {"libvirt": {"listen_interface": interface}}
+    own = {
+        "network": {"backend": ["openvswitch"]},
+        "conf": {**_CEPH_OFF, "dynamic_options": options},
+    }
+    return common.join(common.infra(context, contract), own)
+
+
+def nova(context: Context, contract: Contract) -> model.Tree:
+    """Return the values of the chart nova."""
+    interface = context.require("features.nova.live_migration_interface")
+    own = {
+        "console": {"console_kind": _console(context)},
+        "network": {"backend": ["openvswitch"], "ssh": _ssh(context)},
+        "conf": {
+            **_CEPH_OFF,
+            "hypervisor": {"host_interface": interface},
+            "libvirt": {"live_migration_interface": interface},
+            "nova": _conf(context),
+        },
+    }
+    base = common.openstack(context, contract, "compute")
+    return common.join(base, own, common.program(context, "nova"))
+
+
+def _ssh(context: Context) -> model.Tree:
+    """Return the SSH key with which disks are moved between compute nodes."""
+    secret = secret_shapes.ssh_secret("nova")
+    return {
+        "enabled": True,
+        "public_key": context.credentials.text(secret, "public"),
+        "private_key": context.credentials.text(secret, "private"),
+    }
+
+
+def _console(context: Context) -> str:
+    """Return the kind of console; the chart serves one, noVNC by default."""
+    console = context.get("features.nova.console", {})
+    novnc = console.get("novnc", {}).get("enabled", True)
+    spice = console.get("spice", {}).get("enabled", False)
+    return "spice" if spice and not novnc else "novnc"
+
+
+def _conf(context: Context) -> model.Tree:
+    ratios = context.get("features.nova.allocation_ratios", {})
+    default = {
+        f"{resource}_allocation_ratio": ratios[resource]
+        for resource in ("cpu", "disk", "ram")
+        if resource in ratios
+    }
+    images = context.get("features.nova.images", {})
+    disks: dict[str, Any] = {
+        "images_type": _IMAGE_TYPES[images.get("backend", "local")]
+    }
+    if disks["images_type"] == "lvm":
+        group = "features.nova.images.lvm.volume_group"
+        disks["images_volume_group"] = context.require(group)
+    vcpu = context.get("features.nova.vcpu_type")
+    if vcpu:
+        disks |= _cpu(str(vcpu))
+    secret = {"metadata_proxy_shared_secret": networking.metadata_secret(context)}
+    return {"DEFAULT": default, "libvirt": disks, "neutron": secret}
+
+
+def _cpu(models: str) -> dict[str, str]:
+    """Return the CPU mode: host-model, host-passthrough, or custom models."""
+    if models in ("host-model", "host-passthrough"):
+        return {"cpu_mode": models}
+    return {"cpu_mode": "custom", "cpu_models": models}

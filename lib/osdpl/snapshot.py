@@ -1,0 +1,157 @@
+"""What a reconciliation of an OpenStackDeployment knows before it decides."""
+
+import dataclasses
+import datetime
+import enum
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from lib.helm import model as helm
+from lib.osdpl import model
+from lib.process import config
+
+Document = Mapping[str, Any]
+
+
+class Refused(enum.StrEnum):
+    """Why nothing at all is done for an OpenStackDeployment: reasons of `Accepted`."""
+
+    INVALID_SPEC = "InvalidSpec"
+    SECRET_MISSING = "SecretMissing"  # noqa: S105 # the name of a reason
+    SECOND_DEPLOYMENT = "SecondDeployment"
+    NAMESPACE_NOT_SERVED = "NamespaceNotServed"
+    NAMESPACE_MISSING = "NamespaceMissing"
+    POD_SECURITY = "PodSecurity"
+    HELM_BUNDLE_NOT_OWNED = "HelmBundleNotOwned"
+    HELM_UNUSABLE = "HelmUnusable"
+    FORBIDDEN = "Forbidden"
+    UNKNOWN = "Unknown"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Blocker:
+    """A fact of the cluster that forbids to install anything."""
+
+    reason: Refused
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Desired:
+    """What an OpenStackDeployment and its Secrets mean; pure of those.
+
+    reason, problems: why it cannot be served; None and empty when it can. missing:
+    names of the credential Secrets that have to be generated or completed first;
+    nothing is rendered before.
+    """
+
+    deployment: model.Deployment | None = None
+    reason: Refused | None = None
+    problems: tuple[config.Problem, ...] = ()
+    missing: tuple[str, ...] = ()
+    rendered: model.Rendered | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """How a piece of work outside the reconciliation ended.
+
+    about: what it was tried with, such as the hash of the values; another one makes it
+    void. count: attempts in a row that failed with it. retry_at: None for success.
+    is_final: only a change of the input, or of what it refers to, can help.
+    """
+
+    about: str
+    ended_at: datetime.datetime
+    message: str = ""
+    is_final: bool = False
+    count: int = 0
+    retry_at: datetime.datetime | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        """Report whether it succeeded."""
+        return self.retry_at is None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Workloads:
+    """Readiness of the workloads in the namespace.
+
+    ready: by kind and name. releases: the workloads of each release.
+    """
+
+    ready: Mapping[model.Workload, bool] = dataclasses.field(default_factory=dict)
+    releases: Mapping[str, tuple[model.Workload, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+
+    def count(self, release: str) -> tuple[int, int]:
+        """Return how many workloads of a release are ready, and how many there are."""
+        found = self.releases.get(release, ())
+        return sum(self.ready.get(one, False) for one in found), len(found)
+
+
+ChartKey = tuple[str, str, str]
+"""Address of the source, name and version of a chart."""
+
+
+def chart_key(chart: model.ChartRef) -> ChartKey:
+    """Return what the digest of a chart is kept by."""
+    return chart.repository.url, chart.name, chart.version
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Work:
+    """Work outside the reconciliation.
+
+    running: releases with a helm run or a chart download under way. free: slots.
+    attempts: the last one of each release. digests: of charts read by this process.
+    """
+
+    running: frozenset[str] = frozenset()
+    free: int = 0
+    attempts: Mapping[str, Attempt] = dataclasses.field(default_factory=dict)
+    digests: Mapping[ChartKey, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that is known of one OpenStackDeployment.
+
+    oldest: key of the one that is served. revisions, bundles: by name. status: the
+    OpenStackDeploymentStatus. held: a write of ours is not in the caches yet.
+    """
+
+    key: str
+    document: Document
+    oldest: str
+    blockers: tuple[Blocker, ...] = ()
+    desired: Desired = dataclasses.field(default_factory=Desired)
+    revisions: Mapping[str, helm.Revision] = dataclasses.field(default_factory=dict)
+    workloads: Workloads = dataclasses.field(default_factory=Workloads)
+    work: Work = dataclasses.field(default_factory=Work)
+    bundles: Mapping[str, Document] = dataclasses.field(default_factory=dict)
+    status: Document | None = None
+    secret_names: Collection[str] = ()
+    held: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.key.partition("/")[2]
+
+    @property
+    def uid(self) -> str:
+        """UID of the object."""
+        return str(self.document["metadata"].get("uid") or "")
+
+    @property
+    def is_deleted(self) -> bool:
+        """Report whether the object is being deleted."""
+        return bool(self.document["metadata"].get("deletionTimestamp"))

@@ -1,0 +1,291 @@
+"""Runs of helm and reads of charts: jobs that a reconciliation starts.
+
+Rules: what a run achieved is read from the release Secret by a later reconciliation;
+kept here is only what can be thrown away: digests, and when to try again.
+"""
+
+import dataclasses
+import datetime
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+import msgspec
+import prometheus_client
+import yaml
+
+from lib.helm import cache, command, outcome
+from lib.helm import errors as helm_errors
+from lib.helm import model as helm
+from lib.kube import client, errors, resources
+from lib.osdpl import states
+from lib.osdpl.actions import ReadChart, Uninstall, Upgrade
+from lib.osdpl.caches import Caches
+from lib.osdpl.snapshot import Attempt, ChartKey, Work, chart_key
+from lib.process import redaction
+from lib.reconcile import jobs
+
+TIMEOUT_S = 10.0
+"""For one request to the API server."""
+MARGIN_S = 60.0
+"""A run may take so much longer than helm's own timeout."""
+FIRST_S, LONGEST_S, FINAL_S = 5.0, 300.0, 300.0
+"""Before the second attempt; before any; after an error that a retry cannot repair."""
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """namespace: of the releases. timeout_s: of each operation within a helm run."""
+
+    namespace: str
+    timeout_s: float
+
+
+class Worker:
+    """Starts jobs and remembers how they ended. Safe to use from several threads.
+
+    api: for the writes that belong to a run. secrets: texts that must not be shown.
+    """
+
+    def __init__(  # noqa: PLR0913 # the parts of a run
+        self,
+        pool: jobs.Jobs,
+        helm_program: command.Helm,
+        charts: cache.Charts,
+        api: client.Api,
+        caches: Caches,
+        settings: Settings,
+        *,
+        secrets: Callable[[], frozenset[str]],
+        registry: prometheus_client.CollectorRegistry,
+        now: Callable[[], datetime.datetime],
+    ) -> None:
+        self._pool = pool
+        self._helm = helm_program
+        self._charts = charts
+        self._api = api
+        self._caches = caches
+        self._settings = settings
+        self._secrets = secrets
+        self._now = now
+        self._lock = threading.Lock()
+        self._attempts: dict[str, Attempt] = {}
+        self._digests: dict[ChartKey, str] = {}
+        self._runs = prometheus_client.Counter(
+            "osdpl_helm_runs",
+            "Runs of helm by operation and result.",
+            ("operation", "result"),
+            registry=registry,
+        )
+        self._seconds = prometheus_client.Histogram(
+            "osdpl_helm_run_duration_seconds",
+            "Seconds a run of helm took.",
+            ("operation",),
+            buckets=(0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1200),
+            registry=registry,
+        )
+
+    def observed(self) -> Work:
+        """Return what is under way, and what is remembered."""
+        running, free = self._pool.running(), self._pool.free()
+        with self._lock:
+            return Work(running, free, dict(self._attempts), dict(self._digests))
+
+    def read_chart(self, action: ReadChart) -> None:
+        """Start to read a chart."""
+        url, name, version = chart_key(action.chart)
+        about = f"chart {url} {name} {version}"
+
+        def job(cancel: threading.Event) -> None:
+            del cancel
+            chart = self._charts.get(url, helm.Pin(name, version))
+            with self._lock:
+                self._digests[url, name, version] = chart.digest
+
+        self._start(action.release, about, job)
+
+    def upgrade(self, action: Upgrade) -> None:
+        """Start to install or upgrade a release."""
+        release = action.release
+
+        def job(cancel: threading.Event) -> None:
+            pin = helm.Pin(release.chart.name, release.chart.version, action.digest)
+            chart = self._charts.get(release.chart.repository.url, pin)
+            self._prepare(action)
+            run = helm.Upgrade(
+                release=release.name,
+                namespace=self._settings.namespace,
+                chart=chart.path,
+                values=release.values,
+                labels={
+                    states.HASH_LABEL: action.hash,
+                    states.OWNER_LABEL: action.owner,
+                },
+                timeout_s=self._settings.timeout_s,
+                limit_s=self._settings.timeout_s + MARGIN_S,
+                secrets=self._secrets() | secrets_in(release.values),
+            )
+            with self._measured("upgrade"):
+                self._helm.upgrade(run, cancel)
+
+        self._start(release.name, action.hash, job)
+
+    def uninstall(self, action: Uninstall) -> None:
+        """Start to delete a release."""
+        timeout_s = self._settings.timeout_s
+        run = helm.Uninstall(
+            release=action.release,
+            namespace=self._settings.namespace,
+            timeout_s=timeout_s,
+            limit_s=timeout_s + MARGIN_S,
+            hooks=action.hooks,
+        )
+
+        def job(cancel: threading.Event) -> None:
+            with self._measured("uninstall"):
+                self._helm.uninstall(run, cancel)
+
+        self._start(action.release, "delete", job)
+
+    def _prepare(self, action: Upgrade) -> None:
+        """Remove what would make helm refuse: a pending revision, immutable Jobs."""
+        if action.interrupted is not None:
+            self._delete_secret(action.interrupted)
+        if action.installed is None:
+            return
+        installed = self._caches.release(action.installed)
+        for name in plain_jobs(installed.manifest if installed else ""):
+            options = {"propagationPolicy": "Background"}
+            try:
+                self._api.delete(
+                    resources.JOBS,
+                    name,
+                    self._settings.namespace,
+                    body=msgspec.json.encode(options),
+                    timeout_s=TIMEOUT_S,
+                )
+            except errors.NotFound:
+                continue
+
+    def _delete_secret(self, revision: helm.Revision) -> None:
+        seen = {
+            "uid": revision.secret_uid,
+            "resourceVersion": revision.resource_version,
+        }
+        try:
+            self._api.delete(
+                resources.SECRETS,
+                revision.secret_name,
+                revision.namespace,
+                body=msgspec.json.encode({"preconditions": seen}),
+                timeout_s=TIMEOUT_S,
+            )
+        except errors.NotFound:
+            return
+
+    def _start(self, name: str, about: str, job: jobs.Job) -> None:
+        def run(cancel: threading.Event) -> None:
+            try:
+                job(cancel)
+            except helm_errors.Canceled:
+                return
+            except helm_errors.HelmError as error:
+                self._failed(name, about, str(error), error.is_final)
+            except errors.KubeError as error:
+                self._failed(name, about, str(error), is_final=False)
+            else:
+                with self._lock:
+                    self._attempts[name] = Attempt(about, self._now())
+
+        self._pool.start(name, run)
+
+    def _failed(self, name: str, about: str, message: str, is_final: bool) -> None:
+        with self._lock:
+            before = self._attempts.get(name)
+            is_again = before is not None and before.about == about
+            count = before.count + 1 if is_again and before is not None else 1
+            wait_s = min(FIRST_S * 2.0 ** (count - 1), LONGEST_S)
+            now = self._now()
+            retry_at = now + datetime.timedelta(seconds=FINAL_S if is_final else wait_s)
+            self._attempts[name] = Attempt(
+                about, now, message, is_final, count, retry_at
+            )
+
+    def _measured(self, operation: str) -> "_Measured":
+        return _Measured(self._runs, self._seconds, operation)
+
+
+class _Measured:
+    """Counts and measures one run."""
+
+    def __init__(
+        self,
+        runs: prometheus_client.Counter,
+        seconds: prometheus_client.Histogram,
+        operation: str,
+    ) -> None:
+        self._runs = runs
+        self._seconds = seconds
+        self._operation = operation
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        result = "success" if kind is None else kind.__name__
+        self._runs.labels(self._operation, result).inc()
+        self._seconds.labels(self._operation).observe(time.monotonic() - self._began)
+
+
+def plain_jobs(manifest: str) -> tuple[str, ...]:
+    """Return the Jobs of a manifest: their pod templates cannot be changed.
+
+    helm makes them again; those of hooks are not in a release's manifest.
+    """
+    found = []
+    for text in manifest.split("\n---"):
+        if "kind: Job\n" not in text:
+            continue
+        document = yaml.load(text, _Loader)  # noqa: S506 # a safe loader
+        if isinstance(document, Mapping) and document.get("kind") == "Job":
+            found.append(str(document["metadata"]["name"]))
+    return tuple(found)
+
+
+def secrets_in(values: object, is_secret: bool = False) -> frozenset[str]:
+    """Return the texts of values under names that look like those of secrets."""
+    if isinstance(values, Mapping):
+        return frozenset().union(
+            *(
+                secrets_in(value, is_secret or redaction.is_secret(str(name)))
+                for name, value in values.items()
+            )
+        )
+    return outcome.texts_in(values) if is_secret else frozenset()
+
+
+def texts_of(value: bytes) -> frozenset[str]:
+    """Return the secret texts of one key of a Secret: of JSON the leaves."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return frozenset()
+    if not text.startswith(("{", "[")):
+        return frozenset((text,))
+    try:
+        tree: object = json.loads(text)
+    except ValueError:
+        return frozenset((text,))
+    return _leaves(tree)
+
+
+def _leaves(tree: object) -> frozenset[str]:
+    """Return the texts of a document; user names may be shown."""
+    if isinstance(tree, Mapping):
+        below = [value for name, value in tree.items() if name != "username"]
+        return frozenset().union(*map(_leaves, below))
+    return outcome.texts_in(tree)

@@ -1,0 +1,95 @@
+"""`mooring render osdpl` as its users run it: bad input."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+RUN = "import sys; from mooring.commands import main; main.main()"
+GOOD = """
+apiVersion: lcm.mirantis.com/v1alpha1
+kind: OpenStackDeployment
+metadata: {name: cloud, namespace: openstack}
+spec:
+  openstack_version: gazpacho
+  preset: core
+  size: tiny
+  public_domain_name: cloud.example.com
+  persistent_volume_storage_class: network
+  features: {neutron: {tunnel_interface: ens3}, nova: {live_migration_interface: ens3}}
+"""
+
+
+def render(file: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with an output folder beside the file."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    output = str(file.parent / "out")
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            RUN,
+            "render",
+            "osdpl",
+            str(file),
+            "--output",
+            output,
+            *words,
+        ],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+BAD: list[tuple[str, str, str]] = [
+    ("no YAML", "a: [", "want a YAML file"),
+    ("no object", "a: b", "one OpenStackDeployment, not 0"),
+    ("two objects", f"{GOOD}---{GOOD}", "one OpenStackDeployment, not 2"),
+    ("unknown field", GOOD + "  nodez: {}\n", "spec.nodez"),
+    ("no images", GOOD.replace("gazpacho", "yoga"), "epoxy, flamingo, gazpacho"),
+    ("wrong size", GOOD.replace("tiny", "big"), "single, tiny, small, medium"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [row[1:] for row in BAD], ids=[row[0] for row in BAD]
+)
+def test_bad_input_is_one_line_each(
+    text: str, expected: str, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "cloud.yaml"
+    file.write_text(text)
+
+    ended = render(file, "--charts", str(tmp_path))
+
+    assert ended.returncode == 1
+    assert expected in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_each_release_without_a_chart_is_named(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "cloud.yaml"
+    file.write_text(GOOD)
+
+    ended = render(file, "--charts", str(tmp_path), "--helm", "/nonexistent/helm")
+
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 12
+    assert "openstack-keystone: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_services_that_are_refused_are_named(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "cloud.yaml"
+    file.write_text(GOOD)
+
+    ended = render(file, "--helm", "/nonexistent/helm")
+
+    assert ended.returncode == 1
+    assert "identity: InvalidValues: spec.common.openstack.repo" in ended.stderr

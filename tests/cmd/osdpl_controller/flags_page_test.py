@@ -1,0 +1,43 @@
+"""The page of flags says what the program says; bad flags are refused by name."""
+
+import pathlib
+
+import pytest
+from click import testing
+
+from lib.osdpl import options
+from lib.process import command_line
+from osdpl_controller import main, version
+
+HEAD = """# Flags of osdpl-controller
+
+"""
+
+
+def test_the_page_of_flags_is_up_to_date() -> None:
+    """To rewrite it, put what this test prints into the file."""
+    page = HEAD + command_line.reference(options.FLAGS)
+    print(page)
+    assert pathlib.Path("docs/osdpl-controller-flags.md").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--namespace="], "--namespace: want the name of a namespace"),
+        (["--kubeconfig=/nowhere"], "--kubeconfig: '/nowhere': want a file that"),
+        (["--chart-source=ftp://host"], "--chart-source: want http(s)://host/path"),
+        (["--chart-source=https://u:pa55word@host"], "--chart-source: want http"),
+        (["--helm-slots=0"], "--helm-slots"),
+        (["--helm-timeout=1d"], "--helm-timeout"),
+        (["--tls-cert-file=/nowhere"], "--tls-private-key-file: want a file"),
+    ],
+)
+def test_bad_flags(arguments: list[str], words: str) -> None:
+    program = command_line.Program(main.NAME, main.HELP, version.VERSION, options.FLAGS)
+    command = command_line.command(program, main.run)
+    result = testing.CliRunner().invoke(command, arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+    assert "Traceback" not in result.output
+    assert "pa55word" not in result.output

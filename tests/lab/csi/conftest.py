@@ -1,0 +1,37 @@
+"""Fixtures of the tests of csi-controller."""
+
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from lib.lab import control_plane, csi, leases, pexes, places, programs
+from lib.lab import testing as shared
+from lib.lab.openstack import testing
+
+
+@pytest.fixture(scope="session")
+def where(lease: leases.Lease) -> Iterator[places.Places]:
+    """Run a control plane and OpenStack."""
+    with testing.running(lease) as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def project(where: places.Places) -> Iterator[testing.MakeProject]:
+    """Return a factory of projects, each with a user and a network of its own."""
+    with testing.projects(where) as make:
+        yield make
+
+
+@pytest.fixture(scope="session")
+def csi_pex() -> pathlib.Path:
+    """Return the PEX file of csi-controller."""
+    return pexes.beside("csi-controller")
+
+
+@pytest.fixture(scope="session")
+def csi_programs(where: places.Places) -> None:
+    """Build csi-sanity, the sidecars and the scheduler, if they are missing."""
+    groups = [csi.GROUP, control_plane.SCHEDULER_GROUP]
+    programs.build(where, groups, shared.shown())

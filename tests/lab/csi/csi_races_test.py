@@ -1,0 +1,391 @@
+"""What others do to a volume while a call waits for it, on the real Cinder and Nova.
+
+Each race is a row of the table that is printed. Volumes that are stuck are helped along
+after minutes; those rows are told that time passes thirty times as fast.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import datetime
+import math
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import openstack.connection
+import pytest
+
+from lib.cloud.model import InstanceId
+from lib.cloud.openstack import client, session
+from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.volumes import cloud as volumes_cloud
+from lib.cloud.volumes import (
+    ById,
+    ByName,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeRequest,
+    VolumeSpec,
+)
+from lib.lab import places, servers
+from lib.lab.openstack import accounts, tenant
+from lib.lab.openstack import cloud as lab_cloud
+from lib.volumes import calls, flow, model
+from lib.volumes.refusals import Refused
+
+GIB = 2**30
+CLUSTER = "races"
+BROKEN = "race-broken"
+"""A type that no back end can make."""
+TIMES = 30.0
+PATIENCE_S = 60.0
+NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+
+
+def quick_clock() -> float:
+    return time.monotonic() * TIMES
+
+
+def quick_wait(condition: threading.Condition, seconds: float) -> None:
+    condition.wait(seconds / TIMES)
+
+
+def in_an_hour() -> datetime.datetime:
+    """Whatever Cinder's volumes went through was long ago then."""
+    return datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """The cloud as the driver sees it, and as others do.
+
+    later: the same cloud an hour from now. here, there: servers that stay.
+    """
+
+    volumes: volumes_cloud.OpenStackVolumes
+    later: volumes_cloud.OpenStackVolumes
+    mine: tenant.Tenant
+    admin: openstack.connection.Connection
+    here: InstanceId
+    there: InstanceId
+
+    def settle(self, wish: model.Wish) -> str:
+        """Settle a wish as one process would; give the code it ends with."""
+        call = calls.Call(time.monotonic() + PATIENCE_S)
+        return ended(flow.Flow(lambda: self.volumes, started=-math.inf), wish, call)
+
+    def settle_quickly(self, wish: model.Wish) -> str:
+        effects = calls.Effects(quick_clock, quick_wait)
+        call = calls.Call(quick_clock() + 600)
+        return ended(flow.Flow(lambda: self.later, effects, -math.inf), wish, call)
+
+    def volume(self) -> VolumeId:
+        """Have one more volume that is available."""
+        made = self.volumes.create(spec(self.volumes))
+        self.wait(made.id, VolumePhase.AVAILABLE)
+        return made.id
+
+    def held(self, instance_id: InstanceId) -> VolumeId:
+        """Have one more volume that is attached."""
+        made = self.volume()
+        self.volumes.attach(self.see(made), instance_id)
+        self.wait(made, VolumePhase.IN_USE)
+        return made
+
+    def look(self, volume_id: VolumeId) -> Volume | None:
+        found = self.volumes.observe([ById(volume_id)]).found[ById(volume_id)]
+        assert isinstance(found, tuple), found
+        return found[0] if found else None
+
+    def see(self, volume_id: VolumeId) -> Volume:
+        found = self.look(volume_id)
+        assert found is not None
+        return found
+
+    def wait(self, volume_id: VolumeId, phase: VolumePhase) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while self.see(volume_id).phase is not phase:
+            assert time.monotonic() < end, self.see(volume_id)
+            time.sleep(0.1)
+
+    def say(self, volume_id: VolumeId, status: str) -> None:
+        """Put a volume into a status, as an administrator may."""
+        self.admin.block_storage.reset_volume_status(volume_id, status=status)
+
+    def reserve(self, volume_id: VolumeId, instance_id: InstanceId) -> None:
+        """Reserve a volume for a server, as Nova does before it dies."""
+        storage = self.mine.connection.block_storage
+        project = self.mine.connection.current_project_id
+        body = {"attachment": {"instance_uuid": instance_id, "volume_uuid": volume_id}}
+        answer = storage.post("/attachments", json=body, microversion="3.50")
+        assert answer.status_code == 200, (project, answer.text)
+        self.wait(volume_id, VolumePhase.ATTACHING)
+
+    def boot(self) -> InstanceId:
+        made = self.mine.boot_another(f"race-{uuid.uuid4()}")
+        self.mine.wait({made.id}, servers.ACTIVE)
+        return InstanceId(made.id)
+
+    def kill(self, instance_id: InstanceId) -> None:
+        self.mine.delete(instance_id)
+        end = time.monotonic() + PATIENCE_S
+        while instance_id in {one.id for one in self.mine.items()}:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+    def holders(self, volume_id: VolumeId) -> set[str]:
+        found = self.look(volume_id)
+        return {one.instance_id for one in found.attachments} if found else set()
+
+
+def ended(process: flow.Flow, wish: model.Wish, call: calls.Call) -> str:
+    try:
+        process.settle(wish, call)
+    except Refused as refused:
+        return refused.code.value
+    return "OK"
+
+
+def spec(volumes: volumes_cloud.OpenStackVolumes, kind: str = "fast") -> VolumeSpec:
+    request = VolumeRequest(
+        f"race-{uuid.uuid4()}", GIB, CLUSTER, parameters={"type": kind}
+    )
+    parsed = volumes.parse(request)
+    assert isinstance(parsed, VolumeSpec)
+    return parsed
+
+
+def not_yet_available(ground: Ground) -> str:
+    own = ground.volume()
+    ground.say(own, "creating")
+    with later(1.0, lambda: ground.say(own, "available")):
+        return ground.settle(model.Publish(own, ground.here))
+
+
+@contextlib.contextmanager
+def later(seconds: float, event: Callable[[], None]) -> Iterator[None]:
+    """Let something happen while the block runs."""
+    timer = threading.Timer(seconds, event)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+def reserved_for_it(ground: Ground) -> str:
+    own = ground.volume()
+    ground.reserve(own, ground.here)
+    return ground.settle_quickly(model.Publish(own, ground.here))
+
+
+def reserved_for_one_that_is_gone(ground: Ground) -> str:
+    own = ground.volume()
+    ground.reserve(own, NOWHERE)
+    return ground.settle_quickly(model.Publish(own, ground.here))
+
+
+def stuck_in_attaching(ground: Ground) -> str:
+    own = ground.volume()
+    ground.say(own, "attaching")
+    return ground.settle_quickly(model.Publish(own, ground.here))
+
+
+def stuck_in_detaching(ground: Ground) -> str:
+    own = ground.held(ground.here)
+    ground.say(own, "detaching")
+    code = ground.settle_quickly(model.Unpublish(own, ground.here))
+    assert ground.holders(own) == set()
+    return code
+
+
+def reserved_and_let_go(ground: Ground) -> str:
+    own = ground.volume()
+    ground.reserve(own, ground.here)
+    code = ground.settle_quickly(model.Unpublish(own, ground.here))
+    assert ground.see(own).phase is VolumePhase.AVAILABLE
+    return code
+
+
+def just_being_detached(ground: Ground) -> str:
+    own = ground.held(ground.there)
+    ground.volumes.detach(ground.see(own), ground.there)
+    code = ground.settle(model.Publish(own, ground.here))
+    assert ground.holders(own) == {ground.here}
+    return code
+
+
+def attached_elsewhere(ground: Ground) -> str:
+    own = ground.held(ground.there)
+    code = ground.settle(model.Publish(own, ground.here))
+    assert ground.holders(own) == {ground.there}
+    return code
+
+
+def two_servers_at_once(ground: Ground) -> str:
+    own = ground.volume()
+    wishes = [model.Publish(own, one) for one in (ground.here, ground.there)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        codes = list(pool.map(ground.settle, wishes))
+    assert len(ground.holders(own)) == 1
+    return " ".join(sorted(codes))
+
+
+def one_server_twice(ground: Ground) -> str:
+    own = ground.volume()
+    wishes = [model.Publish(own, ground.here)] * 2
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        codes = list(pool.map(ground.settle, wishes))
+    assert ground.holders(own) == {ground.here}
+    return " ".join(sorted(codes))
+
+
+def server_deleted_while_attached(ground: Ground) -> str:
+    doomed = ground.boot()
+    own = ground.held(doomed)
+    ground.kill(doomed)
+    code = ground.settle(model.Unpublish(own, doomed))
+    assert ground.see(own).phase is VolumePhase.AVAILABLE
+    return f"{code} {ground.settle(model.Publish(own, doomed))}"
+
+
+def server_deleted_while_attaching(ground: Ground) -> str:
+    """Cinder lets go of it.
+
+    Attaching it elsewhere is no part of this: with a driver that runs nothing, Nova
+    may finish attaching to a server that is gone, and keep a note of it for ever.
+    """
+    doomed = ground.boot()
+    own = ground.volume()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        published = pool.submit(ground.settle, model.Publish(own, doomed))
+        ground.kill(doomed)
+        assert published.result() in ("OK", "NOT_FOUND")
+    code = ground.settle(model.Unpublish(own, doomed))
+    assert ground.holders(own) == set()
+    assert ground.see(own).phase is VolumePhase.AVAILABLE
+    return code
+
+
+def detach_of_a_volume_that_is_gone(ground: Ground) -> str:
+    own = ground.volume()
+    assert ground.settle(model.Remove(own)) == "OK"
+    return ground.settle(model.Unpublish(own, ground.here))
+
+
+def detach_from_a_server_that_is_gone(ground: Ground) -> str:
+    return ground.settle(model.Unpublish(ground.volume(), NOWHERE))
+
+
+def detach_of_what_is_not_attached(ground: Ground) -> str:
+    own = ground.held(ground.there)
+    code = ground.settle(model.Unpublish(own, ground.here))
+    assert ground.holders(own) == {ground.there}
+    return code
+
+
+def delete_of_what_is_attached(ground: Ground) -> str:
+    return ground.settle(model.Remove(ground.held(ground.here)))
+
+
+def delete_of_what_is_being_made(ground: Ground) -> str:
+    own = ground.volume()
+    ground.say(own, "creating")
+    with later(1.0, lambda: ground.say(own, "available")):
+        code = ground.settle(model.Remove(own))
+    assert ground.look(own) is None
+    return code
+
+
+def made_again_after_it_failed(ground: Ground) -> str:
+    """What never was fit for use is deleted, and made anew under its name."""
+    broken = ground.volumes.create(spec(ground.volumes, BROKEN))
+    ground.wait(broken.id, VolumePhase.FAILED)
+    wanted = dataclasses.replace(spec(ground.volumes), name=broken.name)
+    code = ground.settle(model.Make(wanted))
+    found = ground.volumes.observe([ByName(broken.name)]).found[ByName(broken.name)]
+    assert isinstance(found, tuple)
+    assert [one.phase for one in found] == [VolumePhase.AVAILABLE]
+    assert found[0].id != broken.id
+    return code
+
+
+def growth_of_what_is_being_attached(ground: Ground) -> str:
+    own = ground.volume()
+    ground.volumes.attach(ground.see(own), ground.here)
+    code = ground.settle(model.Expand(own, 2 * GIB))
+    assert ground.see(own).size_bytes == 2 * GIB
+    return code
+
+
+RACES: tuple[tuple[Callable[[Ground], str], str], ...] = (
+    (not_yet_available, "OK"),
+    (reserved_for_it, "OK"),
+    (reserved_for_one_that_is_gone, "OK"),
+    (reserved_and_let_go, "OK"),
+    (stuck_in_attaching, "OK"),
+    (stuck_in_detaching, "OK"),
+    (just_being_detached, "OK"),
+    (attached_elsewhere, "FAILED_PRECONDITION"),
+    (two_servers_at_once, "FAILED_PRECONDITION OK"),
+    (one_server_twice, "OK OK"),
+    (server_deleted_while_attached, "OK NOT_FOUND"),
+    (server_deleted_while_attaching, "OK"),
+    (detach_of_a_volume_that_is_gone, "OK"),
+    (detach_from_a_server_that_is_gone, "OK"),
+    (detach_of_what_is_not_attached, "OK"),
+    (delete_of_what_is_attached, "FAILED_PRECONDITION"),
+    (delete_of_what_is_being_made, "OK"),
+    (growth_of_what_is_being_attached, "OK"),
+    (made_again_after_it_failed, "OK"),
+)
+AT_ONCE = 6
+
+
+@pytest.fixture(scope="module")
+def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
+    account, mine = project("csi-races")
+    config = openstack_config.read(accounts.cloud_conf(where, account), {})
+    given = config.credentials
+    opened = session.open_session(given, 60.0)
+    api = client.Client(
+        opened, client.Where(given.region, given.endpoint_type), lambda *call: None
+    )
+    two = mine.boot_all(["race-1", "race-2"])
+    with lab_cloud.connect(where, accounts.ADMIN) as admin:
+        nowhere = {"volume_backend_name": "nowhere"}
+        if not admin.block_storage.find_type(BROKEN):
+            admin.block_storage.create_type(
+                name=BROKEN, is_public=True, extra_specs=nowhere
+            )
+        own = Ground(
+            volumes_cloud.OpenStackVolumes(api, config.block_storage),
+            volumes_cloud.OpenStackVolumes(api, config.block_storage, now=in_an_hour),
+            mine,
+            admin,
+            InstanceId(two["race-1"].id),
+            InstanceId(two["race-2"].id),
+        )
+        # Its volumes stay behind, in a project that nobody else looks into.
+        yield own
+    opened.session.close()
+
+
+def test_each_race_ends_as_it_should(ground: Ground) -> None:
+    """Whoever waits gets the volume, or is told in CSI's own words why not."""
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        futures = [pool.submit(race, ground) for race, _ in RACES]
+        concurrent.futures.wait(futures)
+    wrong = []
+    for (race, wanted), future in zip(RACES, futures, strict=True):
+        error = future.exception()
+        seen = f"{type(error).__name__}: {error}" if error else future.result()
+        print(f"{race.__name__.replace('_', ' '):40} {wanted:24} {seen}")
+        if seen != wanted:
+            wrong.append(race.__name__)
+    assert wrong == []

@@ -1,0 +1,165 @@
+"""Cinder's real behaviour: volumes of hosts, snapshots, zones, reservations."""
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import openstack.connection
+import pytest
+
+from lib.cloud.model import InstanceId
+from lib.cloud.openstack import client, session
+from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.volumes import cloud as volumes_cloud
+from lib.cloud.volumes import ById, VolumeId, VolumePhase, VolumeRequest, VolumeSpec
+from lib.lab import places
+from lib.lab.openstack import accounts, tenant
+from lib.lab.openstack import cloud as lab_cloud
+from lib.volumes import calls, flow, model
+from lib.volumes.refusals import Refused
+
+GIB = 2**30
+PATIENCE_S = 60.0
+SHARED = "repairs-shared"
+"""A type whose volumes several servers may hold."""
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """The cloud as the driver sees it, and as others do."""
+
+    volumes: volumes_cloud.OpenStackVolumes
+    mine: tenant.Tenant
+    admin: openstack.connection.Connection
+    here: InstanceId
+    there: InstanceId
+
+    def ends(self, wish: model.Wish) -> str:
+        """Settle a wish as a process that has run for long; return its code."""
+        process = flow.Flow(lambda: self.volumes, started=-math.inf)
+        try:
+            process.settle(wish, calls.Call(time.monotonic() + PATIENCE_S))
+        except Refused as refused:
+            print(refused)
+            return refused.code.value
+        return "OK"
+
+    def volume(self, name: str, **parts: object) -> VolumeId:
+        """Create a volume and wait until it is available."""
+        assert self.ends(model.Make(spec(self.volumes, name, **parts))) == "OK"
+        (volume,) = (v for v in self.volumes.listing() if v.name == name)
+        return volume.id
+
+    def act(self, volume_id: VolumeId, body: dict[str, object]) -> None:
+        """Call an action of Cinder as an administrator."""
+        storage = self.admin.block_storage
+        path = f"/volumes/{volume_id}/action"
+        answer = storage.post(path, json=body, microversion="3.50")
+        assert answer.status_code == 202, answer.text
+
+
+def spec(
+    volumes: volumes_cloud.OpenStackVolumes, name: str, **parts: object
+) -> VolumeSpec:
+    given: dict[str, object] = {"name": name, "size_bytes": GIB, "cluster": "repairs"}
+    request = VolumeRequest(**given | parts)  # type: ignore[arg-type]  # any part
+    parsed = volumes.parse(request)
+    assert isinstance(parsed, VolumeSpec), parsed
+    return dataclasses.replace(parsed, requisite=request.requisite)
+
+
+@pytest.fixture(scope="module")
+def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
+    account, mine = project("csi-repairs")
+    config = openstack_config.read(accounts.cloud_conf(where, account), {})
+    opened = session.open_session(config.credentials, 60.0)
+    at = client.Where(config.credentials.region, config.credentials.endpoint_type)
+    api = client.Client(opened, at, lambda *call: None)
+    two = mine.boot_all(["repairs-1", "repairs-2"])
+    with (
+        contextlib.closing(opened.session),
+        lab_cloud.connect(where, accounts.ADMIN) as admin,
+    ):
+        if not admin.block_storage.find_type(SHARED):
+            specs = {"multiattach": "<is> True"}
+            admin.block_storage.create_type(
+                name=SHARED, is_public=True, extra_specs=specs
+            )
+        yield Ground(
+            volumes_cloud.OpenStackVolumes(api, config.block_storage),
+            mine,
+            admin,
+            InstanceId(two["repairs-1"].id),
+            InstanceId(two["repairs-2"].id),
+        )
+
+
+def test_a_volume_that_is_attached_to_a_host_affects_no_other(ground: Ground) -> None:
+    """Bare metal, or `cinder local-attach`: Cinder shows it with server_id null."""
+    hosted = ground.volume("hosted")
+    others = [ground.volume(f"beside-{number}") for number in range(4)]
+    ground.act(hosted, {"os-reserve": {}})
+    body = {"host_name": "metal-1", "mountpoint": "/dev/sdx", "mode": "rw"}
+    ground.act(hosted, {"os-attach": body})
+    shown = {volume.id: volume for volume in ground.volumes.listing()}
+    assert set(others) < set(shown)
+    # The name of the host is shown to administrators only.
+    (attachment,) = shown[hosted].attachments
+    assert (attachment.instance_id, attachment.holder) == ("", "host unknown")
+    found = ground.volumes.observe([ById(one) for one in others]).found
+    assert all(isinstance(one, tuple) and one for one in found.values())
+    assert ground.ends(model.Publish(hosted, ground.here)) == "FAILED_PRECONDITION"
+    assert ground.ends(model.Remove(hosted)) == "FAILED_PRECONDITION"
+
+
+def test_a_volume_with_snapshots_is_refused_within_seconds(ground: Ground) -> None:
+    own = ground.volume("with-snapshot")
+    storage = ground.mine.connection.block_storage
+    snapshot = storage.create_snapshot(volume_id=own, name="snapshot")
+    storage.wait_for_status(snapshot, "available", wait=60)
+    began = time.monotonic()
+    assert ground.ends(model.Remove(own)) == "FAILED_PRECONDITION"
+    assert time.monotonic() - began < 10
+    storage.delete_snapshot(snapshot.id)
+    storage.wait_for_delete(snapshot, wait=60)
+    assert ground.ends(model.Remove(own)) == "OK"
+
+
+def test_zones_are_tried_in_order_and_nothing_is_left(ground: Ground) -> None:
+    """The lab's Cinder has one zone, and falls back to it from any other."""
+    beyond = spec(ground.volumes, "beyond", preferred=("moon",), requisite=("moon",))
+    assert ground.ends(model.Make(beyond)) == "RESOURCE_EXHAUSTED"
+    both = {"preferred": ("moon", "nova"), "requisite": ("nova", "moon")}
+    ground.volume("near", **both)
+    shown = [
+        (volume.name, volume.zones)
+        for volume in ground.volumes.listing()
+        if volume.name in ("beyond", "near")
+    ]
+    assert shown == [("near", ("nova",))]
+
+
+def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None:
+    """The volume itself shows the other server alone."""
+    own = ground.volume("shared", parameters={"type": SHARED}, is_shared=True)
+    publish = model.Publish(own, ground.there, is_shared=True)
+    assert ground.ends(publish) == "OK"
+    storage = ground.mine.connection.block_storage
+    body = {"attachment": {"instance_uuid": ground.here, "volume_uuid": own}}
+    answer = storage.post("/attachments", json=body, microversion="3.50")
+    assert answer.status_code == 200, answer.text
+    process = flow.Flow(lambda: ground.volumes, started=-math.inf)
+    with pytest.raises(Refused, match="DEADLINE_EXCEEDED"):
+        process.settle(
+            model.Unpublish(own, ground.here), calls.Call(time.monotonic() + 5)
+        )
+    path = f"/attachments/{answer.json()['attachment']['id']}"
+    storage.delete(path, microversion="3.50")
+    assert ground.ends(model.Unpublish(own, ground.here)) == "OK"
+    assert ground.ends(model.Unpublish(own, ground.there)) == "OK"
+    (volume,) = (v for v in ground.volumes.listing() if v.id == own)
+    assert volume.phase is VolumePhase.AVAILABLE

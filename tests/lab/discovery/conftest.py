@@ -1,0 +1,29 @@
+"""Fixtures of the tests of cloud-data-discoverer."""
+
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from lib.lab import leases, pexes, places
+from lib.lab.openstack import testing
+
+
+@pytest.fixture(scope="session")
+def where(lease: leases.Lease) -> Iterator[places.Places]:
+    """Run a control plane and OpenStack."""
+    with testing.running(lease) as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def project(where: places.Places) -> Iterator[testing.MakeProject]:
+    """Return a factory of projects, each with a user and a network of its own."""
+    with testing.projects(where) as make:
+        yield make
+
+
+@pytest.fixture(scope="session")
+def pex() -> pathlib.Path:
+    """Return the PEX file of cloud-data-discoverer."""
+    return pexes.beside("cloud-data-discoverer")

@@ -1,0 +1,588 @@
+"""cloud-data-discoverer with a real cloud and a real API server, by its own account."""
+
+import base64
+import collections
+import contextlib
+import itertools
+import json
+import pathlib
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from lib.kube import client, resources
+from lib.kube import errors as kube_errors
+from lib.lab import control_plane, discoverer, places, processes, waiting
+from lib.lab.discoverer import Daemon
+from lib.lab.openstack import accounts, cloud, front, layout, tenant
+from lib.lab.openstack import stock as stocks
+from lib.lab.openstack.stock import BLOCK_STORAGE, COMPUTE, IMAGE, NETWORK, Stock
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+CLUSTER = str(uuid.uuid4())
+DATA = ("d8-cloud-provider-discovery-data", "discovery-data.json")
+INPUT = ("d8-provider-cluster-configuration", "cloud-provider-discovery-data.json")
+CATALOG = "for-cluster-autoscaler"
+GIVEN = {
+    "zones": ["az1", "az3"],
+    "instances": {"imageName": "image-7", "mainNetwork": "сеть"},
+    "layout": "Standard",
+}
+AROUND = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: d8-cloud-provider-openstack}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: d8-monitoring}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: prometheus, namespace: d8-monitoring}
+"""
+STEPS = 5
+FLAGS = (
+    "--manage-storage-classes",
+    "--discovery-period=1s",
+    "--orphaned-disk-min-age=30s",
+)
+
+
+@pytest.fixture(scope="module")
+def account(project: MakeProject) -> accounts.Account:
+    return project("discoverer")[0]
+
+
+@pytest.fixture(scope="module")
+def stock(where: places.Places, account: accounts.Account) -> Iterator[Stock]:
+    began = time.monotonic()
+    with stocks.stocked(where, account, CLUSTER) as made:
+        print(f"the cloud was stocked in {time.monotonic() - began:.0f} s")
+        yield made
+        began = time.monotonic()
+    print(f"and cleared in {time.monotonic() - began:.0f} s")
+
+
+@pytest.fixture(scope="module")
+def entrance(where: places.Places) -> Iterator[front.Front]:
+    with front.of(where).opened() as opened:
+        yield opened
+
+
+def volume(stock: Stock, name: str) -> str:
+    found: Any = stock.get(BLOCK_STORAGE, "/volumes/detail")
+    return next(str(one["id"]) for one in found["volumes"] if one["name"] == name)
+
+
+def clear(api: client.Api) -> None:
+    """Remove what a discoverer makes; another test may have left some, too."""
+    for name in classes(api):
+        remove(api, resources.STORAGE_CLASSES, name)
+    remove(api, resources.INSTANCE_TYPES_CATALOGS, CATALOG)
+    for name in (INPUT[0], DATA[0]):
+        remove(api, resources.SECRETS, name, "kube-system")
+
+
+@pytest.fixture(scope="module")
+def ground(where: places.Places, api: client.Api, stock: Stock) -> Iterator[client.Api]:
+    """A cluster with the chart's rights, the CRD, the installer's Secret and PVs."""
+    control_plane.apply_manifests(where, AROUND)
+    control_plane.apply_manifests(where, discoverer.permissions())
+    crd = discoverer.chart("crds/instancetypescatalogs.yaml")
+    control_plane.apply_manifests(where, crd)
+    waiting.until("the CRD is served", lambda: is_served(api))
+    clear(api)
+    text = base64.b64encode(json.dumps(GIVEN).encode()).decode()
+    secret = {"metadata": {"name": INPUT[0]}, "data": {INPUT[1]: text}}
+    create(api, resources.SECRETS, secret, "kube-system")
+    volumes = {
+        "pvc-known": volume(stock, "pvc-known"),
+        "data": volume(stock, "static"),
+    }
+    for name, handle in volumes.items():
+        spec = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": handle},
+        }
+        body = {"metadata": {"name": name}, "spec": spec}
+        create(api, resources.PERSISTENT_VOLUMES, body)
+    yield api
+    for name in volumes:
+        remove(api, resources.PERSISTENT_VOLUMES, name)
+    clear(api)
+
+
+def is_served(api: client.Api) -> bool:
+    try:
+        kind = resources.INSTANCE_TYPES_CATALOGS
+        api.list_page(kind, query={}, timeout_s=10)
+    except (kube_errors.NotFound, kube_errors.Unavailable):
+        return False
+    return True
+
+
+def create(
+    api: client.Api,
+    kind: resources.Resource,
+    body: Mapping[str, object],
+    namespace: str | None = None,
+) -> None:
+    whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+    api.create(kind, json.dumps(whole).encode(), namespace, timeout_s=10)
+
+
+def remove(
+    api: client.Api, kind: resources.Resource, name: str, namespace: str | None = None
+) -> None:
+    with contextlib.suppress(kube_errors.NotFound):
+        api.delete(kind, name, namespace, timeout_s=10)
+
+
+def published(api: client.Api) -> Any:
+    try:
+        read = api.read(resources.SECRETS, DATA[0], "kube-system", timeout_s=10)
+    except kube_errors.NotFound:
+        return None
+    return json.loads(base64.b64decode(json.loads(read)["data"][DATA[1]]))
+
+
+def stored_catalog(api: client.Api) -> Any:
+    kind = resources.INSTANCE_TYPES_CATALOGS
+    return json.loads(api.read(kind, CATALOG, timeout_s=10))["instanceTypes"]
+
+
+def classes(api: client.Api) -> dict[str, Any]:
+    page = api.list_page(resources.STORAGE_CLASSES, query={}, timeout_s=10)
+    return {one["metadata"]["name"]: one for one in json.loads(page)["items"]}
+
+
+def defaults(api: client.Api) -> list[str]:
+    mark = "storageclass.kubernetes.io/is-default-class"
+    return [
+        name
+        for name, one in classes(api).items()
+        if one["metadata"].get("annotations", {}).get(mark) == "true"
+    ]
+
+
+def failing(daemon: Daemon) -> frozenset[str]:
+    return daemon.raised("step_error", "step")
+
+
+def go_by(daemon: Daemon, count: int) -> None:
+    """Wait until so many whole cycles have gone by; it must be well all the time."""
+    enough = daemon.passes() + (count + 1) * STEPS
+
+    def gone_by() -> bool:
+        assert daemon.ask("/healthz") == (200, "ok")
+        return daemon.passes() >= enough
+
+    waiting.until(f"{count} cycles", gone_by, 60)
+
+
+@pytest.fixture(scope="module")
+def daemon(
+    where: places.Places,
+    ground: client.Api,
+    entrance: front.Front,
+    account: accounts.Account,
+    pex: pathlib.Path,
+) -> Iterator[Daemon]:
+    del ground
+    env = {
+        "OS_AUTH_URL": entrance.url(layout.KEYSTONE, "/v3"),
+        "OS_DOMAIN_NAME": "Default",
+        "OS_TENANT_NAME": account.project,
+        "OS_USERNAME": account.user,
+        "OS_PASSWORD": layout.PASSWORD,
+        "OS_REGION": layout.REGION,
+        "CLUSTER_UUID": CLUSTER,
+    }
+    with discoverer.running(where, pex, discoverer.NAME, env, FLAGS) as one:
+        waiting.until("a whole cycle", lambda: one.passes() >= STEPS)
+        yield one
+
+
+def unique(names: Collection[str | None]) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def listed(stock: Stock, service: str, path: str) -> Any:
+    """Give what a call answers, without the object around it."""
+    whole = stock.get(service, path)
+    return next(value for value in whole.values() if isinstance(value, list | dict))
+
+
+def expected(stock: Stock) -> dict[str, object]:
+    """Put together, from what the APIs say, what is to be published."""
+    flavors = listed(stock, COMPUTE, "/flavors/detail")
+    images = listed(stock, IMAGE, "/images?limit=1000")
+    first = {one["name"]: one for one in reversed(images) if one["name"]}
+    types = listed(stock, BLOCK_STORAGE, "/types")
+    default = listed(stock, BLOCK_STORAGE, "/types/default")["id"]
+    networks = listed(stock, NETWORK, "/networks")
+    groups = listed(stock, NETWORK, "/security-groups")
+    spread = listed(stock, COMPUTE, "/os-server-groups")
+    names = unique([one["name"] for one in images])
+    return {
+        "apiVersion": "deckhouse.io/v1alpha1",
+        "kind": "OpenStackCloudProviderDiscoveryData",
+        "flavors": [one["name"] for one in flavors],
+        "additionalNetworks": unique([one["name"] for one in networks]),
+        "additionalSecurityGroups": unique([one["name"] for one in groups]),
+        "defaultImageName": "image-7",
+        "images": names,
+        "mainNetwork": "сеть",
+        "zones": ["az1", "az3"],
+        "volumeTypes": [volume_type(one, default) for one in types],
+        "serverGroups": unique([one["name"] for one in spread]),
+        "flavorsDetails": [
+            {key: one[key] for key in ("name", "ram", "vcpus", "disk")}
+            for one in flavors
+        ],
+        "imagesDetails": [image(first[name]) for name in names],
+    }
+
+
+def volume_type(one: Mapping[str, Any], default: str) -> dict[str, object]:
+    native = ("id", "name", "description", "extra_specs", "is_public", "qos_specs_id")
+    shown = ("id", "name", "description", "extraSpecs", "isPublic", "qosSpecID")
+    whole = dict(zip(shown, map(one.get, native), strict=True))
+    whole["isDefault"] = one["id"] == default
+    return {key: value for key, value in whole.items() if value}
+
+
+def image(one: Mapping[str, Any]) -> dict[str, object]:
+    native = ("id", "name", "created_at", "cinder_img_volume_type")
+    shown = ("id", "name", "createdAt", "defaultVolumeType")
+    whole = dict(zip(shown, map(one.get, native), strict=True))
+    return {key: value for key, value in whole.items() if value}
+
+
+def bytes_of(quantity: str) -> int:
+    powers = {"Mi": 2, "Gi": 3, "Ti": 4}
+    power = powers.get(quantity[-2:], 0)
+    return int(quantity[:-2] if power else quantity) * int(1024**power)
+
+
+def writes(where: places.Places) -> collections.Counter[tuple[str, str]]:
+    return collections.Counter(
+        (event["verb"], event["objectRef"]["resource"])
+        for event in audited(where)
+        if event["verb"] not in ("get", "list", "watch")
+    )
+
+
+def audited(where: places.Places) -> Iterator[dict[str, Any]]:
+    user = "system:serviceaccount:" + ":".join(discoverer.ACCOUNT)
+    for line in (where.log / "audit.log").read_text().splitlines():
+        event = json.loads(line)
+        if event["user"]["username"] == user and event["stage"] == "ResponseComplete":
+            yield event
+
+
+def test_what_is_published_is_what_the_apis_say(
+    daemon: Daemon, ground: client.Api, stock: Stock
+) -> None:
+    waiting.until("all is published", lambda: published(ground) == expected(stock))
+    document = published(ground)
+    assert len(document["flavors"]) >= stocks.FLAVORS
+    assert {"большой", "m1.tiny"} <= set(document["flavors"])
+    assert {"образ", "image-7"} <= set(document["images"])
+    assert len(document["images"]) == len(set(document["images"])) >= 150
+    assert {"сеть", "twice", "net-9", "public"} <= set(document["additionalNetworks"])
+    assert {"default", "группа"} <= set(document["additionalSecurityGroups"])
+    assert document["serverGroups"] == ["spread"]
+    assert "" not in [*document["images"], *document["additionalNetworks"]]
+    sizes = {one["name"]: one for one in document["flavorsDetails"]}
+    offered = stored_catalog(ground)
+    assert [one["name"] for one in offered] == sorted(document["flavors"])
+    for one in offered:
+        assert bytes_of(one["memory"]) == sizes[one["name"]]["ram"] * 2**20
+        assert int(one["cpu"]) == sizes[one["name"]]["vcpus"]
+    made = {name: one["parameters"]["type"] for name, one in classes(ground).items()}
+    types = [one["name"] for one in document["volumeTypes"]]
+    assert made == {
+        "ssd-r1" if t == "SSD R1" else t.strip("_").lower(): t for t in types
+    }
+    assert defaults(ground) == [min(made)]
+    assert failing(daemon) == set()
+
+
+def test_a_cycle_takes_few_calls_no_token_and_writes_nothing(
+    where: places.Places, daemon: Daemon, entrance: front.Front
+) -> None:
+    logins = [c for c in entrance.calls if c.path.endswith("/auth/tokens")]
+    assert len(logins) == 1
+    before, wrote = len(entrance.calls), writes(where)
+    passes = daemon.passes()
+    go_by(daemon, 3)
+    cycles = (daemon.passes() - passes) / STEPS
+    calls = entrance.calls[before:]
+    assert writes(where) == wrote
+    assert not [c for c in calls if "/auth/" in c.path]
+    process = processes.find(where, discoverer.NAME)
+    assert process is not None
+    rss = process.memory_info().rss / 2**20
+    sent = sum(call.size_bytes for call in calls)
+    print(
+        f"{cycles:.0f} cycles: {len(calls) / cycles:.1f} cloud calls and"
+        f" {sent / cycles / 1000:.0f} kB each; RSS {rss:.0f} MiB"
+    )
+    # One list each of nine, and the empty page that ends the server groups; a cycle
+    # may be cut by either end of the count.
+    assert len(calls) <= 10 * (cycles + 2)
+    assert rss < 120
+
+
+DOWN: Mapping[str, tuple[Collection[str], Collection[str]]] = {
+    layout.KEYSTONE: (set(), set()),
+    layout.NOVA: (
+        {"instance_types", "discovery_data"},
+        {"instance_types", "discovery_data"},
+    ),
+    layout.NEUTRON: ({"discovery_data"}, {"discovery_data"}),
+    layout.GLANCE: ({"discovery_data"}, {"discovery_data"}),
+    layout.CINDER: (
+        {"discovery_data", "orphaned_disks", "storage_classes"},
+        {"discovery_data", "disks_meta"},
+    ),
+}
+"""What fails when a service is down: our steps, the reference's types."""
+
+
+def test_each_service_may_be_down_for_three_cycles(
+    where: places.Places, daemon: Daemon, entrance: front.Front, ground: client.Api
+) -> None:
+    """What was published stays; other steps go on; all comes back by itself."""
+    before = (published(ground), stored_catalog(ground), classes(ground))
+    rows = []
+    for service, (steps, types) in DOWN.items():
+        wrote = writes(where)
+        entrance.down.add(service)
+        try:
+            go_by(daemon, 3)
+            seen = (failing(daemon), daemon.raised("cloud_request_error", "type"))
+        finally:
+            entrance.down.discard(service)
+        began = time.monotonic()
+        waiting.until(f"{service} is used again", lambda: failing(daemon) == set(), 30)
+        rows.append((service, seen, time.monotonic() - began))
+        assert seen == (steps, types), service
+        assert writes(where) == wrote
+        assert (published(ground), stored_catalog(ground), classes(ground)) == before
+    for service, seen, took_s in rows:
+        told = ", ".join(sorted(seen[0])) or "nothing"
+        print(f"{service:9} down: fails {told:52} healed in {took_s:4.1f} s")
+    untouched = {layout.PLACEMENT, layout.OCTAVIA}
+    assert {row[0] for row in rows} == set(layout.SERVICES) - untouched
+
+
+def test_a_cloud_without_security_groups(
+    where: places.Places, daemon: Daemon, entrance: front.Front, ground: client.Api
+) -> None:
+    """An empty list is published first, but never takes the place of a full one."""
+    full = published(ground)
+
+    def without(service: str, path: str, headers: dict[str, str]) -> str:
+        del headers
+        is_groups = service == layout.NEUTRON and "/security-groups" in path
+        # Neutron's own answer to what it does not know.
+        return (
+            path.replace("/security-groups", "/no-such-things") if is_groups else path
+        )
+
+    usual, entrance.before = entrance.before, without
+    try:
+        go_by(daemon, 2)
+        assert published(ground) == full
+        assert failing(daemon) == {"discovery_data"}
+        assert "which is not believed" in daemon.errors()
+        remove(ground, resources.SECRETS, DATA[0], "kube-system")
+        wanted = {**full, "additionalSecurityGroups": []}
+        waiting.until("published without", lambda: published(ground) == wanted)
+        waiting.until("all well", lambda: failing(daemon) == set())
+    finally:
+        entrance.before = usual
+    waiting.until("published with them again", lambda: published(ground) == full)
+    assert writes(where)["update", "secrets"] >= 1
+
+
+def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
+    where: places.Places,
+    daemon: Daemon,
+    entrance: front.Front,
+    ground: client.Api,
+    stock: Stock,
+    account: accounts.Account,
+    pex: pathlib.Path,
+) -> None:
+    """A log-in more, and no failure. Two discoverers may run side by side."""
+    del daemon
+    lists = itertools.count()
+    ended: set[str] = set()
+
+    def end(service: str, path: str, headers: dict[str, str]) -> str:
+        """Let the token end after three lists: nobody takes it any more."""
+        if service != layout.KEYSTONE and path.count("/") > 2 and next(lists) == 3:
+            ended.add(headers["X-Auth-Token"])
+        if headers.get("X-Auth-Token") in ended:
+            headers["X-Auth-Token"] = "ended"
+        return path
+
+    with contextlib.closing(cloud.connect(where, account)) as mine:
+        identity = cloud.identity_of(mine)
+        user = mine.current_user_id or ""
+        given = identity.create_application_credential(user, f"robot-{uuid.uuid4()}")
+        env = {
+            "OS_AUTH_URL": entrance.url(layout.KEYSTONE),
+            "OS_REGION": layout.REGION,
+            "OS_APPLICATION_CREDENTIAL_ID": given.id,
+            "OS_APPLICATION_CREDENTIAL_SECRET": given.secret,
+            "CLUSTER_UUID": CLUSTER,
+        }
+        before = len(entrance.calls)
+        usual, entrance.before = entrance.before, end
+        name = f"{discoverer.NAME}-2"
+        extra = (*FLAGS, "--default-storage-class=slow")
+        try:
+            with discoverer.running(where, pex, name, env, extra) as other:
+                waiting.until("a whole cycle", lambda: other.passes() >= STEPS)
+                waiting.until("well", lambda: failing(other) == set())
+                waiting.until(
+                    "another default class", lambda: defaults(ground) == ["slow"]
+                )
+                failures = other.samples("cloud_requests_total")
+                go_by(other, 1)
+                assert given.secret not in other.log()
+        finally:
+            entrance.before = usual
+            identity.delete_application_credential(user, given)
+    calls = entrance.calls[before:]
+    logins = [c for c in calls if c.path.endswith("/auth/tokens")]
+    refused = [c.service for c in calls if c.status == 401]
+    print(f"refused in mid-cycle: {refused}; log-ins: {len(logins)}")
+    # Services are read side by side: each that is refused may log in for itself.
+    assert 1 <= len(refused) <= 8
+    assert 2 <= len(logins) <= 5
+    assert not [labels for labels, n in failures if labels["outcome"] != "ok" and n]
+    assert published(ground) == expected(stock)
+
+
+def test_orphans_are_told_by_name_and_by_handle(daemon: Daemon, stock: Stock) -> None:
+    """Volumes of another cluster are not reported; young ones only when they age."""
+    wanted = (({"id": volume(stock, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
+    series = "cloud_data_discovery_orphaned_disk_info"
+    waiting.until("the orphan", lambda: daemon.samples(series) == wanted, 90)
+
+
+def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
+    daemon: Daemon, ground: client.Api, stock: Stock, entrance: front.Front
+) -> None:
+    """A type is deleted: so is its class, a cycle later. Other classes stay."""
+    foreign = {
+        "metadata": {"name": "theirs"},
+        "provisioner": "example.com/nfs",
+        "parameters": {"type": "old"},
+    }
+    create(ground, resources.STORAGE_CLASSES, foreign)
+    before = classes(ground)
+    odd = [stock.volume_type(name) for name in ("тип", "ssd-r1")]
+    waiting.until("it is told", lambda: failing(daemon) == {"storage_classes"})
+    go_by(daemon, 1)
+    assert classes(ground) == before
+    for said in ("'тип'", "makes the same StorageClass 'ssd-r1'"):
+        assert said in daemon.errors()
+    for one in odd:
+        stock.delete(BLOCK_STORAGE, f"/types/{one}")
+    waiting.until("healed", lambda: failing(daemon) == set())
+    types = listed(stock, BLOCK_STORAGE, "/types")
+    (gone,) = (one["id"] for one in types if one["name"] == "SSD R1")
+    stock.delete(BLOCK_STORAGE, f"/types/{gone}")
+    waiting.until("its class is gone", lambda: "ssd-r1" not in classes(ground))
+    assert f"/types/{gone}" in "".join(call.path for call in entrance.calls)
+    assert {name: one for name, one in before.items() if name != "ssd-r1"} == classes(
+        ground
+    )
+
+
+def test_instance_types_follow_the_flavors(
+    daemon: Daemon, ground: client.Api, stock: Stock
+) -> None:
+    del daemon
+    stock.flavor(stocks.FLAVORS)
+    name = f"size-{stocks.FLAVORS}"
+    waiting.until(
+        "the new flavor",
+        lambda: name in [one["name"] for one in stored_catalog(ground)],
+    )
+    waiting.until("published", lambda: published(ground) == expected(stock))
+
+
+def test_metrics_are_open_on_loopback_and_guarded_elsewhere(
+    daemon: Daemon, api: client.Api
+) -> None:
+    """By TokenReview and SubjectAccessReview, on the right that monitoring has."""
+
+    def token(namespace: str, name: str) -> str:
+        path = resources.SERVICE_ACCOUNTS.path(namespace, name, "token")
+        answer = api.request("POST", path, body=b"{}", timeout_s=10)
+        return str(json.loads(answer)["status"]["token"])
+
+    def ask(path: str, given: str | None) -> tuple[int, str]:
+        return daemon.ask(path) if given is None else daemon.ask_securely(path, given)
+
+    rows = []
+    for who, given, wanted in (
+        ("loopback, nobody", None, 200),
+        ("secure port, nobody", "", 401),
+        ("secure port, a forged token", "forged", 401),
+        ("secure port, another account", token(*discoverer.ACCOUNT), 403),
+        ("secure port, prometheus", token("d8-monitoring", "prometheus"), 200),
+    ):
+        status, text = ask("/metrics", given)
+        rows.append((who, status))
+        assert status == wanted, who
+        assert ("cloud_data_discovery_" in text) == (wanted == 200)
+        for path in ("/healthz", "/livez", "/readyz"):
+            assert ask(path, given) == (200, "ok")
+    for who, status in rows:
+        print(f"{who:32} {status}")
+    assert "every 1s" in daemon.ask("/")[1]
+
+
+def test_the_rights_of_the_chart_are_exactly_those_that_are_used(
+    where: places.Places, daemon: Daemon
+) -> None:
+    """Both ways: nothing is refused, and nothing is granted that is not used."""
+    granted = rights()
+    used = set()
+    for event in audited(where):
+        of = event["objectRef"]
+        assert event["responseStatus"]["code"] not in (401, 403), event
+        whole = (event["verb"], of["resource"], "")
+        named = (event["verb"], of["resource"], of.get("name", ""))
+        used.add(whole if whole in granted else named)
+    for right in sorted(granted | used):
+        print(f"{' '.join(right):60} {right in granted!s:6} {right in used}")
+    assert used == granted
+
+
+def rights() -> set[tuple[str, str, str]]:
+    """Give verb, resource and name ("" for any) of what our own roles allow."""
+    found = set()
+    for one in yaml.safe_load_all(discoverer.permissions(reader=False)):
+        if one["kind"] not in ("Role", "ClusterRole"):
+            continue
+        for rule in one["rules"]:
+            for verb in rule["verbs"]:
+                for resource in rule["resources"]:
+                    for name in rule.get("resourceNames", [""]):
+                        found.add((verb, resource, name))
+    return found

@@ -1,0 +1,29 @@
+"""Fixtures of the tests with a cloud or a cluster that fails."""
+
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from lib.lab import leases, pexes, places
+from lib.lab.openstack import testing
+
+
+@pytest.fixture(scope="session")
+def where(lease: leases.Lease) -> Iterator[places.Places]:
+    """Run a control plane and OpenStack."""
+    with testing.running(lease) as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def project(where: places.Places) -> Iterator[testing.MakeProject]:
+    """Return a factory of projects, each with a user and a network of its own."""
+    with testing.projects(where) as make:
+        yield make
+
+
+@pytest.fixture(scope="session")
+def ccm_pex() -> pathlib.Path:
+    """Return the PEX file of openstack-ccm."""
+    return pexes.beside("openstack-ccm")

@@ -1,0 +1,484 @@
+"""Bad input, given to the daemon as its users run it: one table.
+
+What can be known at the start ends it with one sentence for each problem. What shows at
+run time is told by an Event or the log and by a metric, and is tried again in peace.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+
+from lib.kube import client, resources
+from lib.lab import cluster, hollow, pexes, pki, places
+from lib.lab.openstack import accounts, layout, tenant
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+
+AT_START = (
+    "cloud.conf missing",
+    "cloud.conf a directory",
+    "cloud.conf unreadable",
+    "cloud.conf of wrong types",
+    "no auth-url",
+    "two ways to log in",
+    "CA file missing",
+    "kubeconfig missing",
+    "kubeconfig not readable",
+    "port in use",
+    "flags that contradict each other",
+)
+AT_RUN_TIME = (
+    "Keystone unreachable",
+    "wrong password",
+    "unknown CA",
+    "malformed provider id",
+    "provided-node-ip not among the addresses",
+    "kubeconfig points nowhere",
+)
+SECRET = "wrong-but-secret"
+SERVER = "bad-input-1"
+FORM = "bad-input-form"
+WATCH_S = 8.0
+CALLS_MAX = 30
+"""Of one daemon to the cloud, or without an answer to the API server, in that time."""
+TAINT = {"key": hollow.TAINT, "value": "true", "effect": "NoSchedule"}
+PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """How to run the daemon, and files that are right."""
+
+    where: places.Places
+    pex: pathlib.Path
+    conf: str
+    kubeconfig: pathlib.Path
+    folder: pathlib.Path
+
+    def words(self, conf: pathlib.Path | str, *more: str) -> list[str]:
+        return [
+            *pexes.command(self.pex),
+            "--cloud-provider=openstack",
+            f"--cloud-config={conf}",
+            f"--kubeconfig={self.kubeconfig}",
+            "--bind-address=127.0.0.1",
+            "--leader-elect=false",
+            *more,
+        ]
+
+    def file(self, name: str, text: str) -> pathlib.Path:
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        # Not all of our own: what Pants puts there makes a PEX talk.
+        kept = {name: os.environ[name] for name in ("HOME", "PATH")}
+        return {**kept, **pexes.environment(self.where)}
+
+
+@pytest.fixture(scope="module")
+def ground(
+    where: places.Places,
+    ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
+    project: MakeProject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Ground:
+    account, mine = project("bad-input")
+    made = mine.boot_another(SERVER)
+    mine.wait({made.id}, "ACTIVE")
+    conf = accounts.cloud_conf(where, account)
+    folder = tmp_path_factory.mktemp("bad-input")
+    return Ground(where, ccm_pex, conf, ccm_kubeconfig, folder)
+
+
+Started = Mapping[str, tuple[list[str], list[str]]]
+"""By case: the command line, and what has to be said, line by line."""
+
+
+def bad_files(ground: Ground) -> Started:
+    """Give the cases of cloud.conf."""
+    binary = ground.folder / "binary.conf"
+    binary.write_bytes(b"\xff\xfe" + SECRET.encode())
+    types = f"{ground.conf}ipv6-support-disabled = maybe\n[Metadata]\nsearch-order = x"
+    without = re.sub("auth-url = .*\n", "", ground.conf)
+    second = ground.conf.replace("[Global]", f'[Global]\ntoken = "{SECRET}"')
+    ca = ground.conf.replace("[Global]", '[Global]\nca-file = "/nonexistent/ca.pem"')
+    return {
+        "cloud.conf missing": (
+            ground.words("/nonexistent/cloud.conf"),
+            [
+                "--cloud-config: '/nonexistent/cloud.conf': "
+                "want a file that can be read (no such file or directory)"
+            ],
+        ),
+        "cloud.conf a directory": (
+            ground.words(ground.folder),
+            [
+                f"--cloud-config: '{ground.folder}': "
+                "want a file that can be read (is a directory)"
+            ],
+        ),
+        "cloud.conf unreadable": (
+            ground.words(binary),
+            [f"--cloud-config: '{binary}': want a text file that can be read"],
+        ),
+        "cloud.conf of wrong types": (
+            ground.words(ground.file("types.conf", types)),
+            [
+                "[Networking] ipv6-support-disabled is 'maybe'; it must be true or",
+                "[Metadata] search-order is 'x'; it must be one or both of",
+            ],
+        ),
+        "no auth-url": (
+            ground.words(ground.file("no-url.conf", without)),
+            ["[Global] auth-url: not set: it must be the URL of Keystone"],
+        ),
+        "two ways to log in": (
+            ground.words(ground.file("two.conf", second)),
+            ["[Global] token is (hidden); it must be left out, since password is set"],
+        ),
+        "CA file missing": (
+            ground.words(ground.file("ca.conf", ca)),
+            ["[Global] ca-file is '/nonexistent/ca.pem'; it must be a PEM file"],
+        ),
+    }
+
+
+def bad_flags(ground: Ground, port: int) -> Started:
+    """Give the cases of other flags, and of one with another."""
+    good = ground.file("good.conf", ground.conf)
+    yaml = ground.file("bad.kubeconfig", f"users: [{SECRET}")
+    here = f"127.0.0.1:{port}"
+    return {
+        "kubeconfig missing": (
+            ground.words(good, "--kubeconfig=/nonexistent/config"),
+            [
+                "--kubeconfig: '/nonexistent/config': "
+                "want a file that can be read (no such file or directory)"
+            ],
+        ),
+        "kubeconfig not readable": (
+            ground.words(good, f"--kubeconfig={yaml}"),
+            [f"--kubeconfig: '{yaml}': want a usable one"],
+        ),
+        "port in use": (
+            ground.words(good, f"--secure-port={port}"),
+            [f"serving address: '{here}': want an address of this host and a free"],
+        ),
+        "flags that contradict each other": (
+            ground.words(
+                good,
+                "--cloud-provider=aws",
+                "--node-monitor-period=soon",
+                "--controllers=nodes",
+                "--leader-elect-lease-duration=5s",
+                f"--tls-cert-file={good}",
+                "--no-such-flag",
+            ),
+            [
+                "--node-monitor-period: 'soon': want a duration",
+                "--no-such-flag: want a known flag",
+                "--cloud-provider: 'aws': want openstack",
+                "--controllers: 'nodes': want one of",
+                "--tls-private-key-file: want the path of a file, since",
+                "--leader-elect-lease-duration: '5s': want more than",
+            ],
+        ),
+    }
+
+
+def run(ground: Ground, words: Sequence[str]) -> tuple[int, str]:
+    done = subprocess.run(
+        words, env=ground.env, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_what_is_wrong_at_the_start_is_one_sentence_each(ground: Ground) -> None:
+    """Exit code 2, a line for each problem and no other one, nothing half begun."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        cases = {**bad_files(ground), **bad_flags(ground, port)}
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            said = pool.map(lambda case: run(ground, case[0]), cases.values())
+            told = dict(zip(cases, said, strict=True))
+    for name, (code, output) in told.items():
+        for line in output.splitlines():
+            print(f"{name:35} {code}  {line}")
+    assert set(told) == set(AT_START), "a row for each case"
+    for name, (code, output) in told.items():
+        assert code == 2, name
+        wanted = cases[name][1]
+        lines = output.splitlines()
+        assert len(lines) == len(wanted), output
+        for line, words in zip(lines, wanted, strict=True):
+            assert line.startswith("openstack-ccm: ")
+            assert words in line
+        assert SECRET not in output
+
+
+@dataclasses.dataclass
+class Daemon:
+    """A daemon that runs: its log, its metrics."""
+
+    process: subprocess.Popen[str]
+    port: int
+    log: pathlib.Path
+
+    def get(self, path: str) -> tuple[int, str]:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=5, context=context
+        )
+        with contextlib.closing(connection):
+            try:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return answer.status, answer.read().decode()
+            except OSError:
+                return 0, ""
+
+    def counted(self, name: str, *labels: str) -> float:
+        """Sum a metric over all series with these labels."""
+        lines = self.get("/metrics")[1].splitlines()
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in lines
+            if line.startswith((f"{name}{{", f"{name} "))
+            and all(label in line for label in labels)
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running(ground: Ground, name: str, conf: str, *more: str) -> Iterator[Daemon]:
+    port, log = free_port(), ground.folder / f"{name}.log"
+    words = ground.words(
+        ground.file(f"{name}.conf", conf),
+        f"--secure-port={port}",
+        "--authorization-always-allow-paths=/livez,/readyz,/metrics",
+        *more,
+    )
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            words, env=ground.env, stdout=out, stderr=out, text=True
+        )
+    try:
+        yield Daemon(process, port, log)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextlib.contextmanager
+def unknown_authority(folder: pathlib.Path) -> Iterator[str]:
+    """Give the URL of a server whose certificate nobody here knows."""
+    now = datetime.datetime.now(datetime.UTC)
+    authority = pki.authority("unknown", now)
+    subject = pki.Subject("keystone", names=("127.0.0.1",))
+    pki.keep(folder, "unknown", pki.issue(authority, subject, now))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "unknown.crt", folder / "unknown.key")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.2)
+        stop = threading.Event()
+
+        def shake_hands() -> None:
+            while not stop.is_set():
+                with contextlib.suppress(OSError):
+                    accepted, _ = listener.accept()
+                    accepted.settimeout(5)
+                    context.wrap_socket(accepted, server_side=True).close()
+
+        thread = threading.Thread(target=shake_hands)
+        thread.start()
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}/v3"
+        stop.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def bad_nodes(api: client.Api) -> Iterator[None]:
+    """A Node with an id of no form, and one that asks for an address it lacks."""
+    form = {"providerID": "openstack://no/such/form", "taints": [TAINT]}
+    asks = {PROVIDED_IP: "203.0.113.9"}
+    bodies: list[dict[str, object]] = [
+        {"metadata": {"name": FORM}, "spec": form},
+        {
+            "metadata": {"name": SERVER, "annotations": asks},
+            "spec": {"taints": [TAINT]},
+        },
+    ]
+    try:
+        for body in bodies:
+            whole = {"apiVersion": "v1", "kind": "Node", **body}
+            api.create(resources.NODES, json.dumps(whole).encode(), timeout_s=10)
+        yield
+    finally:
+        for name in (FORM, SERVER):
+            cluster.delete_node(api, name)
+
+
+def events_of(api: client.Api, node: str) -> list[tuple[str, str]]:
+    query = {"fieldSelector": f"involvedObject.name={node}"}
+    page = api.list_page(resources.EVENTS, query=query, timeout_s=10)
+    return [(one["reason"], one["message"]) for one in json.loads(page)["items"]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What one case has to show. event: of the Node that must get it; "": the log."""
+
+    daemon: Daemon
+    node: str
+    reason: str
+    words: str
+    metric: tuple[str, ...]
+    calls: tuple[str, ...]
+
+    def seen(self, api: client.Api) -> str:
+        """Give what was said; empty while it was not, or not counted."""
+        if self.node:
+            said = [
+                message
+                for reason, message in events_of(api, self.node)
+                if reason == self.reason and self.words in message
+            ]
+        else:
+            lines = self.daemon.log.read_text().splitlines()
+            said = [line for line in lines if self.words in line]
+        return said[0] if said and self.daemon.counted(*self.metric) else ""
+
+
+FAILED = ("openstack_api_request_errors_total",)
+CALLED = ("openstack_api_requests_total",)
+UNANSWERED = ("rest_client_requests_total", 'code="0"')
+
+
+def of_the_cloud(
+    ground: Ground, stack: contextlib.ExitStack
+) -> Mapping[str, tuple[str, str, str]]:
+    """Give a cloud.conf for each case, and the reason and words of the Event."""
+    keystone = layout.of(ground.where).url(layout.KEYSTONE, "/v3")
+    password = f'password = "{layout.PASSWORD}"'
+    assert keystone in ground.conf
+    assert password in ground.conf
+    url = stack.enter_context(unknown_authority(ground.folder))
+    return {
+        "Keystone unreachable": (
+            ground.conf.replace(keystone, "http://127.0.0.1:1/v3"),
+            "CloudUnavailable",
+            "the cloud can't be reached",
+        ),
+        "wrong password": (
+            ground.conf.replace(password, f'password = "{SECRET}"'),
+            "CredentialsRejected",
+            "Keystone refuses the credentials",
+        ),
+        "unknown CA": (
+            ground.conf.replace(keystone, url),
+            "CloudUnavailable",
+            "the cloud's TLS certificate is not accepted",
+        ),
+    }
+
+
+def of_nodes(good: Daemon) -> Mapping[str, Row]:
+    def said(reason: str) -> tuple[str, ...]:
+        return ("events_recorded_total", f'reason="{reason}"')
+
+    form, asked = "InstanceForeign", "ProvidedNodeIPUnknown"
+    wrong = "'openstack://no/such/form' is not of the form"
+    other = "names 203.0.113.9, but the instance has only"
+    return {
+        "malformed provider id": Row(good, FORM, form, wrong, said(form), CALLED),
+        "provided-node-ip not among the addresses": Row(
+            good, SERVER, asked, other, said(asked), CALLED
+        ),
+    }
+
+
+def rows(
+    ground: Ground, api: client.Api, stack: contextlib.ExitStack
+) -> dict[str, Row]:
+    """Start a daemon for each kind of bad input, all at once."""
+
+    def start(name: str, conf: str, *more: str) -> Daemon:
+        name = name.replace(" ", "-")
+        return stack.enter_context(running(ground, name, conf, *more))
+
+    nowhere = ground.folder / "nowhere"
+    text = ground.kubeconfig.read_text()
+    nowhere.write_text(re.sub(r"server: .*", "server: https://127.0.0.1:1", text))
+    clouds = of_the_cloud(ground, stack)
+    stack.enter_context(bad_nodes(api))
+    lost = start("lost", ground.conf, f"--kubeconfig={nowhere}")
+    words = "https://127.0.0.1:1: connection refused"
+    return {
+        **{
+            name: Row(start(name, conf), SERVER, reason, said, FAILED, CALLED)
+            for name, (conf, reason, said) in clouds.items()
+        },
+        **of_nodes(start("good", ground.conf)),
+        "kubeconfig points nowhere": Row(lost, "", "", words, UNANSWERED, UNANSWERED),
+    }
+
+
+def test_what_shows_at_run_time_is_told_counted_and_tried_again_in_peace(
+    ground: Ground, api: client.Api
+) -> None:
+    """The process lives, no Node was touched, and nobody is called in a hot loop."""
+    with contextlib.ExitStack() as stack:
+        table = rows(ground, api, stack)
+        assert set(table) == set(AT_RUN_TIME), "a row for each case"
+        told: dict[str, str] = {}
+        end = time.monotonic() + 60
+        while len(told) < len(table) and time.monotonic() < end:
+            for name, row in table.items():
+                if name not in told and (words := row.seen(api)):
+                    told[name] = words
+            time.sleep(0.2)
+        before = {name: row.daemon.counted(*row.calls) for name, row in table.items()}
+        time.sleep(WATCH_S)
+        after = {name: row.daemon.counted(*row.calls) for name, row in table.items()}
+        for name, row in table.items():
+            code = row.daemon.process.poll()
+            calls = after[name] - before[name]
+            print(f"{name:42} runs={code is None} calls={calls:3.0f} {told.get(name)}")
+        assert set(told) == set(table)
+        for name, row in table.items():
+            assert row.daemon.process.poll() is None, name
+            assert row.daemon.get("/livez")[0] == 200, name
+            assert after[name] - before[name] <= CALLS_MAX, name
+            log = row.daemon.log.read_text()
+            assert "Traceback" not in log, name
+            assert SECRET not in log, name
+        for name in (FORM, SERVER):
+            body = api.read(resources.NODES, name, timeout_s=10)
+            node = json.loads(body)
+            assert TAINT in node["spec"]["taints"], name
+        assert not any(SECRET in message for _, message in events_of(api, SERVER))

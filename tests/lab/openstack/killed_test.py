@@ -1,0 +1,96 @@
+"""kill -9 of a test process, or of the Pants above it, leaves nothing of a whole lab.
+
+tests/lib/lab/slots has the table of who is killed when; this is the lab itself: etcd,
+Kubernetes, all of OpenStack, and where the machine allows it a kubelet with its mounts.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lib.lab import keeper, leases, node_host, places, ports, processes, slots
+
+WITHIN_S = 120.0
+PANTS = '#!/bin/sh\n"$@" &\nwait\n'
+USER = """
+import sys, time
+from lib.lab import kubelet, leases, progress
+from lib.lab.openstack import testing
+
+with leases.held(progress.Lines(sys.stderr)) as lease, testing.running(lease) as where:
+    if kubelet.unavailable(where) is None:
+        kubelet.build(where, progress.Lines(sys.stderr))
+        kubelet.up(where, progress.Lines(sys.stderr))
+    print(lease.slot.folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def leftovers(slot: pathlib.Path) -> list[str]:
+    """Say what is left of processes, ports, mounts, cgroups, locks and data."""
+    base = slots.port_base(int(slot.name))
+    where = places.Places(slot, slot, base)
+    left = [f"process {pid}" for pid in sorted(keeper.belonging(slot))]
+    left += [
+        f"{name}'s port" for name, at in where.ports().items() if not ports.free(at)
+    ]
+    left += [f"mount {point}" for point in keeper.mounts(slot)]
+    for hierarchy in node_host.hierarchies(
+        pathlib.Path("/proc/self/mountinfo").read_text()
+    ):
+        left += [str(one) for one in hierarchy.glob(node_host.cgroup(where))]
+    for file in slot.glob("*lock"):
+        lock = keeper.hold(file)
+        if lock is None:
+            left.append(f"lock {file.name}")
+        else:
+            os.close(lock)
+    return left + [name for name in (keeper.LAB, keeper.RUNS) if (slot / name).exists()]
+
+
+@pytest.mark.parametrize("victim", ["pytest", "Pants"])
+def test_nothing_is_left_of_a_lab_whose_user_is_killed(
+    victim: str, tmp_path: pathlib.Path
+) -> None:
+    script = tmp_path / "user.py"
+    script.write_text(USER)
+    pants = tmp_path / "pants"
+    pants.write_text(PANTS)
+    pants.chmod(0o755)
+    parent = subprocess.Popen(
+        [str(pants), sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    try:
+        slot = pathlib.Path(parent.stdout.readline().strip())
+        assert slot.is_relative_to(leases.root())
+        lab = places.Places(slot, slot / keeper.LAB, slots.port_base(int(slot.name)))
+        running = [name for name in processes.names(lab) if processes.find(lab, name)]
+        mounts = len(keeper.mounts(slot))
+        assert {"mariadb", "nova", "etcd", "kube-apiserver"} <= {*running}
+        user = json.loads((slot / keeper.LEASE).read_text())["pid"]
+        os.kill(user if victim == "pytest" else parent.pid, signal.SIGKILL)
+        began = time.monotonic()
+        while (left := leftovers(slot)) and time.monotonic() - began < WITHIN_S:
+            time.sleep(0.5)
+        print(
+            f"{victim} killed: {len(running)} programs and {mounts} mounts gone after"
+            f" {time.monotonic() - began:.1f} s"
+        )
+        assert left == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(parent.pid, signal.SIGKILL)
+        parent.wait()
+        parent.stdout.close()

@@ -1,0 +1,153 @@
+"""The lab's OpenStack does what the tests of others rely on."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import openstack
+import openstack.connection
+import pytest
+
+from lib.lab import errors, leases, places, progress, servers, testing
+from lib.lab.openstack import accounts, cloud, lab, layout, tenant
+
+
+@pytest.fixture(scope="module")
+def user(where: places.Places) -> Iterator[tenant.Tenant]:
+    """Give a user in a project of its own, with a network."""
+    account = cloud.project(where, "smoke")
+    connection = cloud.connect(where, account)
+    mine = tenant.Tenant(connection)
+    mine.ensure_network()
+    yield mine
+    mine.clear()
+    connection.close()
+
+
+def until(ready: Callable[[], bool], timeout_s: float = 60) -> None:
+    """Wait until the real cloud has come so far."""
+    end = time.monotonic() + timeout_s
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def test_every_service_answers_and_a_second_start_changes_nothing(
+    where: places.Places,
+) -> None:
+    before = lab.status(where)
+    assert all(row.is_answering for row in before)
+
+    lab.up(where, progress.Silent())
+
+    after = lab.status(where)
+    assert [row.pid for row in after] == [row.pid for row in before]
+
+
+def test_the_written_clouds_file_opens_the_cloud(
+    where: places.Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = accounts.clouds_file(where)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(file))
+
+    for name in ("mooring-lab", "mooring-lab-admin"):
+        connection = openstack.connect(cloud=name)
+        assert connection.authorize()
+        connection.close()
+
+
+def test_a_server_runs_stops_starts_changes_its_name_and_goes(
+    user: tenant.Tenant,
+) -> None:
+    made = user.boot_all(["life"])["life"]
+    assert made.zone in {"az1", "az2", "az3"}
+    assert made.flavor == "m1.tiny"
+    assert user.boot("life", servers.Kind()).id == made.id
+
+    user.stop(made.id)
+    user.wait([made.id], servers.SHUTOFF)
+    user.start(made.id)
+    user.wait([made.id], servers.ACTIVE)
+    user.rename(made.id, "afterlife")
+    assert {one.name for one in user.items()} == {"afterlife"}
+    user.delete(made.id)
+
+    until(lambda: not user.items())
+    user.delete(made.id)
+
+
+def test_a_floating_ip_shows_among_the_servers_addresses(user: tenant.Tenant) -> None:
+    made = user.boot_all(["outside"])["outside"]
+
+    address = user.add_floating_ip(made.id)
+    until(lambda: any(address in one.addresses for one in user.items()))
+    user.remove_floating_ips(made.id)
+
+    until(lambda: all(address not in one.addresses for one in user.items()))
+    user.delete(made.id)
+
+
+def test_servers_of_one_project_are_not_seen_by_another(
+    where: places.Places, user: tenant.Tenant
+) -> None:
+    made = user.boot_all(["hidden"])["hidden"]
+    other = cloud.connect(where)
+
+    assert tenant.Tenant(other).items() == ()
+    with pytest.raises(errors.LabError, match="the cloud refused"):
+        tenant.Tenant(other).stop(made.id)
+
+    other.close()
+    user.delete(made.id)
+
+
+def test_a_volume_is_attached_and_detached(user: tenant.Tenant) -> None:
+    made = user.boot_all(["store"])["store"]
+    blocks, compute = user.connection.block_storage, user.connection.compute
+    volume = blocks.create_volume(name="data", size=1)
+
+    def reaches(status: str) -> None:
+        until(lambda: blocks.get_volume(volume.id).status == status)
+
+    reaches("available")
+    compute.create_volume_attachment(made.id, volume_id=volume.id)
+    reaches("in-use")
+    compute.delete_volume_attachment(made.id, volume.id)
+    reaches("available")
+    blocks.delete_volume(volume.id)
+    user.delete(made.id)
+
+
+def test_a_load_balancer_becomes_active_and_takes_a_floating_ip(
+    user: tenant.Tenant,
+) -> None:
+    balancers, network = user.connection.load_balancer, user.connection.network
+    subnet = network.find_subnet("lab-subnet", ignore_missing=False)
+    made = balancers.create_load_balancer(name="front", vip_subnet_id=subnet.id)
+    until(lambda: balancers.get_load_balancer(made.id).provisioning_status == "ACTIVE")
+    public = network.find_network("public", ignore_missing=False)
+    vip = network.create_ip(floating_network_id=public.id, port_id=made.vip_port_id)
+
+    assert vip.fixed_ip_address == made.vip_address
+
+    network.delete_ip(vip)
+    balancers.delete_load_balancer(made.id, cascade=True)
+    until(lambda: balancers.find_load_balancer(made.id) is None)
+
+
+@pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
+def test_services_and_servers_survive_a_restart(
+    where: places.Places, user: tenant.Tenant
+) -> None:
+    made = user.boot_all(["lasting"])["lasting"]
+    leases.mark_damaged(where, "its services were started again")
+
+    lab.down(where)
+    assert not any(row.pid for row in lab.status(where))
+    lab.up(where, progress.Silent(), services=layout.NODE_SERVICES)
+
+    running = {row.name for row in lab.status(where) if row.is_answering}
+    assert running == {layout.DATABASE, *layout.NODE_SERVICES}
+    user.stop(made.id)
+    user.wait([made.id], servers.SHUTOFF)
+    user.delete(made.id)
+    lab.up(where, progress.Silent())

@@ -1,0 +1,159 @@
+"""The three kinds of chart sources, on real servers, and what helm makes of them."""
+
+import os
+import pathlib
+from collections.abc import Mapping
+
+import pytest
+import yaml
+
+from lib.helm import cache, errors, model
+from lib.lab import errors as lab_errors
+from lib.lab import helm, places
+from lib.lab.osdpl import chart_set, chart_sources, contract
+from lib.lab.osdpl.contract import Chart
+
+KINDS = ("http", "oci", "folder")
+BY_NAME: Mapping[str, Chart] = {chart.name: chart for chart in chart_set.CHARTS}
+
+
+@pytest.fixture(scope="module")
+def addresses(where: places.Places) -> Mapping[str, str]:
+    """Return the address of each source with the lab's chart set."""
+    return {
+        "http": chart_sources.serve_repository(where),
+        "oci": chart_sources.serve_registry(where),
+        "folder": chart_sources.write_folder(where),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_source_gives_each_chart(
+    kind: str, addresses: Mapping[str, str], tmp_path: pathlib.Path
+) -> None:
+    charts = cache.Charts(tmp_path)
+    for name in BY_NAME:
+        assert charts.newest(addresses[kind], name) == chart_set.VERSION
+        chart = charts.get(addresses[kind], model.Pin(name, chart_set.VERSION))
+        again = charts.get(
+            addresses[kind], model.Pin(name, chart_set.VERSION, chart.digest)
+        )
+        assert again == chart
+
+
+def test_http_and_oci_give_the_same_bytes(
+    addresses: Mapping[str, str], tmp_path: pathlib.Path
+) -> None:
+    pin = model.Pin("nova", chart_set.VERSION)
+    digests = {
+        kind: cache.Charts(tmp_path / kind).get(addresses[kind], pin).digest
+        for kind in ("http", "oci")
+    }
+    expected = f"sha256:{chart_set.pack(BY_NAME['nova']).digest}"
+    assert set(digests.values()) == {expected}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_absent_charts_versions_and_digests_are_refused(
+    kind: str, addresses: Mapping[str, str], tmp_path: pathlib.Path
+) -> None:
+    charts = cache.Charts(tmp_path)
+    rows: tuple[tuple[model.Pin, type[errors.SourceError], str], ...] = (
+        (model.Pin("heat", "2026.1.0"), errors.ChartNotFound, "heat"),
+        (model.Pin("nova", "1.0.0"), errors.ChartNotFound, "1.0.0"),
+        (
+            model.Pin("nova", "2026.1.0", f"sha256:{'0' * 64}"),
+            errors.DigestMismatch,
+            "pinned",
+        ),
+    )
+    for pin, error, text in rows:
+        with pytest.raises(error, match=text):
+            charts.get(addresses[kind], pin)
+
+
+def given(chart: Chart) -> dict[str, object]:
+    """Return values that hold all that a chart requires."""
+    tree: dict[str, object] = {"manifests": {"job_image_repo_sync": False}}
+    for path in chart.required:
+        put(tree, path, "1Gi" if path == "volume.size" else "given")
+    for path in chart.public:
+        put(tree, path, "s3cret")
+    for image in chart.images:
+        put(tree, f"images.tags.{image}", f"registry/{image}:1")
+    for workload in chart.workloads:
+        if workload.replicas:
+            put(tree, f"pod.replicas.{workload.replicas}", 2)
+        if workload.budget:
+            budget = f"pod.lifecycle.disruption_budget.{workload.budget}"
+            put(tree, f"{budget}.min_available", 1)
+    for replicas in chart.replicas:
+        put(tree, f"pod.replicas.{replicas}", 0)
+    spread = "preferredDuringSchedulingIgnoredDuringExecution"
+    put(tree, "pod.affinity.anti.type.default", spread)
+    return tree
+
+
+def put(tree: dict[str, object], path: str, value: object) -> None:
+    *above, last = path.split(".")
+    for key in above:
+        below = tree.setdefault(key, {})
+        assert isinstance(below, dict)
+        tree = below
+    tree[last] = value
+
+
+def without(tree: dict[str, object], path: str) -> dict[str, object]:
+    copied: dict[str, object] = yaml.safe_load(yaml.safe_dump(tree))
+    *above, last = path.split(".")
+    at = copied
+    for key in above:
+        below = at[key]
+        assert isinstance(below, dict)
+        at = below
+    del at[last]
+    return copied
+
+
+def render(
+    where: places.Places, chart: Chart, values: dict[str, object]
+) -> list[dict[str, object]]:
+    file = where.state / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    archive = chart_sources.folder(where) / chart_set.pack(chart).file
+    words = ("template", "release", archive, "--namespace", "openstack")
+    text = helm.run(where, (*words, "--values", os.fspath(file)))
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+@pytest.mark.usefixtures("addresses")
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_a_missing_value_fails_with_its_path(name: str, where: places.Places) -> None:
+    chart = BY_NAME[name]
+    values = given(chart)
+    documents = render(where, chart, values)
+    kinds = {str(document["kind"]) for document in documents}
+    assert {workload.kind.value for workload in chart.workloads} <= kinds
+    for path in (f"images.tags.{chart.images[0]}", *chart.required[:1]):
+        with pytest.raises(lab_errors.LabError, match=f"{path} is missing"):
+            render(where, chart, without(values, path))
+    for path, default in sorted(chart.public.items())[:1]:
+        public = without(values, path)
+        put(public, path, default)
+        with pytest.raises(lab_errors.LabError, match=f"{path} has the public"):
+            render(where, chart, public)
+
+
+def test_pods_that_need_the_host_are_marked(where: places.Places) -> None:
+    chart = BY_NAME["libvirt"]
+    (workload,) = (
+        document
+        for document in render(where, chart, given(chart))
+        if document["kind"] == contract.Kind.DAEMON_SET.value
+    )
+    spec = workload["spec"]
+    assert isinstance(spec, dict)
+    pod = spec["template"]["spec"]
+    assert pod["hostPID"] is True
+    assert pod["hostIPC"] is True
+    assert pod["nodeSelector"] == {"openstack-compute-node": "enabled"}

@@ -1,0 +1,23 @@
+"""Fixtures of the OpenStack operator: one control plane with simulated workloads."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lib.lab import leases, places, processes, programs, testing
+from lib.lab.osdpl import chart_sources, lab
+
+OFFSET = 200
+"""Of the ports, from those of the slot."""
+
+
+@pytest.fixture(scope="session")
+def where(lease: leases.Lease) -> Iterator[places.Places]:
+    """Return places with all programs built; end what was started there."""
+    place = lease.apart("osdpl", OFFSET)
+    place.state.mkdir(parents=True, exist_ok=True)
+    programs.build(place, (*lab.GROUPS, chart_sources.GROUP), testing.shown())
+    try:
+        yield place
+    finally:
+        processes.stop(place, processes.names(place), patience_s=2)

@@ -1,0 +1,241 @@
+"""What openstack-ccm, the PEX, asks of the lab's real Octavia and Neutron, in calls.
+
+All calls are counted at an entrance to the cloud: polls, logins and the look for API
+versions included. The reference's figures were counted in the same way.
+"""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.lab import (
+    balancing,
+    places,
+    services,
+    testing,
+    waiting,
+)
+from lib.lab.balancing import Counted, Room
+from lib.lab.openstack import (
+    balancer_watch,
+    balancers,
+    census,
+    layout,
+)
+
+NODES = 10
+PORTS = 20
+MANY = 10
+QUIET_S = 4.0
+WITHIN_S = 600.0
+IDLE_S = testing.by_tier(20.0, 60.0)
+PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
+"""A lab on a busy machine takes minutes for what Octavia does in seconds. Polls that
+come so long after the last write are counted apart; the bounds are meant without."""
+DRIFT_S = testing.by_tier(12, 30)
+MONITORED = {keys.ENABLE_MONITOR: "true"}
+TWO = (services.port(80), services.port(443))
+POLL_MEDIAN_S, POLL_LONGEST_S = 1.5, 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One row of the table. bound: calls, at most. reference: what it needs."""
+
+    what: str
+    bound: int
+    reference: str
+
+
+CREATE = Row("create: 20 ports, monitors, 10 Nodes", 40, "82-90")
+NO_CHANGE = Row("a change that changes nothing", 8, "64")
+RESTART = Row("restart with this one", 20, "110")
+DRIFT = Row("a look for drift at this one", 20, "-")
+DELETE = Row("delete it", 12, "12-16")
+NODE = Row("one Node added, 2 ports", 14, "27")
+CREATE_10 = Row("create 10 of 2 ports, 10 Nodes", 140, "242")
+NOTHING = Row(f"{IDLE_S:.0f} s of nothing, with these 10", 0, "0")
+RESTART_10 = Row("restart with these 10", 30, "146")
+DELETE_10 = Row("delete these 10", 90, "111")
+ROWS = (
+    CREATE,
+    NO_CHANGE,
+    RESTART,
+    DRIFT,
+    DELETE,
+    NODE,
+    CREATE_10,
+    NOTHING,
+    RESTART_10,
+    DELETE_10,
+)
+
+
+@pytest.fixture(scope="module")
+def room(open_room: balancing.Open) -> Room:
+    made = open_room("counts", NODES + 1)
+    made.add_nodes(list(made.nodes)[:NODES])
+    return made
+
+
+class Story:
+    """Counts step by step; what was counted, by row."""
+
+    def __init__(self, room: Room, watch: balancer_watch.Watch) -> None:
+        self.room = room
+        self.watch = watch
+        self.services = room.services
+        self.shown: dict[Row, tuple[int, int, float, str]] = {}
+
+    def count(self, row: Row, do: Callable[[], object]) -> None:
+        """Do something, wait until it has ended, and count the calls."""
+        began = time.monotonic()
+        counted = Counted(self.room.entrance)
+        do()
+        took_s = time.monotonic() - began
+        counted.rest(QUIET_S)
+        kinds = sorted(counted.by_kind().items(), key=lambda one: -one[1])
+        told = ", ".join(f"{number} {kind}" for kind, number in kinds)
+        late = late_polls(counted)
+        self.shown[row] = (len(counted.calls()) - late, late, took_s, told)
+
+    def show(self) -> None:
+        print(f"{'':38} ours bound reference late polls")
+        for row in ROWS:
+            calls, late, took_s, told = self.shown.get(row, (-1, 0, 0.0, "MISSING"))
+            print(
+                f"{row.what:38} {calls:4} {row.bound:5} {row.reference:>9} {late:10}"
+                f" {took_s:6.1f} s  {told}"
+            )
+
+    def restart(self, *flags: str) -> None:
+        """End the daemon, start it, and wait until it has looked at the cloud."""
+        replica = self.room.replica(1, flags)
+        counted = Counted(self.room.entrance)
+        replica.start()
+        waiting.until("it looks", lambda: is_looked(counted), 60)
+
+    def make(self, *names: str) -> None:
+        for name in names:
+            self.services.make(name, ports=TWO)
+        self.served(*names)
+
+    def served(self, *names: str) -> None:
+        def all_have() -> bool:
+            there = self.services.all()
+            return all(services.addresses(there[name]) for name in names)
+
+        waiting.until("they have addresses", all_have, WITHIN_S)
+
+    def delete(self, *names: str) -> None:
+        self.services.delete(names)
+        gone = set(names)
+        waiting.until("gone", lambda: not gone & self.services.all().keys(), WITHIN_S)
+
+
+def late_polls(counted: Counted) -> int:
+    """Count the polls for which only a slow Octavia is the reason."""
+    found = 0
+    writes = [call for call in counted.writes() if call.service == layout.OCTAVIA]
+    for poll in counted.polls():
+        before = [call for call in writes if call.at < poll.at]
+        if before:
+            last = max(before, key=lambda call: call.at)
+            found += poll.at - last.at > PATIENCE_S[last.method]
+    return found
+
+
+def is_looked(counted: Counted) -> bool:
+    return any(call.service == layout.OCTAVIA for call in counted.calls())
+
+
+def members(room: Room) -> int:
+    return len(census.take(room.mine.connection)[balancers.MEMBERS])
+
+
+def one_large(story: Story) -> None:
+    """A Service of 20 ports from its creation to its end."""
+    ports = [services.port(1000 + number) for number in range(PORTS)]
+
+    def create() -> None:
+        story.services.make("large", MONITORED, ports)
+        story.served("large")
+
+    story.count(CREATE, create)
+    assert members(story.room) == PORTS * NODES
+    connection = story.room.mine.connection
+    assert len(balancers.listed(connection, balancers.MONITORS)) == PORTS
+    story.count(
+        NO_CHANGE, lambda: story.services.change("large", {"example.com/note": "x"})
+    )
+    story.count(RESTART, lambda: story.restart(f"--lb-drift-period={DRIFT_S}s"))
+    counted = Counted(story.room.entrance)
+    story.count(
+        DRIFT,
+        lambda: waiting.until("a look for drift", lambda: is_looked(counted), 60),
+    )
+    counted = Counted(story.room.entrance)
+    story.restart()
+    counted.rest(QUIET_S)
+    story.count(DELETE, lambda: story.delete("large"))
+
+
+def one_small(story: Story) -> None:
+    """One Node more, and then some changes of which each makes Octavia busy."""
+    story.make("small")
+    (last,) = list(story.room.nodes)[NODES:]
+
+    def add() -> None:
+        story.room.add_nodes([last])
+        want = len(TWO) * (NODES + 1)
+        waiting.until("members", lambda: members(story.room) == want)
+
+    story.count(NODE, add)
+    for value in range(1, 6):
+        counted = Counted(story.room.entrance)
+        change = {keys.TIMEOUT_CLIENT_DATA: str(10000 + value)}
+        story.services.change("small", change)
+        counted.rest(QUIET_S)
+    story.delete("small")
+    services.delete_nodes(story.room.api, [last])
+
+
+def ten(story: Story) -> None:
+    names = [f"ten-{number}" for number in range(MANY)]
+    story.count(CREATE_10, lambda: story.make(*names))
+    story.count(NOTHING, lambda: time.sleep(IDLE_S))
+    story.count(RESTART_10, story.restart)
+    story.count(DELETE_10, lambda: story.delete(*names))
+
+
+def test_calls_of_the_cloud_are_few_and_in_time(
+    room: Room, where: places.Places
+) -> None:
+    """Each bound holds, and who waits for Octavia sees soon that it is done."""
+    with balancer_watch.Watch(layout.of(where)).opened() as watch:
+        story = Story(room, watch)
+        try:
+            room.replica(1).start()
+            one_large(story)
+            one_small(story)
+            lags = balancing.lags(watch.turned, room.entrance.calls)
+            ten(story)
+        finally:
+            story.show()
+    print(f"asked after ACTIVE: {[round(lag, 2) for lag in sorted(lags)]} s")
+    assert len(lags) >= 10
+    median, longest = statistics.median(lags), max(lags)
+    print(
+        f"median {median:.1f} s of {POLL_MEDIAN_S}, {longest:.1f} of {POLL_LONGEST_S}"
+    )
+    # Seen by a thread of this process. The bound on the fake clock: flow_test.py.
+    assert testing.by_tier(True, median <= POLL_MEDIAN_S and longest <= POLL_LONGEST_S)
+    assert story.shown.keys() == set(ROWS)
+    over = {row.what: seen for row, seen in story.shown.items() if seen[0] > row.bound}
+    assert over == {}
+    left = balancers.look(room.mine.connection)
+    assert (left.balancers, left.floating_ips) == ({}, {})

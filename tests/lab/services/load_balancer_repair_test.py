@@ -1,0 +1,444 @@
+"""What somebody does to load balancers by hand is repaired by the daemon, or reported.
+
+One table. openstack-ccm looks for drift every ten seconds here; every sixth look is a
+deep one. Octavia's database is written to for what no call can bring about.
+"""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import openstack.connection
+import pytest
+
+from lib.cloud.load_balancers import Reason
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.lab import (
+    ccm,
+    metrics,
+    places,
+    services,
+    stages,
+    testing,
+)
+from lib.lab.openstack import accounts, balancers, cloud, layout
+from lib.lab.services import Told
+
+NAMESPACE = "repair"
+CLUSTER = "repaired-cluster"
+FLAGS = (f"--cluster-id={CLUSTER}", "--lb-drift-period=10s")
+NODES = ("repaired-1", "repaired-2")
+SERVED_S = 240.0
+AT_ONCE = 7
+"""So many Services are made at a time: Octavia is slow with many."""
+REPAIRED_S = 180.0
+POLL_S = 2.0
+NEVER = "never-usable"
+INTERNAL: Mapping[str, str] = {
+    keys.INTERNAL: "true",
+    keys.ENABLE_MONITOR: "true",
+}
+
+
+@dataclasses.dataclass
+class Ground:
+    """The Services, and the cloud as its owner and its admin see it."""
+
+    where: places.Places
+    services: services.Services
+    connection: openstack.connection.Connection
+    admin: openstack.connection.Connection
+    token: str
+
+    def problems(self) -> Mapping[str, float]:
+        """Give the metric of problems by reason."""
+        text = ccm.metrics(self.where, self.token)
+        return metrics.by(text, "mooring_load_balancer_problem", "reason")
+
+    def set_status(self, id_: str, status: str) -> None:
+        balancers.set_status(layout.of(self.where), id_, status)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """A Service with all there is of its load balancer.
+
+    known: its settings of then; members are asked for when they are looked at.
+    """
+
+    service: Mapping[str, Any]
+    view: balancers.View
+    known: Mapping[str, object] | None = None
+
+    @property
+    def id(self) -> str:
+        return services.balancer_id(dict(self.service))
+
+    @property
+    def balancer(self) -> balancers.Json:
+        return self.view.balancers.get(self.id, {})
+
+    def part(self, kind: str) -> balancers.Json:
+        found = getattr(self.view, kind)(self.id, 80)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def members(self) -> list[tuple[object, ...]]:
+        fields = ("name", "address", "weight", "admin_state_up")
+        found = self.view.members(self.id, 80)
+        return [tuple(one[field] for field in fields) for one in found]
+
+    @property
+    def switches(self) -> list[object]:
+        """Whether load balancer, listener, pool and monitor are switched on."""
+        parts = map(self.part, ("listener", "pool", "monitor"))
+        return [one.get("admin_state_up") for one in (self.balancer, *parts)]
+
+    @property
+    def address(self) -> str:
+        return str(self.view.floating_ip(self.id).get("floating_ip_address", ""))
+
+    @property
+    def ingress(self) -> list[str]:
+        return services.addresses(dict(self.service))
+
+    def settings(self) -> Mapping[str, object]:
+        """Give what must be the same again after a repair, ids left out."""
+        if self.known is not None:
+            return self.known
+        pool, monitor = self.part("pool"), self.part("monitor")
+        listener = self.part("listener")
+        return {
+            "status": self.balancer.get("provisioning_status"),
+            "limit": listener.get("connection_limit"),
+            "cidrs": listener.get("allowed_cidrs"),
+            "algorithm": pool.get("lb_algorithm"),
+            "monitor": (monitor.get("type"), monitor.get("delay")),
+            "members": self.members,
+            "switches": self.switches,
+            "tags": set(self.balancer.get("tags", ())) - {"mooring-made"},
+            "floating IP": bool(self.address),
+        }
+
+
+Act = Callable[[Ground, Seen], object]
+"""What is done by hand."""
+Check = Callable[[Seen, Seen], bool]
+"""Whether all is well, by what was before and what is now."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A thing done by hand. told: reason of the Event and of the metric, if any."""
+
+    title: str
+    act: Act
+    check: Check
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=lambda: INTERNAL)
+    told: Reason | None = None
+
+    @property
+    def name(self) -> str:
+        return self.title.replace(",", "").replace(" ", "-").lower()
+
+
+def same(before: Seen, now: Seen) -> bool:
+    """The same load balancer, with all that it had."""
+    return now.id == before.id and now.settings() == before.settings()
+
+
+def another(before: Seen, now: Seen) -> bool:
+    """Another load balancer, with all that the former had; the floating IP too."""
+    is_same = now.settings() == before.settings() and now.address == before.address
+    return now.id != before.id and is_same and now.ingress == before.ingress
+
+
+def another_address(before: Seen, now: Seen) -> bool:
+    """The same load balancer at another floating IP, which the status shows."""
+    is_new = now.address not in ("", before.address)
+    return same(before, now) and is_new and now.ingress == [now.address]
+
+
+def same_address(before: Seen, now: Seen) -> bool:
+    return same(before, now) and now.address == before.address != ""
+
+
+def untouched(before: Seen, now: Seen) -> bool:
+    """Nothing was done about it."""
+    return now.id == before.id
+
+
+def failed(before: Seen, now: Seen) -> bool:
+    return now.id == before.id and now.balancer["provisioning_status"] == "ERROR"
+
+
+# -------------------------------------------------------------------- done by hand
+
+
+def delete(kind: str) -> Act:
+    """Delete the listener, pool or monitor, once Octavia lets us."""
+
+    def act(ground: Ground, seen: Seen) -> None:
+        octavia = ground.connection.load_balancer
+        path = {"monitor": "healthmonitor"}.get(kind, kind)
+        octavia.delete(f"/lbaas/{path}s/{seen.part(kind)['id']}").raise_for_status()
+
+    return act
+
+
+def change(kind: str, **fields: object) -> Act:
+    def act(ground: Ground, seen: Seen) -> None:
+        octavia = ground.connection.load_balancer
+        word = {"monitor": "healthmonitor"}.get(kind, kind)
+        path = f"/lbaas/{word}s/{seen.part(kind)['id']}"
+        octavia.put(path, json={word: fields}).raise_for_status()
+
+    return act
+
+
+def balancer_deleted(ground: Ground, seen: Seen) -> None:
+    ground.connection.load_balancer.delete_load_balancer(seen.id, cascade=True)
+
+
+def changed(**fields: object) -> Act:
+    def act(ground: Ground, seen: Seen) -> None:
+        octavia = ground.connection.load_balancer
+        path = f"/lbaas/loadbalancers/{seen.id}"
+        octavia.put(path, json={"loadbalancer": fields}).raise_for_status()
+
+    return act
+
+
+def port_deleted(ground: Ground, seen: Seen) -> None:
+    ground.admin.network.delete_port(seen.balancer["vip_port_id"])
+
+
+def member_deleted(ground: Ground, seen: Seen) -> None:
+    first = seen.view.members(seen.id, 80)[0]
+    path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+    ground.connection.load_balancer.delete(path).raise_for_status()
+
+
+def member_changed(**fields: object) -> Act:
+    def act(ground: Ground, seen: Seen) -> None:
+        first = seen.view.members(seen.id, 80)[0]
+        path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+        octavia = ground.connection.load_balancer
+        octavia.put(path, json={"member": fields}).raise_for_status()
+
+    return act
+
+
+def member_added(ground: Ground, seen: Seen) -> None:
+    path = f"/lbaas/pools/{seen.part('pool')['id']}/members"
+    body = {"member": {"address": "10.42.9.9", "protocol_port": 1, "name": "a-guest"}}
+    ground.connection.load_balancer.post(path, json=body).raise_for_status()
+
+
+def address_deleted(ground: Ground, seen: Seen) -> None:
+    ground.connection.network.delete_ip(seen.view.floating_ip(seen.id)["id"])
+
+
+def address_detached(ground: Ground, seen: Seen) -> None:
+    network = ground.connection.network
+    network.update_ip(seen.view.floating_ip(seen.id)["id"], port_id=None)
+
+
+def turned_error(ground: Ground, seen: Seen) -> None:
+    ground.set_status(seen.id, "ERROR")
+
+
+IN_ERROR = Reason.IN_ERROR
+OFF: Mapping[str, object] = {"admin_state_up": False}
+ROWS = (
+    Row("LB deleted", balancer_deleted, another, {}, Reason.DRIFT),
+    Row("VIP port deleted", port_deleted, untouched, told=Reason.DRIFT),
+    Row("LB tags removed", changed(tags=[]), same),
+    Row("LB switched off", changed(**OFF), same),
+    Row("listener deleted", delete("listener"), same),
+    Row("listener limit changed", change("listener", connection_limit=3), same),
+    Row("listener switched off", change("listener", **OFF), same),
+    Row("listener opened", change("listener", allowed_cidrs=["10.0.0.0/8"]), same),
+    Row("pool deleted", delete("pool"), same),
+    Row("pool changed, off", change("pool", lb_algorithm="SOURCE_IP", **OFF), same),
+    Row("member deleted", member_deleted, same),
+    Row("member changed", member_changed(weight=7), same),
+    Row("member switched off", member_changed(**OFF), same),
+    Row("member added", member_added, same),
+    Row("monitor deleted", delete("monitor"), same),
+    Row("monitor changed, off", change("monitor", delay=60, **OFF), same),
+    Row("floating IP deleted", address_deleted, another_address, {}),
+    Row("floating IP detached", address_detached, same_address, {}),
+    Row("ERROR, report", turned_error, failed, told=IN_ERROR),
+    # Octavia's usual policy lets only its admins do that: one more Event says so.
+    Row(
+        "ERROR, failover",
+        turned_error,
+        failed,
+        {**INTERNAL, keys.ON_ERROR: "failover"},
+        IN_ERROR,
+    ),
+    Row(
+        "ERROR, recreate",
+        turned_error,
+        another,
+        {keys.ON_ERROR: "recreate"},
+        IN_ERROR,
+    ),
+)
+KINDS = {
+    "LB deleted",
+    "LB tags removed",
+    "listener deleted",
+    "pool deleted",
+    "member changed",
+    "monitor changed, off",
+    "floating IP deleted",
+    "ERROR, report",
+    "ERROR, recreate",
+}
+"""What the default tier tries: each kind of object."""
+TRIED = testing.by_tier(tuple(row for row in ROWS if row.title in KINDS), ROWS)
+
+
+def never_usable(ground: Ground, subnet_id: str) -> str:
+    """Leave what a daemon leaves that died after it asked for a load balancer.
+
+    It carries our mark, is in ERROR, and its Service shows nothing of it.
+    """
+    made = ground.services.make(NEVER, INTERNAL)
+    name = f"kube_service_kubernetes_{NAMESPACE}_{NEVER}"
+    mark = f"mooring:{CLUSTER}:{made['metadata']['uid']}"
+    octavia = ground.connection.load_balancer
+    tags = [name, mark, "mooring-made"]
+    one = octavia.create_load_balancer(name=name, vip_subnet_id=subnet_id, tags=tags)
+    end = time.monotonic() + SERVED_S
+    while octavia.get_load_balancer(one.id).provisioning_status != "ACTIVE":
+        assert time.monotonic() < end
+        time.sleep(POLL_S)
+    ground.set_status(str(one.id), "ERROR")
+    return str(one.id)
+
+
+@dataclasses.dataclass
+class Scene:
+    """All Services as they are before anything is done by hand."""
+
+    ground: Ground
+    failed_id: str
+    before: Mapping[str, Seen]
+
+
+@pytest.fixture(scope="module")
+def scene(where: places.Places, open_stage: stages.Open) -> Iterator[Scene]:
+    """Have all Services served by the daemon, under its chart's ServiceAccount."""
+    with (
+        contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin,
+        open_stage(NAMESPACE) as stage,
+    ):
+        network_id, subnet_id = stage.network()
+        found = balancers.node_ports(stage.mine.connection, network_id, len(NODES))
+        stage.add_nodes(dict(zip(NODES, found, strict=True)))
+        token = ccm.reader_token(stage.cluster.api)
+        ground = Ground(where, stage.services, stage.mine.connection, admin, token)
+        failed_id = never_usable(ground, subnet_id)
+        stage.serve(FLAGS)
+        for at in range(0, len(TRIED), AT_ONCE):
+            for row in TRIED[at : at + AT_ONCE]:
+                stage.services.make(row.name, row.annotations)
+            settled(ground)
+        yield Scene(ground, failed_id, settled(ground))
+
+
+def settled(ground: Ground) -> Mapping[str, Seen]:
+    """Wait until all are served and Octavia is at rest; give them by name."""
+    end = time.monotonic() + SERVED_S
+    while True:
+        view, there = balancers.look(ground.connection), ground.services.all()
+        seen = {name: Seen(service, view) for name, service in there.items()}
+        late = [
+            name
+            for name, one in seen.items()
+            if not services.ingress(dict(one.service))
+            or one.balancer.get("provisioning_status") != "ACTIVE"
+        ]
+        if not late:
+            return {
+                name: dataclasses.replace(one, known=one.settings())
+                for name, one in seen.items()
+            }
+        assert time.monotonic() < end, f"not served: {late}"
+        time.sleep(POLL_S)
+
+
+def test_what_never_was_usable_is_made_again(scene: Scene) -> None:
+    """One with our mark, in ERROR, that no Service ever showed; it is said."""
+    now = scene.before[NEVER]
+    assert now.id != scene.failed_id
+    assert scene.failed_id not in now.view.balancers
+    told = scene.ground.services.events()[NEVER]
+    said = [one.message for one in told if one.reason == IN_ERROR]
+    assert len(said) == 1
+    assert "never was usable" in said[0]
+
+
+def told_of(events: Mapping[str, list[Told]], row: Row) -> list[Told]:
+    return [one for one in events.get(row.name, ()) if one.reason == row.told]
+
+
+def well(scene: Scene, rows: list[Row]) -> list[Row]:
+    """Give the rows that are repaired, and told of where they must be."""
+    ground = scene.ground
+    view, there = balancers.look(ground.connection), ground.services.all()
+    events = ground.services.events()
+    return [
+        row
+        for row in rows
+        if (row.told is None or told_of(events, row))
+        and row.check(scene.before[row.name], Seen(there[row.name], view))
+    ]
+
+
+def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
+    """One table: what was done, how long it took, which Event it led to."""
+    ground = scene.ground
+    results: dict[str, str] = {}
+    began = {}
+    for row in TRIED:
+        row.act(ground, scene.before[row.name])
+        began[row.title] = time.monotonic()
+    pending = list(TRIED)
+    counted: set[str] = set()
+    end = time.monotonic() + REPAIRED_S
+    try:
+        while pending and time.monotonic() < end:
+            counted |= {key for key, value in ground.problems().items() if value}
+            time.sleep(POLL_S)
+            for row in well(scene, pending):
+                took_s = time.monotonic() - began[row.title]
+                results[row.title] = f"{took_s:5.0f} s"
+                pending.remove(row)
+    finally:
+        for row in TRIED:
+            verb = "reported" if row.check in (untouched, failed) else "repaired"
+            told = f"  Event {row.told}" if row.told else ""
+            print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{told}")
+    assert not pending
+    assert counted >= {Reason.IN_ERROR, Reason.DRIFT}
+    events = ground.services.events()
+    for row in TRIED:
+        assert {one.count for one in told_of(events, row)} <= {1}
+
+
+def test_one_that_recovers_is_a_problem_no_more(scene: Scene) -> None:
+    """The metric follows what is, the Events stay what was."""
+    for row in TRIED:
+        if row.check is failed:
+            scene.ground.set_status(scene.before[row.name].id, "ACTIVE")
+    end = time.monotonic() + REPAIRED_S
+    while scene.ground.problems()[Reason.IN_ERROR]:
+        assert time.monotonic() < end
+        time.sleep(POLL_S)

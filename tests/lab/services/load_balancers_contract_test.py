@@ -1,0 +1,700 @@
+"""The fake Octavia and Neutron and the real ones answer alike: one suite for both.
+
+The room that is used in the field drives both; what it did is read back past it. Few
+load balancers, many wishes each, and all at once: Octavia takes seconds for a change.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import datetime
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import openstack.connection
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import (
+    Asked,
+    Cluster,
+    Depth,
+    Facts,
+    GateState,
+    IpFamily,
+    Node,
+    Port,
+    PortProtocol,
+    Problem,
+    Reason,
+    Spec,
+    Target,
+)
+from lib.cloud.model import Address, AddressType, Seen, Unknown
+from lib.cloud.openstack import client, session, settings
+from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.fake import driver
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers import lists, native
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.lab.openstack import accounts, cloud, offers, tenant
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+TCP, UDP, SCTP = PortProtocol.TCP, PortProtocol.UDP, PortProtocol.SCTP
+CLUSTER = Cluster("contract", "kubernetes")
+TIMEOUT_S = 120.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """A cloud with a network of Nodes. sleep: lets time pass there.
+
+    addresses: of ports that stand for Nodes, in subnet_id. free_ips: floating IPs that
+    nothing has. flavor_id, zone: that Octavia knows. configured: where load balancers
+    go when nobody says it.
+    """
+
+    api: client.Client
+    sleep: Callable[[float], None]
+    network_id: str
+    external_id: str
+    external_name: str
+    port_id: str
+    flavor_id: str
+    zone: str
+    subnet_id: str
+    second_subnet_id: str
+    addresses: tuple[str, ...]
+    free_ips: tuple[str, ...]
+    is_fake: bool = False
+
+    @property
+    def configured(self) -> settings.LoadBalancer:
+        return settings.LoadBalancer(
+            subnet_id=self.subnet_id, container_store="external"
+        )
+
+
+def fake_ground() -> Ground:
+    on = driver.ground()
+    neutron = on.cloud.neutron
+    second = neutron.add_subnet(on.network_id, "fd00:42::/64", "inside-v6")
+    addresses = tuple(on.node(number).addresses[0].address for number in (1, 2, 3))
+    free = []
+    for number in (1, 2):
+        address = f"198.51.100.{number}"
+        free.append(address)
+        neutron.floating_ips[address] = {
+            "id": address,
+            "floating_ip_address": address,
+            "floating_network_id": on.external_id,
+            "port_id": None,
+            "description": "",
+            "tags": [],
+        }
+    return Ground(
+        on.cloud.client(),
+        on.cloud.clock.sleep,
+        on.network_id,
+        on.external_id,
+        "public-v4",
+        neutron.add_port(on.subnet_id),
+        "00000000-0000-4000-8000-00000000000f",
+        "balancers-zone",
+        on.subnet_id,
+        second,
+        addresses,
+        tuple(free),
+        is_fake=True,
+    )
+
+
+def real_ground(
+    cloud_conf: str, mine: tenant.Tenant, admin: openstack.connection.Connection
+) -> Ground:
+    config = openstack_config.read(cloud_conf, os.environ)
+    opened = session.open_session(config.credentials, 60.0)
+    where = client.Where(config.credentials.region, config.credentials.endpoint_type)
+    api = client.Client(opened, where, lambda operation, outcome, seconds: None)
+    network = mine.connection.network
+    inside = network.find_network(tenant.NETWORK, ignore_missing=False)
+    subnet_id = inside.subnet_ids[0]
+    second = network.create_subnet(
+        name="lab-v6", network_id=inside.id, ip_version=6, cidr="fd00:42::/64"
+    )
+    fixed = [{"subnet_id": subnet_id}]
+    ports = [
+        network.create_port(
+            network_id=inside.id, device_id=f"node-{number}", fixed_ips=fixed
+        )
+        for number in (1, 2, 3)
+    ]
+    public = next(iter(network.networks(is_router_external=True)))
+    free = [network.create_ip(floating_network_id=public.id) for _ in (1, 2)]
+    vip = network.create_port(network_id=inside.id, fixed_ips=fixed)
+    flavor_id, zone = offers.balancers(admin, "balancers", "balancers-zone")
+    return Ground(
+        api,
+        time.sleep,
+        str(inside.id),
+        str(public.id),
+        "public-v4",
+        str(vip.id),
+        flavor_id,
+        zone,
+        str(subnet_id),
+        str(second.id),
+        tuple(str(port.fixed_ips[0]["ip_address"]) for port in ports),
+        tuple(str(ip.floating_ip_address) for ip in free),
+    )
+
+
+@pytest.fixture(scope="module", params=["fake", "openstack"])
+def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
+    if request.param == "fake":
+        yield fake_ground()
+        return
+    where = request.getfixturevalue("where")
+    make: MakeProject = request.getfixturevalue("project")
+    account, mine = make("balancers")
+    with contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin:
+        yield real_ground(accounts.cloud_conf(where, account), mine, admin)
+    network = mine.connection.network
+    for port in network.ports(project_id=mine.connection.current_project_id):
+        if port.device_id.startswith("node-") or not port.device_id:
+            network.delete_port(port.id)
+
+
+class Served:
+    """One Service and the room that serves it, gates and all."""
+
+    def __init__(
+        self, on: Ground, name: str, config: settings.LoadBalancer, **fields: object
+    ) -> None:
+        self.on = on
+        self.balancers = OctaviaLoadBalancers(on.api, config)
+        nodes = tuple(
+            Node(f"node-{at}", "", (Address(AddressType.INTERNAL_IP, address),))
+            for at, address in enumerate(on.addresses, 1)
+        )
+        ports = (Port(80, TCP, 30080),)
+        usual = Facts(
+            CLUSTER, "contract", name, f"uid-{name}", ports=ports, nodes=nodes
+        )
+        self.facts = dataclasses.replace(usual, **fields)  # type: ignore[arg-type]
+        self.problems: tuple[Problem, ...] = ()
+        self.id = ""
+
+    def change(self, **fields: object) -> None:
+        self.facts = dataclasses.replace(
+            self.facts, **fields  # type: ignore[arg-type]  # any field
+        )
+
+    def annotate(self, values: Mapping[str, str | None]) -> None:
+        both = {**self.facts.annotations, **values}
+        self.change(annotations={k: v for k, v in both.items() if v is not None})
+
+    def settle(self, *, gone: bool = False) -> list[str]:
+        """Drive plans to their end; give the steps."""
+        steps: list[str] = []
+        for _ in range(80):
+            spec = None
+            if not gone:
+                parsed = self.balancers.parse(self.facts)
+                assert isinstance(parsed, Spec), parsed
+                spec = parsed
+            target = Target(self.balancers.refer(self.facts), spec)
+            seen = self.balancers.observe([target], Depth.FULL)[target.ref]
+            assert isinstance(seen, Seen), seen
+            self.id = seen.value.id or self.id
+            now = datetime.datetime.now(datetime.UTC)
+            made = self.balancers.plan(target, seen.value, now)
+            self.problems = made.problems
+            self.annotate(dict(made.results.annotations))
+            if made.results.ingress is not None:
+                self.change(ingress=made.results.ingress)
+            if made.settled:
+                return steps
+            assert made.steps or made.retry_after_s, made
+            for step in made.steps:
+                if step.is_gated and self.id and not self.wait():
+                    break
+                steps.append(str(step))
+                result = self.balancers.apply(step)
+                self.annotate(dict(result.annotations))
+                if "load balancer" in step.path[0] and result.id and not self.id:
+                    self.id = result.id
+                if not step.is_repeatable:
+                    break
+            if not made.steps:
+                self.on.sleep(min(made.retry_after_s or 1.0, 1.0))
+        raise AssertionError(f"does not settle: {steps[-10:]}")
+
+    def wait(self) -> bool:
+        """Wait for the gate; say whether it opened."""
+        waited_s = 0.0
+        while waited_s < TIMEOUT_S:
+            gate = self.balancers.gates([Asked(self.id, waited_s)])[self.id]
+            assert not isinstance(gate, Unknown), gate
+            if gate.state is not GateState.CLOSED:
+                return gate.state is GateState.OPEN
+            after_s = min(gate.retry_after_s, 0.5)
+            self.on.sleep(after_s)
+            waited_s += after_s
+        raise AssertionError("the gate does not open")
+
+    def _deadline(self) -> float:
+        return self.on.api.now() + 60
+
+    def balancer(self) -> native.LoadBalancer:
+        found = lists.state(self.on.api, self.id, self._deadline())
+        assert found is not None
+        return found
+
+    def listeners(self) -> dict[int, native.Listener]:
+        found = lists.listeners(self.on.api, self.id, self._deadline())
+        return {one.protocol_port: one for one in found}
+
+    def pool(self, port: int = 80) -> native.Pool:
+        found = lists.pools(self.on.api, self.id, self._deadline())
+        wanted = self.listeners()[port].default_pool_id
+        return next(one for one in found if one.id == wanted)
+
+    def members(self, port: int = 80) -> list[native.Member]:
+        pool_id = self.pool(port).id
+        found = lists.members(self.on.api, pool_id, self._deadline())
+        return sorted(found, key=lambda one: one.name or "")
+
+    def monitor(self, port: int = 80) -> native.Monitor | None:
+        wanted = self.pool(port).healthmonitor_id
+        found = lists.monitors(self.on.api, self._deadline())
+        return next((one for one in found if one.id == wanted), None)
+
+    def floating_ips(self) -> list[str]:
+        port_id = self.balancer().vip_port_id
+        found = lists.floating_ips(self.on.api, self._deadline())
+        return [ip.floating_ip_address for ip in found if ip.port_id == port_id]
+
+    def addresses(self) -> list[str]:
+        return [one.ip for one in self.facts.ingress]
+
+
+def assert_gone(served: Served) -> None:
+    """Neither load balancer, nor floating IP, nor group with the mark is left."""
+    deadline = served.on.api.now() + 60
+    assert lists.state(served.on.api, served.id, deadline) is None
+    left = [
+        one for one in served.balancers.owned(CLUSTER.id) if one.uid == served.facts.uid
+    ]
+    assert left == []
+
+
+SET = {
+    keys.CONNECTION_LIMIT: "100",
+    keys.METHOD: "LEAST_CONNECTIONS",
+    keys.TIMEOUT_CLIENT_DATA: "7001",
+    keys.TIMEOUT_MEMBER_CONNECT: "7002",
+    keys.TIMEOUT_MEMBER_DATA: "7003",
+    keys.TIMEOUT_TCP_INSPECT: "7004",
+    keys.SOURCE_RANGES: "192.0.2.7/24",
+    keys.ENABLE_MONITOR: "true",
+    keys.MONITOR_DELAY: "9",
+    keys.MONITOR_TIMEOUT: "8",
+    keys.MONITOR_RETRIES: "4",
+    keys.MONITOR_RETRIES_DOWN: "5",
+}
+CHANGED = {
+    keys.CONNECTION_LIMIT: "-1",
+    keys.METHOD: "SOURCE_IP",
+    keys.TIMEOUT_CLIENT_DATA: "8001",
+    keys.TIMEOUT_MEMBER_CONNECT: "8002",
+    keys.TIMEOUT_MEMBER_DATA: "8003",
+    keys.TIMEOUT_TCP_INSPECT: "8004",
+    keys.SOURCE_RANGES: "192.0.2.0/24, 10.0.0.0/8",
+    keys.MONITOR_DELAY: "19",
+    keys.MONITOR_TIMEOUT: "18",
+    keys.MONITOR_RETRIES: "5",
+    keys.MONITOR_RETRIES_DOWN: "6",
+}
+
+
+def shown(served: Served) -> dict[str, object]:
+    """Show in the cloud's words what the annotations above set."""
+    listener, pool = served.listeners()[80], served.pool()
+    monitor = served.monitor()
+    assert monitor is not None
+    return {
+        keys.CONNECTION_LIMIT: listener.connection_limit,
+        keys.METHOD: pool.lb_algorithm,
+        keys.TIMEOUT_CLIENT_DATA: listener.timeout_client_data,
+        keys.TIMEOUT_MEMBER_CONNECT: listener.timeout_member_connect,
+        keys.TIMEOUT_MEMBER_DATA: listener.timeout_member_data,
+        keys.TIMEOUT_TCP_INSPECT: listener.timeout_tcp_inspect,
+        keys.SOURCE_RANGES: sorted(listener.allowed_cidrs or ()),
+        keys.MONITOR_DELAY: monitor.delay,
+        keys.MONITOR_TIMEOUT: monitor.timeout,
+        keys.MONITOR_RETRIES: monitor.max_retries,
+        keys.MONITOR_RETRIES_DOWN: monitor.max_retries_down,
+    }
+
+
+def as_shown(annotations: Mapping[str, str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in annotations.items():
+        is_number = value.lstrip("-").isdecimal()
+        found[key] = int(value) if is_number else value
+    found[keys.SOURCE_RANGES] = (
+        ["10.0.0.0/8", "192.0.2.0/24"]
+        if "," in annotations[keys.SOURCE_RANGES]
+        else ["192.0.2.0/24"]
+    )
+    found.pop(keys.ENABLE_MONITOR, None)
+    return found
+
+
+def a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
+    """All settings at creation, all of them changed, protocols, members; no trace."""
+    served = Served(ground, "whole", ground.configured, annotations=SET)
+    steps = served.settle()
+    assert [step.split()[1] for step in steps] == ["load", "floating"]
+    assert shown(served) == as_shown(SET)
+    assert len(served.members()) == 3
+    assert {one.subnet_id for one in served.members()} == {ground.subnet_id}
+    assert served.addresses() == served.floating_ips()
+    assert served.settle() == []
+
+    served.annotate(CHANGED)
+    served.change(has_affinity=True, nodes=served.facts.nodes[1:])
+    steps = served.settle()
+    assert shown(served) == as_shown(CHANGED)
+    assert len(steps) == 4, steps  # listener, pool, members, monitor: one each
+    assert [one.name for one in served.members()] == ["node-2", "node-3"]
+    persistence = served.pool().session_persistence
+    assert persistence is not None
+    assert persistence.type == "SOURCE_IP"
+
+    served.annotate({keys.PROXY_PROTOCOL: "v2", keys.ENABLE_MONITOR: "false"})
+    served.change(has_affinity=False, ports=(*served.facts.ports, Port(53, UDP, 30053)))
+    served.settle()
+    assert (served.pool().protocol, served.monitor()) == ("PROXYV2", None)
+    assert served.pool().session_persistence is None
+    assert served.listeners()[53].protocol == "UDP"
+    assert len(served.members(53)) == 2
+    served.change(ports=(Port(80, TCP, 30080),))
+    served.annotate({keys.PROXY_PROTOCOL: None, keys.FORWARDED_FOR: "true"})
+    served.settle()
+    assert set(served.listeners()) == {80}
+    assert served.listeners()[80].protocol == served.pool().protocol == "HTTP"
+    assert served.listeners()[80].insert_headers == {"X-Forwarded-For": "true"}
+    served.settle(gone=True)
+    assert_gone(served)
+
+
+def udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
+    """Each protocol gets its listener; all are probed at the health check port."""
+    served = Served(
+        ground,
+        "kinds",
+        settings.LoadBalancer(container_store="external"),
+        annotations={
+            keys.INTERNAL: "true",
+            keys.TLS_REF: "external-ref",
+            keys.SUBNET_ID: ground.subnet_id,
+            keys.MEMBER_SUBNET_ID: ground.subnet_id,
+        },
+        ports=(Port(443, TCP, 30443), Port(53, UDP, 30053), Port(99, SCTP, 30099)),
+        is_local=True,
+        health_check_node_port=31000,
+    )
+    served.settle()
+    assert {one.protocol for one in served.listeners().values()} == {
+        "TERMINATED_HTTPS",
+        "UDP",
+        "SCTP",
+    }
+    assert served.listeners()[443].default_tls_container_ref == "external-ref"
+    for port in (443, 53, 99):
+        monitor = served.monitor(port)
+        assert monitor is not None
+        assert (monitor.type, monitor.url_path) == ("HTTP", "/healthz")
+        assert {one.monitor_port for one in served.members(port)} == {31000}
+    assert served.floating_ips() == []
+    served.change(is_local=False, health_check_node_port=0)
+    served.annotate({keys.ENABLE_MONITOR: "true"})
+    served.settle()
+    kinds = {}
+    for port in (443, 53, 99):
+        monitor = served.monitor(port)
+        kinds[port] = monitor.type if monitor else ""
+        assert {one.monitor_port for one in served.members(port)} == {None}
+    assert kinds == {443: "TCP", 53: "UDP-CONNECT", 99: "SCTP"}
+    served.settle(gone=True)
+    assert_gone(served)
+
+
+def addresses_groups_and_a_second_service(ground: Ground) -> None:
+    """Floating IPs by address, a managed group, two families, sharing, adoption."""
+    config = dataclasses.replace(ground.configured, manage_security_groups=True)
+    first_ip, second_ip = ground.free_ips
+    served = Served(
+        ground,
+        "first",
+        config,
+        annotations={keys.DECKHOUSE_ADDRESS: first_ip},
+        ip_families=(IpFamily.IPV4, IpFamily.IPV6),
+    )
+    served.settle()
+    assert served.floating_ips() == [first_ip]
+    extra = [vip.ip_address for vip in served.balancer().additional_vips]
+    assert len(extra) == 1
+    assert served.addresses() == [first_ip, *extra]
+    deadline = ground.api.now() + 60
+    ports = lists.ports(ground.api, (), deadline)
+    assert sum(len(port.security_groups) > 0 for port in ports if port.device_id) >= 3
+    served.annotate({keys.DECKHOUSE_ADDRESS: None})
+    served.change(load_balancer_ip=second_ip)
+    served.settle()
+    assert served.floating_ips() == [second_ip]
+
+    share = {keys.DECKHOUSE_ID: served.id}
+    other = Served(
+        ground, "second", config, annotations=share, ports=(Port(81, TCP, 30081),)
+    )
+    other.settle()
+    assert other.addresses() == [second_ip]
+    assert set(other.listeners()) == {80, 81}
+    assert served.settle() == []
+    other.settle(gone=True)
+    assert set(served.listeners()) == {80}
+
+    # Its Service lost all that was written on it, but for its status.
+    served.change(annotations={})
+    assert served.settle() == []
+    served.settle(gone=True)
+    assert_gone(served)
+    left = lists.floating_ips(ground.api, ground.api.now() + 60)
+    assert {first_ip, second_ip} <= {ip.floating_ip_address for ip in left}
+
+
+def a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
+    """Network, flavor, zone, class, floating subnet, Nodes; a kept address."""
+    gold = settings.LoadBalancerClass(floating_network_id=ground.external_id)
+    config = settings.LoadBalancer(classes={"gold": gold})
+    served = Served(ground, "placed", config)
+    first, second, third = served.facts.nodes
+    other = dataclasses.replace(first.addresses[0], address="10.250.0.1")
+    served.change(
+        nodes=(
+            dataclasses.replace(
+                first, labels=(("role", "edge"),), addresses=(other, *first.addresses)
+            ),
+            dataclasses.replace(second, labels=(("role", "edge"),)),
+            third,
+        )
+    )
+    served.annotate(
+        {
+            keys.CLASS: "gold",
+            keys.NETWORK_ID: ground.network_id,
+            keys.FLAVOR_ID: ground.flavor_id,
+            keys.AVAILABILITY_ZONE: ground.zone,
+            keys.FLOATING_SUBNET: f"{ground.external_name[:-1]}*",
+            keys.FLOATING_SUBNET_TAGS: "!nobody-has-it",
+            keys.NODE_SELECTOR: "role=edge",
+            keys.MEMBER_CIDR: "10.0.0.0/9, 10.250.0.0/32",
+            keys.HOSTNAME: "lb.example.com",
+            keys.KEEP_FLOATING_IP: "true",
+        }
+    )
+    served.settle()
+    made = served.balancer()
+    assert made.vip_network_id == ground.network_id
+    assert (made.flavor_id, made.availability_zone) == (ground.flavor_id, ground.zone)
+    assert [one.address for one in served.members()] == list(ground.addresses[:2])
+    assert [one.hostname for one in served.facts.ingress] == ["lb.example.com"]
+    assert len(served.floating_ips()) == 1
+    (kept,) = served.floating_ips()
+
+    served.annotate(
+        {
+            keys.FLAVOR_ID: "another",
+            keys.AVAILABILITY_ZONE: "another",
+            keys.NODE_SELECTOR: "",
+            keys.HOSTNAME: None,
+            keys.INTERNAL: "true",
+        }
+    )
+    served.settle()
+    (problem,) = served.problems
+    assert problem.reason is Reason.IMMUTABLE
+    assert "flavor-id" in problem.message
+    assert "availability-zone" in problem.message
+    assert len(served.members()) == 3
+    assert served.addresses() == [made.vip_address]
+    served.annotate({keys.INTERNAL: None})
+    served.settle()
+    assert served.addresses() == [kept]  # the one that was kept comes back
+    served.annotate({keys.KEEP_FLOATING_IP: None})
+    served.settle(gone=True)
+    assert_gone(served)
+
+
+def a_vip_on_a_port_of_the_users(ground: Ground) -> None:
+    """The port outlives the load balancer's wishes; floating IPs by network and id."""
+    served = Served(ground, "port", settings.LoadBalancer())
+    deadline = ground.api.now() + 60
+    filters = (("network_id", ground.external_id),)
+    external = lists.subnets(ground.api, filters, deadline)
+    served.annotate(
+        {
+            keys.PORT_ID: ground.port_id,
+            keys.FLOATING_NETWORK_ID: ground.external_id,
+            keys.FLOATING_SUBNET_ID: external[0].id,
+        }
+    )
+    served.settle()
+    assert served.balancer().vip_port_id == ground.port_id
+    assert served.addresses() == served.floating_ips()
+    served.annotate({keys.PORT_ID: ground.network_id})
+    served.settle()
+    assert [problem.reason for problem in served.problems] == [Reason.IMMUTABLE]
+    served.settle(gone=True)
+    assert_gone(served)
+
+
+def a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
+    """Octavia takes one change at a time; a step that comes too soon is no harm."""
+    served = Served(
+        ground, "busy", ground.configured, annotations={keys.INTERNAL: "true"}
+    )
+    served.settle()
+    ground.sleep(1.0)  # updated_at has a resolution of a second
+    updated_at = served.balancer().updated_at
+    served.annotate({keys.CONNECTION_LIMIT: "5", keys.METHOD: "SOURCE_IP"})
+    parsed = served.balancers.parse(served.facts)
+    assert isinstance(parsed, Spec)
+    target = Target(served.balancers.refer(served.facts), parsed)
+    seen = served.balancers.observe([target], Depth.TREE)[target.ref]
+    assert isinstance(seen, Seen)
+    now = datetime.datetime.now(datetime.UTC)
+    first, second = served.balancers.plan(target, seen.value, now).steps
+    served.balancers.apply(first)
+    with pytest.raises(errors.Busy):
+        served.balancers.apply(second)
+    served.settle()
+    assert served.listeners()[80].connection_limit == 5
+    # By this alone what was read once is known to be old.
+    assert served.balancer().updated_at != updated_at
+    assert served.pool().lb_algorithm == "SOURCE_IP"
+    served.settle(gone=True)
+    assert_gone(served)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (keys.NETWORK_ID, "a network that is asked"),
+        (keys.PORT_ID, "a port that is asked"),
+    ],
+)
+def test_what_octavia_does_not_know_is_said_in_words(
+    ground: Ground, key: str, said: str
+) -> None:
+    """Nothing is made, and the owner learns what was wrong."""
+    nobody = "00000000-0000-4000-8000-0000000000ee"
+    usual = settings.LoadBalancer()
+    served = Served(ground, "nowhere", usual, annotations={key: nobody})
+    served.annotate({keys.INTERNAL: "true"})
+    parsed = served.balancers.parse(served.facts)
+    assert isinstance(parsed, Spec)
+    target = Target(served.balancers.refer(served.facts), parsed)
+    seen = served.balancers.observe([target], Depth.TREE)[target.ref]
+    assert isinstance(seen, Seen)
+    now = datetime.datetime.now(datetime.UTC)
+    (step,) = served.balancers.plan(target, seen.value, now).steps
+    with pytest.raises(errors.InvalidRequest) as raised:
+        served.balancers.apply(step)
+    assert said in raised.value.summary
+
+
+ELSEWHERE = {
+    keys.ON_ERROR: "nobody can make the real Octavia fail by its API",
+    keys.OWNED_ID: "written only",
+}
+HERE: Mapping[Callable[[Ground], None], set[str]] = {
+    a_load_balancer_from_its_creation_to_its_end: {
+        *SET,
+        keys.PROXY_PROTOCOL,
+        keys.FORWARDED_FOR,
+    },
+    udp_sctp_tls_and_local_traffic: {
+        keys.INTERNAL,
+        keys.TLS_REF,
+        keys.SUBNET_ID,
+        keys.MEMBER_SUBNET_ID,
+    },
+    addresses_groups_and_a_second_service: {
+        keys.DECKHOUSE_ADDRESS,
+        keys.DECKHOUSE_ID,
+        keys.LOAD_BALANCER_ID,
+    },
+    a_load_balancer_put_where_its_owner_wants_it: {
+        keys.CLASS,
+        keys.NETWORK_ID,
+        keys.FLAVOR_ID,
+        keys.AVAILABILITY_ZONE,
+        keys.FLOATING_SUBNET,
+        keys.FLOATING_SUBNET_TAGS,
+        keys.NODE_SELECTOR,
+        keys.MEMBER_CIDR,
+        keys.HOSTNAME,
+        keys.KEEP_FLOATING_IP,
+    },
+    a_vip_on_a_port_of_the_users: {
+        keys.PORT_ID,
+        keys.FLOATING_NETWORK_ID,
+        keys.FLOATING_SUBNET_ID,
+    },
+}
+
+
+SCENARIOS: tuple[Callable[[Ground], None], ...] = (
+    *HERE,
+    a_write_in_between_is_refused_as_busy,
+)
+
+
+@pytest.fixture(scope="module")
+def running(
+    ground: Ground, request: pytest.FixtureRequest
+) -> Iterator[Mapping[str, concurrent.futures.Future[None]]]:
+    """Begin all scenarios: each mostly waits for load balancers of its own."""
+    at_once = 1 if ground.is_fake else len(SCENARIOS)
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        wanted = {
+            str(item.callspec.params["scenario"])
+            for item in request.session.items
+            if isinstance(item, pytest.Function)
+            and item.originalname == test_scenario.__name__
+        }
+        yield {
+            one.__name__: pool.submit(one, ground)
+            for one in SCENARIOS
+            if one.__name__ in wanted
+        }
+
+
+@pytest.mark.parametrize("scenario", [one.__name__ for one in SCENARIOS])
+def test_scenario(
+    running: Mapping[str, concurrent.futures.Future[None]], scenario: str
+) -> None:
+    """What the scenario's own sentence says holds on both grounds."""
+    running[scenario].result()
+
+
+def test_every_annotation_is_tried_on_the_real_octavia() -> None:
+    """The table of annotations and tests is whole; what is not here says why."""
+    for scenario, some in HERE.items():
+        print("\n".join(f"{key:70} {scenario.__name__}" for key in sorted(some)))
+    assert set().union(*HERE.values()) | set(ELSEWHERE) == keys.READ

@@ -1,0 +1,599 @@
+"""`mooring plan` and `mooring doctor` on a real control plane and a real OpenStack."""
+
+import contextlib
+import dataclasses
+import datetime
+import email.utils
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+import yaml
+
+from lib.kube import client, lease, resources
+from lib.kube import errors as kube_errors
+from lib.lab import ccm, cluster, control_plane, fault_proxy, places, processes
+from lib.lab.openstack import accounts, layout, regions, tenant
+
+RUN = "import sys; from mooring.commands import main; main.main()"
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+SERVER = "operator-1"
+PASSWORD = "operator-s3cret"
+LEASE = "operator-lease"
+NOBODY = "00000000-0000-4000-8000-000000000000"
+TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+REDUCED = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: reduced, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: operator-reduced}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get, list, watch, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: operator-reduced}
+roleRef:
+  {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator-reduced}
+subjects: [{kind: ServiceAccount, name: reduced, namespace: default}]
+"""
+
+
+LACKING = f"""
+[LoadBalancer]
+lb-provider = nimbus
+flavor-id = {NOBODY}
+subnet-id = {NOBODY}
+[LoadBalancerClass "far"]
+floating-network-id = {NOBODY}
+"""
+WEB = "operator-web"
+PATIENCE_S = 180
+"""For Octavia's side of a change, on a machine that is busy."""
+
+
+def mooring(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the tool as its user does, at the terminal's side."""
+    path = os.pathsep.join(one for one in sys.path if one)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
+        | {"COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """A project with one server, and the daemon's own kubeconfig."""
+
+    server: str
+    address: str
+    project: str
+    conf: pathlib.Path
+    kubeconfig: pathlib.Path
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (f"--kubeconfig={self.kubeconfig}", f"--cloud-config={self.conf}")
+
+
+@pytest.fixture(scope="module")
+def ground(
+    where: places.Places, project: MakeProject, ccm_kubeconfig: pathlib.Path
+) -> Ground:
+    account, mine = project("operator")
+    server = mine.boot_another(SERVER)
+    (server,) = mine.wait({server.id}, "ACTIVE")
+    conf = where.state / "operator-cloud.conf"
+    conf.write_text(accounts.cloud_conf(where, account))
+    address = server.addresses[0]
+    return Ground(server.id, address, account.project, conf, ccm_kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def region(where: places.Places, ground: Ground) -> Iterator[regions.Region]:
+    """The same project in a region whose services are behind proxies that count."""
+    services = (*regions.PROXIED, layout.OCTAVIA)
+    made = regions.Region(where, "operator-region", ground.project, services)
+    with made.open(PASSWORD):
+        yield made
+
+
+@pytest.fixture()
+def proxied(ground: Ground, region: regions.Region) -> tuple[str, ...]:
+    conf = ground.conf.with_name("operator-region.conf")
+    conf.write_text(region.cloud_conf(PASSWORD, 30))
+    return (f"--kubeconfig={ground.kubeconfig}", f"--cloud-config={conf}")
+
+
+def sent(region: regions.Region) -> set[tuple[str, str]]:
+    """Give which methods each service was called with."""
+    return {
+        (service, request.method)
+        for service, proxy in region.proxies.items()
+        for request in proxy.requests()
+    }
+
+
+READS = {
+    (layout.KEYSTONE, "POST"),
+    (layout.KEYSTONE, "GET"),
+    (layout.NOVA, "GET"),
+    (layout.NEUTRON, "GET"),
+    (layout.OCTAVIA, "GET"),
+}
+"""A log-in is the one POST."""
+
+
+def node(name: str, provider_id: str, *, is_new: bool = False) -> Mapping[str, object]:
+    taints = [{"key": TAINT, "value": "true", "effect": "NoSchedule"}]
+    spec: dict[str, object] = {"providerID": provider_id} if provider_id else {}
+    if is_new:
+        spec["taints"] = taints
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"conditions": [{"type": "Ready", "status": "False"}]},
+    }
+
+
+@contextlib.contextmanager
+def nodes(api: client.Api, *documents: Mapping[str, object]) -> Iterator[None]:
+    """Have these Nodes, and no others of this module."""
+    names = [str(d["metadata"]["name"]) for d in documents]  # type: ignore[index]
+    try:
+        for document in documents:
+            api.create(resources.NODES, json.dumps(document).encode(), timeout_s=10)
+        yield
+    finally:
+        for name in names:
+            cluster.delete_node(api, name)
+
+
+def asked(where: places.Places, agent: str) -> set[tuple[str, str]]:
+    """Give what the API server's audit log says of a user agent: verb, resource."""
+    events = map(json.loads, (where.log / "audit.log").read_text().splitlines())
+    return {
+        (event["verb"], event.get("objectRef", {}).get("resource", ""))
+        for event in events
+        if event.get("userAgent", "") == agent
+    }
+
+
+def test_plan_shows_what_the_daemon_would_do_and_only_reads(
+    where: places.Places,
+    api: client.Api,
+    ground: Ground,
+    region: regions.Region,
+    proxied: tuple[str, ...],
+) -> None:
+    """A new Node, one whose server is gone, and one that is well."""
+    gone = f"openstack:///{NOBODY}"
+    wanted = (node(SERVER, "", is_new=True), node("operator-gone", gone))
+    with nodes(api, *wanted):
+        said = mooring("plan", "nodes", *proxied)
+        calls = [(request.method, request.path) for request in _nova(region)]
+        print(said.stdout, calls)
+        told = mooring("plan", "nodes", *proxied, "--output=json")
+    assert (said.returncode, said.stderr) == (0, "")
+    document = json.loads(told.stdout)
+    actions = [(row["node"], row["action"]) for row in document["actions"]]
+    mine = [row for row in actions if row[0].startswith("operator-")]
+    assert mine == [
+        (SERVER, "set addresses"),
+        (SERVER, "initialise"),
+        ("operator-gone", "delete"),
+    ]
+    rows = [row["why"] for row in document["actions"] if row["node"] == SERVER]
+    assert ground.server in rows[1]
+    for action in ("set addresses", "initialise", "delete"):
+        assert action in said.stdout
+    used = asked(where, "mooring-plan")
+    print(sorted(used))
+    assert used == {("list", "nodes")}
+    assert sent(region) <= READS
+    lists = [path for _, path in calls if "/servers/detail" in path]
+    assert len(lists) == 1, "one list for all Nodes"
+
+
+def _nova(region: regions.Region) -> Sequence[fault_proxy.Request]:
+    return region.proxies[layout.NOVA].requests()
+
+
+def test_plan_says_when_nothing_would_change(api: client.Api, ground: Ground) -> None:
+    others = json.loads(api.list_page(resources.NODES, query={}, timeout_s=10))["items"]
+    assert not others, "this test wants a cluster without Nodes"
+    said = mooring("plan", "nodes", *ground.words)
+    assert said.returncode == 0
+    assert said.stdout == "Nothing would change: 0 Nodes looked at.\n"
+
+
+def web() -> bytes:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": WEB, "namespace": "default"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    }
+    return json.dumps(document).encode()
+
+
+def annotate(api: client.Api, key: str, value: str) -> None:
+    annotations = {f"loadbalancer.openstack.org/{key}": value}
+    body = json.dumps({"metadata": {"annotations": annotations}}).encode()
+    path = (resources.SERVICES, WEB, body, "default")
+    api.patch(*path, content_type=client.MERGE_PATCH, timeout_s=10)
+
+
+def read_web(api: client.Api) -> Mapping[str, typing.Any] | None:
+    try:
+        body = api.read(resources.SERVICES, WEB, "default", timeout_s=10)
+    except kube_errors.NotFound:
+        return None
+    found: Mapping[str, typing.Any] = json.loads(body)
+    return found
+
+
+class Planner:
+    """Asks for plans of one Service; `serve` has the daemon carry them out."""
+
+    words = ("plan", "services", WEB, "--cluster-name=mooring-lab")
+
+    def __init__(self, lab: places.Places, ground: Ground, pex: pathlib.Path) -> None:
+        self.lab, self.ground, self.pex = lab, ground, pex
+
+    def plan(self, proxied: tuple[str, ...]) -> tuple[str, Mapping[str, typing.Any]]:
+        """Give the state and all that goes with it."""
+        said = mooring(*self.words, *proxied, "--output=json")
+        assert (said.returncode, said.stderr) == (0, "")
+        (row,) = json.loads(said.stdout)["services"]
+        return row["state"], row
+
+    def show(self, proxied: tuple[str, ...]) -> str:
+        said = mooring(*self.words, *proxied)
+        assert (said.returncode, said.stderr) == (0, "")
+        print(said.stdout)
+        return said.stdout
+
+    def serve(self, is_done: Callable[[], bool]) -> None:
+        more = ("--controllers=service-lb-controller",)
+        ground = self.ground
+        words = ccm.arguments(self.lab, ground.kubeconfig, ground.conf, more)
+        try:
+            ccm.start(self.lab, self.pex, words)
+            processes.wait_for(self.lab, ccm.NAME, is_done, PATIENCE_S)
+        finally:
+            processes.stop(self.lab, [ccm.NAME])
+
+
+def changes(row: Mapping[str, typing.Any], field: str) -> list[tuple[str, str]]:
+    found = [change for one in row["touched"] for change in one["changes"]]
+    return [(one["old"], one["new"]) for one in found if one["field"] == field]
+
+
+def kinds(row: Mapping[str, typing.Any], verb: str) -> list[str]:
+    """Say what is made, changed or deleted, without the names."""
+    touched = [one["path"][-1] for one in row["touched"] if one["verb"] == verb]
+    return [re.split(r" \w*kube_", name)[0] for name in touched]
+
+
+def test_plan_shows_load_balancers_and_only_reads(
+    where: places.Places,
+    api: client.Api,
+    ground: Ground,
+    region: regions.Region,
+    proxied: tuple[str, ...],
+    ccm_pex: pathlib.Path,
+) -> None:
+    """A life of a Service: what the plan says before each step is what is done."""
+    planner = Planner(where, ground, ccm_pex)
+
+    def has_address() -> bool:
+        found = read_web(api)
+        return bool(found and found["status"]["loadBalancer"].get("ingress"))
+
+    shown = {"addresses": [{"type": "InternalIP", "address": ground.address}]}
+    mine = node(SERVER, f"openstack:///{ground.server}")
+    with nodes(api, {**mine, "status": shown}):
+        api.create(resources.SERVICES, web(), "default", timeout_s=10)
+        state, row = planner.plan(proxied)
+        assert state == "would create"
+        new = ["load balancer", "listener", "pool", "members", "floating IP"]
+        assert kinds(row, "create") == new
+        assert kinds(row, "change") == ["finalizer", "annotations", "status"]
+        planner.serve(has_address)
+        state, row = planner.plan(proxied)
+        assert (state, row["touched"]) == ("well", [])
+        annotate(api, "connection-limit", "7")
+        state, row = planner.plan(proxied)
+        assert state == "would change"
+        assert changes(row, "connection_limit") == [("-1", "7")]
+        tree = planner.show(proxied)
+        assert f"default/{WEB}: would change (load balancer kube_service_" in tree
+        assert "connection_limit: -1 -> 7 (annotation loadbalancer.openstack" in tree
+        annotate(api, "class", "gold")
+        state, row = planner.plan(proxied)
+        assert state == "can't be served"
+        assert "class is 'gold'" in row["problems"][0]["message"]
+        api.delete(resources.SERVICES, WEB, "default", timeout_s=10)
+        state, row = planner.plan(proxied)
+        assert state == "would delete"
+        assert kinds(row, "delete")[-1] == "load balancer"
+        planner.serve(lambda: read_web(api) is None)
+    used = asked(where, "mooring-plan")
+    assert used == {("list", "nodes"), ("list", "services"), ("get", "namespaces")}
+    assert sent(region) <= READS
+
+
+def lines(said: str, state: str, check: str) -> list[str]:
+    return [
+        line for line in said.splitlines() if line.startswith(f"{state:4}  {check}")
+    ]
+
+
+def late(request: fault_proxy.Request) -> fault_proxy.Answer | None:
+    """Keystone's clock is a hundred seconds behind."""
+    if request.method != "GET":
+        return None
+    then = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=100)
+    headers = {"Date": email.utils.format_datetime(then, usegmt=True)}
+    return fault_proxy.Answer(200, headers, b"{}")
+
+
+@contextlib.contextmanager
+def silence(proxy: fault_proxy.Proxy) -> Iterator[None]:
+    """Have a service take requests and say nothing."""
+    over = threading.Event()
+
+    def wait(request: fault_proxy.Request) -> fault_proxy.Answer:
+        del request
+        over.wait(60)
+        return fault_proxy.Answer(503, {}, b"")
+
+    with fault_proxy.answering([proxy], wait):
+        try:
+            yield
+        finally:
+            over.set()
+
+
+def full(request: fault_proxy.Request) -> fault_proxy.Answer | None:
+    if not request.path.endswith("/limits"):
+        return None
+    absolute = {"totalCoresUsed": 19, "maxTotalCores": 20}
+    body = json.dumps({"limits": {"rate": [], "absolute": absolute}})
+    return fault_proxy.Answer(200, {"Content-Type": "application/json"}, body.encode())
+
+
+def test_doctor_is_told_by_each_service_how_it_fares(
+    region: regions.Region, proxied: tuple[str, ...]
+) -> None:
+    """A slow clock, a silent Nova, a full quota; the other services are still told."""
+    keystone, nova = region.proxies[layout.KEYSTONE], region.proxies[layout.NOVA]
+    with fault_proxy.answering([keystone], late), fault_proxy.answering([nova], full):
+        said = mooring("doctor", *proxied)
+    print(said.stdout)
+    assert said.returncode == 1
+    (line,) = lines(said.stdout, "FAIL", "cloud's clock")
+    assert re.search(r" \d+ s behind the one here; remedy: let NTP", line)
+    (line,) = lines(said.stdout, "warn", "quotas")
+    assert "compute: 19 of 20 cores are used; remedy: free some" in line
+    assert len(lines(said.stdout, "skip", "endpoints")) == 1, "of another region"
+    with silence(nova):
+        said = mooring("doctor", *proxied, "--timeout=15")
+    print(said.stdout)
+    assert said.returncode == 1
+    (line,) = lines(said.stdout, "FAIL", "endpoints")
+    assert "compute at http" in line
+    assert "did not answer in time; remedy: " in line
+    assert lines(said.stdout, "ok", "endpoints")
+    assert sent(region) <= READS
+
+
+CASES = (
+    "healthy",
+    "what load balancers need is not there",
+    "wrong password",
+    "Keystone unreachable",
+    "cloud.conf missing",
+    "API server unreachable",
+    "a right is missing",
+    "an account's rights, asked for by an administrator",
+    "Node of another region",
+    "malformed provider id",
+    "no Lease",
+)
+
+
+class Cases:
+    """One row per case: what was said, and the exit code."""
+
+    def __init__(self, ground: Ground, folder: pathlib.Path) -> None:
+        self.ground = ground
+        self.folder = folder
+        self.rows: dict[str, tuple[int, str]] = {}
+
+    def conf(self, name: str, old: str, new: str) -> str:
+        text = self.ground.conf.read_text()
+        assert old in text
+        file = self.folder / f"{name}.conf"
+        file.write_text(text.replace(old, new))
+        return f"--cloud-config={file}"
+
+    def run(self, case: str, *words: str) -> Sequence[str]:
+        lease_words = f"--leader-elect-resource-name={LEASE}"
+        whole = ("doctor", *self.ground.words, lease_words, "--timeout=20", *words)
+        said = mooring(*whole)
+        assert "Traceback" not in said.stderr, said.stderr
+        self.rows[case] = (said.returncode, said.stdout)
+        print(f"== {case}: exit {said.returncode}\n{said.stdout}{said.stderr}")
+        return said.stdout.splitlines()
+
+    def lines(self, case: str, state: str, check: str) -> list[str]:
+        """Give the lines of one state and check."""
+        return lines(self.rows[case][1], state, f"{check} ")
+
+
+@contextlib.contextmanager
+def held_lease(api: client.Api) -> Iterator[None]:
+    now = datetime.datetime.now(datetime.UTC)
+    record = lease.renewed(None, "operator_1", 3600, now)
+    body = lease.body(None, record, "kube-system", LEASE)
+    api.create(resources.LEASES, body, "kube-system", timeout_s=10)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(kube_errors.NotFound):
+            api.delete(resources.LEASES, LEASE, "kube-system", timeout_s=10)
+
+
+def test_doctor_names_what_is_wrong(
+    where: places.Places, api: client.Api, ground: Ground, tmp_path: pathlib.Path
+) -> None:
+    """Each case has a row; the right line has failed, and the others are still told."""
+    cases = Cases(ground, tmp_path)
+    good = node(SERVER, f"openstack:///{ground.server}")
+    with nodes(api, good), held_lease(api):
+        cases.run("healthy")
+        clouds(cases, where)
+        clusters(cases, where, api, tmp_path)
+        with nodes(api, node("operator-far", f"openstack://Elsewhere/{NOBODY}")):
+            cases.run("Node of another region")
+        with nodes(api, node("operator-odd", "openstack://no/such/form")):
+            cases.run("malformed provider id")
+    with nodes(api, good):
+        cases.run("no Lease")
+    assert set(cases.rows) == set(CASES)
+    judge_clouds(cases)
+    judge_clusters(cases)
+    everything = "".join(text for _, text in cases.rows.values())
+    assert "not-this-one" not in everything
+    # Nothing was written: every request but the questions for rights was a read.
+    used = asked(where, "mooring-doctor")
+    print(sorted(used))
+    reviews = {
+        ("create", "selfsubjectaccessreviews"),
+        ("create", "subjectaccessreviews"),
+    }
+    assert used - reviews == {("list", "nodes"), ("get", "leases")}
+
+
+def clouds(cases: Cases, where: places.Places) -> None:
+    password = f'password = "{layout.PASSWORD}"'
+    wrong = cases.conf("wrong", password, 'password = "not-this-one"')
+    cases.run("wrong password", wrong)
+    url = layout.of(where).url(layout.KEYSTONE, "/v3")
+    lacking = cases.ground.conf.read_text() + LACKING
+    (cases.folder / "lacking.conf").write_text(lacking)
+    where_lacking = f"--cloud-config={cases.folder / 'lacking.conf'}"
+    cases.run("what load balancers need is not there", where_lacking)
+    silent = cases.conf("silent", url, "http://127.0.0.1:1/v3")
+    cases.run("Keystone unreachable", silent)
+    cases.run("cloud.conf missing", "--cloud-config=/nonexistent/cloud.conf")
+
+
+def clusters(
+    cases: Cases, where: places.Places, api: client.Api, folder: pathlib.Path
+) -> None:
+    read = yaml.safe_load(cases.ground.kubeconfig.read_text())
+    read["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    nowhere = folder / "nowhere.kubeconfig"
+    nowhere.write_text(yaml.safe_dump(read))
+    cases.run("API server unreachable", f"--kubeconfig={nowhere}")
+    cluster.create_all(api, REDUCED)
+    reduced = folder / "reduced.kubeconfig"
+    admin = control_plane.admin_kubeconfig(where)
+    account = ("default", "reduced")
+    cluster.service_account_kubeconfig(api, admin, account, reduced)
+    cases.run("a right is missing", f"--kubeconfig={reduced}")
+    words = (f"--kubeconfig={admin}", "--service-account=default/reduced")
+    cases.run("an account's rights, asked for by an administrator", *words)
+
+
+def judge_clouds(cases: Cases) -> None:
+    code, said = cases.rows["healthy"]
+    assert code == 0
+    assert "FAIL" not in said
+    for check in ("credentials", "quotas", "cloud's clock", "rights", "lease"):
+        assert cases.lines("healthy", "ok", check), check
+    reached = cases.lines("healthy", "ok", "endpoints")
+    for kind in ("compute", "network", "load-balancer", "block-storage"):
+        assert any(f" {kind} at http" in line for line in reached), kind
+    assert any("microversions 2.1 to 2." in line for line in reached)
+    told = cases.lines("healthy", "ok", "quotas")
+    assert len(told) == 4
+    (line,) = cases.lines("healthy", "ok", "load balancers")
+    assert "all that is named for them is there" in line
+    case = "what load balancers need is not there"
+    assert cases.rows[case][0] == 1
+    gaps = cases.lines(case, "FAIL", "load balancers")
+    assert [line.split("  ")[-1].split(" is '")[0].strip() for line in gaps] == [
+        "[LoadBalancer] lb-provider",
+        "[LoadBalancer] flavor-id",
+        "[LoadBalancer] subnet-id",
+        '[LoadBalancerClass "far"] floating-network-id',
+    ]
+    for case, words in (
+        ("wrong password", "Keystone refuses the credentials"),
+        ("Keystone unreachable", "the cloud can't be reached"),
+    ):
+        assert cases.rows[case][0] == 1
+        (line,) = cases.lines(case, "FAIL", "credentials")
+        assert words in line
+        assert "remedy: " in line
+        assert cases.lines(case, "skip", "endpoints")
+        assert cases.lines(case, "ok", "rights")
+    assert cases.rows["cloud.conf missing"][0] == 1
+    (line,) = cases.lines("cloud.conf missing", "FAIL", "cloud configuration")
+    assert "/nonexistent/cloud.conf" in line
+    assert cases.lines("cloud.conf missing", "ok", "rights")
+
+
+def judge_clusters(cases: Cases) -> None:
+    case = "API server unreachable"
+    assert cases.rows[case][0] == 1
+    assert cases.lines(case, "FAIL", "API server")
+    assert cases.lines(case, "ok", "credentials")
+    assert cases.lines(case, "skip", "rights")
+    case = "a right is missing"
+    assert cases.rows[case][0] == 1
+    gaps = cases.lines(case, "FAIL", "rights")
+    named = "may not patch nodes/status in the whole cluster; remedy: "
+    assert any(named in line for line in gaps)
+    assert any("may not update leases.coordination.k8s.io" in line for line in gaps)
+    assert not any("may not list nodes" in line for line in gaps)
+    case = "an account's rights, asked for by an administrator"
+    assert cases.rows[case][0] == 1
+    who = "system:serviceaccount:default:reduced"
+    theirs = [line.replace("who asks", who) for line in gaps]
+    assert cases.lines(case, "FAIL", "rights") == theirs
+    assert cases.lines(case, "ok", "lease"), "read with the administrator's own rights"
+    case = "Node of another region"
+    assert cases.rows[case][0] == 1
+    (line,) = cases.lines(case, "warn", "provider ids")
+    assert "Node operator-far: its id is of region 'Elsewhere'" in line
+    assert cases.lines(case, "FAIL", "provider ids")
+    case = "malformed provider id"
+    assert cases.rows[case][0] == 1
+    (line,) = cases.lines(case, "FAIL", "provider ids")
+    assert "Node operator-odd: provider id 'openstack://no/such/form'" in line
+    assert cases.rows["no Lease"][0] == 0
+    (line,) = cases.lines("no Lease", "warn", "lease")
+    assert f"nobody holds kube-system/{LEASE}" in line

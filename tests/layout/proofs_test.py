@@ -1,0 +1,65 @@
+"""Each test of the lab is in a batch with a budget, and has a row in docs/proofs.md."""
+
+import pathlib
+import re
+from types import ModuleType
+
+ROOT = pathlib.Path()
+LONGEST_S = {"default": 240, "long": 480}
+ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
+OWN = {
+    "lib/discovery": ("bench:discovery", "lab/discovery:"),
+    "lib/discovery/openstack": ("bench:discovery", "lab/discovery:"),
+    "lib/volumes": ("bench:volumes", "lab/csi:"),
+    "lib/csi": ("bench:volumes", "lab/csi:"),
+    "lib/doctor": ("lab/osdpl:", "lab/tool:"),
+    "cmd/mooring/commands": ("lab/osdpl:", "lab/tool:"),
+    "charts/csi-controller": ("bench:volumes", "lab/charts:", "lab/csi:"),
+    "charts/cloud-data-discoverer": (
+        "bench:discovery",
+        "lab/charts:",
+        "lab/discovery:",
+    ),
+}
+"""Rooms of one component, and whose batches their changes may rerun."""
+
+
+def test_every_file_has_a_row_for_each_of_its_tiers(tiers: ModuleType) -> None:
+    wanted = {
+        (file, batch.tier) for batch in tiers.batches(ROOT) for file in batch.files
+    }
+    lines = (ROOT / "docs/proofs.md").read_text().splitlines()
+    rows = [found.groups() for line in lines if (found := ROW.match(line))]
+    assert len(rows) == len(set(rows))
+    assert set(rows) == wanted
+
+
+def test_every_file_is_in_a_batch(tiers: ModuleType) -> None:
+    there = {
+        path.as_posix()
+        for part in tiers.PARTS
+        for path in pathlib.Path(part).rglob("*_test.py")
+    }
+    assert there == {file for batch in tiers.batches(ROOT) for file in batch.files}
+    assert len(there) > 40
+
+
+def test_every_batch_has_a_budget_within_its_tiers_bound(tiers: ModuleType) -> None:
+    wanted: dict[str, dict[str, int]] = {"default": {}, "long": {}}
+    for batch in tiers.batches(ROOT):
+        wanted[batch.tier][batch.address] = batch.budget_s
+        print(f"{batch.address:40} {batch.tier:8} {batch.budget_s} s")
+        assert batch.budget_s <= LONGEST_S[batch.tier], batch.address
+    assert tiers.budgets(ROOT) == wanted
+
+
+def test_a_change_of_one_component_reruns_no_batch_of_another(
+    tiers: ModuleType,
+) -> None:
+    """CI compares these rows with what Pants says."""
+    rows = tiers.rows((ROOT / "docs/proofs.md").read_text())
+    for room, allowed in OWN.items():
+        others = [name for name in rows[room] if not name.startswith(allowed)]
+        print(f"{room:32} {', '.join(rows[room])}")
+        assert rows[room]
+        assert others == [], room

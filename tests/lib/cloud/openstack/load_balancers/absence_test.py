@@ -1,0 +1,166 @@
+"""What a list lacks exists until Octavia itself has said twice that it does not."""
+
+import dataclasses
+
+import pytest
+
+from lib.cloud.load_balancers import Plan
+from lib.cloud.model import Unknown
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers import absence
+from lib.cloud.openstack.load_balancers import annotations as keys
+
+
+def start() -> driver.Driver:
+    """Return a Service that is served."""
+    on = driver.ground()
+    driven = driver.Driver(on, driver.service((on.node(1),)))
+    driven.settle()
+    return driven
+
+
+def run(driven: driver.Driver, seconds: float, *, gone: bool = False) -> bool:
+    """Make passes for some time; return whether one of them was settled."""
+    end = driven.cloud.clock.now + seconds
+    settled = False
+    while driven.cloud.clock.now < end:
+        settled |= driven.one_pass(gone=gone)
+        driven.cloud.clock.sleep(1.0)
+    return settled
+
+
+def state(driven: driver.Driver) -> str:
+    """Return all that the cloud holds of the Service, and its status."""
+    octavia = driven.cloud.octavia
+    ips = driven.cloud.neutron.floating_ips
+    things = (octavia.load_balancers, octavia.listeners, octavia.members, ips)
+    return repr((things, driven.facts.ingress))
+
+
+@pytest.mark.parametrize("seconds", [1, 30, 300])
+@pytest.mark.parametrize("forgets", [False, True])
+def test_an_incomplete_list_changes_nothing(seconds: float, forgets: bool) -> None:
+    """Whether or not the process was restarted; it is read directly meanwhile."""
+    driven = start()
+    before, writes = state(driven), len(driven.cloud.writes)
+    if forgets:
+        driven.restart()
+    driven.cloud.octavia.hidden.update(driven.cloud.octavia.load_balancers)
+    run(driven, seconds)
+    driven.cloud.octavia.hidden.clear()
+    run(driven, 60)
+    assert len(driven.cloud.writes) == writes
+    assert state(driven) == before
+
+
+@pytest.mark.parametrize("seconds", [1, 30])
+def test_a_deletion_with_incomplete_lists_leaves_nothing(seconds: float) -> None:
+    """The finalizer is the only thing that keeps track of the load balancer."""
+    driven = start()
+    driven.restart()
+    driven.cloud.octavia.hidden.update(driven.cloud.octavia.load_balancers)
+    settled = run(driven, seconds, gone=True)
+    driven.cloud.octavia.hidden.clear()
+    if not settled:
+        driven.settle(gone=True)
+    driven.cloud.octavia.finish()
+    assert driven.cloud.octavia.load_balancers == {}
+    assert driven.cloud.neutron.floating_ips == {}
+
+
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("status", [404, 403, 500, 502])
+def test_a_short_lie_of_direct_reads_too_changes_nothing(
+    status: int, gone: bool
+) -> None:
+    """Lists lack it, and reads by ID fail, or say for ten seconds that it is absent."""
+    driven = start()
+    before, writes = state(driven), len(driven.cloud.writes)
+    driven.cloud.octavia.hidden.update(driven.cloud.octavia.load_balancers)
+
+    def lie(call: wire.Call) -> session.Fault | None:
+        is_direct = call.parts[1:2] == ("loadbalancers",) and len(call.parts) == 3
+        return session.Fault(status) if is_direct and call.method == "GET" else None
+
+    driven.cloud.fault = lie
+    assert not run(driven, 10 if status == 404 else 60, gone=gone)
+    assert len(driven.cloud.writes) == writes
+    assert state(driven) == before
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+@pytest.mark.parametrize("gone", [False, True])
+def test_another_project_is_not_an_absence(gone: bool, annotated: bool) -> None:
+    """After a restart with wrong credentials, too: the Nodes' servers are elsewhere."""
+    driven = start()
+    facts = driven.facts
+    if not annotated:
+        ids = {keys.LOAD_BALANCER_ID: None, keys.OWNED_ID: None}
+        driven.annotate(ids)
+        facts = driven.facts
+    wrong = driver.Driver(driver.ground(), facts)
+    for _ in range(5):
+        made = wrong.plan(gone=gone)
+        assert isinstance(made, Unknown), made
+        assert "project" in made.error.summary
+        wrong.cloud.clock.sleep(60)
+    assert wrong.cloud.writes == []
+
+
+def test_what_does_not_exist_is_confirmed_after_a_restart() -> None:
+    """The Nodes' servers are here: then the load balancer was deleted by somebody."""
+    driven = start()
+    driven.cloud.octavia.finish()
+    driven.cloud.octavia._drop(str(driven.balancer["id"]))
+    driven.restart()
+    began = driven.cloud.clock.now
+    writes = len(driven.cloud.writes)
+    while len(driven.cloud.writes) == writes:
+        driven.one_pass()
+    assert absence.CONFIRM_S <= driven.cloud.clock.now - began <= 60
+    driven.settle()
+    assert len(driven.cloud.octavia.load_balancers) == 1
+
+
+def test_a_second_one_is_deleted_only_while_the_one_in_use_is_read() -> None:
+    """Never at first sight, and never when the first one can't be read directly."""
+    driven = start()
+    octavia = driven.cloud.octavia
+    one = driven.balancer
+    twin = {**one, "id": "00000004-0000-4000-8000-0000000000ff", "vip_port_id": "x"}
+    twin["vip_address"] = "10.0.99.99"
+    octavia.load_balancers[str(twin["id"])] = twin
+    writes = len(driven.cloud.writes)
+    assert not driven.one_pass()
+    assert len(driven.cloud.writes) == writes
+    driven.cloud.fault = lambda call: (
+        session.Fault(503)
+        if call.method == "GET" and call.parts[-1] == one["id"]
+        else None
+    )
+    run(driven, 60)
+    assert len(driven.cloud.writes) == writes
+    driven.cloud.fault = session.nothing
+    driven.settle()
+    octavia.finish()
+    assert list(octavia.load_balancers) == [one["id"]]
+
+
+def test_many_that_a_list_lacks_are_read_at_the_same_time() -> None:
+    """A list that is empty costs one direct read each, and no Service fails."""
+    on = driver.ground()
+    node = on.node(1)
+    facts = driver.service((node,))
+    driven = [
+        driver.Driver(on, dataclasses.replace(facts, name=f"web-{at}", uid=f"uid-{at}"))
+        for at in range(40)
+    ]
+    for one in driven:
+        one.settle()
+    on.cloud.octavia.hidden.update(on.cloud.octavia.load_balancers)
+    calls = len(on.cloud.calls)
+    for one in driven:
+        made = one.plan()
+        assert isinstance(made, Plan)
+        assert made.settled
+    assert len(on.cloud.calls) - calls <= 40 * 8

@@ -1,0 +1,254 @@
+"""Hostile input: annotations of users, answers of services, lists that lack things.
+
+MOORING_FUZZ multiplies the number of inputs; 50 gives 100,000 annotation sets and
+20,000 malformed answers of each service.
+"""
+
+import dataclasses
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from lib.cloud.load_balancers import Depth, Facts, Plan, Problems, Spec, Target
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.openstack import client, settings
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers import absence, parse, subnets
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.wanted import Wanted
+
+SCALE = int(os.environ.get("MOORING_FUZZ", "1"))
+SETS, ANSWERS = 2_000 * SCALE, 400 * SCALE
+ID = "00000000-0000-4000-8000-00000000000a"
+ATOMS = (
+    *("", "~", "!", "*", "?", "[", "]", "{", "}", "(", ")", "|", "+", "\\", ",", "="),
+    *("a", "public", "-1", "1", "999999999999999999", "true", "false", "v2", "0x1"),
+    *("10.0.0.1", "10.0.0.0/8", "::/0", "/33", ID, "..", "%2f", "\x1b[2K", "\u202e"),
+    *("https://k/v1/containers/" + ID, "{4294967296}", "(.?){60}", "a" * 300),
+)
+KEYS = sorted(keys.READ)
+VALUES = strategies.lists(strategies.sampled_from(ATOMS), max_size=8).map("".join)
+ANNOTATIONS = strategies.dictionaries(strategies.sampled_from(KEYS), VALUES, max_size=8)
+
+
+Happen = Callable[[], object]
+
+
+def random_annotations(chance: random.Random) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key in chance.sample(KEYS, chance.randint(1, 8)):
+        value = "".join(chance.choices(ATOMS, k=chance.randint(0, 8)))
+        found[key] = value * (10_000 if chance.random() < 0.001 else 1)
+    return found
+
+
+def test_any_annotations_give_short_problems_and_nothing_else() -> None:
+    """No exception, no long message, no time: patterns are matched as well."""
+    chance = random.Random(14)  # noqa: S311 # inputs that repeat
+    facts = driver.service((driver.ground().node(1),))
+    slowest = 0.0
+    for _ in range(SETS):
+        values = random_annotations(chance)
+        began = time.thread_time()
+        one = dataclasses.replace(facts, annotations=values)
+        parse.refer(one, settings.LoadBalancer())
+        made = parse.parse(one, settings.LoadBalancer())
+        for problem in made.problems:
+            assert len(problem.message) < 1024, values
+            assert problem.message.isprintable(), values
+        if isinstance(made, Spec):
+            assert isinstance(made.native, Wanted)
+            subnets.matches(made.native.floating.subnet)("public-v4" * 20)
+        slowest = max(slowest, time.thread_time() - began)
+    print(f"{SETS} sets, the slowest took {slowest * 1000:.1f} ms of processor time")
+    assert slowest < 0.5
+
+
+def target_of(balancers: OctaviaLoadBalancers, facts: Facts) -> Target | None:
+    parsed = balancers.parse(facts)
+    ref = balancers.refer(facts)
+    return None if isinstance(parsed, Problems) else Target(ref, parsed)
+
+
+@hypothesis.settings(max_examples=60 * min(SCALE, 20), deadline=None)
+@hypothesis.given(ANNOTATIONS)
+def test_annotations_of_one_service_change_nothing_for_another(
+    values: dict[str, str],
+) -> None:
+    """Its plan is the same with and without the other in its batch."""
+    on = driver.ground()
+    facts = driver.service((on.node(1),))
+    healthy = driver.Driver(on, facts)
+    healthy.settle()
+    healthy.change(nodes=(*facts.nodes, on.node(2)))
+    balancers = healthy.balancers
+    good = target_of(balancers, healthy.facts)
+    assert good is not None
+    alone = balancers.observe([good], Depth.TREE)[good.ref]
+    bad_facts = driver.service(
+        facts.nodes, name="bad", uid="bad-uid", annotations=values
+    )
+    bad = target_of(balancers, bad_facts)
+    batch = [good] if bad is None else [bad, good]
+    for depth in (Depth.TREE, Depth.FULL):
+        beside = balancers.observe(batch, depth)[good.ref]
+        assert isinstance(alone, Seen)
+        assert isinstance(beside, Seen)
+        plans = [
+            balancers.plan(good, x.value, driver.NOW).steps for x in (alone, beside)
+        ]
+        assert plans[0] == plans[1] != ()
+
+
+EVENTS = ("hide", "show", "fail", "lie", "answer", "restart", "move", "wait")
+
+
+@hypothesis.settings(max_examples=60 * min(SCALE, 20), deadline=None)
+@hypothesis.given(
+    strategies.lists(strategies.sampled_from(EVENTS), min_size=1, max_size=12),
+    strategies.sampled_from([403, 500, 502, 503]),
+    strategies.booleans(),
+)
+def test_no_sequence_of_lies_deletes_or_recreates_what_exists(
+    events: list[str], status: int, keeps_annotations: bool
+) -> None:
+    """Incomplete lists, failing or lying reads, restarts, another project and back.
+
+    A lie is shorter than the time between the two reads that prove an absence.
+    """
+    on = driver.ground()
+    driven = driver.Driver(on, driver.service((on.node(1),)))
+    driven.settle()
+    if not keeps_annotations:
+        driven.restart()
+    octavia = on.cloud.octavia
+    before = repr((octavia.load_balancers, octavia.listeners, driven.facts.ingress))
+    writes = len(on.cloud.writes)
+    wrong = driver.ground()
+
+    def fail(code: int) -> None:
+        on.cloud.fault = lambda call: (
+            session.Fault(code) if is_direct_read(call) else None
+        )
+
+    def lie() -> None:
+        fail(404)
+        driven.one_pass()
+        on.cloud.fault = session.nothing
+        driven.one_pass()
+
+    def move() -> None:
+        elsewhere = driver.Driver(wrong, driven.facts)
+        elsewhere.one_pass()
+        elsewhere.one_pass()
+
+    happen: dict[str, Happen] = {
+        "hide": lambda: octavia.hidden.update(octavia.load_balancers),
+        "show": octavia.hidden.clear,
+        "fail": lambda: fail(status),
+        "lie": lie,
+        "answer": lambda: setattr(on.cloud, "fault", session.nothing),
+        "restart": driven.restart,
+        "move": move,
+        "wait": lambda: on.cloud.clock.sleep(absence.CONFIRM_S),
+    }
+    for event in events:
+        happen[event]()
+        driven.one_pass()
+    octavia.hidden.clear()
+    on.cloud.fault = session.nothing
+    driven.settle()
+    assert wrong.cloud.writes == []
+    assert len(on.cloud.writes) == writes
+    after = repr((octavia.load_balancers, octavia.listeners, driven.facts.ingress))
+    assert after == before
+
+
+def is_direct_read(call: wire.Call) -> bool:
+    """Report whether a call reads one load balancer."""
+    return call.method == "GET" and (len(call.parts), call.parts[1:2]) == (
+        3,
+        ("loadbalancers",),
+    )
+
+
+class Mangling(session.FakeSession):
+    """Changes the answers of one service the way broken services and proxies do."""
+
+    def __init__(self, cloud: session.FakeOpenStack, service: str) -> None:
+        super().__init__(cloud)
+        self._service = service
+        self.chance = random.Random(14)  # noqa: S311 # inputs that repeat
+
+    def request(  # type: ignore[override]  # as the fake session's
+        self, url: str, method: str, **kwargs: object
+    ) -> object:
+        answer = super().request(url, method, **kwargs)  # type: ignore[arg-type]
+        if not url.startswith(f"fake://{self._service}") or method != "GET":
+            return answer
+        if self.chance.random() < 0.7:
+            return answer
+        content = mangled(answer.content, self.chance)
+        status = self.chance.choice((200, 200, 200, 404, 500))
+        return dataclasses.replace(answer, status_code=status, content=content)
+
+
+def mangled(content: bytes, chance: random.Random) -> bytes:
+    """Return a malformed answer: cut, of another kind, or with parts of other kinds."""
+    match chance.randrange(4):
+        case 0:
+            return content[: chance.randrange(len(content) + 1)]
+        case 1:
+            others = (b"", b"null", b"[]", b"{}", b"<html>", b'{"title": "Not Found"}')
+            return chance.choice(others)
+        case 2:
+            at = chance.randrange(len(content) + 1)
+            return content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :]
+    return json.dumps(broken(json.loads(content or b"{}"), chance)).encode()
+
+
+def broken(value: object, chance: random.Random) -> object:
+    if chance.random() < 0.1:
+        return chance.choice((None, 1, "", [], {}, "x", -1, [None], True))
+    if isinstance(value, dict):
+        kept = {k: v for k, v in value.items() if chance.random() > 0.05}
+        return {key: broken(one, chance) for key, one in kept.items()}
+    if isinstance(value, list):
+        return [broken(one, chance) for one in value]
+    return value
+
+
+@pytest.mark.parametrize("service", ["load-balancer", "network"])
+def test_a_malformed_answer_is_unknown_or_an_observation(service: str) -> None:
+    """Never an unexpected error, whatever the service or a proxy sends."""
+    on = driver.ground()
+    driven = driver.Driver(on, driver.service((on.node(1),)))
+    driven.settle()
+    effects = client.Effects(
+        on.cloud.clock, on.cloud.clock, on.cloud.clock.sleep, lambda: 0.5
+    )
+    api = client.Client(
+        Mangling(on.cloud, service),
+        client.Where("RegionOne", "public"),
+        lambda operation, outcome, seconds: None,
+        effects,
+    )
+    balancers = OctaviaLoadBalancers(api, settings.LoadBalancer())
+    target = target_of(balancers, driven.facts)
+    assert target is not None
+    gone = dataclasses.replace(target, spec=None)
+    for _ in range(ANSWERS):
+        on.cloud.clock.sleep(400)
+        for one in (target, gone):
+            seen = balancers.observe([one], Depth.FULL)[one.ref]
+            if isinstance(seen, Unknown):
+                assert "unexpected" not in seen.error.message
+            else:
+                assert isinstance(balancers.plan(one, seen.value, driver.NOW), Plan)

@@ -1,0 +1,360 @@
+"""The flow converges from any state, also when it is killed, and then does nothing."""
+
+import pathlib
+import threading
+from typing import Any
+
+import pytest
+
+from lib.helm import errors as helm_errors
+from lib.helm import model as helm
+from lib.helm.fake import helm as fake_helm
+from lib.kube import errors, resources
+from lib.kube.fake import calls
+from tests.lib.osdpl import ground
+from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Process
+
+
+@pytest.fixture()
+def cluster(tmp_path: pathlib.Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def test_a_fresh_install_runs_helm_once_per_release(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    assert cluster.deployed() == RELEASES
+    assert sorted(cluster.upgrades()) == sorted(f"upgrade {one}" for one in RELEASES)
+    assert cluster.condition("Accepted")["status"] == "True"
+    assert cluster.condition("Applied")["status"] == "True"
+    assert process.most <= 4
+    status = cluster.documents(resources.OPENSTACK_DEPLOYMENT_STATUSES)[0]["status"]
+    assert status["osdpl"]["state"] == "APPLIED"
+    assert {one["state"] for one in status["services"].values()} == {"APPLIED"}
+    assert len(status["services"]) == 10
+    bundles = cluster.documents(resources.HELM_BUNDLES)
+    assert len(bundles) == 10
+    assert "password" not in str(bundles)
+
+
+def test_nothing_changed_means_no_call(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    cluster.api.calls.clear()
+    cluster.helm.runs.clear()
+    assert process.step() == ([], None)
+    assert cluster.api.calls == []
+    assert cluster.helm.runs == []
+
+
+def test_a_restart_writes_and_runs_nothing(cluster: Cluster) -> None:
+    cluster.create()
+    Process(cluster).settle()
+    cluster.api.calls.clear()
+    cluster.helm.runs.clear()
+    Process(cluster).settle()
+    written = [one for one in cluster.api.calls if one.is_write]
+    # The dry run of a pod, which creates nothing.
+    assert [(one.verb, one.resource) for one in written] == [("create", "pods")]
+    assert cluster.helm.runs == []
+
+
+def test_one_changed_value_is_one_run(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    cluster.helm.runs.clear()
+    values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
+    cluster.change(services={"identity": values})
+    process.settle()
+    assert cluster.helm.runs == ["upgrade openstack-keystone"]
+    assert cluster.condition("Applied")["status"] == "True"
+
+
+def test_gates_hold_back_what_waits(cluster: Cluster) -> None:
+    cluster.opens_gates = False
+    cluster.create()
+    process = Process(cluster)
+    for _ in range(15):
+        process.step()
+    assert "upgrade openstack-keystone" not in cluster.upgrades()
+    assert "upgrade openstack-openvswitch" in cluster.upgrades()
+    condition = cluster.condition("Applied")
+    assert (condition["status"], condition["reason"]) == ("False", "Waiting")
+    assert "mariadb-server" in condition["message"]
+    for release in ground.GATES:
+        if release != "openstack-keystone":
+            cluster.ready(release)
+    for _ in range(5):
+        process.step()
+    assert "upgrade openstack-keystone" in cluster.upgrades()
+    assert "upgrade openstack-nova" not in cluster.upgrades()
+    cluster.ready("openstack-keystone")
+    process.settle()
+    assert cluster.deployed() == RELEASES
+
+
+def test_one_slot_is_enough(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster, slots=1)
+    process.settle(200)
+    assert cluster.deployed() == RELEASES
+    assert process.most <= 1
+
+
+@pytest.mark.parametrize("moment", ["begin", "pending", "end"])
+@pytest.mark.parametrize("release", sorted(RELEASES))
+def test_killed_during_a_run(cluster: Cluster, moment: str, release: str) -> None:
+    """A successor finds the pending release, repairs it and completes the rest."""
+    cluster.create()
+    cluster.death = (moment, release)
+    with pytest.raises(Death):
+        Process(cluster).settle()
+    Process(cluster).settle()
+    assert cluster.deployed() == RELEASES
+    again = sorted(set(cluster.upgrades()))
+    assert again == sorted(f"upgrade {one}" for one in RELEASES)
+    extra = len(cluster.upgrades()) - len(RELEASES)
+    assert extra == (0 if moment == "end" else 1)
+
+
+def test_killed_around_each_call(tmp_path: pathlib.Path) -> None:
+    """The process is killed before and after the first and last call of each kind."""
+    whole = Cluster(tmp_path / "whole")
+    whole.create()
+    Process(whole).settle()
+    made = [(one.verb, one.resource, one.subresource or "") for one in whole.api.calls]
+    first = {one: made.index(one) for one in made}
+    last = {one: len(made) - 1 - made[::-1].index(one) for one in made}
+    rows = set()
+    for number in sorted({*first.values(), *last.values()}):
+        for when in ("before_call", "after_call"):
+            cluster = Cluster(tmp_path / f"{when}-{number}")
+            cluster.create()
+            killed = kill(cluster, number, when)
+            secrets = credentials(cluster)
+            Process(cluster).settle()
+            assert cluster.deployed() == RELEASES, killed
+            kept = credentials(cluster)
+            assert {name: kept[name] for name in secrets} == secrets, killed
+            rows.add((killed.verb, killed.resource, killed.subresource or "", when))
+    print("\n".join(" ".join(row) for row in sorted(rows)))
+    missing = {
+        (verb, resource, subresource, when)
+        for verb, resource, subresource in first
+        for when in ("before_call", "after_call")
+    } - rows
+    assert not missing
+
+
+def kill(cluster: Cluster, number: int, when: str) -> calls.Call:
+    """Run a process that is killed at one of its calls; return that call."""
+    killed: list[calls.Call] = []
+    count = 0
+
+    def hook(call: calls.Call) -> None:
+        nonlocal count
+        count += 1
+        if count == number + 1:
+            killed.append(call)
+            raise Death
+
+    setattr(cluster.api, when, hook)
+    with pytest.raises(Death):
+        Process(cluster).settle()
+    setattr(cluster.api, when, None)
+    return killed[0]
+
+
+def credentials(cluster: Cluster) -> dict[str, object]:
+    return {
+        one["metadata"]["name"]: one["data"]
+        for one in cluster.documents(resources.SECRETS)
+        if one.get("type") == "Opaque"
+    }
+
+
+def test_a_failed_run_is_repeated_and_the_others_go_on(cluster: Cluster) -> None:
+    error = helm_errors.Failed("upgrade of openstack-glance: Job glance-db-sync failed")
+    cluster.helm.faults.append(fake_helm.Fault("openstack-glance", error))
+    cluster.create()
+    process = Process(cluster)
+    for _ in range(12):
+        process.step()
+    assert cluster.deployed() == RELEASES - {"openstack-glance"}
+    condition = cluster.condition("Applied")
+    assert condition["reason"] == "Failed"
+    assert "glance-db-sync" in condition["message"]
+    process.settle()
+    assert cluster.deployed() == RELEASES
+    assert cluster.upgrades().count("upgrade openstack-glance") == 2
+
+
+def test_existing_credentials_are_kept(cluster: Cluster) -> None:
+    data = {"mariadb": "eA=="}
+    old: dict[str, object] = {
+        "type": "Opaque",
+        "metadata": {"name": "other", "namespace": "openstack"},
+        "data": data,
+    }
+    cluster.api.put(resources.SECRETS, old)
+    cluster.create()
+    Process(cluster).settle()
+    assert credentials(cluster)["other"] == data
+
+
+def test_a_service_that_is_not_desired_any_more(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    cluster.helm.runs.clear()
+    extra = {"features": {**cluster.deployment()["spec"]["features"], "services": []}}
+    cluster.change(**extra)
+    process.settle()
+    assert cluster.helm.runs == [], "a preset's services cannot be dropped by a list"
+
+
+def test_deletion_uninstalls_in_reverse_order(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    cluster.helm.runs.clear()
+    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+    process.settle()
+    runs = [one.removeprefix("uninstall ") for one in cluster.helm.runs]
+    assert sorted(runs) == sorted(RELEASES)
+    assert runs.index("openstack-nova") < runs.index("openstack-keystone")
+    assert runs.index("openstack-keystone") < runs.index("openstack-mariadb")
+    assert cluster.documents(resources.OPENSTACK_DEPLOYMENTS) == []
+    assert cluster.deployed() == frozenset()
+
+
+def test_a_second_deployment_gets_a_condition_and_nothing_else(
+    cluster: Cluster,
+) -> None:
+    cluster.create()
+    cluster.create("second")
+    process = Process(cluster)
+    process.settle()
+    condition = cluster.condition("Accepted", "second")
+    assert condition["reason"] == "SecondDeployment"
+    assert "openstack/osh-dev" in condition["message"]
+    assert "finalizers" not in cluster.deployment("second")["metadata"]
+    assert cluster.deployed() == RELEASES
+
+
+def test_a_release_of_another_program_is_refused(cluster: Cluster) -> None:
+    other = helm.Upgrade(
+        "openstack-glance",
+        "openstack",
+        pathlib.Path("x.tgz"),
+        {},
+        {},
+        timeout_s=1,
+        limit_s=1,
+    )
+    cluster.helm.upgrade(other, threading.Event())
+    cluster.helm.runs.clear()
+    cluster.create()
+    process = Process(cluster)
+    for _ in range(15):
+        process.step()
+    assert "upgrade openstack-glance" not in cluster.upgrades()
+    assert len(cluster.upgrades()) == len(RELEASES) - 1
+    assert "belongs to another program" in cluster.condition("Applied")["message"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "words"),
+    [
+        ({"size": "huge"}, "InvalidSpec", "spec.size"),
+        ({"sizes": "tiny"}, "InvalidSpec", "spec.sizes"),
+        ({"preset": None}, "InvalidSpec", "spec.preset"),
+        (
+            {"region_name": {"value_from": {}}},
+            "InvalidSpec",
+            "spec.region_name",
+        ),
+    ],
+)
+def test_bad_specs(
+    cluster: Cluster, changes: dict[str, Any], reason: str, words: str
+) -> None:
+    cluster.create(**changes)
+    Process(cluster).settle()
+    condition = cluster.condition("Accepted")
+    assert (condition["status"], condition["reason"]) == ("False", reason)
+    assert words in condition["message"]
+    assert cluster.helm.runs == []
+    assert credentials(cluster) == {}
+
+
+def test_a_namespace_that_forbids_privileged_pods(cluster: Cluster) -> None:
+    refused = errors.Forbidden(
+        'pods "x" is forbidden: violates PodSecurity "baseline:latest"', operation="p"
+    )
+    cluster.api.faults += [calls.Fault(refused, "create", "pods")] * 1
+    cluster.create()
+    process = Process(cluster)
+    done, wait_s = process.step()
+    condition = cluster.condition("Accepted")
+    assert condition["reason"] == "PodSecurity"
+    assert "pod-security.kubernetes.io/enforce=privileged" in condition["message"]
+    assert cluster.helm.runs == []
+    assert wait_s is not None
+    process.settle()
+    assert cluster.deployed() == RELEASES
+
+
+def test_a_definition_of_another_controller(cluster: Cluster) -> None:
+    cluster.api.put(
+        resources.DEFINITIONS, {"metadata": {"name": "helmbundles.lcm.mirantis.com"}}
+    )
+    cluster.create()
+    Process(cluster).step()
+    assert cluster.condition("Accepted")["reason"] == "HelmBundleNotOwned"
+    writes = {one.resource for one in cluster.api.calls if one.is_write}
+    assert writes == {"openstackdeployments", "pods"}
+
+
+def test_a_bundle_of_another_controller(cluster: Cluster) -> None:
+    metadata = {"name": "openstack-identity", "namespace": "openstack"}
+    cluster.api.put(resources.HELM_BUNDLES, {"metadata": metadata, "spec": {"x": 1}})
+    cluster.create()
+    Process(cluster).step()
+    condition = cluster.condition("Accepted")
+    assert condition["reason"] == "HelmBundleNotOwned"
+    assert "openstack-identity" in condition["message"]
+    assert cluster.helm.runs == []
+
+
+def test_a_draft_changes_nothing(cluster: Cluster) -> None:
+    cluster.create(draft=True)
+    Process(cluster).settle()
+    assert cluster.condition("Applied")["reason"] == "Draft"
+    assert cluster.helm.runs == []
+
+
+def test_a_missing_permission_is_a_condition(cluster: Cluster) -> None:
+    refused = errors.Forbidden("helmbundles is forbidden", operation="PATCH x")
+    cluster.api.faults.append(calls.Fault(refused, "patch", "helmbundles"))
+    cluster.create()
+    process = Process(cluster)
+    with pytest.raises(errors.Forbidden):
+        process.settle()
+    process.settle()
+    assert cluster.deployed() == RELEASES
+
+
+def test_an_unreachable_source_is_a_condition(cluster: Cluster) -> None:
+    cluster.url = "http://127.0.0.1:9"
+    cluster.create()
+    process = Process(cluster)
+    for _ in range(6):
+        process.step()
+    condition = cluster.condition("Applied")
+    assert condition["reason"] == "Failed"
+    assert "127.0.0.1:9" in condition["message"]
+    assert cluster.helm.runs == []

@@ -1,0 +1,299 @@
+"""The operator over a fake API server and a fake helm, reconciled step by step."""
+
+import datetime
+import json
+import pathlib
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import prometheus_client
+
+from lib.helm import cache
+from lib.helm.fake import helm as fake_helm
+from lib.kube import events, resources
+from lib.kube.fake import api as fake_api
+from lib.operator_edge import objects
+from lib.osdpl import act, actions, bundles, caches, checks, decide, observe, work
+from lib.osdpl.snapshot import Snapshot
+from lib.reconcile import jobs
+
+NAMESPACE = "openstack"
+KEY = "openstack/osh-dev"
+CHARTS = (
+    *("mariadb", "rabbitmq", "memcached", "etcd", "keystone", "glance", "placement"),
+    *("neutron", "openvswitch", "nova", "libvirt", "horizon"),
+)
+RELEASES = frozenset(
+    "etcd" if chart == "etcd" else f"openstack-{chart}" for chart in CHARTS
+)
+GATES = {
+    "openstack-mariadb": (resources.STATEFUL_SETS, "mariadb-server"),
+    "openstack-rabbitmq": (resources.STATEFUL_SETS, "openstack-rabbitmq-rabbitmq"),
+    "openstack-memcached": (resources.STATEFUL_SETS, "openstack-memcached-memcached"),
+    "openstack-keystone": (resources.DEPLOYMENTS, "keystone-api"),
+}
+"""The workload of a release that others wait for."""
+
+
+class Death(BaseException):
+    """The process is killed here."""
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime.datetime:
+        start = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
+        return start + datetime.timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def spec(url: str, **changes: Any) -> dict[str, Any]:
+    releases = {"repo": "charts", "releases": {"version": "2026.1.0"}}
+    return {
+        "openstack_version": "gazpacho",
+        "preset": "core",
+        "size": "tiny",
+        "public_domain_name": "it.just.works",
+        "local_volume_storage_class": "local",
+        "persistent_volume_storage_class": "local",
+        "common": {
+            "charts": {"repositories": [{"name": "charts", "url": url}]},
+            "openstack": releases,
+            "infra": releases,
+        },
+        "features": {
+            "neutron": {"tunnel_interface": "ens3"},
+            "nova": {"live_migration_interface": "ens3"},
+        },
+        **changes,
+    }
+
+
+def write_charts(folder: pathlib.Path) -> str:
+    """Write a chart without templates for each release; return the folder's address."""
+    for name in CHARTS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        text = f"apiVersion: v2\nname: {name}\nversion: 2026.1.0\n"
+        (folder / name / "Chart.yaml").write_text(text)
+    return folder.as_uri()
+
+
+class Cluster:
+    """What outlives the process: API server, helm, charts, time."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.clock = Clock()
+        self.api = fake_api.FakeApi(self.clock.now)
+        self.helm = fake_helm.FakeHelm(self.api)
+        self.folder = folder
+        self.url = write_charts(folder / "charts")
+        self.opens_gates = True
+        self.helm.hook = self._on_run
+        self.death: tuple[str, str] | None = None
+        """Moment and release of a run at which the process is killed."""
+        self.api.put(
+            resources.DEFINITIONS,
+            {
+                "metadata": {
+                    "name": "helmbundles.lcm.mirantis.com",
+                    "labels": {bundles.MANAGED_BY: bundles.MANAGER},
+                }
+            },
+        )
+
+    def create(self, name: str = "osh-dev", **changes: Any) -> None:
+        document: dict[str, object] = {
+            "apiVersion": "lcm.mirantis.com/v1alpha1",
+            "kind": "OpenStackDeployment",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": spec(self.url, **changes),
+        }
+        self.api.put(resources.OPENSTACK_DEPLOYMENTS, document)
+        self.clock.seconds += 1
+
+    def change(self, **changes: Any) -> None:
+        document = self.deployment()
+        self.api.put(
+            resources.OPENSTACK_DEPLOYMENTS,
+            {**document, "spec": {**document["spec"], **changes}},
+        )
+
+    def deployment(self, name: str = "osh-dev") -> dict[str, Any]:
+        return next(
+            one
+            for one in self.documents(resources.OPENSTACK_DEPLOYMENTS)
+            if one["metadata"]["name"] == name
+        )
+
+    def documents(self, resource: resources.Resource) -> list[dict[str, Any]]:
+        """Return all objects of a kind, as decoded JSON."""
+        found: list[dict[str, Any]] = json.loads(json.dumps(self.api.all(resource)))
+        return found
+
+    def condition(self, type: str, name: str = "osh-dev") -> dict[str, Any]:
+        found = self.deployment(name).get("status", {}).get("conditions", [])
+        return next((one for one in found if one["type"] == type), {})
+
+    def upgrades(self) -> list[str]:
+        return [one for one in self.helm.runs if one.startswith("upgrade ")]
+
+    def deployed(self) -> frozenset[str]:
+        return frozenset(
+            one["metadata"]["labels"]["name"]
+            for one in self.documents(resources.SECRETS)
+            if one["metadata"].get("labels", {}).get("status") == "deployed"
+        )
+
+    def _on_run(self, moment: str, release: str) -> None:
+        if moment == "end" and release in GATES and self.opens_gates:
+            self.ready(release)
+        if self.death == (moment, release):
+            self.death = None
+            raise Death
+
+    def ready(self, release: str) -> None:
+        """Bring the workload of a release, that others wait for, to readiness."""
+        resource, name = GATES[release]
+        counts = {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}
+        self.api.put(
+            resource,
+            {
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    "annotations": {caches.RELEASE: release},
+                },
+                "spec": {"replicas": 1},
+                "status": {"observedGeneration": 1, **counts},
+            },
+        )
+
+
+class Process:
+    """One life of osdpl-controller, without its threads."""
+
+    def __init__(self, cluster: Cluster, slots: int = 4) -> None:
+        self.cluster = cluster
+        self.died = False
+        api, clock = cluster.api, cluster.clock
+        self.deployments = objects.Objects()
+        self.caches = caches.open_caches(api, NAMESPACE)
+        self.jobs = jobs.Jobs(slots, lambda name: None)
+        self.most = 0
+        checks_ = checks.Checks(api, cluster.helm, self.caches, clock.monotonic)
+        self.worker = work.Worker(
+            self.jobs,
+            _Mortal(cluster.helm, self),
+            cache.Charts(cluster.folder / "cache"),
+            api,
+            self.caches,
+            work.Settings(NAMESPACE, 600),
+            secrets=lambda: observe.secrets_of(self.caches),
+            registry=prometheus_client.CollectorRegistry(),
+            now=clock.now,
+        )
+        self.observer = observe.Observer(
+            self.deployments,
+            self.caches,
+            checks_,
+            self.worker,
+            None,
+            clock.monotonic,
+        )
+        self.recorder = events.Recorder(api, component="t", host="", clock=lambda: 0.0)
+        self.actor = act.Actor(
+            api,
+            self.deployments,
+            self.observer,
+            self.worker,
+            self.recorder,
+            self.caches.stored,
+        )
+
+    def refresh(self) -> None:
+        """Bring the caches up to date, as watches would."""
+        calls = list(self.cluster.api.calls)
+        before, self.cluster.api.before_call = self.cluster.api.before_call, None
+        after, self.cluster.api.after_call = self.cluster.api.after_call, None
+        for _, kept in self.caches.all():
+            kept.relist()
+        present = self.cluster.documents(resources.OPENSTACK_DEPLOYMENTS)
+        for document in present:
+            self.deployments.put(document)
+        names = {objects.key_of(one) for one in present}
+        for key in self.deployments.by_age():
+            held = self.deployments.get(key)
+            if key not in names and held is not None:
+                self.deployments.remove(held)
+        self.cluster.api.calls[:] = calls
+        self.cluster.api.before_call, self.cluster.api.after_call = before, after
+
+    def step(self) -> tuple[list[actions.Action], float | None]:
+        """Reconcile every object once; return what was done and when to look again."""
+        self.refresh()
+        done: list[actions.Action] = []
+        waits: list[float] = []
+        for key in self.deployments.by_age():
+            for snapshot in self.observer.observe([key]).values():
+                outcome = decide.decide(snapshot, self.cluster.clock.now())
+                if outcome.requeue_after_s is not None:
+                    waits.append(outcome.requeue_after_s)
+                self._act(snapshot, outcome.actions)
+                done += outcome.actions
+        self.most = max(self.most, len(self.jobs.running()))
+        self._idle()
+        if self.died:
+            raise Death
+        return done, min(waits, default=None)
+
+    def _act(self, snapshot: Snapshot, found: Iterable[actions.Action]) -> None:
+        for action in found:
+            self.actor.act(snapshot, action)
+
+    def _idle(self) -> None:
+        deadline = time.monotonic() + 20
+        while self.jobs.running() and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    def settle(self, limit: int = 60) -> int:
+        """Reconcile until nothing is done any more; return the number of steps."""
+        for count in range(limit):
+            done, wait_s = self.step()
+            if not done and wait_s is None:
+                return count
+            self.cluster.clock.seconds += wait_s or 0.1
+        raise AssertionError(f"not settled after {limit} steps: {done}")
+
+
+class _Mortal:
+    """Passes runs on to helm; a death in one is the death of the process."""
+
+    def __init__(self, inner: fake_helm.FakeHelm, process: Process) -> None:
+        self._inner = inner
+        self._process = process
+
+    def check(self, cancel: threading.Event) -> str:
+        return self._inner.check(cancel)
+
+    def template(self, run: Any, cancel: threading.Event) -> str:
+        return self._inner.template(run, cancel)
+
+    def upgrade(self, run: Any, cancel: threading.Event) -> None:
+        self._guard(lambda: self._inner.upgrade(run, cancel))
+
+    def uninstall(self, run: Any, cancel: threading.Event) -> None:
+        self._guard(lambda: self._inner.uninstall(run, cancel))
+
+    def _guard(self, fn: Any) -> None:
+        try:
+            fn()
+        except Death:
+            self._process.died = True

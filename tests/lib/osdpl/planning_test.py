@@ -1,0 +1,100 @@
+"""The plan says what the flow then does, writes nothing and shows no secret."""
+
+import pathlib
+import threading
+from typing import Any
+
+import pytest
+
+from lib.helm import cache
+from lib.helm import model as helm
+from lib.kube import resources
+from lib.osdpl import planning, states
+from lib.process import config
+from tests.lib.osdpl.ground import RELEASES, Cluster, Process
+
+
+@pytest.fixture()
+def cluster(tmp_path: pathlib.Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def plan(cluster: Cluster, file: dict[str, Any] | None = None) -> planning.Plan:
+    """Return the plan; nothing may be written for it."""
+    cluster.api.calls.clear()
+    charts = cache.Charts(cluster.folder / "plan")
+    made = planning.Planner(cluster.api, cluster.helm, charts).plan(file)
+    assert [one for one in cluster.api.calls if one.is_write] == []
+    return made
+
+
+def actions(made: planning.Plan) -> dict[str, str]:
+    return {row.name: row.action.value for row in made.rows}
+
+
+def test_before_the_first_install(cluster: Cluster) -> None:
+    cluster.create()
+    made = plan(cluster)
+    assert actions(made) == dict.fromkeys(RELEASES, "install")
+    assert all(row.state is states.State.PENDING for row in made.rows)
+
+
+def test_everything_in_sync(cluster: Cluster) -> None:
+    cluster.create()
+    Process(cluster).settle()
+    made = plan(cluster)
+    assert actions(made) == dict.fromkeys(RELEASES, "skip")
+    assert {row.state.value for row in made.rows} == {"InSync"}
+    assert not any(row.diff for row in made.rows)
+
+
+def test_a_file_in_the_place_of_the_object(cluster: Cluster) -> None:
+    cluster.create()
+    Process(cluster).settle()
+    held = cluster.deployment()
+    values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
+    spec = {**held["spec"], "services": {"identity": values}}
+    made = plan(cluster, {**held, "spec": spec})
+    found = {row.name: row for row in made.rows if row.action.value != "skip"}
+    assert set(found) == {"openstack-keystone"}
+    row = found["openstack-keystone"]
+    assert row.action is states.Step.UPGRADE
+    assert row.reason == "values or chart have changed"
+    text = "\n".join(row.diff)
+    assert "Secret/openstack-keystone: changed" in text
+    assert "ConfigMap/openstack-keystone" in text
+    for secret in cluster.documents(resources.SECRETS):
+        if secret.get("type") == "Opaque":
+            for value in secret["data"].values():
+                assert value not in text
+    assert "password" not in text
+
+
+def test_a_release_of_another_program(cluster: Cluster) -> None:
+    run = helm.Upgrade(
+        "etcd", "openstack", pathlib.Path("x"), {}, {}, timeout_s=1, limit_s=1
+    )
+    cluster.helm.upgrade(run, threading.Event())
+    cluster.create()
+    row = next(row for row in plan(cluster).rows if row.name == "etcd")
+    assert (row.state.value, row.action.value) == ("Invalid", "refused")
+    assert "belongs to another program" in row.reason
+
+
+def test_an_invalid_spec(cluster: Cluster) -> None:
+    cluster.create(size="huge")
+    made = plan(cluster)
+    assert made.rows == ()
+    assert made.refused.startswith("InvalidSpec: spec.size")
+
+
+def test_no_object_at_all(cluster: Cluster) -> None:
+    with pytest.raises(config.ConfigError, match="want an OpenStackDeployment"):
+        plan(cluster)
+
+
+def test_a_source_that_does_not_answer(cluster: Cluster) -> None:
+    cluster.url = "http://127.0.0.1:9"
+    cluster.create()
+    made = plan(cluster)
+    assert all("cannot connect" in row.reason for row in made.rows)

@@ -1,0 +1,198 @@
+"""Every state of a release and what is done about it, as a table."""
+
+import dataclasses
+import datetime
+import pathlib
+
+import pytest
+
+from lib.helm import model as helm
+from lib.osdpl import hashing, model, states
+from lib.osdpl.snapshot import Attempt, Snapshot, Work, Workloads
+from lib.osdpl.states import HASH_LABEL, OWNER_LABEL, State, Step
+
+NOW = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
+LATER = NOW + datetime.timedelta(seconds=30)
+DIGEST = f"sha256:{'a' * 64}"
+GATE = model.Workload(kind=model.Kind.STATEFUL_SET, name="mariadb-server")
+RELEASE = model.Release(
+    name="openstack-keystone",
+    chart=model.ChartRef(
+        repository=model.Source(name="r", url="http://r"),
+        name="keystone",
+        version="1.0.0",
+        digest=DIGEST,
+    ),
+    namespace="openstack",
+    service="identity",
+    values={"a": 1},
+    gates=(GATE,),
+)
+HASH = hashing.release_hash(RELEASE, DIGEST, {})
+OPEN = Workloads(ready={GATE: True})
+
+
+def revision(status: str, hash: str = HASH, owner: str = "uid") -> helm.Revision:
+    labels = {HASH_LABEL: hash, OWNER_LABEL: owner}
+    return helm.Revision(
+        RELEASE.name, "openstack", 1, helm.Status(status), labels, "s", "u", "1"
+    )
+
+
+def snapshot(
+    found: helm.Revision | None = None,
+    *,
+    workloads: Workloads = OPEN,
+    work: Work | None = None,
+) -> Snapshot:
+    return Snapshot(
+        key="openstack/cloud",
+        document={"metadata": {"uid": "uid"}},
+        oldest="openstack/cloud",
+        revisions={} if found is None else {RELEASE.name: found},
+        workloads=workloads,
+        work=work or Work(free=4),
+    )
+
+
+def failed(about: str = HASH, is_final: bool = False) -> Work:
+    attempt = Attempt(about, NOW, "no", is_final, 1, LATER)
+    return Work(free=4, attempts={RELEASE.name: attempt})
+
+
+SUCCEEDED = Work(free=4, attempts={RELEASE.name: Attempt(HASH, NOW)})
+RUNNING = Work(frozenset((RELEASE.name,)), 3)
+
+# Snapshot, state, step, whether it can run now.
+TABLE = [
+    ("none", snapshot(), State.PENDING, Step.INSTALL, True),
+    ("gate", snapshot(workloads=Workloads()), State.PENDING, Step.INSTALL, False),
+    ("same", snapshot(revision("deployed")), State.IN_SYNC, Step.NOTHING, False),
+    (
+        "same, gate closed",
+        snapshot(revision("deployed"), workloads=Workloads()),
+        State.IN_SYNC,
+        Step.NOTHING,
+        False,
+    ),
+    ("other", snapshot(revision("deployed", "x")), State.PENDING, Step.UPGRADE, True),
+    ("failed", snapshot(revision("failed")), State.PENDING, Step.UPGRADE, True),
+    *(
+        (status, snapshot(revision(status)), State.PENDING, Step.UPGRADE, True)
+        for status in (
+            "pending-install",
+            "pending-upgrade",
+            "pending-rollback",
+            "uninstalling",
+            "uninstalled",
+            "superseded",
+            "unknown",
+        )
+    ),
+    (
+        "of others",
+        snapshot(revision("deployed", owner="x")),
+        State.INVALID,
+        Step.REFUSED,
+        False,
+    ),
+    ("running", snapshot(work=RUNNING), State.PENDING, Step.INSTALL, False),
+    (
+        "running on it",
+        snapshot(revision("pending-upgrade"), work=RUNNING),
+        State.PENDING,
+        Step.UPGRADE,
+        False,
+    ),
+    ("backoff", snapshot(work=failed()), State.PENDING, Step.INSTALL, False),
+    ("final", snapshot(work=failed(is_final=True)), State.INVALID, Step.INSTALL, False),
+    ("new input", snapshot(work=failed("x")), State.PENDING, Step.INSTALL, True),
+    ("not seen yet", snapshot(work=SUCCEEDED), State.PENDING, Step.INSTALL, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "step", "can_run"),
+    [pytest.param(*row[1:], id=row[0]) for row in TABLE],
+)
+def test_a_state(given: Snapshot, state: State, step: Step, can_run: bool) -> None:
+    found = states.of_desired(given, RELEASE, NOW)
+    assert (found.state, found.step, found.can_run) == (state, step, can_run)
+
+
+def test_every_status_of_helm_has_a_row() -> None:
+    statuses = {
+        one.status for _, given, *_ in TABLE for one in given.revisions.values()
+    }
+    assert statuses == set(helm.Status)
+
+
+def test_after_the_backoff_it_runs() -> None:
+    found = states.of_desired(snapshot(work=failed()), RELEASE, LATER)
+    assert found.can_run
+    assert found.is_failed
+
+
+def test_a_success_that_never_shows_is_repeated() -> None:
+    late = NOW + datetime.timedelta(seconds=states.CATCH_UP_S)
+    assert states.of_desired(snapshot(work=SUCCEEDED), RELEASE, late).can_run
+
+
+def test_another_digest_is_another_hash() -> None:
+    chart = dataclasses.replace(RELEASE.chart, digest=f"sha256:{'b' * 64}")
+    changed = dataclasses.replace(RELEASE, chart=chart)
+    found = states.of_desired(snapshot(revision("deployed")), changed, NOW)
+    assert found.step is Step.UPGRADE
+
+
+def test_the_recorded_digest_is_used() -> None:
+    chart = dataclasses.replace(RELEASE.chart, digest=None)
+    release = dataclasses.replace(RELEASE, chart=chart)
+    recorded = {
+        "name": RELEASE.name,
+        "chart": "r/keystone",
+        "version": "1.0.0",
+        "digest": DIGEST,
+    }
+    repositories = [{"name": "r", "url": "http://r"}]
+    bundle = {"spec": {"repositories": repositories, "releases": [recorded]}}
+    given = dataclasses.replace(snapshot(), bundles={"openstack-identity": bundle})
+    assert states.pinned(given, release) == DIGEST
+    moved = [{"name": "r", "url": "http://elsewhere"}]
+    bundle = {"spec": {"repositories": moved, "releases": [recorded]}}
+    given = dataclasses.replace(snapshot(), bundles={"openstack-identity": bundle})
+    assert states.pinned(given, release) is None
+
+
+def test_of_what_is_not_desired_the_users_are_deleted_first() -> None:
+    names = ("openstack-mariadb", "openstack-keystone")
+    found = {
+        name: dataclasses.replace(revision("deployed"), name=name) for name in names
+    }
+    releases = [
+        {"name": "openstack-keystone", "requires": ["openstack-mariadb"]},
+        {"name": "openstack-mariadb", "requires": []},
+    ]
+    given = dataclasses.replace(
+        snapshot(),
+        revisions=found,
+        bundles={"openstack-x": {"spec": {"releases": releases}}},
+    )
+    rows = {one.name: one for one in states.of_surplus(given, NOW, frozenset())}
+    assert rows["openstack-keystone"].can_run
+    assert not rows["openstack-mariadb"].can_run
+    assert "openstack-keystone" in rows["openstack-mariadb"].waits
+
+
+def test_releases_of_others_are_never_surplus() -> None:
+    given = snapshot(revision("deployed", owner="other"))
+    assert list(states.of_surplus(given, NOW, frozenset())) == []
+
+
+def test_values_are_not_printed() -> None:
+    secret = dataclasses.replace(RELEASE, values={"password": "pa55-word"})
+    assert "pa55" not in repr(states.of_desired(snapshot(), secret, NOW))
+    upgrade = helm.Upgrade(
+        "r", "n", pathlib.Path("c"), {"password": "pa55-word"}, {}, 1, 1
+    )
+    assert "pa55" not in repr(upgrade)
