@@ -57,7 +57,7 @@ WANTED = {
 }
 
 
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 60) -> None:
+def until(what: str, seen: Callable[[], bool], timeout_s: float = 180) -> None:
     end = time.monotonic() + timeout_s
     while True:
         with contextlib.suppress(kube_errors.KubeError):

@@ -23,7 +23,7 @@ def user(where: places.Places) -> Iterator[tenant.Tenant]:
     connection.close()
 
 
-def until(ready: Callable[[], bool], timeout_s: float = 60) -> None:
+def until(ready: Callable[[], bool], timeout_s: float = 180) -> None:
     """Wait until the real cloud has come so far."""
     end = time.monotonic() + timeout_s
     while not ready():
