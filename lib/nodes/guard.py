@@ -37,15 +37,15 @@ class Crowd:
     """The Nodes of a cluster, and those of them that are absent from the cloud.
 
     nodes: number of the present ones and of those that went within the window. went:
-    number of those that went within the window. pending: uids of all whose absence is
-    pending now, in this batch or an earlier one, the oldest absence first; without
-    those that a human has confirmed. is_young: the process has not followed the Nodes
-    for a whole window yet.
+    number of those that went within the window. pending: by the uid of each Node whose
+    absence is pending now, in this batch or an earlier one, the number of Nodes that
+    have been absent for longer; without those that a human has confirmed. is_young: the
+    process has not followed the Nodes for a whole window yet.
     """
 
     nodes: int = 0
     went: int = 0
-    pending: tuple[str, ...] = ()
+    pending: Mapping[str, int] = dataclasses.field(default_factory=dict)
     is_young: bool = False
 
 
@@ -60,8 +60,7 @@ def holds_back(crowd: Crowd, limit: Limit, uid: str) -> bool:
         return True
     share = 0 if crowd.is_young else crowd.nodes * limit.percent // 100
     room = max(limit.count, share) - crowd.went
-    ahead = crowd.pending.index(uid) if uid in crowd.pending else 0
-    return ahead >= room
+    return crowd.pending.get(uid, 0) >= room
 
 
 class Memory:
@@ -132,7 +131,7 @@ class Memory:
         crowd = Crowd(
             nodes=len(is_exempt.keys() | went),
             went=len(went),
-            pending=tuple(pending),
+            pending={uid: ahead for ahead, uid in enumerate(pending)},
             is_young=began is None or self._clock() - began < self._limit.window_s,
         )
         self._held_back = frozenset(

@@ -427,7 +427,8 @@ def absences(
     """Return a crowd in which node-1 has a place, from 1, among so many absences."""
     uids = [f"other-{number}" for number in range(of)]
     uids[place - 1] = "uid-1"
-    return guard.Crowd(nodes, went, tuple(uids), is_young)
+    pending = {uid: ahead for ahead, uid in enumerate(uids)}
+    return guard.Crowd(nodes, went, pending, is_young)
 
 
 HOLDING = [

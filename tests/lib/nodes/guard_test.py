@@ -2,6 +2,7 @@
 
 import datetime
 import math
+from collections.abc import Iterator
 
 import hypothesis
 import msgspec
@@ -16,6 +17,8 @@ from lib.nodes import act, flow, guard, model, observe
 from lib.reconcile import queue
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+WALL = NOW
+"""The time of day of the API server."""
 TOPICS = frozenset({str(model.Topic.LIVENESS)})
 WINDOW_S = 100.0
 
@@ -33,8 +36,9 @@ class World:
 
     def __init__(self, limit: guard.Limit, size: int) -> None:
         self.now_s = 1000.0
+        self.wall = WALL
         self.settings = model.Settings(limit=limit)
-        self.api = fake_api.FakeApi()
+        self.api = fake_api.FakeApi(lambda: WALL)
         self.cloud = fake_instances.FakeInstances()
         self.deletions: list[tuple[float, int, int]] = []
         self.lives: list[float] = []
@@ -49,7 +53,7 @@ class World:
             source: events.Recorder(self.api, component=source, host="")
             for source in model.Source
         }
-        clocks = observe.Clocks(lambda: self.now_s)
+        clocks = observe.Clocks(lambda: self.now_s, lambda: self.wall)
         observer = observe.Observer(
             self.nodes, self.api, self.cloud, self.settings, clocks
         )
@@ -78,6 +82,27 @@ class World:
                     "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
                     "conditions": [{"type": "Ready", "status": ready}],
                 },
+            },
+        )
+
+    def join_unnamed(self, name: str) -> None:
+        """Register a Node that no provider has initialised, without a server."""
+        self.api.put(
+            resources.NODES,
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name},
+                "spec": {
+                    "taints": [
+                        {
+                            "key": model.UNINITIALIZED_TAINT,
+                            "value": "true",
+                            "effect": "NoSchedule",
+                        }
+                    ]
+                },
+                "status": {"conditions": [{"type": "Ready", "status": "False"}]},
             },
         )
 
@@ -252,6 +277,44 @@ def test_a_node_that_was_ready_between_two_looks_is_looked_at_twice_again() -> N
     assert "n0" in world.names
     run(world, 30)
     assert "n0" not in world.names
+
+
+@pytest.mark.parametrize("hours", [-1, 1], ids=["behind", "ahead"])
+@pytest.mark.parametrize("provider_id", [True, False], ids=["initialised", "joining"])
+def test_a_clock_that_is_wrong_by_an_hour_deletes_no_node(
+    hours: int, provider_id: bool
+) -> None:
+    """Whatever the time of day is: only Nodes whose servers are absent are deleted."""
+    world = World(guard.Limit(), 10)
+    world.wall = WALL + datetime.timedelta(hours=hours)
+    if not provider_id:
+        world.join_unnamed("new")  # no server has its name yet
+    run(world, 300)
+    assert len(world.names) == (10 if provider_id else 11)
+    world.vanish("n0")
+    run(world, 60)
+    assert "n0" not in world.names, "an absent server is found all the same"
+
+
+def test_holding_back_reads_each_pending_node_once() -> None:
+    """5,000 absent Nodes: the verdict on each is a look-up, not a search."""
+
+    class Counted(dict[str, int]):
+        reads = 0
+
+        def get(self, key: str, default: int = 0) -> int:  # type: ignore[override]
+            self.reads += 1
+            return super().get(key, default)
+
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("it is searched")
+
+    pending = Counted({f"n{number}": number for number in range(5000)})
+    crowd = guard.Crowd(nodes=10_000, pending=pending)
+    limit = guard.Limit()
+    held = [uid for uid in pending.copy() if guard.holds_back(crowd, limit, uid)]
+    assert len(held) == 2000
+    assert pending.reads == 5000
 
 
 NAMES = strategies.sampled_from([f"n{number}" for number in range(12)])

@@ -23,7 +23,7 @@ MakeInstance = Callable[..., Instance]
 NEW = (model.UNINITIALIZED_TAINT,)
 SHUT = (model.SHUTDOWN_TAINT,)
 ONCE = model.Settings(confirm_after_s=0.0)
-MANY = guard.Crowd(nodes=20, went=0, pending=tuple(f"n{n}" for n in range(20)))
+MANY = guard.Crowd(nodes=20, went=0, pending={f"n{n}": n for n in range(20)})
 SILENT = errors.Unavailable("silent", operation="list servers")
 TWINS = errors.Ambiguous("2 servers have this name", operation="find server")
 OTHER = (Address(AddressType.INTERNAL_IP, "10.0.0.2"),)
