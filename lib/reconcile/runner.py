@@ -28,6 +28,13 @@ TURN_S = 1.0
 """An idle loop turns this often, so that its heart beats."""
 LAST_ACTS_S = 5.0
 """Acts in flight may take this long once the loop is told to stop."""
+READS = 4
+"""Reads that may run in parallel; see `Runner.run`."""
+SHARE_S = 10.0
+"""A key waits this long for reads in progress, to share the next one with others."""
+MANY = 50
+SHARE_MANY_S = 1.0
+"""The same while a read of more than MANY keys is in progress, which takes long."""
 
 
 class Flow(Protocol[Snapshot, Action]):
@@ -137,7 +144,7 @@ class _Decided(Generic[Snapshot, Action]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Lanes:
-    """Where keys go on. reading: one thread; see `Reading`. stop: no more then."""
+    """Where keys go on. reading: see `Reading`. stop: no more then."""
 
     quick: concurrent.futures.ThreadPoolExecutor
     slow: concurrent.futures.ThreadPoolExecutor
@@ -168,6 +175,7 @@ class Runner(Generic[Snapshot, Action]):
         self._in_flight: set[concurrent.futures.Future[None]] = set()
         self._slow: set[concurrent.futures.Future[None]] = set()
         self._unread: dict[queues.Claim, Snapshot] = {}
+        self._reads: list[int] = []  # in progress: the number of keys of each
         self._landed = threading.Condition()
         self._given_up = threading.Event()
         self._broken: BaseException | None = None
@@ -178,14 +186,15 @@ class Runner(Generic[Snapshot, Action]):
 
         A new batch is observed once a worker is idle, so a snapshot never waits long.
         Keys with a slow action wait only for each other, and so do keys that have more
-        to be read: all of those that have come up since the last such read share the
-        next. Acts that have not ended LAST_ACTS_S after the stop are left behind: none
-        of their further actions is begun.
+        to be read: all of those that have come up during such a read share the next,
+        which does not wait for a long one: up to READS run in parallel. Acts that have
+        not ended LAST_ACTS_S after the stop are left behind: none of their further
+        actions is begun.
         """
         lanes = _Lanes(
             self._pool(self._settings.workers),
             self._pool(self._settings.workers),
-            self._pool(1),
+            self._pool(READS),
             stop,
         )
         try:
@@ -254,20 +263,45 @@ class Runner(Generic[Snapshot, Action]):
 
     def _read(self, lanes: _Lanes) -> None:
         """Read for all keys that wait for it; when that fails, every one backs off."""
-        with self._landed:
-            taken, self._unread = self._unread, {}
-        if not taken or self._reading is None or lanes.stop.is_set():
+        taken = self._take_unread(lanes.stop)
+        if not taken or self._reading is None:
             return
+        try:
+            seen = self._read_all(taken, self._reading)
+        finally:
+            with self._landed:
+                self._reads.remove(len(taken))
+                self._landed.notify_all()
+        if seen is None:
+            return
+        for claim in taken:
+            self._send(claim, seen[claim.key], lanes)
+
+    def _take_unread(self, stop: threading.Event) -> dict[queues.Claim, Snapshot]:
+        """Take what waits to be read, once no read is in progress or the wait ended."""
+        with self._landed:
+            is_long = any(count > MANY for count in self._reads)
+            self._landed.wait_for(
+                lambda: not (self._reads and self._unread),
+                SHARE_MANY_S if is_long else SHARE_S,
+            )
+            if stop.is_set() or not self._unread:
+                return {}
+            taken, self._unread = self._unread, {}
+            self._reads.append(len(taken))
+            return taken
+
+    def _read_all(
+        self, taken: Mapping[queues.Claim, Snapshot], reading: Reading[Snapshot]
+    ) -> Mapping[str, Snapshot] | None:
         with structlog.contextvars.bound_contextvars(controller=self._flow.name):
             try:
-                seen = self._reading.read({c.key: one for c, one in taken.items()})
+                return reading.read({c.key: one for c, one in taken.items()})
             except Exception as error:
                 self._fail(tuple(taken), error, "read")
                 for claim in taken:
                     self._queue.done(claim.key)
-                return
-        for claim in taken:
-            self._send(claim, seen[claim.key], lanes)
+                return None
 
     def _send(self, claim: queues.Claim, snapshot: Snapshot, lanes: _Lanes) -> None:
         """Decide, and have a worker act."""

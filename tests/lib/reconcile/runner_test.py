@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,6 +73,9 @@ class FlowStub:
         return {
             claim.key: claim.key for claim in claims if claim.key not in self.absent
         }
+
+    def has_done(self, action: Greet) -> bool:
+        return action in self.done
 
     def decide(self, snapshot: str, now: datetime.datetime) -> Outcome[Greet]:
         return self.decide_(snapshot, now)
@@ -388,6 +392,40 @@ def test_who_has_more_to_be_read_keeps_nobody_else_and_shares_the_next_read(
     eventually(lambda: len(flow.done) == 5)
     assert reading.batches == [("r1",), ("r2", "r3")]
     assert {one.key for one in flow.done[2:]} == {f"r{n}, read" for n in (1, 2, 3)}
+
+
+class ReadingOfMany(ReadingStub):
+    """Hangs while it reads many keys; reads of few end immediately."""
+
+    def read(self, seen: Mapping[str, str]) -> Mapping[str, str]:
+        if len(seen) <= runner.MANY:
+            self.batches.append(tuple(sorted(seen)))
+            return {key: f"{one}, read" for key, one in seen.items()}
+        return super().read(seen)
+
+
+def test_a_read_of_many_keys_does_not_delay_a_new_one(
+    running: Callable[[Callable[[threading.Event], None]], threading.Event],
+    reconcile_metrics: metrics.Metrics,
+    keys: queue.Queue,
+    eventually: Eventually,
+) -> None:
+    """One that comes up later is read, decided and acted on before the read ends."""
+    flow, reading = FlowStub(), ReadingOfMany()
+    many = [f"r{number}" for number in range(runner.MANY + 1)]
+    keys.add_many(many, "t")
+    settings = runner.Settings(batch_max=len(many))
+    loop = runner.Runner(flow, keys, reconcile_metrics, settings, reading=reading)
+    running(loop.run)
+    eventually(lambda: len(reading.batches) == 1)
+    for number in range(2 * runner.READS):
+        key = f"r-new-{number}"
+        keys.add(key, "t")
+        eventually(functools.partial(flow.has_done, Greet(f"{key}, read")))
+    assert not reading.go_on.is_set()
+    assert len(flow.done) == 2 * runner.READS
+    reading.go_on.set()
+    eventually(lambda: len(flow.done) == 2 * runner.READS + len(many))
 
 
 def test_a_read_that_fails_is_tried_again_for_every_key(
