@@ -53,25 +53,25 @@ class Batch:
 
 def batches(root: pathlib.Path) -> list[Batch]:
     """Return every batch of the lab, as the BUILD files declare it."""
-    found = []
+    declared = []
     for part in PARTS:
         for build in sorted((root / part).rglob("BUILD")):
             folder = build.parent.relative_to(root).as_posix()
             for node in ast.walk(ast.parse(build.read_text())):
                 if isinstance(node, ast.Call) and ast.unparse(node.func) == "lab_tests":
-                    found.append(_batch(folder, node))
-    return found
+                    declared.append(_batch(folder, node))
+    return declared
 
 
 def _batch(folder: str, call: ast.Call) -> Batch:
-    given = {
-        word.arg: ast.literal_eval(word.value)
-        for word in call.keywords
-        if word.arg in ("name", "sources", "budget_s", "long")
+    fields = {
+        keyword.arg: ast.literal_eval(keyword.value)
+        for keyword in call.keywords
+        if keyword.arg in ("name", "sources", "budget_s", "long")
     }
-    files = tuple(f"{folder}/{name}" for name in given["sources"])
-    tier = LONG if given.get("long") else DEFAULT
-    return Batch(f"{folder}:{given['name']}", tier, given["budget_s"], files)
+    files = tuple(f"{folder}/{name}" for name in fields["sources"])
+    tier = LONG if fields.get("long") else DEFAULT
+    return Batch(f"{folder}:{fields['name']}", tier, fields["budget_s"], files)
 
 
 def budgets(root: pathlib.Path) -> dict[str, dict[str, int]]:
@@ -96,39 +96,39 @@ def reruns(targets: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
     targets: the output of `./pants peek ::`.
     """
-    by_address = {str(one["address"]): one for one in targets}
-    found: dict[str, set[str]] = collections.defaultdict(set)
+    by_address = {str(target["address"]): target for target in targets}
+    batches_by_room: dict[str, set[str]] = collections.defaultdict(set)
     for address, target in by_address.items():
         batch = str(target.get("batch_compatibility_tag") or "")
         if target["target_type"] == "python_test" and batch.startswith(PARTS):
             for reached in _closure(by_address, address):
                 for path in by_address[reached].get("sources") or ():
                     if path.startswith(("lib/", "cmd/", "charts/")):
-                        found[room(path)].add(batch.removeprefix("tests/"))
-    return {name: sorted(found[name]) for name in sorted(found)}
+                        batches_by_room[room(path)].add(batch.removeprefix("tests/"))
+    return {name: sorted(batches_by_room[name]) for name in sorted(batches_by_room)}
 
 
 def _closure(by_address: Mapping[str, Mapping[str, Any]], start: str) -> set[str]:
     """Follow dependencies, but not those that a test leaves out ("!!" in its BUILD)."""
     raw = by_address[start].get("dependencies_raw") or ()
-    left_out = {one.removeprefix("!!") for one in raw if one.startswith("!!")}
-    reached, waiting = {start}, [start]
-    while waiting:
-        for address in by_address[waiting.pop()].get("dependencies") or ():
+    excluded = {entry.removeprefix("!!") for entry in raw if entry.startswith("!!")}
+    closure, pending = {start}, [start]
+    while pending:
+        for address in by_address[pending.pop()].get("dependencies") or ():
             # A requirement and the like has no sources of its own.
-            if address in by_address and address not in reached | left_out:
-                reached.add(address)
-                waiting.append(address)
-    return reached
+            if address in by_address and address not in closure | excluded:
+                closure.add(address)
+                pending.append(address)
+    return closure
 
 
 def rows(text: str) -> dict[str, list[str]]:
     """Return the batches by room, as docs/proofs.md has them."""
     matches = (_ROW.match(line) for line in text.splitlines())
     return {
-        found["room"]: [one for one in found["batches"].split(", ") if one]
-        for found in matches
-        if found and not found["room"].startswith("tests/")
+        match["room"]: [name for name in match["batches"].split(", ") if name]
+        for match in matches
+        if match and not match["room"].startswith("tests/")
     }
 
 
@@ -150,7 +150,7 @@ def is_grown(written: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> 
 
 
 def _rows_of(now: Mapping[str, list[str]]) -> list[str]:
-    return [f"| `{name}` | {', '.join(some)} |" for name, some in now.items()]
+    return [f"| `{name}` | {', '.join(names)} |" for name, names in now.items()]
 
 
 def command_reruns(arguments: argparse.Namespace) -> int:
@@ -179,8 +179,8 @@ def command_reruns(arguments: argparse.Namespace) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class Took:
-    """What one batch took, and the longest of its tests."""
+class Duration:
+    """The seconds of one batch, and of the longest of its tests."""
 
     batch: Batch
     seconds: float
@@ -188,8 +188,8 @@ class Took:
     longest_s: float
 
 
-def measured(some: Iterable[Batch], folder: pathlib.Path) -> list[Took]:
-    """Return what the batches took, as the JUnit reports of a folder have it."""
+def measured(batches_run: Iterable[Batch], folder: pathlib.Path) -> list[Duration]:
+    """Return the durations of the batches from the JUnit reports of a folder."""
     times: dict[str, dict[str, float]] = collections.defaultdict(dict)
     for report in sorted(folder.glob("*.xml")):
         for case in xml.etree.ElementTree.parse(report).iter("testcase"):  # noqa: S314
@@ -197,34 +197,35 @@ def measured(some: Iterable[Batch], folder: pathlib.Path) -> list[Took]:
             name = f"{case.get('name')}"
             before = times[f"{module}.py"].get(name, 0.0)
             times[f"{module}.py"][name] = before + float(case.get("time", 0))
-    found = []
-    for batch in some:
-        tests = [one for file in batch.files for one in times.get(file, {}).items()]
+    durations = []
+    for batch in batches_run:
+        tests = [test for file in batch.files for test in times.get(file, {}).items()]
         if tests:
-            name, longest_s = max(tests, key=lambda one: one[1])
+            name, longest_s = max(tests, key=lambda test: test[1])
             total = sum(seconds for _, seconds in tests)
-            found.append(Took(batch, total, name, longest_s))
-    return found
+            durations.append(Duration(batch, total, name, longest_s))
+    return durations
 
 
-def table(took: Sequence[Took]) -> str:
+def table(durations: Sequence[Duration]) -> str:
     """Return the table of a run; what took longer than its budget is marked."""
     lines = [f"{'batch':40} {'s':>6} {'budget':>6}  longest test"]
-    for one in sorted(took, key=lambda one: -one.seconds):
-        over = "OVER BUDGET  " if one.seconds > one.batch.budget_s else ""
+    for duration in sorted(durations, key=lambda duration: -duration.seconds):
+        batch = duration.batch
+        over = "OVER BUDGET  " if duration.seconds > batch.budget_s else ""
         lines.append(
-            f"{one.batch.address:40} {one.seconds:6.0f} {one.batch.budget_s:6}"
-            f"  {over}{one.longest} {one.longest_s:.0f} s"
+            f"{batch.address:40} {duration.seconds:6.0f} {batch.budget_s:6}"
+            f"  {over}{duration.longest} {duration.longest_s:.0f} s"
         )
-    total = sum(one.seconds for one in took)
+    total = sum(duration.seconds for duration in durations)
     lines.append(f"{'sum (cached results with their old times)':40} {total:6.0f}")
     return "\n".join(lines)
 
 
 def command_report(arguments: argparse.Namespace) -> int:
     """Print seconds against budgets; exceeding one is not a failure."""
-    some = [one for one in batches(ROOT) if one.tier == arguments.tier]
-    print(table(measured(some, ROOT / REPORTS)))
+    of_tier = [batch for batch in batches(ROOT) if batch.tier == arguments.tier]
+    print(table(measured(of_tier, ROOT / REPORTS)))
     return 0
 
 
@@ -233,20 +234,24 @@ def command_report(arguments: argparse.Namespace) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a run does. forced: nothing has changed, the results are cached."""
+    """The batches of a run.
+
+    forced: nothing has changed, so their results are cached. postponed: due, but there
+    is no capacity left. unchanged: not due.
+    """
 
     changed: tuple[Batch, ...]
     forced: tuple[Batch, ...]
-    left: tuple[Batch, ...]
+    postponed: tuple[Batch, ...]
     unchanged: tuple[Batch, ...]
 
 
 def plan(
-    some: Sequence[Batch],
+    candidates: Sequence[Batch],
     touched: Iterable[str],
     green: Mapping[str, int],
     run: int,
-    room_s: float = SLOTS * BOUND_S,
+    capacity_s: float = SLOTS * BOUND_S,
 ) -> Plan:
     """Decide which batches run: those touched first, then those not run for long.
 
@@ -254,32 +259,34 @@ def plan(
     included. green: the number of the last run in which each batch was green; a batch
     that was never green counts as run least recently. run: the number of this run.
     """
-    reached = set(touched)
-    by_age = sorted(some, key=lambda one: (green.get(one.address, -1), one.address))
-    due = [one for one in by_age if one.address in reached]
+    changed = set(touched)
+    by_age = sorted(
+        candidates, key=lambda batch: (green.get(batch.address, -1), batch.address)
+    )
+    due = [batch for batch in by_age if batch.address in changed]
     due += [
-        one
-        for one in by_age
-        if one.address not in reached
-        and run - green.get(one.address, -DUE_AFTER) >= DUE_AFTER
+        batch
+        for batch in by_age
+        if batch.address not in changed
+        and run - green.get(batch.address, -DUE_AFTER) >= DUE_AFTER
     ]
     chosen: list[Batch] = []
-    left: list[Batch] = []
-    for one in due:
-        fits = one.budget_s <= room_s
-        (chosen if fits else left).append(one)
-        room_s -= one.budget_s if fits else 0
+    postponed: list[Batch] = []
+    for batch in due:
+        fits = batch.budget_s <= capacity_s
+        (chosen if fits else postponed).append(batch)
+        capacity_s -= batch.budget_s if fits else 0
     return Plan(
-        tuple(one for one in chosen if one.address in reached),
-        tuple(one for one in chosen if one.address not in reached),
-        tuple(left),
-        tuple(one for one in by_age if one not in due),
+        tuple(batch for batch in chosen if batch.address in changed),
+        tuple(batch for batch in chosen if batch.address not in changed),
+        tuple(postponed),
+        tuple(batch for batch in by_age if batch not in due),
     )
 
 
 @dataclasses.dataclass
 class Record:
-    """What earlier runs left behind. commit: of the last run, whatever it gave."""
+    """State kept between runs. commit: of the last run, whatever its result."""
 
     commit: str = ""
     run: int = 0
@@ -312,7 +319,7 @@ def write_record(file: pathlib.Path, record: Record) -> None:
 
 def green_files(lines: Iterable[str]) -> set[str]:
     """Return the test files whose process Pants reported as successful."""
-    return {found[1] for line in lines if (found := _DONE.search(line))}
+    return {match[1] for line in lines if (match := _DONE.search(line))}
 
 
 def has_failed(lines: Iterable[str]) -> bool:
@@ -365,21 +372,27 @@ def command_long(arguments: argparse.Namespace) -> int:
     del arguments
     file = record_file(os.environ)
     record = read_record(file)
-    some = [one for one in batches(ROOT) if one.tier == LONG]
-    known = {one.address for one in some}
-    touched = _touched(record.commit, some) | (known & {*record.left})
-    made = plan(some, touched, record.green, record.run + 1)
-    _show(made, record)
+    long_batches = [batch for batch in batches(ROOT) if batch.tier == LONG]
+    known = {batch.address for batch in long_batches}
+    touched = _touched(record.commit, long_batches) | (known & {*record.left})
+    planned = plan(long_batches, touched, record.green, record.run + 1)
+    _show(planned, record)
     end = time.monotonic() + BOUND_S
     code, green = 0, set[str]()
-    for chosen, force in ((made.changed, ()), (made.forced, ("--test-force",))):
+    for chosen, force in (
+        (planned.changed, ()),
+        (planned.forced, ("--test-force",)),
+    ):
         if chosen and code == 0:
             result, lines = _test(chosen, force, end)
             green |= _green(chosen, result, lines)
             # Cut off at the bound is no failure, but what failed before it is one.
             code = int(has_failed(lines)) if result is None else result
-    chosen_names = {one.address for one in (*made.changed, *made.forced)}
-    left = {*chosen_names, *(one.address for one in made.left)} - green
+    chosen_names = {batch.address for batch in (*planned.changed, *planned.forced)}
+    unfinished = {
+        *chosen_names,
+        *(batch.address for batch in planned.postponed),
+    } - green
     now = record.run + 1
     write_record(
         file,
@@ -387,11 +400,11 @@ def command_long(arguments: argparse.Namespace) -> int:
             _head() or record.commit,
             now,
             {**record.green, **dict.fromkeys(green, now)},
-            sorted(left),
+            sorted(unfinished),
         ),
     )
-    print(table(measured([*made.changed, *made.forced], ROOT / REPORTS)))
-    for name in sorted(left):
+    print(table(measured([*planned.changed, *planned.forced], ROOT / REPORTS)))
+    for name in sorted(unfinished):
         print(f"long tier: {name} did not run to its end and comes first next time")
     return code
 
@@ -401,7 +414,7 @@ def _test(
 ) -> tuple[int | None, list[str]]:
     words = ["./pants", "--tag=[]", "--no-dynamic-ui", "--test-report", *force, "test"]
     return run_bounded(
-        [*words, *(one.address for one in chosen)],
+        [*words, *(batch.address for batch in chosen)],
         end - time.monotonic(),
     )
 
@@ -409,43 +422,43 @@ def _test(
 def _green(chosen: Iterable[Batch], code: int | None, lines: list[str]) -> set[str]:
     files = green_files(lines)
     return {
-        one.address
-        for one in chosen
-        if code == 0 or any(file in files for file in one.files)
+        batch.address
+        for batch in chosen
+        if code == 0 or any(file in files for file in batch.files)
     }
 
 
-def _show(made: Plan, record: Record) -> None:
+def _show(planned: Plan, record: Record) -> None:
     print(f"long tier, run {record.run + 1}; its record was made at {record.commit}")
     groups: Sequence[tuple[str, Sequence[Batch]]] = (
-        ("runs, its inputs have changed", made.changed),
-        ("runs, it has not run for long", made.forced),
-        ("does not fit into this run", made.left),
-        ("does not run, nothing it reads has changed", made.unchanged),
+        ("runs, its inputs have changed", planned.changed),
+        ("runs, it has not run for long", planned.forced),
+        ("does not fit into this run", planned.postponed),
+        ("does not run, nothing it reads has changed", planned.unchanged),
     )
-    for what, some in groups:
-        for one in some:
-            last = record.green.get(one.address)
-            seen = "never green here" if last is None else f"green in run {last}"
-            print(f"  {one.address:36} {one.budget_s:4} s  {what} ({seen})")
+    for what, group in groups:
+        for batch in group:
+            last = record.green.get(batch.address)
+            history = "never green here" if last is None else f"green in run {last}"
+            print(f"  {batch.address:36} {batch.budget_s:4} s  {what} ({history})")
 
 
-def reached(listed: Iterable[str], some: Iterable[Batch]) -> set[str]:
+def reached(listed: Iterable[str], candidates: Iterable[Batch]) -> set[str]:
     """Return the batches of which Pants lists a file.
 
     listed: addresses; the one of a file is "FOLDER/FILE:TARGET", without the target
     when that has the name of the folder.
     """
     files = {
-        f"{file}:{name}" if name != folder.rpartition("/")[2] else file: one.address
-        for one in some
-        for folder, _, name in (one.address.partition(":"),)
-        for file in one.files
+        f"{file}:{name}" if name != folder.rpartition("/")[2] else file: batch.address
+        for batch in candidates
+        for folder, _, name in (batch.address.partition(":"),)
+        for file in batch.files
     }
     return {files[address] for address in listed if address in files}
 
 
-def _touched(commit: str, some: Sequence[Batch]) -> set[str]:
+def _touched(commit: str, long_batches: Sequence[Batch]) -> set[str]:
     """Return the long batches that a change since the commit reaches.
 
     Without a commit: those of the newest commit; without any history: none.
@@ -458,7 +471,7 @@ def _touched(commit: str, some: Sequence[Batch]) -> set[str]:
                 "--changed-dependents=transitive",
                 "list",
             )
-            return reached(listed.split(), some)
+            return reached(listed.split(), long_batches)
     print("long tier: no history to compare with; what ran least recently runs")
     return set()
 
@@ -490,12 +503,12 @@ def main(words: Sequence[str]) -> int:
     """Run one of the commands above; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("reruns")
-    one.add_argument("--write", action="store_true")
-    one.set_defaults(run=command_reruns)
-    one = commands.add_parser("report")
-    one.add_argument("tier", choices=(DEFAULT, LONG))
-    one.set_defaults(run=command_report)
+    command = commands.add_parser("reruns")
+    command.add_argument("--write", action="store_true")
+    command.set_defaults(run=command_reruns)
+    command = commands.add_parser("report")
+    command.add_argument("tier", choices=(DEFAULT, LONG))
+    command.set_defaults(run=command_report)
     commands.add_parser("long").set_defaults(run=command_long)
     arguments = parser.parse_args(words)
     began = datetime.datetime.now(datetime.UTC)

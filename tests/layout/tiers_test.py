@@ -76,38 +76,38 @@ def batches(tiers: ModuleType, **seconds: int) -> list[Any]:
     return [tiers.Batch(name, "long", s, (name,)) for name, s in seconds.items()]
 
 
-def names(some: Any) -> list[str]:
-    return [one.address for one in some]
+def names(group: Any) -> list[str]:
+    return [batch.address for batch in group]
 
 
 def test_what_a_change_touches_comes_first_then_what_has_not_run_for_long(
     tiers: ModuleType,
 ) -> None:
-    some = batches(tiers, a=100, b=100, c=100, d=100)
-    made = tiers.plan(some, {"c"}, {"a": 19, "b": 10, "c": 19, "d": 18}, 20)
-    assert names(made.changed) == ["c"]
-    assert names(made.forced) == ["b"]
-    assert names(made.unchanged) == ["d", "a"]
+    candidates = batches(tiers, a=100, b=100, c=100, d=100)
+    planned = tiers.plan(candidates, {"c"}, {"a": 19, "b": 10, "c": 19, "d": 18}, 20)
+    assert names(planned.changed) == ["c"]
+    assert names(planned.forced) == ["b"]
+    assert names(planned.unchanged) == ["d", "a"]
 
 
 def test_what_does_not_fit_is_left_and_smaller_ones_still_run(
     tiers: ModuleType,
 ) -> None:
-    some = batches(tiers, a=100, b=300, c=50)
-    made = tiers.plan(some, {"a", "b", "c"}, {"c": 1}, 2, room_s=200)
-    assert (names(made.changed), names(made.left)) == (["a", "c"], ["b"])
+    candidates = batches(tiers, a=100, b=300, c=50)
+    planned = tiers.plan(candidates, {"a", "b", "c"}, {"c": 1}, 2, capacity_s=200)
+    assert (names(planned.changed), names(planned.postponed)) == (["a", "c"], ["b"])
 
 
 def test_every_batch_runs_within_ten_runs_whatever_happens(tiers: ModuleType) -> None:
     """Nothing is ever touched; no more than two fit into a run."""
-    some = batches(tiers, **{f"batch-{n}": 100 for n in range(8)})
+    candidates = batches(tiers, **{f"batch-{n}": 100 for n in range(8)})
     green: dict[str, int] = {}
-    ran: dict[str, list[int]] = {one.address: [0] for one in some}
+    ran: dict[str, list[int]] = {batch.address: [0] for batch in candidates}
     for run in range(1, 60):
-        made = tiers.plan(some, [], green, run, room_s=200)
-        for one in made.forced:
-            green[one.address] = run
-            ran[one.address].append(run)
+        planned = tiers.plan(candidates, [], green, run, capacity_s=200)
+        for batch in planned.forced:
+            green[batch.address] = run
+            ran[batch.address].append(run)
     gaps = [b - a for runs in ran.values() for a, b in itertools.pairwise(runs)]
     print(ran)
     assert max(gaps) <= tiers.DUE_AFTER
@@ -122,13 +122,17 @@ def test_seconds_are_held_against_budgets(
         '<testcase classname="tests.lib.y_test" name="z" time="9"/></testsuite>'
         "</testsuites>"
     )
-    some = [
+    candidates = [
         tiers.Batch("tests/lab/k:k", "default", 100, ("tests/lab/k/x_test.py",)),
         tiers.Batch("tests/lab/l:l", "default", 100, ("tests/lab/l/x_test.py",)),
     ]
-    (took,) = tiers.measured(some, tmp_path)
-    assert (took.seconds, took.longest, took.longest_s) == (110.5, "two", 80)
-    assert "OVER BUDGET  two 80 s" in tiers.table([took])
+    (duration,) = tiers.measured(candidates, tmp_path)
+    assert (duration.seconds, duration.longest, duration.longest_s) == (
+        110.5,
+        "two",
+        80,
+    )
+    assert "OVER BUDGET  two 80 s" in tiers.table([duration])
 
 
 def test_a_record_that_can_not_be_read_is_as_none(
@@ -185,7 +189,11 @@ def test_a_file_that_pants_lists_stands_for_its_batch(tiers: ModuleType) -> None
         folder = address.partition(":")[0]
         return tiers.Batch(address, "long", 9, (f"{folder}/x_test.py",))
 
-    some = [batch("tests/lab/a:a"), batch("tests/lab/a:a-long"), batch("tests/bench:b")]
+    candidates = [
+        batch("tests/lab/a:a"),
+        batch("tests/lab/a:a-long"),
+        batch("tests/bench:b"),
+    ]
     listed = ["tests/lab/a/x_test.py:a-long", "tests/bench/x_test.py:b", "lib/a.py"]
-    assert tiers.reached(listed, some) == {"tests/lab/a:a-long", "tests/bench:b"}
-    assert tiers.reached(["tests/lab/a/x_test.py"], some) == {"tests/lab/a:a"}
+    assert tiers.reached(listed, candidates) == {"tests/lab/a:a-long", "tests/bench:b"}
+    assert tiers.reached(["tests/lab/a/x_test.py"], candidates) == {"tests/lab/a:a"}
