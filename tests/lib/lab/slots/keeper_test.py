@@ -180,11 +180,30 @@ def pytest_as_it_takes_the_slot(row: Row) -> None:
     kill(row.user())
 
 
-def pytest_at_a_random_moment(row: Row) -> None:
-    """Between the first line of the slot and the last server."""
+def random_moment(row: Row) -> None:
+    """Wait until a moment between the first line of the slot and the last server."""
     while not (row.slot / keeper.LEASE).exists():
         time.sleep(0.01)
     time.sleep(CHANCE.uniform(0, 0.5))
+
+
+def pytest_at_a_random_moment(row: Row) -> None:
+    random_moment(row)
+    kill(row.user())
+
+
+def pants_at_a_random_moment(row: Row) -> None:
+    random_moment(row)
+    row.pants.kill()
+
+
+def a_keeper_at_a_random_moment(row: Row) -> None:
+    """The other one starts it again, and ends the lab when its user is killed."""
+    random_moment(row)
+    while not (running := row.keepers()):
+        time.sleep(0.01)
+    kill(CHANCE.choice([*running.values()]))
+    row.until("runs")
     kill(row.user())
 
 
@@ -246,6 +265,7 @@ def nobody(row: Row) -> None:
 ROWS: dict[str, Callable[[Row], None]] = {
     "nobody": nobody,
     "Pants, while tests run": pants_while_running,
+    "Pants, at a random moment": pants_at_a_random_moment,
     "Pants and a keeper": pants_and_a_keeper,
     "pytest, while tests run": pytest_while_running,
     "pytest, as it takes the slot": pytest_as_it_takes_the_slot,
@@ -253,6 +273,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
     "pytest, at a random moment (2)": pytest_at_a_random_moment,
     "pytest and keeper 0": keeper_in_use("0"),
     "pytest and keeper 1": keeper_in_use("1"),
+    "a keeper, at a random moment": a_keeper_at_a_random_moment,
     "keeper 0, then a good end": keeper_in_use_then_the_end,
     "keeper 1 of an unused lab": keeper_when_nobody_uses_the_lab,
     "keepers while they end a lab": keepers_in_turn_while_they_end_the_lab,
