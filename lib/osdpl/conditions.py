@@ -12,6 +12,7 @@ from lib.osdpl.states import ReleaseState, State, Step
 
 ACCEPTED = "Accepted"
 APPLIED = "Applied"
+FIELDS_IGNORED = "FieldsIgnored"
 MESSAGE_MAX = 4000
 
 
@@ -96,8 +97,13 @@ def whole(services: Mapping[str, ServiceState]) -> Phase:
     return next((phase for phase in order if phase in phases), Phase.APPLIED)
 
 
-def of_services(services: Mapping[str, ServiceState]) -> tuple[Condition, ...]:
-    """Return the conditions of an OpenStackDeployment that is served."""
+def of_services(
+    services: Mapping[str, ServiceState], ignored: Sequence[str] = ()
+) -> tuple[Condition, ...]:
+    """Return the conditions of an OpenStackDeployment that is served.
+
+    ignored: texts about the fields of the spec that have no effect.
+    """
     phase = whole(services)
     causes = [
         f"{name}: {one.cause}" for name, one in sorted(services.items()) if one.cause
@@ -105,7 +111,7 @@ def of_services(services: Mapping[str, ServiceState]) -> tuple[Condition, ...]:
     if phase in (Phase.APPLYING, Phase.DELETING):
         causes = []  # what waits in its turn is no news, and would be many Events
     return (
-        Condition(ACCEPTED, True, "Accepted"),
+        accepted(ignored),
         Condition(
             APPLIED,
             phase is Phase.APPLIED,
@@ -113,6 +119,14 @@ def of_services(services: Mapping[str, ServiceState]) -> tuple[Condition, ...]:
             "; ".join(causes)[:MESSAGE_MAX],
         ),
     )
+
+
+def accepted(ignored: Sequence[str]) -> Condition:
+    """Return the condition of a valid spec; it names the fields without effect."""
+    if not ignored:
+        return Condition(ACCEPTED, True, "Accepted")
+    words = f"fields without effect: {'; '.join(ignored)}"
+    return Condition(ACCEPTED, True, FIELDS_IGNORED, words[:MESSAGE_MAX])
 
 
 def draft() -> tuple[Condition, ...]:
@@ -173,7 +187,9 @@ def events(
         value = "True" if one.is_true else "False"
         if before.get(one.type) == (value, one.reason, one.message):
             continue
-        is_bad = not one.is_true and one.reason not in _ROUTINE
+        is_bad = one.reason == FIELDS_IGNORED or (
+            not one.is_true and one.reason not in _ROUTINE
+        )
         type = "Warning" if is_bad else "Normal"
         found.append((type, one.reason, one.message or f"{one.type} is {value}"))
     return tuple(found)

@@ -102,7 +102,7 @@ def _apply(
         *_runs(snapshot, all_states),
         *_bundle_deletions(snapshot, rendered),
         *_status_actions(snapshot, services, now),
-        *_report(snapshot, conditions.of_services(services), now),
+        *_report(snapshot, conditions.of_services(services, rendered.ignored), now),
     ]
     waits = [one.wait_s for one in all_states if one.wait_s is not None]
     return Outcome(tuple(actions), min(waits, default=None))

@@ -111,9 +111,14 @@ class Refusal:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """Desired releases; fingerprint: SHA-256 of the effective spec."""
+    """Desired releases.
+
+    fingerprint: SHA-256 of the effective spec. ignored: a text per field of the spec
+    that has no effect, with its path.
+    """
 
     bundles: tuple[Bundle, ...]
     refusals: tuple[Refusal, ...]
     openstack_version: str
     fingerprint: str
+    ignored: tuple[str, ...] = ()

@@ -9,9 +9,11 @@ from lib.osdpl import (
     credentials,
     graph,
     hashing,
+    ignored,
     layers,
     merge,
     model,
+    node_values,
     schema,
     unsupported,
     versions,
@@ -91,6 +93,7 @@ def render(inputs: Inputs) -> model.Rendered:
         refusals=tuple(refusals),
         openstack_version=version,
         fingerprint=hashing.digest(spec),
+        ignored=ignored.fields(inputs.deployment.spec, layers.services(spec)),
     )
 
 
@@ -143,10 +146,11 @@ def _release(
 def _values(
     context: Context, group: str, service: str, chart: str, template: model.Tree
 ) -> model.Tree:
-    """Return the values: template, then common, then those of the service.
+    """Return the values: template, common, those of the service, those of nodes.
 
     Raises:
         MergeError: layers hold different types at a path.
+        ConfigError: a chart cannot override a value on single nodes.
     """
     values: model.Tree = template
     for path in (
@@ -156,7 +160,9 @@ def _values(
         f"services.{service}.{chart}.values",
     ):
         values = merge.merge(values, context.get(path) or {}, f"spec.{path}")
-    return values
+    nodes = node_values.values(context, service, chart)
+    merged: model.Tree = merge.merge(values, nodes, "spec.nodes")
+    return merged
 
 
 def _chart(

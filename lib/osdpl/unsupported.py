@@ -48,6 +48,7 @@ _ENABLED: dict[str, tuple[str, ...]] = {
         "features.database.backup.enabled",
         "features.database.cleanup.nova.enabled",
         "features.database.cleanup.glance.enabled",
+        "features.database.cleanup.horizon.enabled",
     ),
     "dashboard": (
         "features.horizon.themes",
@@ -112,6 +113,11 @@ def _unsupported(context: Context, service: str) -> list[config.Problem]:
         if context.get(path)
     ]
     problems += _node_overrides(context, service)
+    stores = context.get("features.glance.backends.file") or {}
+    if service == "image" and len(stores) > 1:
+        names = ", ".join(sorted(stores))
+        path = "spec.features.glance.backends.file"
+        problems.append(config.Problem(path, names, "one backend"))
     backend = context.get("features.neutron.backend")
     if service == "networking" and backend != "ml2":
         problems.append(config.Problem("spec.features.neutron.backend", backend, "ml2"))
@@ -119,15 +125,17 @@ def _unsupported(context: Context, service: str) -> list[config.Problem]:
 
 
 def _node_overrides(context: Context, service: str) -> list[config.Problem]:
-    """Return the overrides of a service on nodes with a label."""
-    expected = "no value: overrides of nodes are not supported yet"
-    problems = []
-    for label, overrides in context.get("nodes", {}).items():
-        features = overrides.get("features", {})
-        overridden = {_NODES[name] for name in features if name in _NODES}
-        if service in overridden | set(overrides.get("services", {})):
-            problems.append(config.Problem(f"spec.nodes.{label}", None, expected))
-    return problems
+    """Return the features of a service that nodes with a label override."""
+    expected = (
+        "no value: features of single nodes are not supported yet; the values of their"
+        " DaemonSets are, in spec.nodes.<label>::<value>.services"
+    )
+    return [
+        config.Problem(f"spec.nodes.{label}.features.{feature}", None, expected)
+        for label, nodes in context.get("nodes", {}).items()
+        for feature in nodes.get("features") or {}
+        if _NODES.get(feature) == service
+    ]
 
 
 def _shown(value: Any) -> str | None:

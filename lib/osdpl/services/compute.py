@@ -1,5 +1,6 @@
 """Values of the service compute: Nova on local disks, and libvirt."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from lib.osdpl import model, secret_shapes
@@ -25,8 +26,9 @@ def libvirt(context: Context, contract: Contract) -> model.Tree:
 def nova(context: Context, contract: Contract) -> model.Tree:
     """Return the values of the chart nova."""
     interface = context.require("features.nova.live_migration_interface")
+    console = context.get("features.nova.console", {})
     own = {
-        "console": {"console_kind": _console(context)},
+        "console": {"console_kind": console_kind(console)},
         "network": {"backend": ["openvswitch"], "ssh": _ssh(context)},
         "conf": {
             **_CEPH_OFF,
@@ -49,12 +51,11 @@ def _ssh(context: Context) -> model.Tree:
     }
 
 
-def _console(context: Context) -> str:
-    """Return the kind of console; the chart serves one, noVNC by default."""
-    console = context.get("features.nova.console", {})
-    novnc = console.get("novnc", {}).get("enabled", True)
-    spice = console.get("spice", {}).get("enabled", False)
-    return "spice" if spice and not novnc else "novnc"
+def console_kind(console: Mapping[str, Any]) -> str:
+    """Return the kind of console; the chart has one, noVNC unless it is disabled."""
+    if console.get("novnc", {}).get("enabled", True):
+        return "novnc"
+    return "spice" if console.get("spice", {}).get("enabled", False) else "none"
 
 
 def _conf(context: Context) -> model.Tree:

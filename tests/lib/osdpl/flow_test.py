@@ -11,6 +11,7 @@ from lib.helm import model as helm
 from lib.helm.fake import helm as fake_helm
 from lib.kube import errors, resources
 from lib.kube.fake import calls
+from lib.osdpl import actions
 from tests.lib.osdpl import ground
 from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Process
 
@@ -289,6 +290,25 @@ def test_bad_specs(
     assert words in condition["message"]
     assert cluster.helm.runs == []
     assert credentials(cluster) == {}
+
+
+def test_fields_without_effect_are_reported_once(cluster: Cluster) -> None:
+    cluster.create(timeouts={"application_readiness": {"nova": {"timeout": 1}}})
+    process = Process(cluster)
+    reported = [
+        event
+        for _ in range(15)
+        for action in process.step()[0]
+        if isinstance(action, actions.ApplyConditions)
+        for event in action.events
+        if event[1] == "FieldsIgnored"
+    ]
+    ((type, _, message),) = reported
+    assert type == "Warning"
+    assert "spec.timeouts" in message
+    condition = cluster.condition("Accepted")
+    assert (condition["status"], condition["reason"]) == ("True", "FieldsIgnored")
+    assert cluster.deployed() == RELEASES
 
 
 def test_a_namespace_that_forbids_privileged_pods(cluster: Cluster) -> None:

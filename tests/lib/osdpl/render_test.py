@@ -280,6 +280,11 @@ def test_wrong_type_refuses_only_its_service() -> None:
     assert len(rendered.bundles) == 9
 
 
+PVC = {"pvc": {"size": "1Gi"}}
+NODE_CONF: model.Tree = {
+    "nova_compute": {"values": {"conf": {"nova": {"a": {"b": 1}}}}}
+}
+NODES_WITH_PODS = {"nova": {"nova_compute": {"values": {"pod": {"x": 1}}}}}
 REFUSED: list[tuple[str, model.Tree, str, model.Reason, str]] = [
     (
         "Ceph images",
@@ -317,18 +322,46 @@ REFUSED: list[tuple[str, model.Tree, str, model.Reason, str]] = [
         "spec.features.neutron.dvr.enabled",
     ),
     (
-        "overrides of nodes",
-        {"nodes": {"rack::a": {"services": {"compute": {"nova": {}}}}}},
-        "compute",
+        "two file backends",
+        {"features": {"glance": {"backends": {"file": {"a": PVC, "b": PVC}}}}},
+        "image",
         model.Reason.UNSUPPORTED,
-        "spec.nodes.rack::a",
+        "spec.features.glance.backends.file",
+    ),
+    (
+        "values of a DaemonSet that the chart lacks",
+        {"nodes": {"rack::a": {"services": {"compute": {"nova": {"x": {}}}}}}},
+        "compute",
+        model.Reason.INVALID_VALUES,
+        "spec.nodes.rack::a.services.compute.nova.x",
+    ),
+    (
+        "values of nodes beside the configuration",
+        {"nodes": {"rack::a": {"services": {"compute": NODES_WITH_PODS}}}},
+        "compute",
+        model.Reason.INVALID_VALUES,
+        "spec.nodes.rack::a.services.compute.nova.nova_compute.values.pod",
+    ),
+    (
+        "a label of nodes without a value",
+        {"nodes": {"rack": {"services": {"compute": {"nova": NODE_CONF}}}}},
+        "compute",
+        model.Reason.INVALID_VALUES,
+        "spec.nodes",
+    ),
+    (
+        "a chart that cannot override nodes",
+        {"nodes": {"a::b": {"services": {"networking": {"openvswitch": {"x": {}}}}}}},
+        "networking",
+        model.Reason.INVALID_VALUES,
+        "spec.nodes.a::b.services.networking.openvswitch.x",
     ),
     (
         "features that nodes override",
         {"nodes": {"rack::a": {"features": {"neutron": {"tunnel_interface": "e"}}}}},
         "networking",
         model.Reason.UNSUPPORTED,
-        "spec.nodes.rack::a",
+        "spec.nodes.rack::a.features.neutron",
     ),
     (
         "theme of the dashboard",
@@ -369,6 +402,45 @@ def test_refused_services(
     assert any(field in problem.field for problem in refusal.problems)
     services = {bundle.service for bundle in rendered.bundles}
     assert services == set(graph.RELEASES) - {service}
+
+
+def test_values_of_nodes_with_a_label() -> None:
+    """Each chart reads them where its DaemonSets look for overrides."""
+    conf = {"conf": {"libvirt": {"listen_tls": "1"}}}
+    rendered = samples.rendered(
+        nodes={
+            "rack::a": {
+                "services": {
+                    "compute": {
+                        "libvirt": {"libvirt_libvirt": {"values": conf}},
+                        "nova": NODE_CONF,
+                    }
+                }
+            },
+            "rack::b": {"services": {"compute": {"nova": NODE_CONF}}},
+        }
+    )
+    libvirt = samples.release(rendered, "openstack-libvirt").values
+    nova = samples.release(rendered, "openstack-nova").values
+
+    assert rendered.refusals == ()
+    labels = libvirt["overrides"]["libvirt_libvirt"]["labels"]
+    assert labels == {"rack::a": {"values": conf}}
+    rows = nova["conf"]["overrides"]["nova_compute"]["labels"]
+    assert rows == [
+        {"label": {"key": "rack", "values": [rack]}, "conf": {"nova": {"a": {"b": 1}}}}
+        for rack in ("a", "b")
+    ]
+    assert "overrides" not in nova
+
+
+def test_kinds_of_console() -> None:
+    rows = {(True, False): "novnc", (False, True): "spice", (False, False): "none"}
+    for (novnc, spice), kind in rows.items():
+        console = {"novnc": {"enabled": novnc}, "spice": {"enabled": spice}}
+        rendered = samples.rendered(features={"nova": {"console": console}})
+        values = samples.release(rendered, "openstack-nova").values
+        assert values["console"]["console_kind"] == kind
 
 
 def test_policies_and_log_levels() -> None:
