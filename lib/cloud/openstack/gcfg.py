@@ -1,20 +1,33 @@
-"""The INI dialect of cloud.conf, read by a parser of git's configuration syntax.
+"""Reader of gcfg, the INI dialect of cloud.conf.
 
-gcfg, which the reference uses, follows git's syntax as well. Known differences:
-- an escape other than \\\\ \\" \\n \\t is kept as it stands (gcfg: an error);
-- a bare key reads as "true" for text and lists too (gcfg: an error, a cleared list);
-- a key may follow its section's header on the same line (gcfg: an error);
-- blanks that begin a continued line are dropped (gcfg: kept);
-- blanks inside the brackets of a header are an error (gcfg: skipped).
-Include directives of git are plain unknown sections here.
+One pattern per statement: a header, a key with or without a value, an empty line or a
+comment. A value ends at a comment; quotes keep blanks and comment characters, a
+backslash before the end of the line continues it. Known differences: a key without
+"=" reads as "true" for texts and lists too (gcfg: an error, a cleared list), a name
+may hold numerals such as "²", and a byte order mark at the start is skipped.
+
+Source: gopkg.in/gcfg.v1 v1.2.3 (doc.go, read.go, scanner/scanner.go).
 """
 
 import dataclasses
-import io
-import itertools
+import re
 from collections.abc import Mapping
 
-import dulwich.config
+_BLANKS = r"[ \t\r]*+"
+_NAME = r"[^\W\d_](?:[^\W_]|-)*+"
+_QUOTED_NAME = r'"((?:[^"\\\n]|\\["\\])++)"'
+_QUOTED = r'"(?:[^"\\\n]|\\["\\nt])*+"'
+_VALUE = rf'(?:[^"\\;#\n]|\\\r?["\n]|{_QUOTED})*+'
+_END = rf"{_BLANKS}(?:[;#][^\n]*+)?(?:\n|\Z)"
+_STATEMENT = re.compile(
+    rf"{_BLANKS}(?:"
+    rf"\[{_BLANKS}(?P<section>{_NAME}){_BLANKS}"
+    rf"(?:(?P<subsection>{_QUOTED_NAME}){_BLANKS})?\]"
+    rf"|(?P<key>{_NAME}){_BLANKS}(?:=(?P<value>{_VALUE}))?"
+    rf")?{_END}"
+)
+_QUOTE_OR_ESCAPE = re.compile(r'\\(.)|"', re.DOTALL)
+_UNESCAPED = {"n": "\n", "t": "\t", "\n": "", None: ""}
 
 
 class SyntaxFault(ValueError):
@@ -45,48 +58,45 @@ class Section:
 
 
 def parse(text: str) -> tuple[Section, ...]:
-    """Read cloud.conf into its sections, in the order of the file.
+    """Parse cloud.conf into its sections, in the order of the file.
+
+    Names of sections and keys ignore case, those of subsections do not.
 
     Raises:
-        SyntaxFault: a line can't be read.
-
-    Source: gopkg.in/gcfg.v1 (doc.go, read.go); git-config(1), "Syntax".
+        SyntaxFault: a line can't be read, or has a key outside all sections.
     """
-    lines = text.encode().splitlines(keepends=True)
-    try:
-        parsed = _parse(lines)
-    except ValueError:
-        raise SyntaxFault(_faulty_line(lines)) from None
+    text = text.removeprefix("\ufeff")
+    names: dict[tuple[str, str], str] = {}
+    values: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    section: tuple[str, str] | None = None
+    position = 0
+    while position < len(text):
+        statement = _STATEMENT.match(text, position)
+        if statement is None or "\0" in statement[0]:
+            raise SyntaxFault(text.count("\n", 0, position) + 1)
+        if name := statement["section"]:
+            section = (name.lower(), _unquoted(statement["subsection"] or ""))
+            names.setdefault(section, name)
+            values.setdefault(section, {})
+        elif key := statement["key"]:
+            if section is None:
+                raise SyntaxFault(text.count("\n", 0, position) + 1)
+            known = values[section].get(key.lower(), ())
+            values[section][key.lower()] = (*known, _value(statement["value"]))
+        position = statement.end()
     return tuple(
-        Section(
-            name[0].decode(),
-            name[1].decode() if len(name) > 1 else "",
-            _values(parsed, name),
-        )
-        for name in parsed.sections()
+        Section(name, section[1], values[section]) for section, name in names.items()
     )
 
 
-def _parse(lines: list[bytes]) -> dulwich.config.ConfigFile:
-    whole = io.BytesIO(b"".join(lines))
-    return dulwich.config.ConfigFile.from_file(whole, expand_includes=False)
+def _value(raw: str | None) -> str:
+    """Return the value of a key; a key without "=" is a switch that is on."""
+    return "true" if raw is None else _unquoted(raw.strip(" \t\r").replace("\r", ""))
 
 
-def _values(
-    parsed: dulwich.config.ConfigFile, name: tuple[bytes, ...]
-) -> Mapping[str, tuple[str, ...]]:
-    pairs = [(key.decode().lower(), value) for key, value in parsed.items(name)]
-    keys = dict.fromkeys(key for key, _ in pairs)
-    return {
-        key: tuple(value.decode() for other, value in pairs if other == key)
-        for key in keys
-    }
+def _unquoted(raw: str) -> str:
+    """Return the text without quotes and escapes.
 
-
-def _faulty_line(lines: list[bytes]) -> int:
-    for count in itertools.count(1):
-        try:
-            _parse(lines[:count])
-        except ValueError:
-            return count
-    raise AssertionError
+    Source: gcfg's scanner drops every carriage return of a value, in quotes as well.
+    """
+    return _QUOTE_OR_ESCAPE.sub(lambda part: _UNESCAPED.get(part[1], part[1]), raw)

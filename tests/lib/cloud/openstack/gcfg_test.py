@@ -1,6 +1,8 @@
 """The INI dialect, compared with gcfg's documented behaviour."""
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from lib.cloud.openstack import gcfg
 
@@ -32,6 +34,8 @@ def values(text: str) -> dict[str, tuple[str, ...]]:
         ("key = a=b=c", "a=b=c"),
         ("key = пароль", "пароль"),
         ("key = one \\\ntwo", "one two"),
+        ("key = one\\\n  two", "one  two"),
+        ("key = \\\n  two \\\n", "  two "),
         ("key = 'single'", "'single'"),
     ],
 )
@@ -67,6 +71,15 @@ def test_subsections_keep_their_case_and_stand_apart() -> None:
         ('[Global]\npassword = "hunter2\n', 2),
         ("[Global\nkey = 1\n", 1),
         ("[Global]\nhunter2 hunter2\n", 2),
+        ("[Global] key = hunter2\n", 1),
+        ('[Global ""]\n', 1),
+        ("[Global.hunter2]\n", 1),
+        ("[Global]\n\nkey = hunter2\\hunter2\n", 3),
+        ('[Global]\nkey = "hunter2\\d"\n', 2),
+        ('[Global]\nkey = "hunter2\nhunter2"\n', 2),
+        ("[Global]\nkey = \\\nhunter2\nkey: hunter2\n", 4),
+        ("[Global]\nkey = hunter2\0\n", 2),
+        ("[Global]\n1key = hunter2\n", 2),
     ],
 )
 def test_a_fault_names_its_line_and_not_its_text(text: str, line: int) -> None:
@@ -87,3 +100,56 @@ def test_git_includes_are_not_followed() -> None:
 def test_an_empty_file_has_no_sections(text: str) -> None:
     """Nothing gives nothing."""
     assert gcfg.parse(text) == ()
+
+
+_NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,5}", fullmatch=True)
+_TEXTS = st.text(
+    st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=12
+)
+_ENDS = st.sampled_from(["", " ", "\t; comment", ' # "comment'])
+
+
+@st.composite
+def _written(draw: st.DrawFn, value: str) -> str:
+    """Return one of the ways to write a value: in pieces, quoted where needed."""
+    pieces = []
+    while value:
+        length = draw(st.integers(1, len(value)))
+        piece, value = value[:length], value[length:]
+        plain = piece.isalnum() and piece.isascii() and draw(st.booleans())
+        pieces.append(piece if plain else _quoted(piece))
+    return draw(st.sampled_from(["", "\\\n"])).join(pieces)
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + text.replace("\n", "\\n").replace("\t", "\\t") + '"'
+
+
+@hypothesis.given(st.data(), st.lists(st.tuples(_NAMES, _NAMES, _TEXTS), max_size=6))
+def test_every_way_to_write_a_value_gives_the_value(
+    data: st.DataObject, entries: list[tuple[str, str, str]]
+) -> None:
+    """Sections, keys and values are read back as they were before they were written."""
+    lines: list[str] = []
+    expected: dict[str, dict[str, tuple[str, ...]]] = {}
+    for section, key, value in entries:
+        lines.append(f"[{section}]{data.draw(_ENDS)}")
+        lines.append(f"{key} = {data.draw(_written(value))}{data.draw(_ENDS)}")
+        values = expected.setdefault(section, {})
+        values[key] = (*values.get(key, ()), value)
+    sections = gcfg.parse("\n".join(lines))
+    assert {section.name: dict(section.values) for section in sections} == expected
+    assert len(sections) == len(expected)
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_files_of_windows_are_read(end: str) -> None:
+    """A byte order mark and carriage returns belong to no value."""
+    text = end.join(["\ufeff[Global]", "key = value", 'quoted = "a b"', "bare"])
+    (section,) = gcfg.parse(text)
+    assert section.values == {
+        "key": ("value",),
+        "quoted": ("a b",),
+        "bare": ("true",),
+    }
