@@ -18,7 +18,9 @@ _CONTROLLERS_KIND = kinds.LIST
 _NAMES = ", ".join(CONTROLLERS)
 
 CLOUD_PROVIDER = Flag("cloud-provider", kinds.TEXT, "", "The cloud's name. Required.")
-CLOUD_CONFIG = Flag("cloud-config", kinds.TEXT, "", "The cloud's configuration file.")
+CLOUD_CONFIG = Flag(
+    "cloud-config", kinds.TEXT, "", "The cloud's configuration file. Required."
+)
 KUBECONFIG = Flag(
     "kubeconfig", kinds.TEXT, "", "How to reach the API server; in-cluster if empty."
 )

@@ -8,19 +8,19 @@ import click
 
 from lib.process import config, flags, kinds, shutdown
 
-HELP = flags.Flag("help", kinds.BOOLEAN, False, "Show this help and end.", short="h")
+HELP = flags.Flag("help", kinds.BOOLEAN, False, "Show help and exit.", short="h")
 VERSION = flags.Flag(
     "version",
     dataclasses.replace(kinds.one_of("true", "false", "raw"), implied="true"),
     "false",
-    "Print the version and end.",
+    "Print version and exit.",
 )
 """Source: k8s.io/component-base version/verflag."""
 VERBOSITY = flags.Flag(
     "v",
     kinds.LEVEL,
     0,
-    "How much is logged: from 4 on every pass that changes nothing, too.",
+    "Log verbosity; 4 or higher enables debug messages.",
     short="v",
 )
 VMODULE = flags.Flag[object](
@@ -133,11 +133,15 @@ def _default(flag: flags.Flag[object]) -> str:
     return "" if flag.default in ("", (), None) else flag.kind.show(flag.default)
 
 
+_ZERO = ("", "false", "0", "0s", "[]")
+"""Defaults that help leaves out. Source: pflag flag.go (defaultIsZeroValue)."""
+
+
 def _body(flag: flags.Flag[object]) -> str:
     if flag.no_effect:
-        return f"{flag.help} Accepted without effect: {flag.no_effect}."
+        return f"Ignored: {flag.no_effect}."
     default = _default(flag)
-    return f"{flag.help} (default {default})" if default else flag.help
+    return flag.help if default in _ZERO else f"{flag.help} (default {default})"
 
 
 def reference(table: Sequence[flags.Flag[object]]) -> str:
@@ -147,7 +151,7 @@ def reference(table: Sequence[flags.Flag[object]]) -> str:
         default = _default(flag)
         meaning = flag.help
         if flag.no_effect:
-            meaning += f" **No effect:** {flag.no_effect}."
+            meaning = f"**No effect:** {flag.no_effect}."
         cells = (
             f"`--{flag.name}`" + (f", `-{flag.short}`" if flag.short else ""),
             flag.kind.name,

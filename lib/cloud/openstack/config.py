@@ -172,6 +172,7 @@ def _judge(found: Mapping[str, str], section: SectionReader) -> None:
     _judge_ways(found, section)
     if not found["token"]:
         _judge_user(found, section, bool(user_domain), by_secret)
+    _judge_project(found, section, any_domain, by_secret)
     by_name = found["tenant-name"] and not found["tenant-id"]
     domain = found["tenant-domain-id"] or found["tenant-domain-name"] or any_domain
     if by_name and not by_secret and not found["trust-id"] and not domain:
@@ -209,9 +210,39 @@ def _judge_user(
         section.problem("application-credential-id", "", right)
     if not user_id and not found["username"]:
         section.problem("username", "", "set, or user-id")
-    elif not user_id and not has_domain:
+    if not user_id and not has_domain and (found["username"] or named or not by_secret):
         right = "set, or user-domain-id, domain-id or domain-name, with username"
         section.problem("user-domain-name", "", right)
+
+
+def _judge_project(
+    found: Mapping[str, str], section: SectionReader, domain: str, by_secret: bool
+) -> None:
+    """Report credentials that name no project, where nothing else implies one.
+
+    Keystone then issues a token of the domain, which no other service accepts; without
+    a domain, one of the user's default project, if there is one: hence a warning only.
+    A token, a trust and an application credential have a project of their own.
+
+    Source: Keystone API v3, "Password authentication with unscoped authorization".
+    """
+    has_own = by_secret or found["application-credential-id"]
+    has_own = has_own or found["application-credential-name"]
+    if found["tenant-id"] or found["tenant-name"] or found["trust-id"] or has_own:
+        return
+    if found["token"] and not domain:
+        return
+    right = "set, or tenant-name"
+    if domain:
+        right += ": with domain-id or domain-name alone no service can be used"
+        section.problem("tenant-id", "", right)
+    elif section.has_problems:
+        section.problem("tenant-id", "", f"{right}, or the user has a default project")
+    else:
+        section.warn(
+            "tenant-id: not set, nor tenant-name: the user's default project is used,"
+            " if there is one"
+        )
 
 
 def _networking(section: SectionReader) -> Networking:
@@ -253,13 +284,13 @@ def _metadata(section: SectionReader) -> Metadata:
 
 def _class(section: SectionReader) -> LoadBalancerClass:
     found = LoadBalancerClass(
-        floating_network_id=section.text("floating-network-id"),
-        floating_subnet_id=section.text("floating-subnet-id"),
+        floating_network_id=section.identifier("floating-network-id"),
+        floating_subnet_id=section.identifier("floating-subnet-id"),
         floating_subnet=section.text("floating-subnet"),
         floating_subnet_tags=section.text("floating-subnet-tags"),
-        network_id=section.text("network-id"),
-        subnet_id=section.text("subnet-id"),
-        member_subnet_id=section.text("member-subnet-id"),
+        network_id=section.identifier("network-id"),
+        subnet_id=section.identifier("subnet-id"),
+        member_subnet_id=section.identifier("member-subnet-id"),
     )
     section.finish()
     return found
@@ -275,6 +306,8 @@ def _load_balancer(
         section.warn(f"lb-provider {provider!r} is not among {_LB_PROVIDERS}")
     if store not in _CONTAINER_STORES:
         section.warn(f"container-store {store!r} is not among {_CONTAINER_STORES}")
+    method = section.text("lb-method", default.lb_method)
+    _judge_method(method, provider, section)
     version = section.text("lb-version")
     if version not in ("", "v2"):
         section.warn(f"lb-version {version!r} is not supported; only v2 is")
@@ -282,16 +315,16 @@ def _load_balancer(
         enabled=section.boolean("enabled", True),
         lb_version=version,
         lb_provider=provider,
-        lb_method=section.text("lb-method", default.lb_method),
-        subnet_id=section.text("subnet-id"),
-        member_subnet_id=section.text("member-subnet-id"),
+        lb_method=method,
+        subnet_id=section.identifier("subnet-id"),
+        member_subnet_id=section.identifier("member-subnet-id"),
         member_cidr=_cidrs(section, "member-cidr"),
-        network_id=section.text("network-id"),
-        floating_network_id=section.text("floating-network-id"),
-        floating_subnet_id=section.text("floating-subnet-id"),
+        network_id=section.identifier("network-id"),
+        floating_network_id=section.identifier("floating-network-id"),
+        floating_subnet_id=section.identifier("floating-subnet-id"),
         floating_subnet=section.text("floating-subnet"),
         floating_subnet_tags=section.text("floating-subnet-tags"),
-        flavor_id=section.text("flavor-id"),
+        flavor_id=section.identifier("flavor-id"),
         availability_zone=section.text("availability-zone"),
         node_selector=section.text("node-selector"),
         default_tls_container_ref=section.text("default-tls-container-ref"),
@@ -315,6 +348,16 @@ def _load_balancer(
     )
     section.finish()
     return found
+
+
+def _judge_method(method: str, provider: str, section: SectionReader) -> None:
+    """Warn of an algorithm that each Service would report in an Event."""
+    if provider == "ovn" and method != settings.OVN_LB_METHOD:
+        text = f"lb-method is {method!r}; provider ovn allows only"
+        section.warn(f"{text} {settings.OVN_LB_METHOD}")
+    elif method not in settings.LB_METHODS:
+        allowed = ", ".join(settings.LB_METHODS)
+        section.warn(f"lb-method is {method!r}; it must be one of {allowed}")
 
 
 def _cidrs(section: SectionReader, key: str) -> tuple[settings.Network, ...]:

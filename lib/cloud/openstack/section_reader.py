@@ -1,6 +1,7 @@
 """Typed reading of one section of cloud.conf, with all its problems and warnings."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
@@ -14,6 +15,8 @@ SECRETS = frozenset(
     {"password", "trustee-password", "token", "application-credential-secret"}
 )
 """Keys whose values are never shown."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -75,6 +78,15 @@ class SectionReader:
 
         return self._parsed(key, default, duration, 'a duration such as "5s" or "1m"')
 
+    def identifier(self, key: str) -> str:
+        """Return the ID of an object of the cloud; warn of one that can't be an ID."""
+        value = self.text(key).strip()
+        if value and not _UUID.fullmatch(value):
+            self.warn(
+                f"{key} is {value!r}, which is not a UUID: no object has such an ID"
+            )
+        return self.text(key)
+
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
         """Give one of `known`."""
 
@@ -98,6 +110,11 @@ class SectionReader:
         self._findings.problems.append(
             f"{self._title} {key} is {shown}; it must be {right}"
         )
+
+    @property
+    def has_problems(self) -> bool:
+        """Report whether anything of the configuration is wrong so far."""
+        return bool(self._findings.problems)
 
     def warn(self, text: str) -> None:
         """Report something odd about the section."""

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+LB_METHODS = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")
+"""Source: Octavia API, algorithms of pools."""
+OVN_LB_METHOD = "SOURCE_IP_PORT"
+"""The only one of the provider ovn."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Credentials:

@@ -88,6 +88,15 @@ def discovered(document: Document, prefix: str) -> model.Discovered:
     )
 
 
+def is_named_by_prefix(document: Document) -> bool:
+    """Report whether a layout names its internal network by the cluster's prefix.
+
+    document: as of `discovered`.
+    """
+    layout = _LAYOUTS[str(document["layout"])]
+    return bool(layout.networks("prefix", "").internal)
+
+
 def _mode(layout: _Layout, block: Document) -> model.PodNetworkMode:
     if layout.mode is None:
         is_open = block.get("internalNetworkSecurity") is False

@@ -44,8 +44,13 @@ def merge(
     )
 
 
-def problems(provider: model.Provider) -> tuple[config.Problem, ...]:
-    """Say what the readers of the Secrets would miss."""
+def problems(
+    provider: model.Provider, unnamed: config.Problem | None = None
+) -> tuple[config.Problem, ...]:
+    """Say what the readers of the Secrets would miss.
+
+    unnamed: why the internal network has no name, where that is known.
+    """
     connection = provider.connection
     found = [
         config.Problem(f"connection.{name}", None, "a value; it is required")
@@ -63,7 +68,7 @@ def problems(provider: model.Provider) -> tuple[config.Problem, ...]:
         found.append(config.Problem("connection", None, wanted))
     if not provider.internal_network_names:
         wanted = "at least one name, from the settings or from the discovery data"
-        found.append(config.Problem("internalNetworkNames", None, wanted))
+        found.append(unnamed or config.Problem("internalNetworkNames", None, wanted))
     return tuple(found)
 
 

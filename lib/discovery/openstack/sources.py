@@ -70,7 +70,7 @@ def read(given: Sequence[object], uuid: str = "") -> Sources:
     once = {kind: next(iter(by_kind.get(kind, ())), None) for kind in _ONCE}
     said = _judged(by_kind, once, uuid, findings)
     provider = merge.merge(said.settings, said.configuration, said.discovered)
-    findings.add("", merge.problems(provider))
+    findings.add("", merge.problems(provider, _naming_networks(once, provider)))
     findings.add("", _problems_of_cluster(said, provider))
     classes = _classes(once[OFFERED], said.settings, findings)
     findings.require()
@@ -169,6 +169,22 @@ def _cluster(document: Document | None, uuid: str) -> model.Cluster:
 
 def _settings(document: Document | None) -> model.Settings:
     return documents.settings(part_of(document or {}, "spec").get("settings"))
+
+
+def _naming_networks(
+    once: Mapping[str, Document | None], provider: model.Provider
+) -> config.Problem | None:
+    """Return the problem that leaves the internal network without a name.
+
+    None when no other document would name it.
+    """
+    configuration = once[CONFIGURATION]
+    if configuration is None or once[DISCOVERED] is not None:
+        return None
+    if provider.internal_network_names or not assumed.is_named_by_prefix(configuration):
+        return None
+    wanted = "cloud.prefix, which names the internal network"
+    return config.Problem(CLUSTER, None, wanted)
 
 
 def _discovered(

@@ -86,6 +86,12 @@ def test_help_names_every_flag_with_type_and_default(argument: str) -> None:
     assert "Does one thing." in result.stdout
     for text in ("--period duration", "default 5m0s", "-v, --v level", "it is gone"):
         assert text in result.stdout
+    # What is off, 0 or empty by default needs no words.
+    for text in ("default false", "default 0", "default []", "Accepted"):
+        assert text not in result.stdout
+    assert "Ignored: it is gone." in result.stdout
+    words = " ".join(result.stdout.split())
+    assert "--version string Print version and exit." in words
 
 
 def test_help_is_given_beside_mistakes() -> None:
@@ -102,8 +108,6 @@ def test_version_is_printed(argument: str) -> None:
 def test_the_reference_is_a_sorted_markdown_table() -> None:
     lines = command_line.reference(PROGRAM.table).splitlines()
     assert lines[0] == "| flag | type | default | meaning |"
-    assert (
-        lines[2] == "| `--old` | boolean | `false` | Once. **No effect:** it is gone. |"
-    )
+    assert lines[2] == "| `--old` | boolean | `false` | **No effect:** it is gone. |"
     assert lines[3] == r"| `--period` | duration | `5m0s` | How often a\|b is done. |"
     assert lines[4].startswith("| `--v`, `-v` | level | `0` |")

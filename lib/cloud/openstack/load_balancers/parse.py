@@ -36,7 +36,7 @@ from lib.cloud.openstack.load_balancers.wanted import (
     WantedPort,
 )
 
-ALGORITHMS = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")
+ALGORITHMS = settings.LB_METHODS
 OVN_ALGORITHM = "SOURCE_IP_PORT"
 LONGEST_TIMEOUT_MS = 24 * 24 * 60 * 60 * 1000
 MOST_RETRIES = 10

@@ -15,6 +15,7 @@ auth-url = https://keystone.example/v3
 username = robot
 password = hunter2
 domain-name = Default
+tenant-name = fleet
 [Networking]
 address-sort-order = 10.0.0.0/8, fd00::/8
 [Metadata]

@@ -15,6 +15,7 @@ auth-url = https://keystone.example/v3
 username = robot
 password = hunter2
 domain-name = Default
+tenant-name = fleet
 """
 
 PLATFORM = """
@@ -35,8 +36,8 @@ ipv6-support-disabled = true
 create-monitor = "true"
 monitor-delay = "2s"
 monitor-timeout = "1s"
-subnet-id = "sub"
-floating-network-id = "float"
+subnet-id = "00000000-0000-4000-8000-000000000001"
+floating-network-id = "00000000000040008000000000000002"
 enable-ingress-hostname = true
 [BlockStorage]
 ignore-volume-microversion = false
@@ -75,8 +76,8 @@ def test_the_file_of_the_platform_reads_without_a_warning() -> None:
             create_monitor=True,
             monitor_delay_s=2.0,
             monitor_timeout_s=1.0,
-            subnet_id="sub",
-            floating_network_id="float",
+            subnet_id="00000000-0000-4000-8000-000000000001",
+            floating_network_id="00000000000040008000000000000002",
             enable_ingress_hostname=True,
         ),
         block_storage=settings.BlockStorage(rescan_on_resize=True),
@@ -219,6 +220,10 @@ monitor-max-retries = many
         "[Global] password: not set: it must be set, or token, or"
         " application-credential-secret with its id",
         "[Global] username: not set: it must be set, or user-id",
+        "[Global] user-domain-name: not set: it must be set, or user-domain-id,"
+        " domain-id or domain-name, with username",
+        "[Global] tenant-id: not set: it must be set, or tenant-name, or the user has"
+        " a default project",
         "[Networking] ipv6-support-disabled is 'maybe'; it must be true or false",
         "[Metadata] search-order is 'configDrive,dhcp'; it must be one or both of"
         " configDrive, metadataService, separated by a comma",
@@ -242,7 +247,6 @@ def global_section(**keys: str) -> str:
 @pytest.mark.parametrize(
     "keys",
     [
-        {"username": "u", "password": "p", "user_domain_name": "d"},
         {"username": "u", "password": "p", "domain_id": "d", "tenant_name": "t"},
         {"user_id": "u", "password": "p", "tenant_id": "t"},
         {"application_credential_id": "a", "application_credential_secret": "s"},
@@ -253,6 +257,7 @@ def global_section(**keys: str) -> str:
             "user_domain_id": "d",
         },
         {"token": "t", "tenant_id": "t"},
+        {"token": "t"},
         {"trust_id": "t", "trustee_id": "u", "trustee_password": "p"},
         {"trust_id": "t", "user_id": "u", "password": "p", "tenant_name": "x"},
     ],
@@ -265,24 +270,30 @@ def test_each_way_of_authentication_is_accepted(keys: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("keys", "missing"),
     [
-        ({}, ["password", "username"]),
-        ({"username": "u"}, ["password", "user-domain-name"]),
+        ({}, ["password", "username", "user-domain-name", "tenant-id"]),
+        ({"username": "u"}, ["password", "user-domain-name", "tenant-id"]),
         (
             {"tenant_name": "t"},
-            ["password", "username", "tenant-domain-name"],
+            ["password", "username", "user-domain-name", "tenant-domain-name"],
         ),
-        ({"password": "p"}, ["username"]),
-        ({"username": "u", "password": "p"}, ["user-domain-name"]),
+        ({"password": "p"}, ["username", "user-domain-name", "tenant-id"]),
+        ({"username": "u", "password": "p"}, ["user-domain-name", "tenant-id"]),
+        ({"username": "u", "password": "p", "domain_id": "d"}, ["tenant-id"]),
+        ({"user_id": "u", "password": "p", "domain_name": "d"}, ["tenant-id"]),
+        ({"token": "t", "domain_name": "d"}, ["tenant-id"]),
         ({"user_id": "u", "password": "p", "tenant_name": "t"}, ["tenant-domain-name"]),
         ({"application_credential_id": "a"}, [SECRET]),
-        ({"application_credential_name": "a"}, [SECRET, "username"]),
+        (
+            {"application_credential_name": "a"},
+            [SECRET, "username", "user-domain-name"],
+        ),
         (
             {"application_credential_secret": "s"},
             ["application-credential-id", "username"],
         ),
         (
             {"application_credential_name": "a", "application_credential_secret": "s"},
-            ["username"],
+            ["username", "user-domain-name"],
         ),
     ],
 )
@@ -295,6 +306,35 @@ def test_every_missing_credential_is_reported_at_once(
         f"[Global] {key}" for key in missing
     ]
     assert all(": not set: it must be set" in text for text in told)
+
+
+def test_a_project_that_only_the_user_s_default_can_be_is_warned_of() -> None:
+    """Keystone then takes the user's default project, as with the reference."""
+    keys = {"username": "u", "password": "p", "user_domain_name": "d"}
+    assert read(global_section(**keys)).warnings == (
+        "[Global] tenant-id: not set, nor tenant-name: the user's default project is"
+        " used, if there is one",
+    )
+
+
+LOAD_BALANCER_WARNINGS = {
+    "lb-method = FASTEST": "[LoadBalancer] lb-method is 'FASTEST'; it must be one of"
+    " ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP, SOURCE_IP_PORT",
+    "lb-provider = ovn": "[LoadBalancer] lb-method is 'ROUND_ROBIN'; provider ovn"
+    " allows only SOURCE_IP_PORT",
+    "subnet-id = inner": "[LoadBalancer] subnet-id is 'inner', which is not a UUID:"
+    " no object has such an ID",
+    '[LoadBalancerClass "gold"]\nfloating-subnet-id = not-a-uuid': "[LoadBalancerClass"
+    " \"gold\"] floating-subnet-id is 'not-a-uuid', which is not a UUID: no object has"
+    " such an ID",
+}
+"""What each Service would report later."""
+
+
+@pytest.mark.parametrize("lines", LOAD_BALANCER_WARNINGS)
+def test_what_no_service_can_use_is_warned_of_at_the_start(lines: str) -> None:
+    found = read(f"{MINIMAL}[LoadBalancer]\n{lines}\n")
+    assert found.warnings == (LOAD_BALANCER_WARNINGS[lines],)
 
 
 @pytest.mark.parametrize(
@@ -466,6 +506,7 @@ auth-url = https://second.example/v3
 username = other
 password = hunter3
 domain-name = Default
+tenant-name = fleet
 [BlockStorage]
 availability-zone-map = az1:volumes-1, az2:volumes-1
 availability-zone-map = "az3:volumes-3"

@@ -52,6 +52,8 @@ enable-ingress-hostname = true
 ignore-volume-microversion = true
 rescan-on-resize = true"""
 
+SUBNET, NETWORK = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2))
+
 
 def test_the_usual_text(provider: model.Provider) -> None:
     """An empty line first, no line end last, and the order of the reference."""
@@ -107,7 +109,9 @@ def test_everything_is_known_to_its_reader(
     provider: model.Provider, ignore: bool
 ) -> None:
     """openstack-ccm reads the text without a warning."""
+    balancer = model.LoadBalancer(subnet_id=SUBNET, floating_network_id=NETWORK)
+    provider = dataclasses.replace(provider, load_balancer=balancer)
     found = read(cloud_conf.render(provider, ignore_volume_microversion=ignore))
     assert found.warnings == ()
     assert found.networking.public_network_names == ("outer", "public")
-    assert found.load_balancer.subnet_id == "subnet-1"
+    assert found.load_balancer.subnet_id == SUBNET

@@ -76,6 +76,29 @@ def test_a_configuration_alone_is_enough(configuration: Configuration) -> None:
     assert found.groups == ()
 
 
+@pytest.mark.parametrize("layout", ["Standard", "StandardWithNoRouter"])
+def test_a_layout_that_is_named_by_the_prefix_asks_for_it(
+    layout: str, configuration: Configuration
+) -> None:
+    """The discovery data, which does not exist yet, is not asked for."""
+    told = "ClusterConfiguration: want cloud.prefix, which names the internal network"
+    assert problems(configuration(layout)) == [told]
+    assert problems(configuration(layout), CLUSTER | {"cloud": {}}) == [told]
+    named = sources.read([configuration(layout), CLUSTER])
+    assert named.provider.internal_network_names == ("sea",)
+
+
+def test_a_network_of_the_discovery_data_is_asked_for_there(
+    configuration: Configuration,
+) -> None:
+    empty = DISCOVERED | {"internalNetworkNames": []}
+    told = problems(configuration("Standard"), empty)
+    assert told == [
+        "internalNetworkNames: want at least one name, from the settings or from the"
+        " discovery data"
+    ]
+
+
 def test_everything_together(configuration: Configuration) -> None:
     """Each document has its say; zones come from what the cloud offers."""
     mcm = node_group("old", zones=["a"])
