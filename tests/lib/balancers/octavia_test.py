@@ -54,11 +54,13 @@ class Scene:
         self.ground.cloud = OctaviaLoadBalancers(self.cloud.client(), self.config)
         self.process = self.make_process(self.ground)
 
-    def calls(self, do: Callable[[], object] = lambda: None) -> int:
+    def calls(
+        self, do: Callable[[], object] = lambda: None, quiet_s: float = 30.0
+    ) -> int:
         """Do something, let it come to rest, and count the calls."""
         before = len(self.cloud.calls)
         do()
-        self.process.settle()
+        self.process.settle(quiet_s)
         return len(self.cloud.calls) - before
 
     def again(self, topic: Topic) -> None:
@@ -199,6 +201,34 @@ def test_what_it_costs(make_scene: MakeScene) -> None:
     for what, ours, most, reference in table:
         print(f"{what:40} {ours:4} <= {most:3}   reference {reference}")
     assert [row for row in table if row[1] > row[2]] == []
+
+
+SLOW_S = (1.0, 3.0, 5.0, 10.0, 30.0, 60.0)
+"""What Octavia takes for a change."""
+
+
+def test_a_slow_octavia_raises_no_number_of_calls(make_scene: MakeScene) -> None:
+    """A Node for 2 ports: 14 calls, 10 Services of 2 ports: 140, however long it takes.
+
+    The first change of a load balancer shows how long its changes take; it is printed.
+    """
+    table: dict[float, tuple[int, list[int], int]] = {}
+    for update_s in SLOW_S:
+        two, ten = make_scene(10), make_scene(10)
+        for scene in (two, ten):
+            scene.cloud.octavia.update_s = update_s
+            scene.cloud.octavia.build_s = max(5.0, 2 * update_s)
+        two.ground.service("web", 80, 443)
+        two.process.settle(200.0)
+        nodes = [two.calls(two.add_node, quiet_s=200.0) for _ in range(5)]
+        for number in range(10):
+            ten.ground.service(f"web-{number}", 80, 443)
+        table[update_s] = nodes[0], nodes[1:], ten.calls(quiet_s=200.0)
+    for update_s, (first, later, create) in table.items():
+        print(f"{update_s:5.0f} s: Nodes {first}, then {later} <= 14; {create} <= 140")
+    assert table.keys() == set(SLOW_S)
+    assert {s: row for s, row in table.items() if max(row[1]) > 14} == {}
+    assert {s: row for s, row in table.items() if row[2] > 140} == {}
 
 
 @pytest.mark.parametrize("late_s", [0.0, 6.0, 21.0])

@@ -4,6 +4,9 @@ What was read is kept by load balancer, and used again as long as its `updated_a
 says that nothing under it has changed, and we have changed nothing ourselves. That has
 a resolution of one second, so what was read right after the last change is used for a
 few seconds only.
+
+After we have set members, only members are read again: listeners, pools and monitors
+are those of before, for one read. What others changed meanwhile is in the next one.
 """
 
 import concurrent.futures
@@ -30,6 +33,8 @@ STILL_S = 2.0
 """Seconds that `updated_at` must have stood still before a read is kept for long."""
 FRESH_S = 10.0
 """Seconds for which any other read is kept: while one thing follows the other."""
+OUTLINE_S = 300.0
+"""Seconds for which listeners, pools and monitors are kept while members are set."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class ChildrenReader:
         self._api = api
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
+        self._outlines: dict[str, tuple[Children, float]] = {}
         self._listed = 0
 
     def read(
@@ -79,7 +85,7 @@ class ChildrenReader:
         if not missing:
             return found
         try:
-            read = self._lists(missing, deadline)
+            read = self._outlined(missing, deadline, reuses=reuses)
         except errors.CloudError as error:
             return found | {one.id: Unknown(error) for one in missing}
         trees = self._many(
@@ -96,11 +102,43 @@ class ChildrenReader:
         with self._lock:
             self._listed = len(ids)
             self._kept = {key: one for key, one in self._kept.items() if key in ids}
+            outlines = self._outlines.items()
+            self._outlines = {key: one for key, one in outlines if key in ids}
 
-    def drop(self, id_: str) -> None:
-        """Drop what is kept of one: it is being changed, or was just now."""
+    def drop(self, id_: str, *, only_members: bool = False) -> None:
+        """Drop what is kept of one: it is being changed, or was just now.
+
+        only_members: its listeners, pools and monitors are not changed.
+        """
         with self._lock:
-            self._kept.pop(id_, None)
+            kept = self._kept.pop(id_, None)
+            if not only_members:
+                self._outlines.pop(id_, None)
+            elif kept is not None and kept.children is not None:
+                outline = dataclasses.replace(
+                    kept.children, members={}, full=frozenset()
+                )
+                self._outlines[id_] = (outline, self._api.now() + OUTLINE_S)
+
+    def _outlined(
+        self,
+        missing: Sequence[native.LoadBalancer],
+        deadline: float,
+        *,
+        reuses: bool,
+    ) -> Mapping[str, Children]:
+        """Return listeners, pools and monitors: those kept, or listed."""
+        now = self._api.now()
+        with self._lock:
+            ids = [one.id for one in missing]
+            taken = {id_: self._outlines.pop(id_, None) for id_ in ids}
+        found = {
+            id_: outline[0]
+            for id_, outline in taken.items()
+            if outline is not None and reuses and now < outline[1]
+        }
+        rest = [one for one in missing if one.id not in found]
+        return {**found, **(self._lists(rest, deadline) if rest else {})}
 
     def _note(self, one: native.LoadBalancer, now: float) -> _Kept:
         with self._lock:

@@ -32,6 +32,7 @@ from lib.cloud.openstack.load_balancers import (
     lists,
     names,
     native,
+    pace,
     parse,
     requests,
 )
@@ -42,12 +43,6 @@ from lib.cloud.openstack.load_balancers.requests import Request
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
-FIRST_POLL_S = 1.0
-LAST_POLL_S = 2.0
-SLOW_POLL_S = 4.0
-SLOW_AFTER_S = 120.0
-"""Polls begin a second apart and drift to 2, to 4 after two minutes: a change that
-has ended is seen soon after, and one that takes long is not asked for too often."""
 GOING_POLL_S = 4.0
 """Nobody waits for what goes."""
 _TRY_NEXT = (errors.LimitReached, errors.InvalidRequest)
@@ -73,6 +68,7 @@ class OctaviaLoadBalancers:
         self._absences = absence.Absences(api, guard)
         self._observer = Observer(api, config, self._absences)
         self._choose = backends.Chooser()
+        self._pace = pace.Pace()
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""
@@ -103,18 +99,33 @@ class OctaviaLoadBalancers:
             body = self._sent(request, within_s)
         finally:
             # Also when the answer is lost: what was read before may be true no more.
-            self._observer.forget(request.balancer_id)
+            self._observer.forget(
+                request.balancer_id, only_members=request.changes_members
+            )
         if request.writes[0].operation == requests.DELETE_BALANCER:
             self._absences.note_going(request.balancer_id)
         made = _made_id(body)
         if request.writes[0].operation == "create load balancer":
             ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
-            return StepResult(made, ids, FIRST_POLL_S)
-        opens_after_s = FIRST_POLL_S if request.balancer_id else 0.0
+            return StepResult(made, ids, pace.FIRST_POLL_S)
+        opens_after_s = self._opens_after_s(request, is_change=step.is_gated)
         if request.forgets:  # else it would look as if somebody had deleted it
             nothing = ((keys.LOAD_BALANCER_ID, None), (keys.OWNED_ID, None))
             return StepResult(made, nothing, opens_after_s)
         return StepResult(made, opens_after_s=opens_after_s)
+
+    def _opens_after_s(self, request: Request, *, is_change: bool) -> float:
+        """Return the seconds until the first poll of a load balancer after a write.
+
+        is_change: what is under it is changed; neither a failover nor a replacement.
+        """
+        id_ = request.balancer_id
+        if not id_:
+            return 0.0
+        if is_change and request.writes[0].operation != requests.DELETE_BALANCER:
+            return self._pace.began(id_)
+        self._pace.forget(id_)
+        return pace.FIRST_POLL_S
 
     def _sent(self, request: Request, within_s: float) -> bytes:
         """Send the first write that is not refused as impossible.
@@ -152,7 +163,20 @@ class OctaviaLoadBalancers:
                 found = {each.id: each for each in all_}
         except errors.CloudError as error:
             return {each.id: Unknown(error) for each in asked}
-        return {each.id: gate(found.get(each.id), each.waited_s) for each in asked}
+        return {each.id: self._gate(found.get(each.id), each) for each in asked}
+
+    def _gate(self, found: native.LoadBalancer | None, asked: Asked) -> Gate:
+        """Return whether a load balancer takes the next write."""
+        if found is not None and found.provisioning_status == native.ACTIVE:
+            self._pace.ended(found.id, asked.waited_s)
+            return Gate(GateState.OPEN)
+        if found is not None and found.provisioning_status == native.PENDING_DELETE:
+            return Gate(GateState.CLOSED, GOING_POLL_S)
+        if found is not None and found.is_pending:
+            wait_s = self._pace.closed(found.id, asked.waited_s)
+            return Gate(GateState.CLOSED, wait_s)
+        self._pace.forget(asked.id)
+        return Gate(GateState.LOST)
 
     def changes(self) -> Iterator[str] | None:
         """See the protocol: Octavia has no watch."""
@@ -173,26 +197,6 @@ class OctaviaLoadBalancers:
         for group in lists.security_groups(self._api, (), deadline):
             if uid := names.uid_of(names.marks_in(group.description), cluster_id):
                 yield Owned("security group", group.id, group.name, uid)
-
-
-def gate(found: native.LoadBalancer | None, waited_s: float) -> Gate:
-    """Say whether a load balancer takes the next write."""
-    if found is None or found.is_going and found.provisioning_status == native.DELETED:
-        return Gate(GateState.LOST)
-    if found.provisioning_status == native.ACTIVE:
-        return Gate(GateState.OPEN)
-    if found.is_going:
-        return Gate(GateState.CLOSED, GOING_POLL_S)
-    if found.is_pending:
-        return Gate(GateState.CLOSED, poll_after_s(waited_s))
-    return Gate(GateState.LOST)
-
-
-def poll_after_s(waited_s: float) -> float:
-    """Say when to ask again, by how long it has been waited."""
-    if waited_s >= SLOW_AFTER_S:
-        return SLOW_POLL_S
-    return min(FIRST_POLL_S + waited_s / 10, LAST_POLL_S)
 
 
 def _made_id(body: bytes) -> str:

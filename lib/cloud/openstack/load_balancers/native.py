@@ -7,6 +7,7 @@ from lib.cloud.openstack.native import Link
 ACTIVE = "ACTIVE"
 ERROR = "ERROR"
 DELETED = "DELETED"
+PENDING_CREATE = "PENDING_CREATE"
 PENDING_DELETE = "PENDING_DELETE"
 
 

@@ -69,9 +69,9 @@ class Observer:
         self._leaving = _Leaving(api.now)
         self._log = structlog.stdlib.get_logger()
 
-    def forget(self, balancer_id: str) -> None:
+    def forget(self, balancer_id: str, *, only_members: bool = False) -> None:
         """Drop what is kept of a load balancer that we have changed."""
-        self._children.drop(balancer_id)
+        self._children.drop(balancer_id, only_members=only_members)
 
     def observe(
         self, targets: Collection[Target], depth: Depth

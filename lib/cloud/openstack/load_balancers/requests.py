@@ -24,13 +24,15 @@ class Request:
     writes: tried in this order until one is not refused as impossible; all but the
     last may be, for alternatives. is_gone_fine: "not found" means done.
     balancer_id: of the load balancer that is busy afterwards; empty: none is. forgets:
-    the Service is to lead to no load balancer afterwards.
+    the Service is to lead to no load balancer afterwards. changes_members: listeners,
+    pools and monitors stay as they are.
     """
 
     writes: tuple[client.Write, ...]
     is_gone_fine: bool = False
     balancer_id: str = ""
     forgets: bool = False
+    changes_members: bool = False
 
 
 def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
@@ -184,7 +186,8 @@ def change_members(
         _BALANCER_REFUSALS,
         query=(("additive_only", "true"),) if additive else (),
     )
-    return Step(Verb.CHANGE, path, why, Request((write,), balancer_id=balancer_id))
+    request = Request((write,), balancer_id=balancer_id, changes_members=True)
+    return Step(Verb.CHANGE, path, why, request)
 
 
 def delete(path: Path, why: str, url: str, balancer_id: str) -> Step:

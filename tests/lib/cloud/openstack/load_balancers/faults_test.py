@@ -21,8 +21,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import children, surroundings
-from lib.cloud.openstack.load_balancers import cloud as room
+from lib.cloud.openstack.load_balancers import children, pace, surroundings
 
 TCP, UDP = PortProtocol.TCP, PortProtocol.UDP
 
@@ -260,9 +259,9 @@ def test_the_next_poll_comes_soon_after_the_end() -> None:
     soon = 1200  # those that end within two minutes
     for tenth in range(1, 3000):
         ends = tenth / 10
-        at = room.FIRST_POLL_S
+        at = pace.FIRST_POLL_S
         while at < ends:
-            at += room.poll_after_s(at)
+            at += pace.poll_after_s(at)
         late.append(at - ends)
     assert sorted(late[:soon])[soon // 2] <= 1.5
     assert max(late) <= 5.0
