@@ -49,10 +49,23 @@ class Actor:
             case model.StoreDocument(document=document, base=base):
                 secret: Json = {"data": {model.DATA_KEY: document}}
                 self._store(resources.SECRETS, model.DATA_SECRET, secret, base)
+            case model.RecordDefault(name=name, base=base):
+                self._record(name, base)
             case model.Complain(reasons=reasons):
                 raise model.Invalid("; ".join(reasons))
             case _:
                 self._on_class(action)
+
+    def _record(self, name: str, base: bytes) -> None:
+        seen = decoding.decode(base, dict[str, object])
+        metadata = msgspec.convert(seen["metadata"], Json)
+        annotations = msgspec.convert(metadata.get("annotations") or {}, Json)
+        if name:
+            annotations[model.DEFAULT_CHOICE] = name
+        else:
+            annotations.pop(model.DEFAULT_CHOICE, None)
+        fields: Json = {"metadata": metadata | {"annotations": annotations}}
+        self._store(resources.SECRETS, model.DATA_SECRET, fields, base)
 
     def _on_class(self, action: Action) -> None:
         classes = resources.STORAGE_CLASSES

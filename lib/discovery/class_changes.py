@@ -6,7 +6,7 @@ list lacks the type; the default class stays the default unless the user names a
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from lib.discovery import model, storage_classes
 from lib.discovery.model import Action, Missing, SeenClasses, StoredClass
@@ -59,8 +59,9 @@ def decide(snapshot: SeenClasses, settings: model.Settings) -> tuple[Action, ...
     """Return the changes, in an order of which each prefix keeps the default's name.
 
     The class that is to be the default is deleted last: by then every other class
-    records its name. Where the user names another default, the old one loses the
-    annotation first, so that two never stand side by side.
+    records its name, or the Secret of the discovery data where there is no other. Where
+    the user names another default, the old one loses the annotation first, so that two
+    never stand side by side.
     """
     if not snapshot.offered:
         return (model.Complain(("volume types: the cloud offers none",)),)
@@ -70,6 +71,14 @@ def decide(snapshot: SeenClasses, settings: model.Settings) -> tuple[Action, ...
         snapshot, settings, default, choice, _recorded(snapshot, default, choice)
     )
     unmark, additions, removals = _changes(plan)
+    if _needs_record(plan, (*additions, *removals)):
+        if snapshot.secret is None:
+            problems.append(_postponed(default.name))
+            removals = [a for a in removals if _class_of(a) != default.name]
+        elif snapshot.recorded != default.name:
+            additions.append(model.RecordDefault(default.name, snapshot.secret))
+    elif snapshot.recorded and snapshot.secret is not None and _is_settled(plan):
+        removals.append(model.RecordDefault("", snapshot.secret))
     problems += _missing(plan)
     if default.is_lost:
         problems.append(_lost(default.name))
@@ -107,6 +116,40 @@ def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:
         if name not in chosen | deleted:
             additions += _record(stored, plan)
     return unmark, additions, [*removals, *last]
+
+
+def _needs_record(plan: _Plan, actions: Sequence[Action]) -> bool:
+    """Report whether the default class is recreated while no other one is owned."""
+    name = plan.default.name
+    deleted = {_class_of(a) for a in actions if isinstance(a, model.DeleteClass)}
+    created = {_class_of(a) for a in actions if isinstance(a, model.CreateClass)}
+    others = (plan.owned.keys() - deleted | created) - {name}
+    is_recreated = name in deleted & created
+    return is_recreated and not plan.default.is_explicit and not others
+
+
+def _is_settled(plan: _Plan) -> bool:
+    """Report whether the cluster has a default class, or is to have the user's."""
+    is_marked = any(one.is_default for one in plan.snapshot.stored)
+    return is_marked or plan.default.is_explicit
+
+
+def _class_of(action: Action) -> str:
+    """Return the name of the class that an action creates or deletes."""
+    match action:
+        case model.CreateClass(wanted=wanted):
+            return wanted.name
+        case model.DeleteClass(name=name):
+            return name
+    return ""
+
+
+def _postponed(name: str) -> str:
+    where = f"{model.NAMESPACE}/{model.DATA_SECRET}"
+    return (
+        f'default StorageClass "{name}": not recreated: Secret {where}, which records'
+        " its name in the meantime, does not exist yet"
+    )
 
 
 def _deletable(plan: _Plan) -> Iterator[StoredClass]:
@@ -166,6 +209,7 @@ def _default(snapshot: SeenClasses, rules: storage_classes.Rules) -> _Default:
     if marked:
         return _Default(marked[0], is_other=True)
     recorded = sorted({one.default_choice for one in owned.values()} - {""})
+    recorded += [snapshot.recorded] if snapshot.recorded else []
     if not recorded:
         return _Default("")
     name = recorded[0]

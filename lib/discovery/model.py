@@ -37,7 +37,8 @@ BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 """Kubernetes reads both. Source: kubernetes pkg/apis/storage/util, helpers.go."""
 DEFAULT_CHOICE = "mooring.io/default-class"
 """Annotation of every owned class: the name of the default class, so that the choice
-outlives the class itself."""
+outlives the class itself. Of the Secret with the discovery data while the default class
+is recreated and no other class is owned."""
 TYPE_ID = "mooring.io/volume-type-id"
 """Annotation of an owned class: the ID of its volume type, which outlives its name."""
 
@@ -112,6 +113,7 @@ class StoredSecret(msgspec.Struct, frozen=True):
     """A Secret; its values are base64 on the way only."""
 
     data: Mapping[str, bytes] = {}
+    metadata: objects.ObjectMeta = objects.ObjectMeta()
 
 
 class StoredConfigMap(msgspec.Struct, frozen=True):
@@ -263,12 +265,16 @@ class SeenClasses:
     """What StorageClasses are decided by.
 
     offered: types of storage. stored: all StorageClasses, owned and not owned.
-    missing: by name of an owned class whose type is not offered.
+    missing: by name of an owned class whose type is not offered. secret: that of the
+    discovery data, None without one. recorded: the name of the default class that it
+    holds; empty without one.
     """
 
     offered: tuple[StorageType, ...]
     stored: tuple[StoredClass, ...]
     missing: Mapping[str, Missing] = dataclasses.field(default_factory=dict)
+    secret: bytes | None = dataclasses.field(default=None, repr=False)
+    recorded: str = ""
 
 
 Snapshot = (
@@ -368,6 +374,17 @@ class ChangeClass:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class RecordDefault:
+    """Record the default's name in the Secret of the discovery data.
+
+    name: empty to remove the record. base: the Secret as it was seen.
+    """
+
+    name: str
+    base: bytes = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Complain:
     """Say what the user must put right; the step counts as failed until then."""
 
@@ -383,5 +400,6 @@ Action = (
     | CreateClass
     | DeleteClass
     | ChangeClass
+    | RecordDefault
     | Complain
 )

@@ -100,9 +100,20 @@ class Observer:
             case Step.STORAGE_CLASSES:
                 offers = _value(reading.storage_types, ())
                 classes = self._all(resources.STORAGE_CLASSES, model.StoredClass)
-                return model.SeenClasses(
-                    offers, classes, self._missing(offers, classes)
-                )
+                return self._classes(offers, classes)
+
+    def _classes(
+        self,
+        offered: tuple[catalog.StorageType, ...],
+        stored: tuple[model.StoredClass, ...],
+    ) -> model.SeenClasses:
+        missing = self._missing(offered, stored)
+        secret = self._stored(resources.SECRETS, model.DATA_SECRET)
+        recorded = ""
+        if secret is not None:
+            metadata = decoding.decode(secret, model.StoredSecret).metadata
+            recorded = metadata.annotations.get(model.DEFAULT_CHOICE, "")
+        return model.SeenClasses(offered, stored, missing, secret, recorded)
 
     def _given(self) -> Mapping[str, object]:
         """Read the installer's document; in a hybrid cluster there is none.

@@ -110,6 +110,9 @@ def test_the_vector_is_changed_only_when_it_differs() -> None:
     assert actions == (model.ShowOrphans(frozenset()),)
 
 
+SECRET = b'{"metadata": {"name": "d8-cloud-provider-discovery-data"}}'
+
+
 def stored(
     name: str,
     volume_type: str,
@@ -266,7 +269,11 @@ CLASSES = [
         "another policy: recreated",
         ("a",),
         (stored("a", "a", default=True, choice="a", reclaim="Retain"),),
-        (delete("a"), create("a", "a", True, "a")),
+        (
+            model.RecordDefault("a", SECRET),
+            delete("a"),
+            create("a", "a", True, "a"),
+        ),
     ),
     (
         "what can be changed is changed",
@@ -345,6 +352,8 @@ def of_classes(
     there: tuple[model.StoredClass, ...],
     default: str = "",
     missing: model.Missing = model.Missing.ABSENT,
+    recorded: str = "",
+    secret: bytes | None = SECRET,
 ) -> tuple[model.Action, ...]:
     """Decide; every owned class that has no type in the list is `missing`."""
     offered = tuple(
@@ -355,7 +364,7 @@ def of_classes(
         for one in there
         if one.is_ours and not one.is_listed(offered)
     }
-    seen = model.SeenClasses(offered, there, not_listed)
+    seen = model.SeenClasses(offered, there, not_listed, secret, recorded)
     settings = model.Settings(
         manages_classes=True,
         provisioner=PROVISIONER,
@@ -412,6 +421,85 @@ def test_a_default_class_that_is_lost_is_reported_and_not_replaced() -> None:
     assert of_classes(("a",), there, "a") == (change("a", True, choice="a"),)
     annotated = (stored("a", "a", default=True, choice="fast"),)
     assert of_classes(("a",), annotated) == (change("a", choice="a"),)
+
+
+RETAINED = stored("b", "b", default=True, choice="b", reclaim="Retain")
+RECORDS = [
+    (
+        "recorded already: recreated",
+        ("b",),
+        (RETAINED,),
+        "b",
+        (delete("b"), create("b", "b", True, "b")),
+    ),
+    (
+        "deleted, not yet created: the default, though others come first by name",
+        ("a", "b"),
+        (),
+        "b",
+        (create("a", "a", choice="b"), create("b", "b", True, "b")),
+    ),
+    (
+        "recreated: the record is removed",
+        ("a", "b"),
+        (stored("a", "a", choice="b"), stored("b", "b", default=True, choice="b")),
+        "b",
+        (model.RecordDefault("", SECRET),),
+    ),
+    (
+        "another class records it: the Secret does not",
+        ("a", "b"),
+        (stored("a", "a", choice="b"), RETAINED),
+        "",
+        (delete("b"), create("b", "b", True, "b")),
+    ),
+    (
+        "the other class is deleted: the Secret records it",
+        ("b",),
+        (stored("a", "a", choice="b"), RETAINED),
+        "",
+        (
+            model.RecordDefault("b", SECRET),
+            delete("a"),
+            delete("b"),
+            create("b", "b", True, "b"),
+        ),
+    ),
+    (
+        "what a class records counts before the Secret",
+        ("a", "b"),
+        (stored("a", "a", choice="a"),),
+        "b",
+        (change("a", True), create("b", "b", choice="a")),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("types", "there", "recorded", "actions"),
+    [row[1:] for row in RECORDS],
+    ids=[row[0] for row in RECORDS],
+)
+def test_the_name_of_a_default_class_that_is_recreated_is_recorded(
+    types: tuple[str, ...],
+    there: tuple[model.StoredClass, ...],
+    recorded: str,
+    actions: tuple[model.Action, ...],
+) -> None:
+    """In the Secret with the discovery data, unless another owned class holds it."""
+    assert set(of_classes(types, there, recorded=recorded)) == set(actions)
+    decided = of_classes(types, there, recorded=recorded)
+    records = [i for i, a in enumerate(decided) if a == actions[0]]
+    if isinstance(actions[0], model.RecordDefault) and actions[0].name:
+        assert records == [0], "before anything is deleted"
+
+
+def test_a_single_default_class_is_not_recreated_where_it_can_t_be_recorded() -> None:
+    (complaint,) = of_classes(("b",), (RETAINED,), secret=None)
+    assert isinstance(complaint, model.Complain)
+    assert "not recreated: Secret kube-system/" in complaint.reasons[0]
+    # What the user names needs no record.
+    assert of_classes(("b",), (RETAINED,), "b", secret=None)[0] == delete("b")
 
 
 PROBLEMS = [

@@ -1,6 +1,7 @@
 """A cycle converges from any state, also when the process dies at each single call."""
 
 import collections
+import contextlib
 import copy
 from typing import Any
 
@@ -136,6 +137,63 @@ def test_death_at_each_call_is_outlived(ground: Any) -> None:
     assert seen == ACTIONS
     died = {where for _, where in results}
     assert {f"{verb} {resource}" for verb, resource in ACTIONS} <= died
+
+
+def test_a_single_default_class_that_is_recreated_stays_the_default(
+    ground: Any,
+) -> None:
+    """Killed at any call, while another type appears that comes first by name."""
+    make = type(ground)
+
+    def fresh() -> Any:
+        one = make()
+        one.cloud.storage_types = (catalog.StorageType("FAST", "id-2"),)
+        assert one.process().cycle() == {}
+        assert defaults(one) == ["fast"]
+        one.cloud.storage_types = (catalog.StorageType("fast", "id-2"),)
+        one.api.calls.clear()
+        return one
+
+    calm = fresh()
+    calls, _ = walk(calm, None)
+    deaths: collections.Counter[str] = collections.Counter()
+    for die_at in range(calls):
+        ground = fresh()
+        died_in = die_once(ground, die_at)
+        ground.cloud.storage_types += (catalog.StorageType("archive", "id-4"),)
+        walk(ground, None)
+        assert defaults(ground) == ["fast"], (die_at, died_in)
+        assert sorted(ground.classes()) == ["archive", "fast"]
+        (secret,) = ground.api.all(resources.SECRETS)
+        assert model.DEFAULT_CHOICE not in secret["metadata"].get("annotations", {})
+        deaths[died_in] += 1
+    for where, count in sorted(deaths.items()):
+        print(f"{where:32} survived {count} deaths")
+    assert {"delete storageclasses", "create storageclasses"} <= set(deaths)
+
+
+def die_once(ground: Any, die_at: int) -> str:
+    """Live until the process dies at this call; return where."""
+    passed, died_in = 0, ""
+
+    def at_call(call: Any) -> None:
+        nonlocal passed, died_in
+        passed += 1
+        if passed - 1 == die_at:
+            is_read = isinstance(call, str)
+            died_in = "read" if is_read else f"{call.verb} {call.resource}"
+            raise Death
+
+    for fake in (ground.api, ground.cloud):
+        fake.before_call = fake.after_call = at_call
+    process = ground.process()
+    with contextlib.suppress(Death):
+        for _ in range(ROUNDS_MAX):
+            ground.clock.pass_by(ground.settings.period_s)
+            process.cycle()
+    for fake in (ground.api, ground.cloud):
+        fake.before_call = fake.after_call = lambda call: None
+    return died_in
 
 
 def test_a_second_process_in_between_costs_a_try_and_nothing_else(ground: Any) -> None:
