@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from lib.balancers import model
+from lib.balancers import decide, model
 from lib.balancers.memory import Memory
 from lib.balancers.model import Open, Operation, Service, Snapshot, Source, Topic
 from lib.cloud import errors
@@ -32,8 +32,6 @@ LATE_S = 120.0
 """When to look for what was made later still than anybody would think."""
 LONG_S = 120.0
 """A write that is refused as too early for so long is reported."""
-NAMED = 20
-"""So many Nodes are named in an Event."""
 LASTING = (
     errors.InvalidRequest,
     errors.AlreadyExists,
@@ -70,10 +68,6 @@ class Later(Exception):
 
 class Doubtful(Exception):
     """Nobody knows whether a step was carried out that must not be made twice."""
-
-
-class Unserved(Exception):
-    """A Service asks for what can't be done; it has been told."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,16 +107,18 @@ class Actor:
 
         Raises:
             KubeError, CloudError: it was not carried out, or that is unknown.
-            Later, Unserved: nothing was done; the pass has to end here.
+            Later: nothing was done; the reconciliation has to end here.
         """
         try:
             self._carry_out(seen, action)
-        except (errors.CloudError, Doubtful, Unserved) as error:
-            if not isinstance(error, errors.Busy):
-                self._end(seen, has_worked=False)
-            raise
         finally:
             self._let_go(seen.service)
+
+    def ended(self, seen: Snapshot, error: Exception | None) -> None:
+        """Count a reconciliation that failed for a reason of the cloud."""
+        counted = errors.CloudError | Doubtful | model.Unserved
+        if isinstance(error, counted) and not isinstance(error, errors.Busy):
+            self._end(seen, has_worked=False)
 
     def _let_go(self, service: Service) -> None:
         """Keep nothing of a Service that has gone meanwhile: nobody asks for it again.
@@ -154,8 +150,6 @@ class Actor:
                 self._be_sure(uid, self._memory.doubt_s(uid))
                 self._patch(seen, action)
                 self._end(seen, has_worked=True)
-            case model.Fail(error, message):
-                self._fail(seen, error, message)
             case _:
                 self._patch(seen, action)
 
@@ -249,7 +243,7 @@ class Actor:
             summary, lasts = f"{summary}, for minutes", True
         problem = Problem(Reason.REFUSED, summary)
         if not lasts or self._memory.refuse(uid, problem):
-            self._record(seen.service, _failed(seen, summary))
+            self._record(seen.service, decide.failed(seen, summary))
 
     def _wait(
         self, seen: Snapshot, action: model.ApplyStep, result: StepResult
@@ -279,12 +273,6 @@ class Actor:
             plan = Open(target, (), lb_id, now, due_s, seen.topics, has_written=False)
             self._memory.keep(seen.service.metadata.uid, plan)
 
-    def _fail(self, seen: Snapshot, error: Exception | None, message: str) -> None:
-        if error is None:
-            raise Unserved(message)
-        self._record(seen.service, _failed(seen, message))
-        raise error
-
     def _tell(self, service: Service, told: model.TellProblems) -> None:
         uid = service.metadata.uid
         for notice in self._memory.tell_notices(uid, told.notices):
@@ -297,7 +285,7 @@ class Actor:
             reason = one.event or one.reason
             event = model.RecordEvent(Source.PROVIDER, True, reason, one.message)
             if one.is_fatal:
-                event = _failed_to("ensure", one.message)
+                event = decide.failed_to("ensure", one.message)
             self._record(service, event)
 
     def _record(self, service: Service, event: model.RecordEvent) -> None:
@@ -370,21 +358,3 @@ def written(service: Service, action: model.Action) -> Service:
 def _shown(ip: str, hostname: str, ip_mode: str | None) -> Mapping[str, str]:
     found = {"ip": ip, "hostname": hostname, "ipMode": ip_mode or ""}
     return {key: value for key, value in found.items() if value}
-
-
-def _failed(seen: Snapshot, why: str) -> model.RecordEvent:
-    """Source: k8s.io/cloud-provider service controller, updateLoadBalancerHosts."""
-    if seen.operation is not Operation.UPDATE:
-        return _failed_to("ensure" if seen.service.is_wanted else "delete", why)
-    names = " ".join(node.name for node in seen.nodes[:NAMED])
-    text = (
-        f"Error updating load balancer with new hosts [{names}] [node names limited,"
-        f" total number of nodes: {len(seen.nodes)}], error: {why}"
-    )
-    return model.RecordEvent(Source.SERVICE, True, "UpdateLoadBalancerFailed", text)
-
-
-def _failed_to(verb: str, why: str) -> model.RecordEvent:
-    """Source: k8s.io/cloud-provider service controller, SyncLoadBalancerFailed."""
-    text = f"Error syncing load balancer: failed to {verb} load balancer: {why}"
-    return model.RecordEvent(Source.SERVICE, True, "SyncLoadBalancerFailed", text)

@@ -24,6 +24,8 @@ HELD_S = 0.2
 
 MOST_STEPS = 20
 """Writes of the cloud in one reconciliation, at most."""
+NAMED = 20
+"""Nodes named in an Event, at most."""
 UNREADABLE = "unexpected error while the Service was read"
 
 MakePlan = Callable[[Target, Observed, datetime.datetime], Plan]
@@ -39,9 +41,9 @@ def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decid
     if seen.held:
         return Outcome(requeue_after_s=HELD_S)
     if seen.error is not None:
-        return Outcome((model.Fail(seen.error, UNREADABLE),))
+        return _failure(seen, seen.error, UNREADABLE)
     if seen.open is not None and seen.gate is not None:
-        return _go_on(seen.open, seen.gate)
+        return _go_on(seen, seen.open, seen.gate)
     if seen.target is None:
         return Outcome(_told(seen, seen.problems))
     return _observed(seen, seen.target, now, make_plan)
@@ -52,17 +54,43 @@ def _observed(
 ) -> Decided:
     match seen.observed:
         case Unknown(error):
-            return Outcome((model.Fail(error, error.summary),))
+            return _failure(seen, error, error.summary)
         case Seen(observed):
             plan = make_plan(target, observed, now)
             return _carry_out(seen, target, observed, plan)
     return Outcome()
 
 
-def _go_on(plan: model.Open, gate: Gate | Unknown) -> Decided:
+def _failure(seen: Snapshot, error: Exception, why: str) -> Decided:
+    """Return the outcome for a Service that could not be read."""
+    return Outcome(failure=error, events=(failed(seen, why),))
+
+
+def failed(seen: Snapshot, why: str) -> model.RecordEvent:
+    """Return the Event of a failed reconciliation.
+
+    Source: k8s.io/cloud-provider service controller, updateLoadBalancerHosts.
+    """
+    if seen.operation is not model.Operation.UPDATE:
+        return failed_to("ensure" if seen.service.is_wanted else "delete", why)
+    names = " ".join(node.name for node in seen.nodes[:NAMED])
+    text = (
+        f"Error updating load balancer with new hosts [{names}] [node names limited,"
+        f" total number of nodes: {len(seen.nodes)}], error: {why}"
+    )
+    return _event("UpdateLoadBalancerFailed", text, is_warning=True)
+
+
+def failed_to(verb: str, why: str) -> model.RecordEvent:
+    """Source: k8s.io/cloud-provider service controller, SyncLoadBalancerFailed."""
+    text = f"Error syncing load balancer: failed to {verb} load balancer: {why}"
+    return _event("SyncLoadBalancerFailed", text, is_warning=True)
+
+
+def _go_on(seen: Snapshot, plan: model.Open, gate: Gate | Unknown) -> Decided:
     """Apply the next step of an open plan, if its gate allows it."""
     if isinstance(gate, Unknown):
-        return Outcome((model.Fail(gate.error, gate.error.summary),))
+        return _failure(seen, gate.error, gate.error.summary)
     if gate.state is GateState.CLOSED:
         return Outcome(requeue_after_s=gate.retry_after_s)
     return Outcome(_steps(plan.steps, plan.load_balancer_id))
@@ -80,7 +108,7 @@ def _carry_out(
     actions += _told(seen, plan.problems, plan.notices)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)
-        return Outcome((*actions, model.Fail(None, text)))
+        return Outcome(tuple(actions), failure=model.Unserved(text))
     if plan.backs_off and seen.barred_s > 0:
         return Outcome(tuple(actions), seen.barred_s)
     if plan.backs_off:

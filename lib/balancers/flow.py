@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from lib.balancers import act, decide, observe
+from lib.balancers import act, decide, model, observe
 from lib.balancers.memory import Memory
 from lib.balancers.model import (
     Action,
@@ -23,7 +23,7 @@ from lib.cloud.load_balancers import LoadBalancers, Reason, Target
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
 from lib.reconcile import failure as failures
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
 DEEP_EVERY = 6
@@ -35,7 +35,7 @@ Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
-class BalancersFlow:
+class BalancersFlow(runner.Flow[Snapshot, Action]):
     """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
 
     writing: refuses when the Lease is lost. again: makes a key due for topics, in
@@ -100,6 +100,10 @@ class BalancersFlow:
         """Carry one action out, upon what this pass has written before it."""
         self._actor.act(snapshot, action)
 
+    def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
+        """Count a failure; see the protocol."""
+        self._actor.ended(snapshot, error)
+
     def is_note(self, action: Action) -> bool:
         """See the protocol."""
         return isinstance(action, Await | Bar | Settle)
@@ -117,7 +121,7 @@ class BalancersFlow:
             case act.Later(retry_after_s=wait_s):
                 text = str(error)
                 return failures.Failure(text, requeue_after_s=wait_s, is_routine=True)
-            case act.Unserved():
+            case model.Unserved():
                 return failures.Failure(str(error))
             case act.Doubtful():
                 return failures.Failure(str(error), requeue_after_s=act.LOST_S)

@@ -9,6 +9,7 @@ import msgspec
 from lib.cloud import load_balancers
 from lib.cloud.model import Unknown
 from lib.kube import objects
+from lib.reconcile import outcome
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Source: k8s.io/cloud-provider service/helpers, LoadBalancerCleanupFinalizer."""
@@ -39,6 +40,10 @@ class Operation(enum.StrEnum):
     UPDATE = "loadbalancer_update"
     """For the sake of Nodes alone."""
     DELETE = "loadbalancer_delete"
+
+
+class Unserved(Exception):
+    """A Service requests what cannot be served; an Event has reported it."""
 
 
 Again = Callable[[str, frozenset[Topic], float], None]
@@ -270,19 +275,8 @@ class TellProblems:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fail:
-    """End the pass as failed: it is tried again with the queue's backoff.
-
-    error: what could not be read; None when a fatal problem is the reason.
-    """
-
-    error: Exception | None
-    message: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RecordEvent:
-    """Tell the Service's owner."""
+class RecordEvent(outcome.Report):
+    """Record an Event of the Service."""
 
     source: Source
     is_warning: bool
@@ -300,6 +294,5 @@ Action = (
     | Bar
     | Settle
     | TellProblems
-    | Fail
     | RecordEvent
 )

@@ -32,7 +32,7 @@ class Actor:
         """Carry one action out.
 
         Raises:
-            KubeError: it was not written. Invalid: the user must put something right.
+            KubeError: it was not written.
         """
         match action:
             case model.ShowConditions(unmet=unmet):
@@ -51,8 +51,6 @@ class Actor:
                 self._store(resources.SECRETS, model.DATA_SECRET, secret, base)
             case model.RecordDefault(name=name, base=base):
                 self._record(name, base)
-            case model.Complain(reasons=reasons):
-                raise model.Invalid("; ".join(reasons))
             case _:
                 self._on_class(action)
 

@@ -55,16 +55,18 @@ class _Plan:
         return self.snapshot.missing.get(stored.metadata.name) is Missing.ABSENT
 
 
-def decide(snapshot: SeenClasses, settings: model.Settings) -> tuple[Action, ...]:
-    """Return the changes, in an order of which each prefix keeps the default's name.
+def decide(
+    snapshot: SeenClasses, settings: model.Settings
+) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Return the changes, and what the user must correct.
 
-    The class that is to be the default is deleted last: by then every other class
-    records its name, or the Secret of the discovery data where there is no other. Where
-    the user names another default, the old one loses the annotation first, so that two
-    never stand side by side.
+    Each prefix of the changes keeps the default's name: the class that is to be the
+    default is deleted last, when every other class records its name, or the Secret of
+    the discovery data where there is no other. Where the user names another default,
+    the old one loses the annotation first, so that two never stand side by side.
     """
     if not snapshot.offered:
-        return (model.Complain(("volume types: the cloud offers none",)),)
+        return (), ("volume types: the cloud offers none",)
     default = _default(snapshot, settings.rules)
     choice, problems = _choose(snapshot, settings, default)
     plan = _Plan(
@@ -82,10 +84,9 @@ def decide(snapshot: SeenClasses, settings: model.Settings) -> tuple[Action, ...
     problems += _missing(plan)
     if default.is_lost:
         problems.append(_lost(default.name))
-    complaint = (model.Complain(tuple(problems)),) if problems else ()
     if default.is_explicit:
-        return (*unmark, *removals, *additions, *complaint)
-    return (*unmark, *additions, *removals, *complaint)
+        return (*unmark, *removals, *additions), tuple(problems)
+    return (*unmark, *additions, *removals), tuple(problems)
 
 
 def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:

@@ -6,7 +6,7 @@ written that already holds; only StorageClasses with our mark are touched.
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -23,24 +23,26 @@ LASTING = ("additionalNetworks", "additionalSecurityGroups")
 def decide(
     seen: model.Snapshot, settings: model.Settings, now: datetime.datetime
 ) -> Outcome[Action]:
-    """Say what to do.
-
-    Raises:
-        CloudError, KubeError, Invalid: the step could not be observed.
-    """
+    """Return the changes that one step of the cycle needs, or why it fails."""
     match seen:
         case model.Failed(error=error):
-            raise error
+            return Outcome(failure=error)
         case model.SeenConditions():
             return Outcome(_conditions(seen))
         case model.SeenInstanceTypes():
-            return Outcome(_instance_types(seen))
+            return _instance_types(seen)
         case model.SeenDocument():
-            return Outcome(_document(seen))
+            return _document(seen)
         case model.SeenDisks():
             return Outcome(_disks(seen, settings, now))
         case model.SeenClasses():
-            return Outcome(class_changes.decide(seen, settings))
+            actions, problems = class_changes.decide(seen, settings)
+            return Outcome(actions, failure=_invalid(problems))
+
+
+def _invalid(problems: Sequence[str]) -> model.Invalid | None:
+    """Return the failure of a step that the user must correct; None without any."""
+    return model.Invalid("; ".join(problems)) if problems else None
 
 
 def _conditions(seen: model.SeenConditions) -> tuple[Action, ...]:
@@ -82,9 +84,9 @@ def catalog_items(offered: tuple[InstanceType, ...]) -> tuple[model.CatalogItem,
     )
 
 
-def _instance_types(seen: model.SeenInstanceTypes) -> tuple[Action, ...]:
+def _instance_types(seen: model.SeenInstanceTypes) -> Outcome[Action]:
     if not seen.offered:
-        return (model.Complain(("instance types: the cloud offers none",)),)
+        return Outcome(failure=_invalid(["instance types: the cloud offers none"]))
     items = catalog_items(seen.offered)
     if seen.stored is not None:
         try:
@@ -92,21 +94,21 @@ def _instance_types(seen: model.SeenInstanceTypes) -> tuple[Action, ...]:
         except msgspec.ValidationError:
             stored = model.StoredCatalog()
         if stored.instance_types == items:
-            return ()
-    return (model.StoreCatalog(items, seen.stored),)
+            return Outcome()
+    return Outcome((model.StoreCatalog(items, seen.stored),))
 
 
-def _document(seen: model.SeenDocument) -> tuple[Action, ...]:
+def _document(seen: model.SeenDocument) -> Outcome[Action]:
     if seen.problems:
-        return (model.Complain(seen.problems),)
+        return Outcome(failure=_invalid(seen.problems))
     stored = _published(seen.stored)
     wanted = decoding.decode(seen.document, dict[str, object])
     if stored == wanted:
-        return ()
+        return Outcome()
     emptied = [key for key in LASTING if not wanted.get(key) and stored.get(key)]
     if emptied:
-        return (model.Complain(tuple(_doubt(key) for key in emptied)),)
-    return (model.StoreDocument(seen.document, seen.stored),)
+        return Outcome(failure=_invalid([_doubt(key) for key in emptied]))
+    return Outcome((model.StoreDocument(seen.document, seen.stored),))
 
 
 def _published(secret: bytes | None) -> Mapping[str, object]:

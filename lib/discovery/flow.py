@@ -8,14 +8,14 @@ from lib.discovery import act, decide, metrics, model, observe
 from lib.discovery.model import Action, Snapshot, Step
 from lib.kube import errors as kube_errors
 from lib.reconcile import failure as failures
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
 CYCLE = "cycle"
 """The one topic there is."""
 
 
-class DiscoveryFlow:
+class DiscoveryFlow(runner.Flow[Snapshot, Action]):
     """Reads what the cloud offers and tells the cluster.
 
     Implements lib/reconcile/runner.py, Flow.
@@ -43,34 +43,22 @@ class DiscoveryFlow:
         return {step.value: snapshot for step, snapshot in seen.items()}
 
     def decide(self, snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
-        """See lib/discovery/decide.py; what holds already, and what fails, is told."""
-        step = model.step_of(snapshot)
-        if isinstance(snapshot, model.Failed) and not _is_of_cloud(snapshot):
-            self._told.failed(step, is_refused=_is_refusal(snapshot.error))
-        outcome = decide.decide(snapshot, self._settings, now)
-        if not outcome.actions:
-            self._told.succeeded(step)
-        return outcome
+        """See lib/discovery/decide.py."""
+        return decide.decide(snapshot, self._settings, now)
 
     def act(self, snapshot: Snapshot, action: Action) -> None:
-        """Carry one action out, and tell how it went."""
+        """Carry one action out, and count it as a success of its step."""
+        self._actor.act(action)
+        self._told.succeeded(model.step_of(snapshot))
+
+    def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
+        """Count how a step ended; `observe` counts failed reads of the cloud."""
         step = model.step_of(snapshot)
-        try:
-            self._actor.act(action)
-        except (kube_errors.KubeError, model.Invalid) as error:
-            self._told.failed(step, is_refused=_is_refusal(error))
-            raise
-        self._told.succeeded(step)
-
-    def is_note(self, action: Action) -> bool:
-        """Say no: each is worth a line in the log."""
-        del action
-        return False
-
-    def is_slow(self, action: Action) -> bool:
-        """Say no: each is one quick call."""
-        del action
-        return False
+        if error is None:
+            self._told.succeeded(step)
+        elif isinstance(error, kube_errors.KubeError | model.Invalid):
+            is_refused = isinstance(error, kube_errors.KubeError)
+            self._told.failed(step, is_refused=is_refused)
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
@@ -86,7 +74,3 @@ def _is_of_cloud(snapshot: Snapshot) -> bool:
     return isinstance(snapshot, model.Failed) and isinstance(
         snapshot.error, cloud_errors.CloudError
     )
-
-
-def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, kube_errors.KubeError)

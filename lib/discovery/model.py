@@ -384,13 +384,6 @@ class RecordDefault:
     base: bytes = dataclasses.field(repr=False)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Complain:
-    """Say what the user must put right; the step counts as failed until then."""
-
-    reasons: tuple[str, ...]
-
-
 Action = (
     ShowConditions
     | StoreConditions
@@ -401,5 +394,4 @@ Action = (
     | DeleteClass
     | ChangeClass
     | RecordDefault
-    | Complain
 )

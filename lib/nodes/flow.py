@@ -9,7 +9,7 @@ from lib.kube import store
 from lib.nodes import act, decide, model, observe
 from lib.nodes.model import Action, Node, Snapshot, Topic
 from lib.reconcile import failure as failures
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
 OFTEN_FOR_S = 300.0
@@ -20,7 +20,7 @@ Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
-class NodesFlow:
+class NodesFlow(runner.Flow[Snapshot, Action]):
     """Keeps Nodes and instances 1:1; see lib/reconcile/runner.py for the protocol.
 
     on_initialised: told of a Node, as it was before, once it has been initialised.
@@ -86,16 +86,6 @@ class NodesFlow:
     def follow(self) -> None:
         """Say that the Nodes are watched from now on."""
         self._observer.memory.begin()
-
-    def is_note(self, action: Action) -> bool:
-        """Say no: each is worth a line in the log."""
-        del action
-        return False
-
-    def is_slow(self, action: Action) -> bool:
-        """Say no: each is one quick call."""
-        del action
-        return False
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""

@@ -9,6 +9,7 @@ import msgspec
 from lib.cloud.model import Address, AddressType, Instance, Observation
 from lib.kube import objects
 from lib.nodes import guard
+from lib.reconcile import outcome
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
@@ -214,8 +215,8 @@ class Source(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RecordEvent:
-    """Tell the Node's owner."""
+class RecordEvent(outcome.Report):
+    """Record an Event of the Node."""
 
     source: Source
     is_warning: bool

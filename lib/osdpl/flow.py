@@ -9,14 +9,14 @@ from lib.osdpl.actions import Action
 from lib.osdpl.snapshot import Snapshot
 from lib.process import config
 from lib.reconcile import failure as failures
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
 TOPIC = "deployment"
 """The one topic there is."""
 
 
-class OpenStackFlow:
+class OpenStackFlow(runner.Flow[Snapshot, Action]):
     """Turns an OpenStackDeployment into helm releases.
 
     Implements lib/reconcile/runner.py, Flow.
@@ -47,16 +47,6 @@ class OpenStackFlow:
             if not isinstance(action, actions.ApplyConditions):
                 self._checks.denied(f"want a permission that is missing: {error}")
             raise
-
-    def is_note(self, action: Action) -> bool:
-        """Report no: each is worth a line in the log."""
-        del action
-        return False
-
-    def is_slow(self, action: Action) -> bool:
-        """Report no: each is one quick call, or starts a job."""
-        del action
-        return False
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for a bug."""

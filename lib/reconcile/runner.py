@@ -38,9 +38,10 @@ SHARE_MANY_S = 1.0
 
 
 class Flow(Protocol[Snapshot, Action]):
-    """The three steps of a pass, and what their errors mean.
+    """The three steps of a reconciliation, and what their errors mean.
 
     Every method may be called from several threads at once, but never for one key.
+    A flow that inherits from this class gets the methods that have a body.
     """
 
     @property
@@ -66,15 +67,24 @@ class Flow(Protocol[Snapshot, Action]):
         ...
 
     def is_note(self, action: Action) -> bool:
-        """Say whether an action changes only what this process remembers.
+        """Report whether an action changes only what this process remembers.
 
-        Such a one is not logged, and a dry run carries it out.
+        It is not logged, and a dry run carries it out.
         """
-        ...
+        del action
+        return False
 
     def is_slow(self, action: Action) -> bool:
-        """Say whether an action may take many seconds; see `Runner.run`."""
-        ...
+        """Report whether an action may take many seconds; see `Runner.run`."""
+        del action
+        return False
+
+    def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
+        """Note the end of a reconciliation; error: None when it succeeded.
+
+        Called once for each snapshot that was decided upon, also in a dry run.
+        """
+        del snapshot, error
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for one that is a bug."""
@@ -100,7 +110,9 @@ class Settings:
     workers: keys acted on at once, and as many again slowly. batch_max, batch_s: keys
     observed together, and the seconds to wait for them after the first. dry_run: log
     actions, carry out none but notes; an action's field that holds a secret has
-    repr=False for that reason.
+    repr=False for that reason. After an action that was not carried out a requeue is
+    ignored: nothing has changed, and periodic passes bring the key back. A failure is
+    retried as ever.
     """
 
     workers: int = 1
@@ -354,23 +366,40 @@ class Runner(Generic[Snapshot, Action]):
 
     def _pass(self, decided: _Decided[Snapshot, Action]) -> None:
         """Act for one key."""
-        claim, outcome = decided.claim, decided.outcome
+        claim = decided.claim
         result = Result.BUG
         bound = structlog.contextvars.bound_contextvars(
             controller=self._flow.name, key=claim.key
         )
         with bound:
             try:
-                if decided.error is not None:
-                    raise decided.error
-                self._act(claim.key, decided.snapshot, outcome.actions)
-                result = self._succeed(claim, outcome.requeue_after_s)
-            except Exception as error:
-                result = self._fail((claim,), error, "pass")
+                error = self._carry_out(decided)
+                if error is None:
+                    result = self._succeed(claim, self._requeue_after_s(decided))
+                else:
+                    result = self._fail((claim,), error, "pass")
             finally:
                 self._queue.done(claim.key)
                 took = self._clocks.monotonic() - decided.began
                 self._metrics.passed(self._flow.name, result, took)
+
+    def _carry_out(self, decided: _Decided[Snapshot, Action]) -> Exception | None:
+        """Carry all actions out; return the error with which that, or decide, ended."""
+        outcome, error = decided.outcome, decided.error
+        try:
+            if error is None:
+                self._act(decided.claim.key, decided.snapshot, outcome.actions)
+                error = outcome.failure
+            if not self._settings.dry_run:
+                for event in outcome.events:
+                    self._flow.act(decided.snapshot, event)
+        except Exception as raised:
+            error = raised
+        try:
+            self._flow.ended(decided.snapshot, error)
+        except Exception as raised:
+            error = raised
+        return error
 
     def _act(self, key: str, snapshot: Snapshot, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -385,6 +414,17 @@ class Runner(Generic[Snapshot, Action]):
             self._flow.act(snapshot, action)
             self._clocks.beat()
             self._log.info("action carried out", key=key, action=type(action).__name__)
+
+    def _requeue_after_s(self, decided: _Decided[Snapshot, Action]) -> float | None:
+        """Return when the key is due again; see `Settings.dry_run`."""
+        if self._settings.dry_run and any(map(self._is_write, decided.outcome.actions)):
+            return None
+        return decided.outcome.requeue_after_s
+
+    def _is_write(self, action: Action) -> bool:
+        return not isinstance(action, outcomes.Report) and not self._flow.is_note(
+            action
+        )
 
     def _succeed(self, claim: queues.Claim, requeue_after_s: float | None) -> Result:
         self._queue.forget(claim.key)

@@ -158,23 +158,35 @@ class Process:
 
     def _pass(self, claim: queue.Claim, seen: model.Snapshot) -> None:
         outcome = self.flow.decide(seen, NOW)
-        for action in outcome.actions:
+        error = self._act(seen, outcome.actions) or outcome.failure
+        for event in outcome.events:
+            self.flow.act(seen, event)
+        self.flow.ended(seen, error)
+        if error is not None:
+            failure = self.flow.failure(error)
+            if failure is None:
+                raise error
+            self.queue.retry(claim.key, claim.topics, failure.retry_after_s)
+            return
+        self.queue.forget(claim.key)
+        if outcome.requeue_after_s is not None:
+            self.queue.add_all(claim.key, claim.topics, outcome.requeue_after_s)
+
+    def _act(
+        self, seen: model.Snapshot, actions: tuple[model.Action, ...]
+    ) -> Exception | None:
+        """Carry actions out; return the error that ended it."""
+        for action in actions:
             kind = type(action).__name__
             self.ground.acting = kind
             try:
                 self.flow.act(seen, action)
             except Exception as error:
-                failure = self.flow.failure(error)
-                if failure is None:
-                    raise
-                self.queue.retry(claim.key, claim.topics, failure.retry_after_s)
-                return
+                return error
             finally:
                 self.ground.acting = "reading"
             self.ground.actions[kind] += 1
-        self.queue.forget(claim.key)
-        if outcome.requeue_after_s is not None:
-            self.queue.add_all(claim.key, claim.topics, outcome.requeue_after_s)
+        return None
 
     def say(self) -> None:
         """Send the Events that wait."""

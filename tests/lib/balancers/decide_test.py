@@ -42,11 +42,12 @@ def steps(outcome: decide.Decided) -> list[Step]:
 
 
 def words(outcome: decide.Decided) -> list[str]:
-    """Name the actions, Events by their reasons."""
-    return [
+    """Name the actions, Events by their reasons, and say whether it fails."""
+    names = [
         one.reason if isinstance(one, model.RecordEvent) else type(one).__name__
         for one in outcome.actions
     ]
+    return [*names, "failure"] if outcome.failure is not None else names
 
 
 ENSURING = "EnsuringLoadBalancer"
@@ -66,7 +67,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "the gate can't be read": (
         seen(open=OPEN, gate=Unknown(OUTAGE)),
         Plan(),
-        ["Fail"],
+        ["failure"],
     ),
     "facts can't be served": (
         seen(target=None, problems=(BAD,), observed=None),
@@ -74,7 +75,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ["TellProblems"],
     ),
     "nothing had to be read": (seen(observed=None), Plan(), []),
-    "the cloud can't be read": (seen(observed=Unknown(OUTAGE)), Plan(), ["Fail"]),
+    "the cloud can't be read": (seen(observed=Unknown(OUTAGE)), Plan(), ["failure"]),
     "new": (
         seen(service=BARE, observed=NOTHING),
         Plan((GATED,)),
@@ -119,7 +120,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "a fatal problem": (
         seen(),
         Plan(problems=(BAD,)),
-        ["TellProblems", "Fail"],
+        ["TellProblems", "failure"],
     ),
     "a problem that is not": (
         seen(),

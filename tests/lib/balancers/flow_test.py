@@ -335,9 +335,11 @@ def test_a_service_that_can_not_be_read_fails_alone(
     assert len(claims) == 3
     seen = process.flow.read(process.flow.observe(claims))
     assert sorted(key for key, one in seen.items() if one.error) == ["default/bad"]
-    (failed,) = process.flow.decide(seen["default/bad"], NOW).actions
+    outcome = process.flow.decide(seen["default/bad"], NOW)
     with pytest.raises(ValueError, match="QUIC"):
-        process.flow.act(seen["default/bad"], failed)
+        raise outcome.failure
+    for event in outcome.events:
+        process.flow.act(seen["default/bad"], event)
     for key in ("default/good-1", "default/good-2"):
         actions = process.flow.decide(seen[key], NOW).actions
         assert any(isinstance(one, model.ApplyStep) for one in actions)

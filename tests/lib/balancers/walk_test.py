@@ -130,7 +130,6 @@ def test_death_at_every_call_ends_the_same(
         "Settle",
         "Bar",
         "Await",
-        "Fail",
     }  # no call
     writing = {kind.__name__ for kind in model.Action.__args__} - within
     assert set(table) == {"reading", *writing}

@@ -1,16 +1,20 @@
 """What the balancers flow is wired to: Services, Nodes, the Lease and the cloud."""
 
 import contextlib
+import datetime
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 import pytest
+import structlog
 
 from lib.balancers.model import FINALIZER
 from lib.ccm import options, parts, service_controllers
+from lib.cloud import errors as cloud_errors
 from lib.cloud.fake import load_balancers as fake_cloud
+from lib.cloud.load_balancers import Observed, Plan, Step, Target, Verb
 from lib.kube import errors, resources
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
@@ -106,6 +110,11 @@ class Running:
         while (now := self.passes()) != before:
             before = now
             time.sleep(1.0)
+
+    def ended_as(self, outcome: str) -> float | None:
+        """Return how many reconciliations ended so."""
+        labels = {"controller": "balancers", "outcome": outcome}
+        return self.registry.get_sample_value("reconcile_total", labels)
 
     def members(self) -> list[str]:
         found = [one.wish for one in self.cloud.there.values()]
@@ -217,6 +226,56 @@ def test_a_dry_run_writes_nothing(make: Begin) -> None:
     until(lambda: running.passes() >= 1)
     assert not running.cloud.there
     assert not [one for one in running.api.calls if one.is_write]
+
+
+def dry_run_entries(entries: list[MutableMapping[str, Any]]) -> list[str]:
+    """Return the actions of which a dry run has said that it left them out."""
+    return [
+        str(entry["action"])
+        for entry in entries
+        if entry["event"] == "action left out (dry run)"
+    ]
+
+
+def test_a_dry_run_does_not_poll_a_service_that_would_change(make: Begin) -> None:
+    """It is read when it appears, and once more for the Nodes that appear with it."""
+    running = make("--dry-run")
+    running.cloud.plan = planned_again_at_once  # type: ignore[method-assign]
+    with structlog.testing.capture_logs() as entries:
+        running.begin()
+        until(lambda: len(dry_run_entries(entries)) >= 3)
+        time.sleep(2.0)
+    reads = [call for call in running.cloud.calls if call.startswith("list")]
+    assert len(reads) <= 2
+    assert len(dry_run_entries(entries)) == 3 * len(reads)
+    assert running.ended_as("success") == len(reads)
+
+
+def planned_again_at_once(
+    target: Target, observed: Observed, now: datetime.datetime
+) -> Plan:
+    """Plan one step, and to look again after 10 ms."""
+    del target, observed, now
+    step = Step(Verb.CREATE, ("load balancer",), "there is none", None)
+    return Plan((step,), retry_after_s=0.01)
+
+
+def test_a_dry_run_reports_a_cloud_that_cannot_be_read_and_tries_again(
+    make: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_controllers, "FIRST_BACKOFF_S", 0.01)
+    running = make("--dry-run")
+    outage = cloud_errors.Unavailable("503", operation="list load balancers")
+    running.cloud.faults += [outage] * 3
+    with structlog.testing.capture_logs() as entries:
+        running.begin()
+        until(lambda: bool(dry_run_entries(entries)))
+    assert running.ended_as("failure") == 3
+    failed = [entry for entry in entries if entry["event"] == "pass failed"]
+    assert len(failed) == 3
+    assert all("503" in str(entry["error"]) for entry in failed)
+    assert not [one for one in running.api.calls if one.is_write]
+    assert "event not sent" not in {entry["event"] for entry in entries}
 
 
 def test_the_cloud_is_asked_only_for_what_counts(make: Begin) -> None:

@@ -137,19 +137,28 @@ class Process:
         claims = self.queue.take_due(10)
         seen = self.flow.observe(claims)
         for claim in claims:
-            try:
-                outcome = self.flow.decide(seen[claim.key], self.ground.now)
-                for action in outcome.actions:
-                    self.flow.act(seen[claim.key], action)
+            error = self._pass(seen[claim.key])
+            if error is None:
                 self.queue.forget(claim.key)
-            except Exception as error:
-                if self.flow.failure(error) is None:
-                    raise  # a bug
+            else:
                 failed[claim.key] = error
                 self.queue.retry(claim.key, claim.topics)
-            finally:
-                self.queue.done(claim.key)
+            self.queue.done(claim.key)
         return failed
+
+    def _pass(self, snapshot: model.Snapshot) -> Exception | None:
+        """Decide and act; return the error with which that ended."""
+        try:
+            outcome = self.flow.decide(snapshot, self.ground.now)
+            for action in outcome.actions:
+                self.flow.act(snapshot, action)
+            error = outcome.failure
+        except Exception as raised:
+            error = raised
+        if error is not None and self.flow.failure(error) is None:
+            raise error  # a bug
+        self.flow.ended(snapshot, error)
+        return error
 
     def value(self, series: str, /, **labels: str) -> float | None:
         full = f"cloud_data_discovery_{series}"

@@ -7,6 +7,7 @@ import pytest
 from lib.cloud import catalog
 from lib.discovery import decide, model, storage_classes
 from lib.kube import objects
+from lib.reconcile.outcome import Outcome
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 PROVISIONER = "cinder.csi.openstack.org"
@@ -351,10 +352,28 @@ def of_classes(
     types: tuple[str, ...],
     there: tuple[model.StoredClass, ...],
     default: str = "",
+    recorded: str = "",
+) -> tuple[model.Action, ...]:
+    """Return the actions of a step that does not fail."""
+    outcome = decided(types, there, default, recorded=recorded)
+    assert outcome.failure is None
+    return outcome.actions
+
+
+def complaint(found: Outcome[model.Action]) -> str:
+    """Return what the user has to correct; empty when nothing."""
+    assert found.failure is None or isinstance(found.failure, model.Invalid)
+    return str(found.failure or "")
+
+
+def decided(
+    types: tuple[str, ...],
+    there: tuple[model.StoredClass, ...],
+    default: str = "",
     missing: model.Missing = model.Missing.ABSENT,
     recorded: str = "",
     secret: bytes | None = SECRET,
-) -> tuple[model.Action, ...]:
+) -> Outcome[model.Action]:
     """Decide; every owned class that has no type in the list is `missing`."""
     offered = tuple(
         catalog.StorageType(one, NAMES_OF_IDS.get(one, f"id-{one}")) for one in types
@@ -370,7 +389,7 @@ def of_classes(
         provisioner=PROVISIONER,
         rules=storage_classes.Rules(default=default),
     )
-    return decide.decide(seen, settings, NOW).actions
+    return decide.decide(seen, settings, NOW)
 
 
 MISSING = [
@@ -399,23 +418,22 @@ def test_a_class_is_deleted_only_when_its_type_was_not_found_by_id(
         ((holder, stored("old", "old", choice="a")), ("a",)),
         ((holder, stored("old", "old", choice="a")), ("a", "OLD")),
     ):
-        actions = of_classes(types, there, missing=missing)
-        deleted = [a.name for a in actions if isinstance(a, model.DeleteClass)]
+        found = decided(types, there, missing=missing)
+        deleted = [a.name for a in found.actions if isinstance(a, model.DeleteClass)]
         assert deleted == (["old"] if is_deleted else [])
-        reported = [a for a in actions if isinstance(a, model.Complain)]
-        assert len(reported) == is_reported
-        for one in reported:
-            assert 'StorageClass "old": volume type "old": not in the list' in str(one)
-        created = [a for a in actions if isinstance(a, model.CreateClass)]
+        reported = 'StorageClass "old": volume type "old": not in the list'
+        assert (reported in complaint(found)) == is_reported
+        assert bool(complaint(found)) == is_reported
+        created = [a for a in found.actions if isinstance(a, model.CreateClass)]
         assert len(created) == (is_deleted and "OLD" in types)
 
 
 def test_a_default_class_that_is_lost_is_reported_and_not_replaced() -> None:
     """Never another default by itself; a setting or an annotation chooses one."""
     there = (stored("a", "a", choice="fast"),)
-    (complaint,) = of_classes(("a",), there)
-    assert isinstance(complaint, model.Complain)
-    (reason,) = complaint.reasons
+    found = decided(("a",), there)
+    assert found.actions == ()
+    reason = complaint(found)
     assert reason.startswith('default StorageClass "fast": not found')
     assert "--default-storage-class" in reason
     assert of_classes(("a",), there, "a") == (change("a", True, choice="a"),)
@@ -488,18 +506,19 @@ def test_the_name_of_a_default_class_that_is_recreated_is_recorded(
 ) -> None:
     """In the Secret with the discovery data, unless another owned class holds it."""
     assert set(of_classes(types, there, recorded=recorded)) == set(actions)
-    decided = of_classes(types, there, recorded=recorded)
-    records = [i for i, a in enumerate(decided) if a == actions[0]]
+    in_order = of_classes(types, there, recorded=recorded)
+    records = [i for i, a in enumerate(in_order) if a == actions[0]]
     if isinstance(actions[0], model.RecordDefault) and actions[0].name:
         assert records == [0], "before anything is deleted"
 
 
 def test_a_single_default_class_is_not_recreated_where_it_can_t_be_recorded() -> None:
-    (complaint,) = of_classes(("b",), (RETAINED,), secret=None)
-    assert isinstance(complaint, model.Complain)
-    assert "not recreated: Secret kube-system/" in complaint.reasons[0]
+    found = decided(("b",), (RETAINED,), secret=None)
+    assert found.actions == ()
+    assert "not recreated: Secret kube-system/" in complaint(found)
     # What the user names needs no record.
-    assert of_classes(("b",), (RETAINED,), "b", secret=None)[0] == delete("b")
+    found = decided(("b",), (RETAINED,), "b", secret=None)
+    assert found.actions[0] == delete("b")
 
 
 PROBLEMS = [
@@ -522,18 +541,17 @@ PROBLEMS = [
 def test_a_problem_is_told_after_everything_else_is_done(
     types: tuple[str, ...], there: tuple[model.StoredClass, ...], said: str
 ) -> None:
-    actions = of_classes(("good", *types), there)
-    assert actions[0] == create("good", "good", True, "good")
-    (complaint,) = actions[1:]
-    assert isinstance(complaint, model.Complain)
-    assert said in " ".join(complaint.reasons)
+    found = decided(("good", *types), there)
+    assert found.actions == (create("good", "good", True, "good"),)
+    assert said in complaint(found)
 
 
 def test_a_class_whose_type_is_in_dispute_is_kept() -> None:
     """The type that holds it keeps it; the newcomer is told of."""
     there = (stored("ssd-r1", "ssd-r1", default=True, choice="ssd-r1"),)
-    (complaint,) = of_classes(("SSD R1", "ssd-r1"), there)
-    assert isinstance(complaint, model.Complain)
+    found = decided(("SSD R1", "ssd-r1"), there)
+    assert found.actions == ()
+    assert complaint(found)
 
 
 def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
@@ -549,5 +567,6 @@ def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
 
 
 def test_no_types_at_all_delete_no_class() -> None:
-    (complaint,) = of_classes((), (stored("a", "a"),))
-    assert isinstance(complaint, model.Complain)
+    found = decided((), (stored("a", "a"),))
+    assert found.actions == ()
+    assert complaint(found)

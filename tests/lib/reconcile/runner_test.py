@@ -13,6 +13,7 @@ import pytest
 import structlog
 
 from lib.reconcile import failure, metrics, queue, runner
+from lib.reconcile import outcome as outcomes
 from lib.reconcile.outcome import Outcome
 
 
@@ -65,6 +66,7 @@ class FlowStub:
     batches: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     done: list[Greet] = dataclasses.field(default_factory=list)
     topics: list[frozenset[str]] = dataclasses.field(default_factory=list)
+    ends: list[tuple[str, Exception | None]] = dataclasses.field(default_factory=list)
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, str]:
         self.batches.append(tuple(claim.key for claim in claims))
@@ -87,6 +89,9 @@ class FlowStub:
 
     def is_note(self, action: Greet) -> bool:
         return action.is_note
+
+    def ended(self, snapshot: str, error: Exception | None) -> None:
+        self.ends.append((snapshot, error))
 
     def is_slow(self, action: Greet) -> bool:
         return action.key in self.slow
@@ -488,6 +493,75 @@ def test_a_dry_run_logs_actions_and_carries_none_out(
     assert flow.done == []
     (entry,) = (entry for entry in log if entry["log_level"] == "info")
     assert entry["action"] == "Greet(key='a', number=0, is_note=False)"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_failure_that_was_decided_is_reported_and_retried(
+    run: Run,
+    keys: queue.Queue,
+    eventually: Eventually,
+    count: Count,
+    log: Log,
+    dry_run: bool,
+) -> None:
+    """Also in a dry run, which only does not record its Event."""
+    error = Expected("the cloud cannot be read")
+    failing = Outcome((), 0.0, error, (Greet("event"),))
+    flow = FlowStub(lambda key, now: failing if len(flow.ends) < 3 else Outcome())
+    keys.add("a", "t")
+    run(flow, runner.Settings(dry_run=dry_run))
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert count("reconcile_total", outcome="failure") == 3
+    assert count("retries_total") == 3
+    assert flow.ends == [("a", error)] * 3 + [("a", None)]
+    assert flow.done == [] if dry_run else [Greet("event")] * 3
+    warnings = [entry["error"] for entry in log if entry["log_level"] == "warning"]
+    assert warnings == [str(error)] * 3
+    assert not [entry for entry in log if entry["log_level"] == "info"]
+
+
+def test_the_actions_before_a_decided_failure_are_carried_out(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    failing = Outcome((Greet("a"),), failure=Expected("no"))
+    flow = FlowStub(lambda key, now: failing if not flow.ends else Outcome())
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: len(flow.ends) == 2)
+    assert flow.done == [Greet("a")]
+
+
+def test_a_dry_run_ignores_a_requeue_after_an_action_that_was_left_out(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    """Nothing has changed, so that it would be read and logged again and again."""
+    flow = FlowStub(lambda key, now: Outcome((Greet(key),), 0.0))
+    keys.add("a", "t")
+    run(flow, runner.Settings(dry_run=True))
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    time.sleep(0.1)
+    assert flow.batches == [("a",)]
+    keys.add("a", "drift")
+    eventually(lambda: flow.batches == [("a",)] * 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shout(Greet, outcomes.Report):
+    """One that is only heard."""
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [(), (Greet("a", is_note=True),), (Shout("a"),)],
+    ids=["nothing to do", "a note", "an Event"],
+)
+def test_a_dry_run_goes_on_waiting_for_what_it_does_not_change(
+    run: Run, keys: queue.Queue, eventually: Eventually, actions: tuple[Greet, ...]
+) -> None:
+    flow = FlowStub(lambda key, now: Outcome(actions, 0.0))
+    keys.add("a", "t")
+    run(flow, runner.Settings(dry_run=True))
+    eventually(lambda: len(flow.batches) >= 3)
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
