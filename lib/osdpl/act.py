@@ -75,6 +75,7 @@ class Actor:
             case actions.ApplyBundleStatus(name=name, status=status):
                 document = _document("HelmBundle", namespace, name, status)
                 self._apply(resources.HELM_BUNDLES, namespace, name, document, "status")
+                self._observer.note_status(name)
             case actions.DeleteBundle(name=name, uid=uid):
                 self._delete_bundle(namespace, name, uid)
             case actions.ApplyStatus(document=document):

@@ -15,6 +15,11 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "osdpl-controller"
 API_VERSION = f"{model.GROUP}/{model.VERSION}"
 MESSAGE_MAX = 1000
+PROGRESS_S = 5.0
+"""Shortest time between two writes of a status in which only the progress changed."""
+_RESULTS = ("state", "success", "ready", "message", "attempt", "version")
+"""Fields of a release's status that are written without delay; the others, such as the
+number of workloads that are ready, show the progress."""
 
 
 def is_owned(document: Document) -> bool:
@@ -110,6 +115,33 @@ def status(
     return described | ({"observedGeneration": generation} if generation else {})
 
 
+def status_due_s(
+    snapshot: Snapshot, name: str, desired: Mapping[str, Any]
+) -> float | None:
+    """Return in how many seconds a status is to be written; None: it is as desired.
+
+    Progress changes many times in an installation, results only a few times.
+    """
+    observed = snapshot.bundles.get(name)
+    if observed is None:
+        return None
+    after = desired["releaseStatuses"]
+    before = (observed.get("status") or {}).get("releaseStatuses") or {}
+    if before == after:
+        return None
+    if _results(before) != _results(after):
+        return 0.0
+    age_s = snapshot.status_ages_s.get(name, PROGRESS_S)
+    return max(0.0, PROGRESS_S - age_s)
+
+
+def _results(statuses: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {
+        name: [release.get(field) for field in _RESULTS]
+        for name, release in statuses.items()
+    }
+
+
 def _release_status(snapshot: Snapshot, state: ReleaseState) -> dict[str, Any]:
     ready, total = snapshot.workloads.count(state.name)
     is_in_sync = state.state is State.IN_SYNC
@@ -118,7 +150,9 @@ def _release_status(snapshot: Snapshot, state: ReleaseState) -> dict[str, Any]:
         "success": is_in_sync,
         "ready": is_in_sync and ready == total,
         "state": state.state.value,
-        "message": state.waits[:MESSAGE_MAX] if state.is_failed else "",
+        "message": (
+            (state.failure or state.waits)[:MESSAGE_MAX] if state.is_failed else ""
+        ),
         "waitingFor": "" if state.is_failed else state.waits[:MESSAGE_MAX],
         "workloads": f"{ready}/{total}",
     }

@@ -13,6 +13,7 @@ from lib.osdpl.states import ReleaseState, State, Step
 ACCEPTED = "Accepted"
 APPLIED = "Applied"
 FIELDS_IGNORED = "FieldsIgnored"
+NOT_ACCEPTED = "NotAccepted"
 MESSAGE_MAX = 4000
 
 
@@ -61,7 +62,7 @@ def refused(reason: Refused, message: str) -> tuple[Condition, ...]:
     words = f"nothing is changed: {reason.value}"
     return (
         Condition(ACCEPTED, False, reason.value, message[:MESSAGE_MAX]),
-        Condition(APPLIED, False, "NotAccepted", words),
+        Condition(APPLIED, False, NOT_ACCEPTED, words),
     )
 
 
@@ -70,7 +71,8 @@ def of_service(states: Iterable[ReleaseState]) -> ServiceState:
     found = list(states)
     failed = [one for one in found if one.is_failed or one.state is State.INVALID]
     if failed:
-        return ServiceState(Phase.FAILED, failed[0].waits or "the last run failed")
+        cause = failed[0].failure or failed[0].waits
+        return ServiceState(Phase.FAILED, cause or "the last run failed")
     if any(one.step is Step.DELETE for one in found):
         return ServiceState(Phase.DELETING)
     if any(one.is_running or one.can_run for one in found):
@@ -105,19 +107,48 @@ def of_services(
     ignored: texts about the fields of the spec that have no effect.
     """
     phase = whole(services)
-    causes = [
-        f"{name}: {one.cause}" for name, one in sorted(services.items()) if one.cause
-    ]
-    if phase in (Phase.APPLYING, Phase.DELETING):
-        causes = []  # what waits in its turn is no news, and would be many Events
     return (
         accepted(ignored),
         Condition(
             APPLIED,
             phase is Phase.APPLIED,
             _REASONS[phase],
-            "; ".join(causes)[:MESSAGE_MAX],
+            _causes(services, phase)[:MESSAGE_MAX],
         ),
+    )
+
+
+def _causes(services: Mapping[str, ServiceState], phase: Phase) -> str:
+    """Return why services are in the phase of the whole.
+
+    Services in another phase are left out: what waits in its turn is no news, and each
+    change of the message is an Event.
+    """
+    by_cause: dict[str, list[str]] = {}
+    for name, one in sorted(services.items()):
+        if one.cause and one.phase is phase:
+            by_cause.setdefault(one.cause, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_cause.items())
+
+
+def without_failure(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions of a failed whole while more failures may follow."""
+    return tuple(
+        (
+            Condition(APPLIED, False, _REASONS[Phase.APPLYING])
+            if one.type == APPLIED and one.reason == _REASONS[Phase.FAILED]
+            else one
+        )
+        for one in conditions
+    )
+
+
+def has_failed(snapshot: Snapshot) -> bool:
+    """Report whether the status says that the whole has failed."""
+    rows = (snapshot.document.get("status") or {}).get("conditions") or ()
+    return any(
+        one["type"] == APPLIED and one.get("reason") == _REASONS[Phase.FAILED]
+        for one in rows
     )
 
 
@@ -177,7 +208,10 @@ def _condition(
 def events(
     snapshot: Snapshot, conditions: Sequence[Condition]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return the Events of conditions that differ from those in the status."""
+    """Return the Events of conditions that differ from those in the status.
+
+    A refusal is one Event: that of Accepted. Applied only repeats it.
+    """
     before = {
         one["type"]: (one.get("status"), one.get("reason"), one.get("message"))
         for one in (snapshot.document.get("status") or {}).get("conditions") or ()
@@ -185,7 +219,8 @@ def events(
     found = []
     for one in conditions:
         value = "True" if one.is_true else "False"
-        if before.get(one.type) == (value, one.reason, one.message):
+        is_same = before.get(one.type) == (value, one.reason, one.message)
+        if is_same or one.reason == NOT_ACCEPTED:
             continue
         is_bad = one.reason == FIELDS_IGNORED or (
             not one.is_true and one.reason not in _ROUTINE
@@ -195,7 +230,7 @@ def events(
     return tuple(found)
 
 
-_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft", "NotAccepted")
+_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft")
 
 
 def whole_status(

@@ -97,15 +97,40 @@ def _apply(
     all_states = release_states(snapshot, rendered, now)
     by_name = {one.name: one for one in all_states}
     services = service_states(rendered, all_states)
+    statuses, later_s = _bundle_statuses(snapshot, rendered, by_name)
     actions: list[Action] = [
         *_bundle_actions(snapshot, rendered, by_name),
+        *statuses,
         *_runs(snapshot, all_states),
         *_bundle_deletions(snapshot, rendered),
         *_status_actions(snapshot, services, now),
-        *_report(snapshot, conditions.of_services(services, rendered.ignored), now),
+        *_report(snapshot, _conditions(snapshot, services, all_states), now),
     ]
     waits = [one.wait_s for one in all_states if one.wait_s is not None]
-    return Outcome(tuple(actions), min(waits, default=None))
+    return Outcome(tuple(actions), min([*waits, *later_s], default=None))
+
+
+def _conditions(
+    snapshot: Snapshot,
+    services: Mapping[str, ServiceState],
+    all_states: Sequence[ReleaseState],
+) -> tuple[Condition, ...]:
+    """Return the conditions; a failure is reported once all charts have been tried.
+
+    A source that does not answer fails for each chart, one after the other: that is one
+    fact, and one Event.
+    """
+    rendered = snapshot.desired.rendered
+    ignored = rendered.ignored if rendered is not None else ()
+    found = conditions.of_services(services, ignored)
+    is_of_charts = all(one.digest is None for one in all_states if one.is_failed)
+    is_reading = any(
+        one.digest is None and not one.is_failed and (one.is_running or one.can_run)
+        for one in all_states
+    )
+    if is_of_charts and is_reading and not conditions.has_failed(snapshot):
+        return conditions.without_failure(found)
+    return found
 
 
 def service_states(
@@ -121,9 +146,12 @@ def service_states(
 
 
 def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Action]:
-    """Start what can be started, as long as there are slots."""
+    """Start what can be started, as long as there are slots.
+
+    Retries come last: a source that does not answer must not hold all slots.
+    """
     free = snapshot.work.free
-    for one in all_states:
+    for one in sorted(all_states, key=lambda state: state.is_failed):
         if free <= 0:
             return
         if not one.can_run:
@@ -162,11 +190,24 @@ def _bundle_actions(
         document = bundles.desired(snapshot, bundle, by_name)
         if observed is None or not _holds(observed, document):
             yield ApplyBundle(bundle.name, document)
+
+
+def _bundle_statuses(
+    snapshot: Snapshot,
+    rendered: model.Rendered,
+    by_name: Mapping[str, ReleaseState],
+) -> tuple[list[Action], list[float]]:
+    """Return the statuses to write now, and in how many seconds others are due."""
+    actions: list[Action] = []
+    waits: list[float] = []
+    for bundle in rendered.bundles:
         status = bundles.status(snapshot, bundle, by_name)
-        before = (observed or {}).get("status") or {}
-        is_same = before.get("releaseStatuses") == status["releaseStatuses"]
-        if observed is not None and not is_same:
-            yield ApplyBundleStatus(bundle.name, status)
+        due_s = bundles.status_due_s(snapshot, bundle.name, status)
+        if due_s == 0:
+            actions.append(ApplyBundleStatus(bundle.name, status))
+        elif due_s is not None:
+            waits.append(due_s)
+    return actions, waits
 
 
 def _bundle_deletions(snapshot: Snapshot, rendered: model.Rendered) -> Iterator[Action]:

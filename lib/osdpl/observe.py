@@ -41,6 +41,7 @@ class Observer:
         self._clock = clock
         self._memo: tuple[object, Desired] | None = None
         self._holds: dict[tuple[str, str], float] = {}
+        self._statuses: dict[str, float] = {}
 
     def hold(self, plural: str, key: str, version: str | None) -> None:
         """Hold reconciliations until a cache has seen our own write."""
@@ -48,6 +49,10 @@ class Observer:
             if resource.plural == plural:
                 kept.note_write(key, version)
                 self._holds[plural, key] = self._clock() + HOLD_S
+
+    def note_status(self, name: str) -> None:
+        """Note that the status of a HelmBundle was written just now."""
+        self._statuses[name] = self._clock()
 
     def observe(self, keys: Iterable[str]) -> Mapping[str, Snapshot]:
         """Return a snapshot of each object that exists."""
@@ -87,6 +92,9 @@ class Observer:
                 for one in self._caches.bundles.items().values()
             },
             status=status.document() if status is not None else None,
+            status_ages_s={
+                name: self._clock() - at for name, at in self._statuses.items()
+            },
         )
 
     def _bundles_of_others(self) -> tuple[Blocker, ...]:

@@ -121,6 +121,7 @@ class Snapshot:
 
     oldest: key of the one that is served. revisions, bundles: by name. status: the
     OpenStackDeploymentStatus. held: a write of ours is not in the caches yet.
+    status_ages_s: seconds since this process wrote the status of a HelmBundle, by name.
     """
 
     key: str
@@ -135,6 +136,7 @@ class Snapshot:
     status: Document | None = None
     secret_names: Collection[str] = ()
     held: bool = False
+    status_ages_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def namespace(self) -> str:

@@ -38,8 +38,9 @@ class ReleaseState:
     """One release.
 
     digest, hash: None while the chart has not been read. waits: why the step cannot be
-    taken now; empty: it can. is_running: a job works on it. is_failed: the last run
-    failed. wait_s: when to look again, None for an event.
+    taken now; empty: it can. is_running: a job works on it. is_failed, failure: the
+    last run failed, and its message; both are kept until a run succeeds. wait_s: when
+    to look again, None for an event.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ReleaseState:
     waits: str = ""
     is_running: bool = False
     is_failed: bool = False
+    failure: str = ""
     wait_s: float | None = None
 
     @property
@@ -200,12 +202,12 @@ def _backing_off(
     if attempt is None or attempt.about != about or attempt.is_ok:
         return base
     late_s = (attempt.retry_at - now).total_seconds() if attempt.retry_at else 0.0
+    failed = dataclasses.replace(base, is_failed=True, failure=attempt.message)
     if late_s <= 0:
-        return dataclasses.replace(base, is_failed=True)
+        return failed
     return dataclasses.replace(
-        base,
+        failed,
         waits=attempt.message,
-        is_failed=True,
         wait_s=late_s,
         state=State.INVALID if attempt.is_final else State.PENDING,
     )

@@ -98,8 +98,14 @@ def test_nothing_is_installed_before_what_it_needs_is_ready(
     )
     time.sleep(3)
     assert not AFTER_DATABASE & site.revisions().keys()
-    rows = {row.release: row for row in site.observe().rows}
-    assert "mariadb-server" in rows["openstack-keystone"].waiting_for
+    site.wait(
+        "keystone is shown to wait for the database",
+        lambda: "mariadb-server"
+        in {row.release: row.waiting_for for row in site.observe().rows}.get(
+            "openstack-keystone", ""
+        ),
+        180,
+    )
     site.hold()
     print(f"first releases after {time.monotonic() - began:.1f} s")
 

@@ -1,5 +1,6 @@
 """The flow converges from any state, also when it is killed, and then does nothing."""
 
+import collections
 import pathlib
 import threading
 from typing import Any
@@ -37,6 +38,25 @@ def test_a_fresh_install_runs_helm_once_per_release(cluster: Cluster) -> None:
     bundles = cluster.documents(resources.HELM_BUNDLES)
     assert len(bundles) == 10
     assert "password" not in str(bundles)
+
+
+def test_an_install_writes_few_statuses(cluster: Cluster) -> None:
+    """Results are written immediately, progress at most every few seconds."""
+    cluster.create()
+    Process(cluster).settle()
+    rows = collections.Counter(
+        (one.verb, one.resource, one.subresource or "")
+        for one in cluster.api.calls
+        if one.is_write
+    )
+    for row, count in sorted(rows.items()):
+        print(f"{count:4} {' '.join(row)}")
+    # Per release: the first one, its installation, its readiness.
+    assert rows["patch", "helmbundles", "status"] <= 3 * len(RELEASES)
+    for bundle in cluster.documents(resources.HELM_BUNDLES):
+        for release in bundle["status"]["releaseStatuses"].values():
+            assert release["ready"] is True
+            assert release["revision"] == 1
 
 
 def test_nothing_changed_means_no_call(cluster: Cluster) -> None:
@@ -368,13 +388,49 @@ def test_a_missing_permission_is_a_condition(cluster: Cluster) -> None:
     assert cluster.deployed() == RELEASES
 
 
-def test_an_unreachable_source_is_a_condition(cluster: Cluster) -> None:
+def warnings(process: Process, steps: int) -> list[tuple[str, str]]:
+    """Reconcile; return reason and message of each Event of the type Warning."""
+    found = []
+    for _ in range(steps):
+        done, wait_s = process.step()
+        process.cluster.clock.seconds += wait_s or 0.1
+        for action in done:
+            if isinstance(action, actions.ApplyConditions):
+                found += [row[1:] for row in action.events if row[0] == "Warning"]
+    return found
+
+
+def test_an_unreachable_source_is_one_condition_and_one_event(
+    cluster: Cluster,
+) -> None:
+    """Also when it is tried again: 12 charts fail, one after the other."""
     cluster.url = "http://127.0.0.1:9"
     cluster.create()
-    process = Process(cluster)
-    for _ in range(6):
-        process.step()
-    condition = cluster.condition("Applied")
-    assert condition["reason"] == "Failed"
-    assert "127.0.0.1:9" in condition["message"]
+    ((reason, message),) = warnings(Process(cluster), 30)
+    assert reason == "Failed"
+    assert message == cluster.condition("Applied")["message"]
+    for service in ("database", "identity", "compute"):
+        assert service in message
+    assert "127.0.0.1:9" in message
     assert cluster.helm.runs == []
+
+
+def test_one_release_that_fails_is_one_event(cluster: Cluster) -> None:
+    """The others are installed meanwhile; their progress is no further Event."""
+    error = helm_errors.DoesNotRender("upgrade of etcd: execution error at (etcd/x)")
+    cluster.helm.faults += [fake_helm.Fault("etcd", error)] * 100
+    cluster.create()
+    ((reason, message),) = warnings(Process(cluster), 30)
+    assert reason == "Failed"
+    assert message.startswith("coordination: upgrade of etcd")
+    assert cluster.deployed() == RELEASES - {"etcd"}
+    assert len(cluster.upgrades()) >= len(RELEASES)
+
+
+def test_a_refusal_is_one_event(cluster: Cluster) -> None:
+    cluster.create(size="huge")
+    ((reason, message),) = warnings(Process(cluster), 5)
+    assert reason == "InvalidSpec"
+    assert "spec.size" in message
+    conditions = cluster.deployment()["status"]["conditions"]
+    assert [one["status"] for one in conditions] == ["False", "False"]
