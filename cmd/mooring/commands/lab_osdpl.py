@@ -72,7 +72,7 @@ def status() -> None:
             )
         except kube_errors.KubeError as error:
             raise errors.LabError(f"cannot show the releases: {error}") from error
-        console.print(view.table(observed))
+        console.print(view.table(observed, width=console.width))
         for condition in observed.conditions:
             console.print(condition, markup=False)
         runs = all(each.health is table.Health.GOOD for each in seen)
@@ -131,13 +131,18 @@ def _settle(where: "places.Places", api: "client.Api") -> None:
 
     console = rich.console.Console()
     began = time.monotonic()
+    summary = ""
     with rich.live.Live(console=console, auto_refresh=False) as live:
         while True:
             observed = view.observe(api)
             elapsed_s = time.monotonic() - began
-            shown = view.table(observed, f"after {elapsed_s:.0f} s")
+            title = f"after {elapsed_s:.0f} s"
+            shown = view.table(observed, title, console.width)
             if console.is_terminal:
                 live.update(shown, refresh=True)
+            elif summary != view.summary(observed):
+                summary = view.summary(observed)
+                click.echo(f"{title}: {summary}")
             if observed.is_complete or elapsed_s > SETTLE_S:
                 live.update(shown, refresh=True)
                 break

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import rich.box
 import rich.table
 
 from lib.helm import model, releases
@@ -177,27 +176,55 @@ def _row(
     )
 
 
-def table(view: View, title: str = "") -> rich.table.Table:
-    """Return the releases as a table for a terminal."""
+WIDE = 130
+"""Columns of a terminal from which charts and all that is waited for are shown."""
+
+
+def table(view: View, title: str = "", width: int = WIDE) -> rich.table.Table:
+    """Return the releases as a table for a terminal, one line for each.
+
+    width: of the terminal. A narrow one shows no charts, and of what is waited for only
+    the first workload and the number of the others.
+    """
+    is_wide = width >= WIDE
     result = rich.table.Table(
         title=title or None,
         title_justify="left",
-        box=rich.box.SIMPLE_HEAD,
+        box=None,
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    for column in ("Service", "Release", "Chart", "Revision", "State", "Ready"):
-        result.add_column(column, no_wrap=column == "Release")
-    result.add_column("Waiting for", overflow="fold")
+    columns = ("Service", "Release", "Chart", "Rev.", "State", "Ready")
+    for column in columns:
+        if is_wide or column != "Chart":
+            result.add_column(column, no_wrap=True)
+    result.add_column(
+        "Waiting for",
+        overflow="fold" if is_wide else "ellipsis",
+        no_wrap=not is_wide,
+    )
     for row in view.rows:
-        result.add_row(
+        cells = (
             row.service,
             row.release,
-            row.chart,
+            *((row.chart,) if is_wide else ()),
             str(row.revision or ""),
             row.state or "pending",
             f"{row.ready}/{len(row.workloads)}" if row.workloads else "",
-            row.waiting_for,
-            style="green" if row.is_complete else "",
+            row.waiting_for if is_wide else _short(row.waiting_for),
         )
+        result.add_row(*cells, style="green" if row.is_complete else "")
     return result
+
+
+def _short(waiting_for: str) -> str:
+    """Return the first name without its kind, and how many others there are."""
+    first, *others = waiting_for.split(", ")
+    name = first.rpartition(" ")[2]
+    return f"{name} +{len(others)}" if others else name
+
+
+def summary(view: View) -> str:
+    """Return how many releases are complete, for an output that is no terminal."""
+    done = sum(row.is_complete for row in view.rows)
+    return f"{done} of {len(view.rows)} releases are deployed and Ready"
