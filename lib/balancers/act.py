@@ -100,17 +100,16 @@ class Actor:
     def __init__(self, hands: Hands, memory: Memory) -> None:
         self._hands = hands
         self._memory = memory
-        self._written: dict[str, tuple[str, Service, Service]] = {}
 
-    def act(self, seen: Snapshot, action: model.Action) -> None:
-        """Carry one action out.
+    def act(self, seen: Snapshot, action: model.Action) -> Snapshot:
+        """Carry one action out; return the snapshot with the own write in it.
 
         Raises:
             KubeError, CloudError: it was not carried out, or that is unknown.
             Later: nothing was done; the reconciliation has to end here.
         """
         try:
-            self._carry_out(seen, action)
+            return self._carry_out(seen, action)
         finally:
             self._let_go(seen.service)
 
@@ -128,9 +127,24 @@ class Actor:
         there = self._hands.services.get(service.key)
         if there is None or there.metadata.uid != service.metadata.uid:
             self._memory.forget(service.metadata.uid)
-            self.forget(service.key)
 
-    def _carry_out(self, seen: Snapshot, action: model.Action) -> None:
+    def _carry_out(self, seen: Snapshot, action: model.Action) -> Snapshot:
+        match action:
+            case model.ApplyStep():
+                return self._apply(seen, action)
+            case model.RemoveFinalizer():
+                uid = seen.service.metadata.uid
+                self._be_sure(uid, self._memory.doubt_s(uid))
+                seen = self._patch(seen, action)
+                self._end(seen, has_worked=True)
+                return seen
+            case model.AddFinalizer() | model.SetAnnotations() | model.SetIngress():
+                return self._patch(seen, action)
+        self._note(seen, action)
+        return seen
+
+    def _note(self, seen: Snapshot, action: model.Action) -> None:
+        """Carry out what writes neither the cloud nor the Service."""
         match action:
             case model.RecordEvent():
                 self._record(seen.service, action)
@@ -141,17 +155,8 @@ class Actor:
             case model.Bar():
                 uid, is_wanted = seen.service.metadata.uid, seen.service.is_wanted
                 self._memory.bar(uid, is_wanted=is_wanted)
-            case model.ApplyStep():
-                self._apply(seen, action)
             case model.Settle(results):
                 self._settle(seen, results)
-            case model.RemoveFinalizer():
-                uid = seen.service.metadata.uid
-                self._be_sure(uid, self._memory.doubt_s(uid))
-                self._patch(seen, action)
-                self._end(seen, has_worked=True)
-            case _:
-                self._patch(seen, action)
 
     def _be_sure(self, uid: str, doubt_s: float) -> None:
         """End the pass if what was asked for before may still appear for so long."""
@@ -162,7 +167,7 @@ class Actor:
             raise Later(text, min(early_s, LOOK_S))
 
     def _settle(self, seen: Snapshot, results: Results) -> None:
-        target = self._hands.retarget(self._as_left(seen), seen)
+        target = self._hands.retarget(seen.as_left, seen)
         if target is None:
             return
         if seen.is_under_way:
@@ -173,26 +178,8 @@ class Actor:
         took_s = self._memory.took_s(seen.service.metadata.uid)
         self._hands.ended(seen.operation, took_s, has_worked)
 
-    def _latest(self, seen: Snapshot) -> Service:
-        """Give the Service as it is after what this pass has written."""
-        return self._kept(seen)[1]
-
-    def _as_left(self, seen: Snapshot) -> Service:
-        """Give the Service as this pass saw it, with nothing but our own writes.
-
-        What somebody else has changed meanwhile this pass did not see, so it can't have
-        brought it about.
-        """
-        return self._kept(seen)[2]
-
-    def _kept(self, seen: Snapshot) -> tuple[str, Service, Service]:
-        version = seen.service.metadata.resource_version
-        nothing = (version, seen.service, seen.service)
-        kept = self._written.get(seen.service.key, nothing)
-        return kept if kept[0] == version else nothing
-
-    def _patch(self, seen: Snapshot, action: model.Action) -> None:
-        latest = self._latest(seen)
+    def _patch(self, seen: Snapshot, action: model.Action) -> Snapshot:
+        latest = seen.latest
         body, subresource = patch(latest, action)
         answer = self._hands.api.patch(
             resources.SERVICES,
@@ -205,10 +192,10 @@ class Actor:
         )
         now = decoding.decode(answer, Service)
         self._hands.services.note_write(now.key, now.metadata.resource_version)
-        version, _, left = self._kept(seen)
-        self._written[now.key] = (version, now, written(left, action))
+        left = written(seen.as_left, action)
+        return dataclasses.replace(seen, written=now, left=left)
 
-    def _apply(self, seen: Snapshot, action: model.ApplyStep) -> None:
+    def _apply(self, seen: Snapshot, action: model.ApplyStep) -> Snapshot:
         uid = seen.service.metadata.uid
         if action.step.is_gated and self._memory.is_taken(uid, action.load_balancer_id):
             self._memory.drop(uid)
@@ -229,9 +216,10 @@ class Actor:
             raise Doubtful(str(error)) from error
         self._memory.accept(uid)
         if result.annotations:
-            self._patch(seen, model.SetAnnotations(result.annotations))
+            seen = self._patch(seen, model.SetAnnotations(result.annotations))
         if action.is_last:
             self._wait(seen, action, result)
+        return seen
 
     def _refused(self, seen: Snapshot, error: errors.CloudError) -> None:
         """Tell the owner why a write failed: once, if it will fail the same again."""
@@ -251,7 +239,7 @@ class Actor:
         """Keep what is left of the plan, and come back when its gate may be open."""
         lb_id = action.load_balancer_id or result.id
         wait_s = result.opens_after_s
-        target = self._hands.retarget(self._as_left(seen), seen)
+        target = self._hands.retarget(seen.as_left, seen)
         # What is seen next is what we have changed ourselves: no look for drift. One
         # that came due while a plan went on is made at its end.
         keeps = seen.open is not None or seen.topics == {Topic.NODES}
@@ -266,7 +254,7 @@ class Actor:
 
     def _await(self, seen: Snapshot, lb_id: str, after_s: float) -> None:
         """Keep an empty plan: its gate costs less than to look at everything."""
-        target = self._hands.retarget(self._as_left(seen), seen)
+        target = self._hands.retarget(seen.as_left, seen)
         if target is not None:
             now = self._hands.clock()
             due_s = now + after_s
@@ -294,10 +282,6 @@ class Actor:
         kind: events.Type = "Warning" if event.is_warning else "Normal"
         recorder = self._hands.recorders[event.source]
         recorder.emit(ref, kind, event.reason, event.message)
-
-    def forget(self, key: str) -> None:
-        """Drop what is kept for a Service that was deleted."""
-        self._written.pop(key, None)
 
 
 def _may_be_done(error: errors.CloudError) -> bool:

@@ -19,9 +19,6 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import Seen, Unknown
 from lib.reconcile.outcome import Outcome
 
-HELD_S = 0.2
-"""How soon to look whether the watch has brought our own write back."""
-
 MOST_STEPS = 20
 """Writes of the cloud in one reconciliation, at most."""
 NAMED = 20
@@ -38,8 +35,6 @@ def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decid
     Pure, as `make_plan` is. At most one step that closes a gate, or that can't be
     repeated, is among the actions; the rest of its plan waits for the gate.
     """
-    if seen.held:
-        return Outcome(requeue_after_s=HELD_S)
     if seen.error is not None:
         return _failure(seen, seen.error, UNREADABLE)
     if seen.open is not None and seen.gate is not None:

@@ -96,9 +96,13 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         """See lib/balancers/decide.py."""
         return decide.decide(snapshot, now, self._load_balancers.plan)
 
-    def act(self, snapshot: Snapshot, action: Action) -> None:
-        """Carry one action out, upon what this pass has written before it."""
-        self._actor.act(snapshot, action)
+    def held_s(self, snapshot: Snapshot) -> float:
+        """See the protocol."""
+        return runner.HELD_S if snapshot.held else 0.0
+
+    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
+        """Carry one action out; see the protocol."""
+        return self._actor.act(snapshot, action)
 
     def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
         """Count a failure; see the protocol."""
@@ -140,7 +144,6 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         """Drop what is kept for a Service that is gone."""
         self._memory.forget(service.metadata.uid)
         self._observer.forget(service.key)
-        self._actor.forget(service.key)
 
 
 def is_changed(old: Service | None, new: Service) -> bool:

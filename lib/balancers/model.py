@@ -167,6 +167,8 @@ class Snapshot:
     its load balancer and has not ended yet. nodes: those that may receive traffic.
     barred_s: seconds that must pass before what failed is made again. told: what was
     last told to be wrong. error: why this Service, and no other, could not be read.
+    written: what the API server answered to the last write of this reconciliation.
+    left: the Service as observed, with nothing but our own writes. None: no write yet.
     """
 
     service: Service
@@ -182,6 +184,22 @@ class Snapshot:
     barred_s: float = 0.0
     told: "TellProblems | None" = None
     error: Exception | None = None
+    written: Service | None = None
+    left: Service | None = None
+
+    @property
+    def latest(self) -> Service:
+        """The Service as it is after what this reconciliation has written."""
+        return self.written or self.service
+
+    @property
+    def as_left(self) -> Service:
+        """The Service as observed, with nothing but our own writes.
+
+        What others have changed in the meantime was not observed, so that this
+        reconciliation cannot have brought it about.
+        """
+        return self.left or self.service
 
     @property
     def operation(self) -> Operation:

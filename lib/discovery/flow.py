@@ -46,10 +46,11 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         """See lib/discovery/decide.py."""
         return decide.decide(snapshot, self._settings, now)
 
-    def act(self, snapshot: Snapshot, action: Action) -> None:
+    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
         """Carry one action out, and count it as a success of its step."""
         self._actor.act(action)
         self._told.succeeded(model.step_of(snapshot))
+        return snapshot
 
     def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
         """Count how a step ended; `observe` counts failed reads of the cloud."""

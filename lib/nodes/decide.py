@@ -6,8 +6,8 @@ from lib.nodes import addresses, guard, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile.outcome import Outcome
 
-HELD_S = 0.2
-"""How soon to look whether the watch has brought our own write back."""
+SOONEST_S = 0.2
+"""The shortest wait for the second confirmation of an absence."""
 POLL_S = 5.0
 POLL_MAX_S = 300.0
 POLL_PER_AGE = 1 / 12
@@ -33,8 +33,8 @@ def decide(seen: Snapshot, settings: model.Settings) -> Decided:
     Pure. At most one of the branches acts in a pass; Foreign instances are left
     alone in each of them.
     """
-    if seen.held or seen.node is None:
-        return Outcome(requeue_after_s=HELD_S if seen.held else None)
+    if seen.node is None:
+        return Outcome()
     if isinstance(seen.instance, Foreign):
         return _foreign(seen, seen.node, seen.instance)
     if settings.watches_lifecycle and Topic.LIVENESS in seen.topics:
@@ -85,7 +85,7 @@ def _gone(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided
     if seen.gone_for_s is None:
         return Outcome()
     if (left_s := settings.confirm_after_s - seen.gone_for_s) > 0:
-        return Outcome(requeue_after_s=max(left_s, HELD_S))
+        return Outcome(requeue_after_s=max(left_s, SOONEST_S))
     message = (
         f"Deleting node {node.name} because it does not exist in the cloud provider"
     )

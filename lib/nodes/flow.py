@@ -1,5 +1,6 @@
 """The flow as the runtime drives it, and what brings a Node into its queue."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -39,7 +40,6 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         self._actor = actor
         self._settings = settings
         self._on_initialised = on_initialised
-        self._written: dict[str, tuple[str, Node]] = {}
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read all that this batch needs, once."""
@@ -53,23 +53,20 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         del now
         return decide.decide(snapshot, self._settings)
 
-    def act(self, snapshot: Snapshot, action: Action) -> None:
-        """Carry one action out, upon what this pass has written before it."""
+    def held_s(self, snapshot: Snapshot) -> float:
+        """See the protocol."""
+        return runner.HELD_S if snapshot.held else 0.0
+
+    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
+        """Carry one action out; see the protocol."""
         node = snapshot.node
         if node is None:
-            return
+            return snapshot
         self._note(node, action)
-        observed = node.metadata.resource_version
-        based_on, latest = self._written.get(node.name, (observed, node))
-        if based_on != observed:
-            latest = node
-        latest = self._actor.act(latest, action)
-        if isinstance(action, model.DeleteNode):
-            self._written.pop(node.name, None)
-        else:
-            self._written[node.name] = (observed, latest)
+        latest = self._actor.act(node, action)
         if isinstance(action, model.InitialiseNode):
             self._on_initialised(node)
+        return dataclasses.replace(snapshot, node=latest)
 
     def _note(self, node: Node, action: Action) -> None:
         match action:
@@ -100,7 +97,6 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
 
     def forget(self, node: Node) -> None:
         """Drop what is kept for a Node that is gone."""
-        self._written.pop(node.name, None)
         self._observer.forget(node)
 
 

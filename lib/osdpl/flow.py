@@ -39,7 +39,7 @@ class OpenStackFlow(runner.Flow[Snapshot, Action]):
         """Return the actions; see lib/osdpl/decide.py."""
         return decide.decide(snapshot, now)
 
-    def act(self, snapshot: Snapshot, action: Action) -> None:
+    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
         """Carry one action out; a refusal becomes a condition."""
         try:
             self._actor.act(snapshot, action)
@@ -47,6 +47,7 @@ class OpenStackFlow(runner.Flow[Snapshot, Action]):
             if not isinstance(action, actions.ApplyConditions):
                 self._checks.denied(f"want a permission that is missing: {error}")
             raise
+        return snapshot
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for a bug."""

@@ -26,6 +26,8 @@ Result = reconcile_metrics.Result
 
 TURN_S = 1.0
 """An idle loop turns this often, so that its heart beats."""
+HELD_S = 0.2
+"""How soon a key is due again the own last write of which the watch has not shown."""
 LAST_ACTS_S = 5.0
 """Acts in flight may take this long once the loop is told to stop."""
 READS = 4
@@ -62,9 +64,21 @@ class Flow(Protocol[Snapshot, Action]):
         """Say what is to be done; pure."""
         ...
 
-    def act(self, snapshot: Snapshot, action: Action) -> None:
-        """Carry one action out; may raise, and then the rest is not carried out."""
+    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
+        """Carry one action out; return the snapshot with the own write in it.
+
+        The next action is carried out upon that. May raise, and then the rest is not
+        carried out.
+        """
         ...
+
+    def held_s(self, snapshot: Snapshot) -> float:
+        """Return in how many seconds a key is due again that cannot be decided upon.
+
+        As long as the watch has not shown our own last write. 0: it is not held.
+        """
+        del snapshot
+        return 0.0
 
     def is_note(self, action: Action) -> bool:
         """Report whether an action changes only what this process remembers.
@@ -89,6 +103,16 @@ class Flow(Protocol[Snapshot, Action]):
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for one that is a bug."""
         ...
+
+
+def decide(
+    flow: Flow[Snapshot, Action], snapshot: Snapshot, now: datetime.datetime
+) -> outcomes.Outcome[Action]:
+    """Return what a flow decides, or when a key that is held is due again."""
+    held_s = flow.held_s(snapshot)
+    if held_s > 0:
+        return outcomes.Outcome(requeue_after_s=held_s)
+    return flow.decide(snapshot, now)
 
 
 class Reading(Protocol[Snapshot]):
@@ -350,7 +374,7 @@ class Runner(Generic[Snapshot, Action]):
     ) -> _Decided[Snapshot, Action]:
         began = self._clocks.monotonic()
         try:
-            outcome = self._flow.decide(snapshot, self._clocks.now())
+            outcome = decide(self._flow, snapshot, self._clocks.now())
         except Exception as error:
             return _Decided(claim, snapshot, began, outcomes.Outcome(), error)
         return _Decided(claim, snapshot, began, outcome)
@@ -385,35 +409,37 @@ class Runner(Generic[Snapshot, Action]):
 
     def _carry_out(self, decided: _Decided[Snapshot, Action]) -> Exception | None:
         """Carry all actions out; return the error with which that, or decide, ended."""
-        outcome, error = decided.outcome, decided.error
+        outcome, error, snapshot = decided.outcome, decided.error, decided.snapshot
         try:
             if error is None:
-                self._act(decided.claim.key, decided.snapshot, outcome.actions)
+                snapshot = self._act(decided.claim.key, snapshot, outcome.actions)
                 error = outcome.failure
             if not self._settings.dry_run:
                 for event in outcome.events:
-                    self._flow.act(decided.snapshot, event)
+                    snapshot = self._flow.act(snapshot, event)
         except Exception as raised:
             error = raised
         try:
-            self._flow.ended(decided.snapshot, error)
+            self._flow.ended(snapshot, error)
         except Exception as raised:
             error = raised
         return error
 
-    def _act(self, key: str, snapshot: Snapshot, actions: Sequence[Action]) -> None:
+    def _act(self, key: str, snapshot: Snapshot, actions: Sequence[Action]) -> Snapshot:
+        """Carry actions out, each upon what those before it have written."""
         for action in actions:
             if self._given_up.is_set():
-                return
+                return snapshot
             if self._flow.is_note(action):
-                self._flow.act(snapshot, action)
+                snapshot = self._flow.act(snapshot, action)
                 continue
             if self._settings.dry_run:
                 self._log.info("action left out (dry run)", key=key, action=str(action))
                 continue
-            self._flow.act(snapshot, action)
+            snapshot = self._flow.act(snapshot, action)
             self._clocks.beat()
             self._log.info("action carried out", key=key, action=type(action).__name__)
+        return snapshot
 
     def _requeue_after_s(self, decided: _Decided[Snapshot, Action]) -> float | None:
         """Return when the key is due again; see `Settings.dry_run`."""

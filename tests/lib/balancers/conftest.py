@@ -14,7 +14,7 @@ from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Cluster, Node
 from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 
 QUIET_S = 30.0
 """So long nothing may be due for the daemon to count as settled."""
@@ -157,7 +157,7 @@ class Process:
         return len(claims)
 
     def _pass(self, claim: queue.Claim, seen: model.Snapshot) -> None:
-        outcome = self.flow.decide(seen, NOW)
+        outcome = runner.decide(self.flow, seen, NOW)
         error = self._act(seen, outcome.actions) or outcome.failure
         for event in outcome.events:
             self.flow.act(seen, event)
@@ -180,7 +180,7 @@ class Process:
             kind = type(action).__name__
             self.ground.acting = kind
             try:
-                self.flow.act(seen, action)
+                seen = self.flow.act(seen, action)
             except Exception as error:
                 return error
             finally:

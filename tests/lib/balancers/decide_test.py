@@ -53,7 +53,6 @@ def words(outcome: decide.Decided) -> list[str]:
 ENSURING = "EnsuringLoadBalancer"
 SERVED = act.written(WEB, model.SetIngress((Ingress("192.0.2.1"),)))
 ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
-    "our write is not back yet": (seen(held=True), Plan(), []),
     "the gate is closed": (
         seen(open=OPEN, gate=Gate(GateState.CLOSED, 1.0)),
         Plan(),
@@ -209,13 +208,12 @@ def test_a_pass_ends_with_the_first_step_that_must_be_waited_for(
 @pytest.mark.parametrize(
     ("snapshot", "plan", "wait_s"),
     [
-        (seen(held=True), Plan(), decide.HELD_S),
         (seen(open=OPEN, gate=Gate(GateState.CLOSED, 1.5)), Plan(), 1.5),
         (seen(), Plan(retry_after_s=3.0), 3.0),
         (seen(barred_s=9.0), Plan((GATED,), backs_off=True), 9.0),
         (seen(), Plan(settled=True), None),
     ],
-    ids=["held", "closed", "busy", "barred", "settled"],
+    ids=["closed", "busy", "barred", "settled"],
 )
 def test_when_to_look_again(
     snapshot: Snapshot, plan: Plan, wait_s: float | None

@@ -10,7 +10,8 @@ from lib.cloud import errors
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Node, Reason
 from lib.kube import objects, resources
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
+from lib.reconcile.outcome import Outcome
 
 ENSURED = [
     "Normal EnsuredLoadBalancer: Ensured load balancer",
@@ -362,3 +363,17 @@ def test_the_open_plan_of_a_service_that_can_not_be_read_blocks_nobody(
         [queue.Claim("default/bad", frozenset({model.Topic.SYNC.value}))]
     )
     assert not process.flow._memory.opens()
+
+
+def test_a_service_whose_last_write_the_watch_has_not_shown_is_held(
+    ground: Any, make_process: Any
+) -> None:
+    process = make_process(ground)
+    ground.service("web", 80)
+    process.services.relist()
+    process.services.note_write("default/web", "999999")
+    claims = process.queue.take_due(10)
+    (seen,) = process.flow.observe(claims).values()
+    outcome = runner.decide(process.flow, seen, NOW)
+    assert outcome == Outcome(requeue_after_s=runner.HELD_S)
+    assert not process.flow.needs_read(seen)

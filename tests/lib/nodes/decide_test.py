@@ -553,13 +553,5 @@ def test_a_controller_that_is_switched_off_writes_nothing(
     assert decide.decide(seen, settings).actions == ()
 
 
-def test_a_node_whose_last_write_is_not_seen_yet_waits(make_node: Make) -> None:
-    outcome = decide.decide(
-        Snapshot(make_node(taints=NEW), SYNC, held=True), model.Settings()
-    )
-    assert outcome.actions == ()
-    assert outcome.requeue_after_s == decide.HELD_S
-
-
 def test_a_node_that_is_gone_needs_nothing() -> None:
     assert decide.decide(Snapshot(None, SYNC), model.Settings()).actions == ()

@@ -14,7 +14,7 @@ from lib.cloud.model import Instance, InstanceId, Phase
 from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
 from lib.nodes import act, flow, guard, model, observe
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 WALL = NOW
@@ -122,12 +122,13 @@ class World:
         self.nodes.relist()
         wanted = [name for name in self.nodes.items() if names is None or name in names]
         claims = [queue.Claim(name, TOPICS) for name in wanted]
-        for snapshot in self.flow.observe(claims).values():
-            for action in self.flow.decide(snapshot, NOW).actions:
+        for seen in self.flow.observe(claims).values():
+            snapshot = seen
+            for action in runner.decide(self.flow, seen, NOW).actions:
                 before = self.names
                 self.told += isinstance(action, model.HoldNodeBack)
                 try:
-                    self.flow.act(snapshot, action)
+                    snapshot = self.flow.act(snapshot, action)
                 finally:
                     self._count(snapshot, before)
 

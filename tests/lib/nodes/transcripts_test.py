@@ -28,7 +28,7 @@ from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.nodes import act, flow, model, observe
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
 
 BORN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -168,9 +168,9 @@ class Life:
             self.now_s += every_s
 
     def _act(self, nodes: flow.NodesFlow, snapshot: model.Snapshot) -> None:
-        for action in nodes.decide(snapshot, BORN).actions:
+        for action in runner.decide(nodes, snapshot, BORN).actions:
             try:
-                nodes.act(snapshot, action)
+                snapshot = nodes.act(snapshot, action)
             except kube_errors.KubeError:
                 return
 

@@ -19,7 +19,8 @@ from lib.kube import events, resources, store
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.nodes import act, flow, guard, model, observe
-from lib.reconcile import queue
+from lib.reconcile import queue, runner
+from lib.reconcile.outcome import Outcome
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
@@ -153,11 +154,11 @@ class Process:
         return done
 
     def _pass(self, snapshot: model.Snapshot) -> int:
-        actions = self.flow.decide(snapshot, NOW).actions
+        actions = runner.decide(self.flow, snapshot, NOW).actions
         for action in actions:
             self.ground.acting = type(action).__name__
             try:
-                self.flow.act(snapshot, action)
+                snapshot = self.flow.act(snapshot, action)
             except kube_errors.KubeError as error:
                 if self.flow.failure(error) is None:
                     raise
@@ -167,6 +168,18 @@ class Process:
             self.ground.actions[type(action).__name__] += 1
         # What lasts is said again and again: it only counts the Event up.
         return sum(not isinstance(action, model.RecordEvent) for action in actions)
+
+
+def test_a_node_whose_last_write_the_watch_has_not_shown_is_held() -> None:
+    ground = Ground()
+    ground.server("web")
+    ground.node("web", NEW)
+    process = Process(ground, model.Settings())
+    process.nodes.note_write("web", "999999")
+    claim = queue.Claim("web", frozenset({str(model.Topic.SYNC)}))
+    (seen,) = process.flow.observe([claim]).values()
+    outcome = runner.decide(process.flow, seen, NOW)
+    assert outcome == Outcome(requeue_after_s=runner.HELD_S)
 
 
 def everything() -> Ground:

@@ -67,6 +67,8 @@ class FlowStub:
     done: list[Greet] = dataclasses.field(default_factory=list)
     topics: list[frozenset[str]] = dataclasses.field(default_factory=list)
     ends: list[tuple[str, Exception | None]] = dataclasses.field(default_factory=list)
+    upon: list[str] = dataclasses.field(default_factory=list)
+    holds: list[float] = dataclasses.field(default_factory=list)
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, str]:
         self.batches.append(tuple(claim.key for claim in claims))
@@ -82,10 +84,14 @@ class FlowStub:
     def decide(self, snapshot: str, now: datetime.datetime) -> Outcome[Greet]:
         return self.decide_(snapshot, now)
 
-    def act(self, snapshot: str, action: Greet) -> None:
-        del snapshot
+    def act(self, snapshot: str, action: Greet) -> str:
+        self.upon.append(snapshot)
         self.act_(action)
         self.done.append(action)
+        return f"{snapshot}, {action.number} written"
+
+    def held_s(self, snapshot: str) -> float:
+        return self.holds.pop(0) if self.holds else 0.0
 
     def is_note(self, action: Greet) -> bool:
         return action.is_note
@@ -506,18 +512,48 @@ def test_a_failure_that_was_decided_is_reported_and_retried(
 ) -> None:
     """Also in a dry run, which only does not record its Event."""
     error = Expected("the cloud cannot be read")
-    failing = Outcome((), 0.0, error, (Greet("event"),))
+    failing = Outcome((), 0.0, error, (Greet("event", 1),))
     flow = FlowStub(lambda key, now: failing if len(flow.ends) < 3 else Outcome())
     keys.add("a", "t")
     run(flow, runner.Settings(dry_run=dry_run))
     eventually(lambda: count("reconcile_total", outcome="success") == 1)
     assert count("reconcile_total", outcome="failure") == 3
     assert count("retries_total") == 3
-    assert flow.ends == [("a", error)] * 3 + [("a", None)]
-    assert flow.done == [] if dry_run else [Greet("event")] * 3
+    last = "a" if dry_run else "a, 1 written"
+    assert flow.ends == [(last, error)] * 3 + [("a", None)]
+    assert flow.done == [] if dry_run else [Greet("event", 1)] * 3
     warnings = [entry["error"] for entry in log if entry["log_level"] == "warning"]
     assert warnings == [str(error)] * 3
     assert not [entry for entry in log if entry["log_level"] == "info"]
+
+
+def test_each_action_is_carried_out_upon_what_those_before_it_have_written(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    """Also upon notes; nothing of it is left for the next reconciliation."""
+    both = Outcome((Greet("a", 1), Greet("a", 2, is_note=True), Greet("a", 3)))
+    flow = FlowStub(lambda key, now: both)
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: len(flow.ends) == 1)
+    assert flow.upon == ["a", "a, 1 written", "a, 1 written, 2 written"]
+    assert flow.ends == [("a, 1 written, 2 written, 3 written", None)]
+    keys.add("a", "t")
+    eventually(lambda: len(flow.ends) == 2)
+    assert flow.upon[3] == "a"
+
+
+def test_a_key_that_is_held_is_not_decided_upon_and_comes_back(
+    run: Run, keys: queue.Queue, eventually: Eventually, count: Count
+) -> None:
+    """With its topics, after the time that the flow returns."""
+    flow = FlowStub(holds=[0.01, 0.02])
+    keys.add("a", "t")
+    run(flow)
+    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    assert count("reconcile_total", outcome="requeue") == 2
+    assert flow.topics == [frozenset("t")] * 3
+    assert flow.done == [Greet("a")]
 
 
 def test_the_actions_before_a_decided_failure_are_carried_out(
