@@ -14,6 +14,7 @@ import dataclasses
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import Depth
@@ -29,12 +30,20 @@ AT_ONCE = 16
 CROWD = 100
 TIMES = 5
 """A project with more load balancers, and so many times ours, is mostly of others."""
+PER_LIST = 50
+"""Load balancers of the project for each that is read by itself, at least: lists of
+1,000 are fewer calls for more."""
+FEW = 20
+"""So many are read by themselves in any such project."""
 STILL_S = 2.0
 """Seconds that `updated_at` must have stood still before a read is kept for long."""
 FRESH_S = 10.0
 """Seconds for which any other read is kept: while one thing follows the other."""
 OUTLINE_S = 300.0
 """Seconds for which listeners, pools and monitors are kept while members are set."""
+
+
+_Child = TypeVar("_Child", native.Listener, native.Pool)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,7 +175,9 @@ class ChildrenReader:
 
         In a project that is mostly of others, each of several is read by itself.
         """
-        if self._listed > CROWD and self._listed > TIMES * len(missing):
+        few = max(FEW, self._listed // PER_LIST)
+        is_crowded = self._listed > max(CROWD, TIMES * len(missing))
+        if is_crowded and len(missing) <= few:
             wanted = [one.id for one in missing]
             parts = self._many(wanted, lambda id_: self._single(id_, deadline))
             return {id_: _value(part) for id_, part in parts.items()}
@@ -174,12 +185,13 @@ class ChildrenReader:
         listeners = lists.listeners(self._api, only, deadline)
         pools = lists.pools(self._api, only, deadline)
         ids = {one.id for one in missing}
-        ours = [pool for pool in pools if ids & {lb.id for lb in pool.loadbalancers}]
         monitors: tuple[native.Monitor, ...] = ()
-        if any(pool.healthmonitor_id for pool in ours):
+        own = _by_balancer(pools)
+        if any(pool.healthmonitor_id for id_ in ids for pool in own.get(id_, ())):
             monitors = lists.monitors(self._api, deadline)
         by_id = {monitor.id: monitor for monitor in monitors}
-        return {id_: _part(id_, listeners, ours, by_id) for id_ in ids}
+        heard = _by_balancer(listeners)
+        return {id_: _part(heard.get(id_, ()), own.get(id_, ()), by_id) for id_ in ids}
 
     def _single(self, id_: str, deadline: float) -> Seen[Children] | Unknown:
         """Read what one load balancer has, with no list of the project."""
@@ -191,7 +203,8 @@ class ChildrenReader:
             monitors = {one.id: one for one in found if one is not None}
         except errors.CloudError as error:
             return Unknown(error)
-        return Seen(_part(id_, listeners, pools, monitors))
+        own = _by_balancer(pools).get(id_, ())
+        return Seen(_part(_by_balancer(listeners).get(id_, ()), own, monitors))
 
     def _whole(
         self, id_: str, part: Children, depth: Depth, deadline: float
@@ -258,22 +271,24 @@ def _will_do(kept: Children | None, depth: Depth) -> bool:
     return depth < Depth.FULL or kept.full >= kept.pools.keys()
 
 
+def _by_balancer(parts: Iterable[_Child]) -> Mapping[str, Sequence[_Child]]:
+    """Group listeners or pools by the load balancers that they are under."""
+    found: dict[str, list[_Child]] = {}
+    for part in parts:
+        for id_ in {balancer.id for balancer in part.loadbalancers}:
+            found.setdefault(id_, []).append(part)
+    return found
+
+
 def _part(
-    id_: str,
     listeners: Iterable[native.Listener],
     pools: Iterable[native.Pool],
     monitors: Mapping[str, native.Monitor],
 ) -> Children:
-    own = {
-        pool.id: pool
-        for pool in pools
-        if any(lb.id == id_ for lb in pool.loadbalancers)
-    }
+    own = {pool.id: pool for pool in pools}
     used = {pool.healthmonitor_id for pool in own.values() if pool.healthmonitor_id}
     return Children(
-        listeners=tuple(
-            one for one in listeners if any(lb.id == id_ for lb in one.loadbalancers)
-        ),
+        listeners=tuple(listeners),
         pools=own,
         monitors={key: monitors[key] for key in used if key in monitors},
     )

@@ -7,7 +7,7 @@ projects; an annotation alone proves nothing, for every user writes annotations.
 """
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from lib.cloud.load_balancers import Problem, Reason, Ref
 from lib.cloud.openstack.load_balancers import names
@@ -85,6 +85,42 @@ def is_abandoned(
     if not set(found.tags) <= known or not marks_of(found) <= marks:
         return False
     return all(names.marks(one.tags) & marks for one in listeners)
+
+
+class Index:
+    """What a project holds, by all that can lead a Service to it.
+
+    With thousands of load balancers a search through all of them for each Service
+    takes minutes.
+    """
+
+    def __init__(
+        self,
+        load_balancers: Sequence[LoadBalancer],
+        floating_ips: Iterable[FloatingIp],
+    ) -> None:
+        self._load_balancers = load_balancers
+        self._places: dict[str, list[int]] = {}
+        self._by_port: dict[str, list[FloatingIp]] = {}
+        for place, one in enumerate(load_balancers):
+            for key in {one.id, one.name, *one.tags, *marks_of(one)}:
+                self._places.setdefault(key, []).append(place)
+        for ip in floating_ips:
+            if ip.port_id:
+                self._by_port.setdefault(ip.port_id, []).append(ip)
+
+    def identify(self, ref: Ref) -> Identity:
+        """Find the Service's load balancer; as `identify` does among all."""
+        hints = hints_of(ref)
+        keys = {hints.given_id, hints.owned_id, names.mark(ref), names.user(ref)}
+        places = {p for key in keys | {*_own_names(ref)} for p in self._found(key)}
+        near = [self._load_balancers[place] for place in sorted(places)]
+        ports = {one.vip_port_id for one in near if one.vip_port_id}
+        floating_ips = [ip for port in ports for ip in self._by_port.get(port, ())]
+        return identify(ref, near, floating_ips)
+
+    def _found(self, key: str) -> Sequence[int]:
+        return self._places.get(key, ()) if key else ()
 
 
 def identify(

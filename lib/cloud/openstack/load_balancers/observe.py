@@ -152,9 +152,10 @@ class Observer:
         )
         refs = [target.ref for target in targets]
         known = self._absences.complete(refs, balancers, deadline)
+        index = identity.Index(known.load_balancers, floating_ips)
         found: dict[Ref, Identity | Unknown] = {}
         for ref in refs:
-            one = identity.identify(ref, known.load_balancers, floating_ips)
+            one = index.identify(ref)
             try:
                 found[ref] = self._absences.judge(ref, one, known, deadline)
             except errors.CloudError as error:
