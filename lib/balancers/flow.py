@@ -1,5 +1,6 @@
 """The flow as the runtime drives it, and what brings a Service into its queue."""
 
+import bisect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -30,6 +31,8 @@ DEEP_EVERY = 6
 """Every so many looks for drift, one looks at all there is: more often where looks are
 seldom, for all is looked at once an hour at least."""
 DEEP_S = 3600.0
+CALLS_PER_LOOK = 300
+"""Reads of single load balancers and pools for one look, on average; see `Drift`."""
 
 Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
@@ -183,7 +186,12 @@ def concerned(services: store.Store[Service]) -> tuple[str, ...]:
 
 
 class Drift:
-    """Brings all Services in to be compared with what the cloud holds."""
+    """Brings all Services in to be compared with what the cloud holds.
+
+    A small number of Services is read whole each time, and deeply once an hour. Where
+    that would take more than CALLS_PER_LOOK calls on average, each look compares all
+    Services by lists, which show what has changed, and reads the next few deeply.
+    """
 
     def __init__(
         self,
@@ -196,10 +204,34 @@ class Drift:
         self._add_many = add_many
         self._deep_every = min(DEEP_EVERY, max(1, int(DEEP_S / period_s)))
         self._looks = 0
+        self._last = ""
 
     def look(self) -> None:
         """Bring them in; every so often for a deep look."""
         self._looks += 1
+        calls = {
+            key: max(1, len(one.spec.ports))
+            for key, one in self._services.items().items()
+            if one.concerns_us
+        }
+        shallow = (self._deep_every - 1) * len(calls)
+        if shallow + sum(calls.values()) > self._deep_every * CALLS_PER_LOOK:
+            self._take_turns(calls)
+            return
         is_deep = self._looks % self._deep_every == 0
-        topic = Topic.DEEP_DRIFT if is_deep else Topic.DRIFT
-        self._add_many(concerned(self._services), topic)
+        self._add_many(calls, Topic.DEEP_DRIFT if is_deep else Topic.DRIFT)
+
+    def _take_turns(self, calls: Mapping[str, int]) -> None:
+        """Bring in all by lists, and deeply those that come after the last ones."""
+        keys = sorted(calls)
+        first = bisect.bisect_right(keys, self._last)
+        deep: list[str] = []
+        left = CALLS_PER_LOOK
+        for key in (*keys[first:], *keys[:first]):
+            if deep and calls[key] > left:
+                break
+            left -= calls[key]
+            deep.append(key)
+        self._last = deep[-1]
+        self._add_many(deep, Topic.DEEP_DRIFT)
+        self._add_many(sorted(calls.keys() - deep), Topic.LISTED_DRIFT)

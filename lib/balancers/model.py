@@ -26,8 +26,10 @@ class Topic(enum.StrEnum):
     """The Nodes that may receive traffic have changed."""
     DRIFT = "drift"
     """It is time to see whether somebody has changed things by hand."""
+    LISTED_DRIFT = "listed drift"
+    """The same by the lists of the project: what they show as unchanged is not read."""
     DEEP_DRIFT = "deep drift"
-    """The same, with all that takes more calls to see."""
+    """The same as for drift, with all that takes more calls to see."""
 
 
 class Operation(enum.StrEnum):

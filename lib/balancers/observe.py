@@ -222,7 +222,8 @@ class Observer:
         if snapshot.held or snapshot.open is not None or snapshot.target is None:
             return False
         settled = self._memory.settled(snapshot.service.metadata.uid)
-        if settled is None or depth(snapshot.topics) is not Depth.CHANGED:
+        is_compared = Topic.LISTED_DRIFT in snapshot.topics
+        if settled is None or is_compared or depth(snapshot.topics) > Depth.CHANGED:
             return True
         target, results = settled
         is_same = target == snapshot.target

@@ -231,6 +231,32 @@ def test_all_is_looked_at_once_an_hour_at_least(
     assert [number * period_s for number in deep][: len(deep_at_s)] == deep_at_s
 
 
+def test_looks_at_many_services_take_turns_with_deep_reads(
+    ground: Any, make_process: Any
+) -> None:
+    """400 of 3 ports: all are compared at each look, 100 of them deeply."""
+    keys = [f"default/s-{number:03}" for number in range(400)]
+    for key in keys:
+        ground.service(key.partition("/")[2], 80, 81, 82)
+    process = make_process(ground)
+    process.services.relist()
+    looks: list[dict[model.Topic, list[str]]] = []
+    drift = flow.Drift(
+        process.services, lambda some, topic: looks[-1].update({topic: list(some)})
+    )
+    for number in range(5):
+        looks.append({})
+        drift.look()
+        deep = looks[-1][model.Topic.DEEP_DRIFT]
+        listed = looks[-1][model.Topic.LISTED_DRIFT]
+        print(f"look {number + 1}: {len(deep)} deep, {len(listed)} by lists")
+        assert len(deep) * 3 == flow.CALLS_PER_LOOK
+        assert sorted([*deep, *listed]) == sorted(keys)
+    turns = [key for look in looks[:4] for key in look[model.Topic.DEEP_DRIFT]]
+    assert sorted(turns) == sorted(keys)
+    assert looks[4][model.Topic.DEEP_DRIFT] == looks[0][model.Topic.DEEP_DRIFT]
+
+
 def test_a_change_of_nodes_that_changes_nothing_costs_no_call(
     ground: Any, make_process: Any
 ) -> None:

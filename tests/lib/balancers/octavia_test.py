@@ -713,6 +713,28 @@ def test_a_look_for_drift_that_comes_due_amid_a_plan_is_made_at_its_end(
     assert len(scene.cloud.octavia.listeners) == 3
 
 
+def test_a_look_by_lists_reads_what_has_changed_only(make_scene: MakeScene) -> None:
+    """Nothing has: lists alone. A change by hand, which moves updated_at: repaired."""
+    scene = make_scene()
+    scene.calls(lambda: scene.ground.service("web", 80))
+
+    def look() -> list[str]:
+        before = len(scene.cloud.calls)
+        scene.process.settle(60.0)
+        scene.calls(lambda: scene.again(Topic.LISTED_DRIFT))
+        return [call.path for call in scene.cloud.calls[before:]]
+
+    for _ in range(2):  # what was read right after a change is not kept for long
+        look()
+    assert look() == ["lbaas/loadbalancers", "floatingips"]
+    (listener,) = scene.cloud.octavia.listeners.values()
+    listener["connection_limit"] = 5
+    (balancer,) = scene.cloud.octavia.load_balancers.values()
+    balancer["updated_at"] = "2026-01-01T00:00:01"
+    look()
+    assert listener["connection_limit"] == -1
+
+
 def test_one_reconciliation_makes_a_bounded_number_of_writes(
     make_scene: MakeScene,
 ) -> None:
