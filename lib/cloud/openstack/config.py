@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Callable, Collection, Mapping
 
 from lib.cloud.openstack import clouds_yaml, gcfg, settings
-from lib.cloud.openstack.section_reader import Findings, SectionReader
+from lib.cloud.openstack.section_reader import Findings, SectionReader, shown
 from lib.cloud.openstack.settings import (
     BlockStorage,
     Config,
@@ -130,7 +130,8 @@ def _credentials(
     found = {key: section.text(key) for key in clouds_yaml.CLOUD_CONF_KEYS}
     insecure = section.text("tls-insecure")
     if insecure not in ("", "true", "false"):
-        section.warn(f"tls-insecure is {insecure!r}, taken as false; only true counts")
+        given = shown(insecure)
+        section.warn(f"tls-insecure is {given}, taken as false; only true counts")
     use_clouds = section.boolean("use-clouds", False)
     clouds_file, cloud = section.text("clouds-file"), section.text("cloud")
     section.finish()
@@ -254,7 +255,7 @@ def _networking(section: SectionReader) -> Networking:
                 raise ValueError
             networks.append(ipaddress.ip_network(item, strict=False))
         except ValueError:
-            section.warn(f"address-sort-order: {item!r} is no CIDR and is skipped")
+            section.warn(f"address-sort-order: {shown(item)} is no CIDR and is skipped")
     found = Networking(
         ipv6_support_disabled=section.boolean("ipv6-support-disabled", False),
         public_network_names=section.texts("public-network-name"),
@@ -303,14 +304,14 @@ def _load_balancer(
     provider = section.text("lb-provider", default.lb_provider)
     store = section.text("container-store", default.container_store)
     if provider not in _LB_PROVIDERS:
-        section.warn(f"lb-provider {provider!r} is not among {_LB_PROVIDERS}")
+        section.warn(f"lb-provider {shown(provider)} is not among {_LB_PROVIDERS}")
     if store not in _CONTAINER_STORES:
-        section.warn(f"container-store {store!r} is not among {_CONTAINER_STORES}")
+        section.warn(f"container-store {shown(store)} is not among {_CONTAINER_STORES}")
     method = section.text("lb-method", default.lb_method)
     _judge_method(method, provider, section)
     version = section.text("lb-version")
     if version not in ("", "v2"):
-        section.warn(f"lb-version {version!r} is not supported; only v2 is")
+        section.warn(f"lb-version {shown(version)} is not supported; only v2 is")
     found = LoadBalancer(
         enabled=section.boolean("enabled", True),
         lb_version=version,
@@ -353,11 +354,11 @@ def _load_balancer(
 def _judge_method(method: str, provider: str, section: SectionReader) -> None:
     """Warn of an algorithm that each Service would report in an Event."""
     if provider == "ovn" and method != settings.OVN_LB_METHOD:
-        text = f"lb-method is {method!r}; provider ovn allows only"
+        text = f"lb-method is {shown(method)}; provider ovn allows only"
         section.warn(f"{text} {settings.OVN_LB_METHOD}")
     elif method not in settings.LB_METHODS:
         allowed = ", ".join(settings.LB_METHODS)
-        section.warn(f"lb-method is {method!r}; it must be one of {allowed}")
+        section.warn(f"lb-method is {shown(method)}; it must be one of {allowed}")
 
 
 def _cidrs(section: SectionReader, key: str) -> tuple[settings.Network, ...]:

@@ -6,6 +6,7 @@ named as openstacksdk names them.
 
 from collections.abc import Mapping
 
+from lib.cloud.openstack import section_reader
 from lib.cloud.openstack.settings import ConfigError, Credentials
 
 _FIELDS = {
@@ -46,8 +47,8 @@ def _always(given: Mapping[str, str]) -> list[str]:
     url = given["OS_AUTH_URL"]
     if not url.startswith(("http://", "https://")):
         problems.append(
-            f"OS_AUTH_URL is {url!r}; it must be the URL of Keystone, such as"
-            " https://keystone.example:5000/v3"
+            f"OS_AUTH_URL is {section_reader.shown(url)}; it must be the URL of"
+            " Keystone, such as https://keystone.example:5000/v3"
         )
     if not given["OS_REGION"]:
         problems.append("OS_REGION is missing; it must be the name of a region")

@@ -17,8 +17,19 @@ SECRETS = frozenset(
 """Keys whose values are never shown."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_HOLDS_SECRET = re.compile(
+    r"://[^/?#\s]*@|(?:password|passwd|secret|token)[\s\"']*[=:]", re.IGNORECASE
+)
+"""A URL with user information; a line that lost its end and runs into the next key."""
 
 T = TypeVar("T")
+
+
+def shown(value: str) -> str:
+    """Return a value as a message may show it: hidden where it may hold a secret."""
+    if _HOLDS_SECRET.search(value):
+        return "(hidden: it may hold a password)"
+    return repr(value)
 
 
 @dataclasses.dataclass
@@ -83,7 +94,8 @@ class SectionReader:
         value = self.text(key).strip()
         if value and not _UUID.fullmatch(value):
             self.warn(
-                f"{key} is {value!r}, which is not a UUID: no object has such an ID"
+                f"{key} is {shown(value)}, which is not a UUID: no object has such"
+                " an ID"
             )
         return self.text(key)
 
@@ -106,9 +118,9 @@ class SectionReader:
             text = f"{self._title} {key}: not set: it must be {right}"
             self._findings.problems.append(text)
             return
-        shown = "(hidden)" if key in SECRETS else repr(value)
+        text = "(hidden)" if key in SECRETS else shown(value)
         self._findings.problems.append(
-            f"{self._title} {key} is {shown}; it must be {right}"
+            f"{self._title} {key} is {text}; it must be {right}"
         )
 
     @property

@@ -12,6 +12,7 @@ import keystoneauth1.session
 from keystoneauth1.identity import base as identity
 from keystoneauth1.identity import v3
 
+from lib.cloud.openstack import section_reader
 from lib.cloud.openstack.settings import ConfigError, Credentials
 
 POOL_SIZE = 64
@@ -122,7 +123,8 @@ def _check_files(credentials: Credentials, has_pair: bool) -> None:
     if has_pair:
         named |= {"cert-file": credentials.cert_file, "key-file": credentials.key_file}
     problems = tuple(
-        f"[Global] {key} is {path!r}; it must be a PEM file that can be read"
+        f"[Global] {key} is {section_reader.shown(path)}; it must be a PEM file that"
+        " can be read"
         for key, path in named.items()
         if path and not _is_readable(path)
     )

@@ -6,6 +6,8 @@ MOORING_FUZZ multiplies the number of files; 50 gives 50,000.
 import os
 import random
 
+import pytest
+
 from lib.cloud.openstack import config, settings
 
 FILES = 1_000 * int(os.environ.get("MOORING_FUZZ", "1"))
@@ -71,6 +73,41 @@ def test_any_file_is_read_or_refused() -> None:
             assert "hunter2" not in problems, text
     print(f"{refused} of {FILES} files refused")
     assert 0 < refused < FILES
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(
+            VALID.replace("https://keystone.example/v3\nusername = robot\n", "v3"),
+            "hunter2",
+            id="a line that runs into the password",
+        ),
+        pytest.param(
+            VALID.replace("https://", "ftp://robot:hunter2@"),
+            "hunter2",
+            id="a URL with user information",
+        ),
+        pytest.param(
+            VALID.replace("5s\nmax-shared", "5s token = abc\nmax-shared"),
+            "abc",
+            id="a line that runs into a token",
+        ),
+    ],
+)
+def test_no_message_shows_a_secret_in_the_value_of_another_key(
+    text: str, shown: str
+) -> None:
+    problems = problems_of(text)
+    assert problems is not None
+    assert "hidden: it may hold a password" in problems
+    assert shown not in problems
+
+
+def test_a_message_shows_a_value_without_a_secret() -> None:
+    problems = problems_of(VALID.replace("https://", "ftp://"))
+    assert problems is not None
+    assert "'ftp://keystone.example/v3'" in problems
 
 
 def problems_of(text: str) -> str | None:
