@@ -89,7 +89,8 @@ def _nothing(operation: str) -> None:
 class FakeVolumes:
     """Implements `lib.cloud.volumes.Volumes` over a dictionary.
 
-    instances: those there are. calls: operations carried out, for counting.
+    instances: those there are. skew_s: by how much the cloud's time of day is ahead of
+    the driver's; its times are by its own. calls: operations carried out, for counting.
     before_call, after_call: run around each call with its operation; may raise to
     stand for the death of the process there.
     """
@@ -97,6 +98,7 @@ class FakeVolumes:
     def __init__(self, clock: Callable[[], float], operation_s: float = 1.0) -> None:
         self.clock = clock
         self.operation_s = operation_s
+        self.skew_s = 0.0
         self.instances: set[InstanceId] = set()
         self.rules = Rules()
         self.faults = Faults()
@@ -228,7 +230,9 @@ class FakeVolumes:
                 cluster=spec.cluster,
                 is_shareable=spec.type in self.rules.shareable,
                 created_at=_EPOCH
-                + datetime.timedelta(seconds=self.clock(), microseconds=self._made),
+                + datetime.timedelta(
+                    seconds=self.clock() + self.skew_s, microseconds=self._made
+                ),
                 was_ready=False,
             )
             record = self._records[made.id] = _Record(made)
