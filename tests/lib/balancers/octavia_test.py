@@ -231,6 +231,30 @@ def test_a_slow_octavia_raises_no_number_of_calls(make_scene: MakeScene) -> None
     assert {s: row for s, row in table.items() if row[2] > 140} == {}
 
 
+def test_what_others_delete_while_members_are_set_is_repaired(
+    make_scene: MakeScene,
+) -> None:
+    """The verification reads only members, and lists all again when they differ."""
+    scene = make_scene()
+    octavia = scene.cloud.octavia
+    scene.calls(lambda: scene.ground.service("web", 80, 443))
+    scene.process.settle(60.0)
+    scene.calls(lambda: scene.again(Topic.DRIFT))
+    (deleted,) = (
+        x for x, one in octavia.listeners.items() if one["protocol_port"] == 80
+    )
+
+    def delete(call: wire.Call) -> None:
+        if call.method == "PUT" and call.parts[-1] == "members":
+            octavia.listeners.pop(deleted, None)
+
+    scene.cloud.after = delete
+    calls = scene.calls(scene.add_node)
+    print(f"{calls} calls")
+    assert calls <= 40
+    assert {one["protocol_port"] for one in octavia.listeners.values()} == {80, 443}
+
+
 @pytest.mark.parametrize("late_s", [0.0, 6.0, 21.0])
 def test_what_was_made_though_nobody_heard_is_found_soon(
     make_scene: MakeScene, late_s: float

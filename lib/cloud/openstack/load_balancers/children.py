@@ -50,13 +50,15 @@ _Child = TypeVar("_Child", native.Listener, native.Pool)
 class _Kept:
     """since: when this updated_at was first seen.
 
-    children: None: not read since. until: to be used before that time.
+    children: None: not read since. until: to be used before that time. is_listed: its
+    listeners, pools and monitors were read, not kept from before.
     """
 
     updated_at: str
     since: float
     children: Children | None = None
     until: float = float("inf")
+    is_listed: bool = False
 
 
 class ChildrenReader:
@@ -93,8 +95,11 @@ class ChildrenReader:
         missing = [one for one in wanted if one.id not in found]
         if not missing:
             return found
+        taken = self._take_outlines(missing)
+        outlines = taken if reuses else {}
+        rest = [one for one in missing if one.id not in outlines]
         try:
-            read = self._outlined(missing, deadline, reuses=reuses)
+            read = {**outlines, **(self._lists(rest, deadline) if rest else {})}
         except errors.CloudError as error:
             return found | {one.id: Unknown(error) for one in missing}
         trees = self._many(
@@ -102,7 +107,11 @@ class ChildrenReader:
             lambda id_: self._whole(id_, read[id_], depths[id_], deadline),
         )
         for one in missing:
-            self._keep(one.id, noted[one.id], trees[one.id], now)
+            is_listed = one.id not in outlines
+            is_still = is_listed and now - noted[one.id].since >= STILL_S
+            until = float("inf") if is_still else now + FRESH_S
+            kept = dataclasses.replace(noted[one.id], until=until, is_listed=is_listed)
+            self._keep(one.id, noted[one.id], kept, trees[one.id])
         return found | trees
 
     def forget(self, present: Iterable[str]) -> None:
@@ -123,31 +132,24 @@ class ChildrenReader:
             kept = self._kept.pop(id_, None)
             if not only_members:
                 self._outlines.pop(id_, None)
-            elif kept is not None and kept.children is not None:
+            elif kept is not None and kept.children is not None and kept.is_listed:
                 outline = dataclasses.replace(
                     kept.children, members={}, full=frozenset()
                 )
                 self._outlines[id_] = (outline, self._api.now() + OUTLINE_S)
 
-    def _outlined(
-        self,
-        missing: Sequence[native.LoadBalancer],
-        deadline: float,
-        *,
-        reuses: bool,
+    def _take_outlines(
+        self, missing: Sequence[native.LoadBalancer]
     ) -> Mapping[str, Children]:
-        """Return listeners, pools and monitors: those kept, or listed."""
+        """Return the kept listeners, pools and monitors, each of which serves once."""
         now = self._api.now()
         with self._lock:
-            ids = [one.id for one in missing]
-            taken = {id_: self._outlines.pop(id_, None) for id_ in ids}
-        found = {
+            taken = {one.id: self._outlines.pop(one.id, None) for one in missing}
+        return {
             id_: outline[0]
             for id_, outline in taken.items()
-            if outline is not None and reuses and now < outline[1]
+            if outline is not None and now < outline[1]
         }
-        rest = [one for one in missing if one.id not in found]
-        return {**found, **(self._lists(rest, deadline) if rest else {})}
 
     def _note(self, one: native.LoadBalancer, now: float) -> _Kept:
         with self._lock:
@@ -158,15 +160,12 @@ class ChildrenReader:
             return kept
 
     def _keep(
-        self, id_: str, noted: _Kept, read: Seen[Children] | Unknown, began: float
+        self, id_: str, noted: _Kept, kept: _Kept, read: Seen[Children] | Unknown
     ) -> None:
         """Keep what was read, unless it was changed meanwhile."""
-        is_still = began - noted.since >= STILL_S
-        until = float("inf") if is_still else began + FRESH_S
         with self._lock:
             if isinstance(read, Seen) and self._kept.get(id_) is noted:
-                kept = _Kept(noted.updated_at, noted.since, read.value, until)
-                self._kept[id_] = kept
+                self._kept[id_] = dataclasses.replace(kept, children=read.value)
 
     def _lists(
         self, missing: Sequence[native.LoadBalancer], deadline: float
