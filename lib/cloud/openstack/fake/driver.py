@@ -27,7 +27,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import Address, AddressType, Unknown
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import session, wire
-from lib.cloud.openstack.load_balancers import requests
+from lib.cloud.openstack.load_balancers import actions
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -171,8 +171,7 @@ class Driver:
             except errors.CloudError:
                 break
             self.annotate(dict(result.annotations))
-            request = step.native
-            if isinstance(request, requests.Request) and request.balancer_id:
+            if actions.of(step).balancer_id:
                 self.cloud.clock.sleep(self.cloud.octavia.update_s)
             if not step.is_repeatable:
                 break

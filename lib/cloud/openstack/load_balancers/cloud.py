@@ -23,11 +23,13 @@ from lib.cloud.load_balancers import (
     Step,
     StepResult,
     Target,
+    Verb,
 )
 from lib.cloud.model import Unknown
 from lib.cloud.openstack import client, home, settings
 from lib.cloud.openstack.load_balancers import (
     absence,
+    actions,
     backends,
     lists,
     names,
@@ -38,8 +40,8 @@ from lib.cloud.openstack.load_balancers import (
 )
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import plan as plans
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
-from lib.cloud.openstack.load_balancers.requests import Request
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
@@ -92,42 +94,42 @@ class OctaviaLoadBalancers:
 
     def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
         """See the protocol."""
-        request = step.native
-        if not isinstance(request, Request):
-            raise TypeError("the step is of another room")
+        action = actions.of(step)
         try:
-            body = self._sent(request, within_s)
+            body = self._sent(step, within_s)
         finally:
             # Also when the answer is lost: what was read before may be true no more.
-            self._observer.forget(
-                request.balancer_id, only_members=request.changes_members
-            )
-        if request.writes[0].operation == requests.DELETE_BALANCER:
-            self._absences.note_going(request.balancer_id)
+            is_of_members = action.kind is Kind.MEMBERS
+            self._observer.forget(action.balancer_id, only_members=is_of_members)
+        is_balancer = action.kind is Kind.LOAD_BALANCER
+        if is_balancer and step.verb is Verb.DELETE:
+            self._absences.note_going(action.balancer_id)
         made = _made_id(body)
-        if request.writes[0].operation == "create load balancer":
+        if is_balancer and step.verb is Verb.CREATE:
             ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
             return StepResult(made, ids, pace.FIRST_POLL_S)
-        opens_after_s = self._opens_after_s(request, is_change=step.is_gated)
-        if request.forgets:  # else it would look as if somebody had deleted it
+        opens_after_s = self._opens_after_s(step, action)
+        if action.forgets:  # else it would look as if somebody had deleted it
             nothing = ((keys.LOAD_BALANCER_ID, None), (keys.OWNED_ID, None))
             return StepResult(made, nothing, opens_after_s)
         return StepResult(made, opens_after_s=opens_after_s)
 
-    def _opens_after_s(self, request: Request, *, is_change: bool) -> float:
+    def _opens_after_s(self, step: Step, action: Action) -> float:
         """Return the seconds until the first poll of a load balancer after a write.
 
-        is_change: what is under it is changed; neither a failover nor a replacement.
+        The pace is measured by changes of what is under it: neither a failover nor a
+        replacement is one.
         """
-        id_ = request.balancer_id
+        id_ = action.balancer_id
         if not id_:
             return 0.0
-        if is_change and request.writes[0].operation != requests.DELETE_BALANCER:
+        is_deleted = action.kind is Kind.LOAD_BALANCER and step.verb is Verb.DELETE
+        if step.is_gated and not is_deleted:
             return self._pace.began(id_)
         self._pace.forget(id_)
         return pace.FIRST_POLL_S
 
-    def _sent(self, request: Request, within_s: float) -> bytes:
+    def _sent(self, step: Step, within_s: float) -> bytes:
         """Send the first write that is not refused as impossible.
 
         Nothing is sent after within_s. What was sent in time may take longer to be
@@ -136,7 +138,7 @@ class OctaviaLoadBalancers:
         """
         began = self._api.now()
         deadline, send_by = began + WRITE_TIMEOUT_S, began + within_s
-        *others, last = request.writes
+        *others, last = requests.writes(step)
         for write in others:
             try:
                 return self._api.write(write, deadline, send_by)
@@ -145,7 +147,7 @@ class OctaviaLoadBalancers:
         try:
             return self._api.write(last, deadline, send_by)
         except errors.NotFound:
-            if request.is_gone_fine:
+            if step.verb is Verb.DELETE:
                 return b""
             raise
 

@@ -12,7 +12,8 @@ from lib.cloud.load_balancers import (
     Step,
 )
 from lib.cloud.openstack import settings
-from lib.cloud.openstack.load_balancers import bodies, names, requests
+from lib.cloud.openstack.load_balancers import actions, bodies, names
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.observed import Features, Surroundings, Tree
 from lib.cloud.openstack.load_balancers.wanted import Wanted, WantedPort
@@ -29,14 +30,16 @@ def name_of(ref: Ref, tree: Tree) -> str:
 def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) -> Step:
     """Make it; where the provider takes only single calls, without its children."""
     body = _balancer(ref, context, tree.around, config)
-    if not config.provider_requires_serial_api_calls:
-        body["listeners"] = listeners(context)
+    under = {"listeners": listeners(context)}
+    is_whole = not config.provider_requires_serial_api_calls
+    if is_whole:
+        body |= under
     why = "the Service has none"
     if tree.identity.was_lost:
         why = "the Service's own was deleted by somebody"
-    return requests.create_balancer(
-        (f"load balancer {context.owner}",), why, {"loadbalancer": body}
-    )
+    later = {} if is_whole else under
+    action = Action(Kind.LOAD_BALANCER, fields=body, later=later)
+    return actions.create((f"load balancer {context.owner}",), why, action)
 
 
 def remarks(wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:

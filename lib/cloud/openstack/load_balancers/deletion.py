@@ -13,14 +13,14 @@ from collections.abc import Collection, Iterator
 from lib.cloud.load_balancers import Plan, Problem, Reason, Ref, Results, Step
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import (
+    actions,
     floating,
     groups,
     identity,
     names,
-    requests,
     tree,
 )
-from lib.cloud.openstack.load_balancers.lists import quoted
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.native import (
     ACTIVE,
     ERROR,
@@ -191,7 +191,27 @@ def spare(one: LoadBalancer) -> Step:
     """Delete a second one with our mark, which nothing refers to."""
     why = "it was made twice, and never used"
     path = (f"load balancer {one.name}",)
-    return requests.delete_balancer(path, why, one.id, cascades=True, is_gated=False)
+    return actions.ungated(delete(path, why, one, cascades=True))
+
+
+def delete(
+    path: actions.Path,
+    why: str,
+    one: LoadBalancer,
+    *,
+    cascades: bool,
+    forgets: bool = False,
+) -> Step:
+    """Delete a load balancer. cascades, forgets: see `actions.Action`."""
+    action = Action(
+        Kind.LOAD_BALANCER,
+        one.id,
+        observed=one,
+        balancer_id=one.id,
+        cascades=cascades,
+        forgets=forgets,
+    )
+    return actions.delete(path, why, action)
 
 
 def tags_without(ref: Ref, one: LoadBalancer, stay: Collection[Listener]) -> list[str]:
@@ -257,8 +277,7 @@ def off(leaving: Leaving, seen: Tree, config: settings.LoadBalancer) -> Iterator
     if not cascades:
         listeners = leaving.under_it.children.listeners
         yield from tree.removals(leaving.under_it, listeners, leaving.why)
-    path = leaving.under_it.path
-    yield requests.delete_balancer(path, leaving.why, one.id, cascades=cascades)
+    yield delete(leaving.under_it.path, leaving.why, one, cascades=cascades)
 
 
 def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
@@ -273,10 +292,8 @@ def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
     stay = [each for each in place.children.listeners if each not in ours]
     tags = tags_without(leaving.ref, one, stay)
     if seen.features.tags and tags != list(one.tags):
-        body = {"loadbalancer": {"tags": tags}}
-        url = f"lbaas/loadbalancers/{quoted(one.id)}"
         path = (*place.path, "tags")
-        yield requests.change(path, leaving.why, url, body, one.id)
+        yield actions.change(path, leaving.why, place.setting({"tags": tags}))
 
 
 def _free_addresses(ref: Ref, seen: Tree) -> Iterator[Step]:

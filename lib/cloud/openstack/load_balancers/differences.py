@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from lib.cloud.explained import Change
-from lib.cloud.openstack import client
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.actions import Action, Body
 from lib.cloud.openstack.load_balancers.native import Member
 
 _NOT_SHOWN = frozenset(
@@ -46,14 +46,6 @@ _FIELDS = {
     "description": "ownership",
 }
 
-Body = Mapping[str, object]
-
-
-def inside(write: client.Write) -> Body:
-    """Give the one thing that a body describes; empty where it has none."""
-    found = next(iter((write.body or {}).values()), {})
-    return found if isinstance(found, Mapping) else {}
-
 
 def asked_by(field: str) -> str:
     """Say what asks for a field of Octavia's."""
@@ -71,12 +63,12 @@ def new(body: Body) -> tuple[Change, ...]:
     )
 
 
-def changed(body: Body, found: msgspec.Struct) -> tuple[Change, ...]:
-    """Compare a thing with what a request sets on it."""
+def changed(action: Action) -> tuple[Change, ...]:
+    """Compare an object with the fields that a step sets on it."""
     return tuple(
         Change(key, old, text, asked_by(key))
-        for key, value in body.items()
-        if (text := plain(value)) != (old := plain(getattr(found, key, None)))
+        for key, value in action.fields.items()
+        if (text := plain(value)) != (old := plain(getattr(action.observed, key, None)))
     )
 
 

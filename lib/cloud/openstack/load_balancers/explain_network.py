@@ -1,21 +1,25 @@
-"""Puts requests for floating IPs and security groups into words: pure."""
+"""Describes steps on floating IPs, security groups and ports: pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from lib.cloud.explained import Change, Touched
 from lib.cloud.load_balancers import Ref, Step, Target, Verb
-from lib.cloud.openstack import client, settings
+from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import (
+    actions,
     differences,
     floating,
     groups,
     identity,
     names,
 )
-from lib.cloud.openstack.load_balancers.differences import inside
-from lib.cloud.openstack.load_balancers.native import FloatingIp, Rule, SecurityGroup
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.native import (
+    FloatingIp,
+    Port,
+    Rule,
+    SecurityGroup,
+)
 from lib.cloud.openstack.load_balancers.observe import wanted_of
 from lib.cloud.openstack.load_balancers.observed import Tree
 from lib.cloud.openstack.load_balancers.wanted import Wanted
@@ -25,33 +29,28 @@ _PORT = "port_id"
 
 
 def of_step(
-    target: Target,
-    seen: Tree,
-    config: settings.LoadBalancer,
-    step: Step,
-    write: client.Write,
+    target: Target, seen: Tree, config: settings.LoadBalancer, step: Step
 ) -> Iterator[Touched]:
-    """Tell what a request to Neutron does."""
-    body = inside(write)
-    path, verb, why = step.path, step.verb, step.why
-    match write.method, tuple(write.path.split("/")):
-        case "PUT", ("floatingips", id_):
-            yield Touched(path, verb, _moved(seen, id_, body), why)
-        case "DELETE", ("floatingips", id_):
-            yield Touched(path, verb, _moved(seen, id_, {_PORT: None}), why)
-        case "POST", ("security-groups",):
-            yield Touched(path, verb, differences.new(body), why)
-            yield from _rules_later(target, seen, config, path)
-        case "POST", ("security-group-rules",):
-            yield Touched(path, verb, _new_rules(write), why)
-        case "DELETE", ("security-group-rules", id_):
-            yield Touched(path, verb, _gone_rule(seen, id_), why)
-        case "PUT", ("ports", id_):
-            yield Touched(path, verb, _groups_on(seen, id_, body), why)
-        case "POST", _:
-            yield Touched(path, verb, differences.new(body), why)
-        case _:
-            yield Touched(path, verb, why=why)
+    """Describe a step on an object of Neutron."""
+    action = actions.of(step)
+    yield Touched(step.path, step.verb, _changes(seen, step, action), step.why)
+    if action.kind is Kind.SECURITY_GROUP and step.verb is Verb.CREATE:
+        yield from _rules_later(target, seen, config, step.path)
+
+
+def _changes(seen: Tree, step: Step, action: Action) -> tuple[Change, ...]:
+    observed = action.observed
+    if isinstance(observed, FloatingIp):
+        return _moved(seen, observed, action)
+    if isinstance(observed, Port):
+        return _groups_on(seen, observed, action)
+    if isinstance(observed, Rule):
+        text = groups.shown(groups.key_of(observed))
+        return (Change(text, observed.direction, ""),)
+    if action.kind is Kind.RULE:
+        keys = map(groups.key_in, action.batch)
+        return tuple(Change(groups.shown(key), "", "ingress") for key in keys)
+    return differences.new(action.fields) if step.verb is Verb.CREATE else ()
 
 
 def floating_ip_later(ref: Ref, wanted: Wanted, seen: Tree) -> Touched:
@@ -96,17 +95,15 @@ def _rules_later(
     if wanted is None or subnet is None:
         return
     rules = sorted(groups.wanted_rules(wanted, subnet, config.lb_provider))
-    changes = tuple(Change(_rule(key), "", "ingress") for key in rules)
+    changes = tuple(Change(groups.shown(key), "", "ingress") for key in rules)
     yield Touched((*path, "rules"), Verb.CREATE, changes, is_later=True)
     members = tuple(Change(one.address, "", one.name) for one in wanted.members)
     yield Touched((*path, "members' ports"), Verb.CHANGE, members, is_later=True)
 
 
-def _moved(seen: Tree, id_: str, body: Mapping[str, object]) -> tuple[Change, ...]:
-    """Say from which port to which a floating IP goes."""
-    found = _floating_ip(seen, id_)
-    old = "" if found is None else found.port_id or ""
-    new = differences.plain(body.get(_PORT))
+def _moved(seen: Tree, found: FloatingIp, action: Action) -> tuple[Change, ...]:
+    """Describe from which port to which a floating IP goes; none if it is deleted."""
+    old, new = found.port_id or "", differences.plain(action.fields.get(_PORT))
     if old == new:
         return ()
     return (Change(_PORT, _port(seen, old), _port(seen, new)),)
@@ -119,49 +116,11 @@ def _port(seen: Tree, id_: str) -> str:
     return id_
 
 
-def _floating_ip(seen: Tree, id_: str) -> FloatingIp | None:
-    return next((ip for ip in seen.around.floating_ips if ip.id == id_), None)
-
-
-def _new_rules(write: client.Write) -> tuple[Change, ...]:
-    rules = (write.body or {}).get("security_group_rules")
-    if not isinstance(rules, Sequence):
-        return ()
-    return tuple(
-        Change(_rule(groups.key_of(_read(rule))), "", "ingress") for rule in rules
-    )
-
-
-def _read(rule: object) -> Rule:
-    """Read a rule of a request, which has no id yet."""
-    return msgspec.convert({"id": "", **msgspec.to_builtins(rule)}, Rule)
-
-
-def _gone_rule(seen: Tree, id_: str) -> tuple[Change, ...]:
-    return tuple(
-        Change(_rule(groups.key_of(rule)), rule.direction, "")
-        for group in seen.around.groups
-        for rule in group.security_group_rules
-        if rule.id == id_
-    )
-
-
-def _rule(key: groups.Key) -> str:
-    """Write a rule as "tcp 30080 from 10.0.0.0/16"."""
-    protocol, ethertype, prefix, low, high = key
-    ports = str(low) if low == high else f"{low}-{high}"
-    return f"{protocol or 'any'} {ports} from {prefix or ethertype}"
-
-
-def _groups_on(
-    seen: Tree, port_id: str, body: Mapping[str, object]
-) -> tuple[Change, ...]:
-    """Say which security groups a port has, and would have; ours by name."""
-    found = next((one for one in seen.around.ports if one.id == port_id), None)
-    old = () if found is None else found.security_groups
-    new = body.get("security_groups")
+def _groups_on(seen: Tree, found: Port, action: Action) -> tuple[Change, ...]:
+    """Describe which security groups a port has, and would have; ours by name."""
+    new = action.fields.get("security_groups")
     ids = tuple(map(str, new)) if isinstance(new, Sequence) else ()
-    ours = seen.around.groups
+    old, ours = found.security_groups, seen.around.groups
     return (Change("security_groups", _named(old, ours), _named(ids, ours)),)
 
 

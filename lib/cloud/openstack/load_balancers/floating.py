@@ -10,7 +10,8 @@ may take minutes, and somebody else may give it to a server meanwhile.
 import dataclasses
 
 from lib.cloud.load_balancers import Notice, NoticeType, Problem, Reason, Ref, Step
-from lib.cloud.openstack.load_balancers import identity, names, requests
+from lib.cloud.openstack.load_balancers import actions, identity, names
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.native import FloatingIp, LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Relation, Surroundings
 from lib.cloud.openstack.load_balancers.wanted import Wanted
@@ -59,8 +60,7 @@ def on_port(around: Surroundings, port_id: str) -> FloatingIp | None:
 
 def delete(path: str, why: str, found: FloatingIp) -> Step:
     """Delete a floating IP of ours."""
-    url = f"floatingips/{found.id}"
-    return requests.delete_network_thing((path,), why, url, found.revision_number)
+    return actions.delete((path,), why, _action(found))
 
 
 def shown(found: FloatingIp) -> str:
@@ -171,19 +171,12 @@ def _create(
         body["port_id"] = balancer.vip_port_id
     if wanted.address:
         body["floating_ip_address"] = wanted.address
-    choices: list[dict[str, object]] = [
-        {"floatingip": body | {"subnet_id": subnet_id}}
-        for subnet_id in source.subnet_ids
-        if not wanted.address
-    ]
-    step = requests.create_network_thing(
-        (f"floating IP {wanted.address}".rstrip(),),
-        "the Service is external",
-        "floatingips",
-        choices or [{"floatingip": body}],
-        is_repeatable=False,
-    )
-    return Reached("", (step,))
+    subnet_ids = () if wanted.address else source.subnet_ids
+    choices = [body | {"subnet_id": subnet_id} for subnet_id in subnet_ids] or [body]
+    first, *others = choices
+    action = Action(Kind.FLOATING_IP, fields=first, alternatives=tuple(others))
+    path = (f"floating IP {wanted.address}".rstrip(),)
+    return Reached("", (actions.create(path, "the Service is external", action),))
 
 
 def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
@@ -198,7 +191,15 @@ def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
 
 
 def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:
-    body = {"floatingip": {"port_id": port_id}}
-    return requests.change_network_thing(
-        (shown(found),), why, f"floatingips/{found.id}", body, found.revision_number
+    action = _action(found, {"port_id": port_id})
+    return actions.change((shown(found),), why, action)
+
+
+def _action(found: FloatingIp, fields: actions.Body | None = None) -> Action:
+    return Action(
+        Kind.FLOATING_IP,
+        found.id,
+        fields or {},
+        revision=found.revision_number,
+        observed=found,
     )

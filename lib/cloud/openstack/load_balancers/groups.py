@@ -8,8 +8,11 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer_sg.go.
 
 from collections.abc import Collection, Iterator, Mapping
 
+import msgspec
+
 from lib.cloud.load_balancers import Problem, Reason, Ref, Step
-from lib.cloud.openstack.load_balancers import names, requests
+from lib.cloud.openstack.load_balancers import actions, names
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.native import (
     Port,
     Rule,
@@ -36,14 +39,8 @@ def keep(
             "name": names.security_group(ref),
             "description": names.marked(names.security_group_description(ref), ref),
         }
-        step = requests.create_network_thing(
-            path,
-            "security groups are managed",
-            "security-groups",
-            [{"security_group": body}],
-            is_repeatable=False,
-        )
-        return (step,), ()
+        action = Action(Kind.SECURITY_GROUP, fields=body)
+        return (actions.create(path, "security groups are managed", action),), ()
     group, *spares = around.groups
     rules = tuple(_rules(path, wanted, around.member_subnet, group, provider))
     ports = tuple(_ports(wanted, around, around.member_subnet, group))
@@ -60,11 +57,9 @@ def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[
             kept = [id_ for id_ in port.security_groups if id_ not in ids]
             yield _set(port, kept, "the Service's group is not wanted there")
     for group in groups:
-        yield requests.delete_network_thing(
-            (f"security group {group.name}",),
-            "it is not wanted any more",
-            f"security-groups/{group.id}",
-        )
+        action = Action(Kind.SECURITY_GROUP, group.id, observed=group)
+        path = (f"security group {group.name}",)
+        yield actions.delete(path, "it is not wanted any more", action)
 
 
 def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:
@@ -103,19 +98,14 @@ def _rules(
     keys = wanted_rules(wanted, subnet, provider)
     missing = sorted(keys - there.keys())
     if missing:
-        yield requests.create_network_thing(
-            (*path, "rules"),
-            "ports without a rule: " + ", ".join(f"{k[3]}/{k[0]}" for k in missing),
-            "security-group-rules",
-            [{"security_group_rules": [_body(key, group) for key in missing]}],
-            is_repeatable=True,
-        )
+        why = "ports without a rule: " + ", ".join(f"{k[3]}/{k[0]}" for k in missing)
+        batch = tuple(_body(key, group) for key in missing)
+        yield actions.create((*path, "rules"), why, Action(Kind.RULE, batch=batch))
     for key in sorted(there.keys() - keys, key=str):
-        yield requests.delete_network_thing(
-            (*path, f"rule {there[key].id}"),
-            "the Service has no such port",
-            f"security-group-rules/{there[key].id}",
-        )
+        rule = there[key]
+        action = Action(Kind.RULE, rule.id, observed=rule)
+        why = "the Service has no such port"
+        yield actions.delete((*path, f"rule {rule.id}"), why, action)
 
 
 def key_of(rule: Rule) -> Key:
@@ -127,6 +117,18 @@ def key_of(rule: Rule) -> Key:
         rule.port_range_min or 0,
         rule.port_range_max or 0,
     )
+
+
+def shown(key: Key) -> str:
+    """Return a rule as "tcp 30080 from 10.0.0.0/16"."""
+    protocol, ethertype, prefix, low, high = key
+    ports = str(low) if low == high else f"{low}-{high}"
+    return f"{protocol or 'any'} {ports} from {prefix or ethertype}"
+
+
+def key_in(body: actions.Body) -> Key:
+    """Return what a rule lets through that is to be created."""
+    return key_of(msgspec.convert({"id": "", **body}, Rule))
 
 
 def _body(key: Key, group: SecurityGroup) -> Mapping[str, object]:
@@ -165,10 +167,11 @@ def _without(port: Port, group: SecurityGroup) -> Step:
 
 
 def _set(port: Port, ids: list[str], why: str) -> Step:
-    return requests.change_network_thing(
-        (f"port {port.id}", "security groups"),
-        why,
-        f"ports/{port.id}",
-        {"port": {"security_groups": ids}},
+    action = Action(
+        Kind.PORT,
+        port.id,
+        {"security_groups": ids},
         revision=port.revision_number,
+        observed=port,
     )
+    return actions.change((f"port {port.id}", "security groups"), why, action)

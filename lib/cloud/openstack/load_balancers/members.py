@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from lib.cloud.load_balancers import Step
-from lib.cloud.openstack.load_balancers import bodies, requests
+from lib.cloud.openstack.load_balancers import actions, bodies
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.bodies import Context
 from lib.cloud.openstack.load_balancers.native import Member, Monitor
 from lib.cloud.openstack.load_balancers.wanted import WantedMember, WantedPort
@@ -51,14 +52,6 @@ class Difference:
         return bool(self.new or self.changed or self.gone or self.moved)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class At:
-    """Where a step changes members: how it names the place, and whose gate it waits."""
-
-    path: tuple[str, ...]
-    balancer_id: str
-
-
 def compare(context: Context, port: WantedPort, there: There) -> Difference:
     """Say which members are to be added, changed and removed."""
     found, wanted = _found(there), _wanted(context, port)
@@ -89,9 +82,13 @@ def step(
     port: WantedPort,
     there: There,
     difference: Difference,
-    at: At,
+    path: actions.Path,
+    on_pool: Action,
 ) -> Step:
-    """Give the request that sets them: only what differs, where that will do."""
+    """Return the step that sets them: only what differs, where that will do.
+
+    on_pool: an action on the pool.
+    """
     wanted, found = _wanted(context, port), _found(there)
     removes = bool(difference.gone or difference.moved)
     additive = not removes and context.can.additive_members
@@ -108,14 +105,10 @@ def step(
         )
         for key in sorted(named)
     ]
-    return requests.change_members(
-        at.path,
-        _why(difference),
-        difference.pool_id,
-        sent,
-        at.balancer_id,
-        additive=additive,
+    action = dataclasses.replace(
+        on_pool, kind=Kind.MEMBERS, batch=tuple(sent), is_additive=additive
     )
+    return actions.change(path, _why(difference), action)
 
 
 def _found(there: There) -> dict[Key, Member]:

@@ -19,8 +19,8 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.openstack import settings
-from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import (
+    actions,
     bodies,
     creation,
     deletion,
@@ -29,12 +29,12 @@ from lib.cloud.openstack.load_balancers import (
     identity,
     names,
     remarks,
-    requests,
     status,
     tree,
 )
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.bodies import Context
-from lib.cloud.openstack.load_balancers.lists import quoted
 from lib.cloud.openstack.load_balancers.native import ACTIVE, ERROR, LoadBalancer
 from lib.cloud.openstack.load_balancers.observe import wanted_of
 from lib.cloud.openstack.load_balancers.observed import Former, Relation, Tree
@@ -209,7 +209,14 @@ def _not_active(
         steps = (_delete(path, balancer, "it is in ERROR"),)
     elif is_own and wanted.on_error is OnError.FAILOVER:
         message += f"; it fails over, as {keys.ON_ERROR} says"
-        steps = (requests.fail_over(path, "it is in ERROR", balancer.id),)
+        action = Action(
+            Kind.LOAD_BALANCER,
+            balancer.id,
+            observed=balancer,
+            balancer_id=balancer.id,
+            fails_over=True,
+        )
+        steps = (actions.ungated(actions.change(path, "it is in ERROR", action)),)
     problem = Problem(Reason.IN_ERROR, message)
     return Plan(
         steps,
@@ -221,8 +228,9 @@ def _not_active(
 
 
 def _delete(path: tuple[str, ...], balancer: LoadBalancer, why: str) -> Step:
-    """Delete one in ERROR; its floating IP stays for the next one."""
-    return requests.replace_balancer(path, why, balancer.id)
+    """Delete a load balancer in ERROR; its floating IP stays for the next one."""
+    step = deletion.delete(path, why, balancer, cascades=True, forgets=True)
+    return actions.ungated(step)
 
 
 def _active(
@@ -305,13 +313,12 @@ def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
 def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
     """Add the reference's tag and, on an own load balancer, our mark."""
     balancer = place.balancer
-    url = f"lbaas/loadbalancers/{quoted(balancer.id)}"
     is_own = place.relation is Relation.OWNED
     if not context.can.tags:
         if not is_own or names.mark(ref) in identity.marks_of(balancer):
             return ()
         text = names.marked(names.without_mark(balancer.description or ""), ref)
-        body: dict[str, object] = {"description": text}
+        fields: dict[str, object] = {"description": text}
         what = "description"
     else:
         ours = (context.owner, names.user(ref))
@@ -322,13 +329,10 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
             return ()
         old = place.former_tags
         kept = (tag for tag in balancer.tags if tag and tag not in old)
-        body = {"tags": [*kept, *missing]}
+        fields = {"tags": [*kept, *missing]}
         what = "tags"
     why = "it does not say whose it is"
-    step = requests.change(
-        (*place.path, what), why, url, {"loadbalancer": body}, balancer.id
-    )
-    return (step,)
+    return (actions.change((*place.path, what), why, place.setting(fields)),)
 
 
 def _switched_on(place: tree.Place) -> tuple[Step, ...]:
@@ -336,14 +340,9 @@ def _switched_on(place: tree.Place) -> tuple[Step, ...]:
     balancer = place.balancer
     if balancer.admin_state_up or place.relation is not Relation.OWNED:
         return ()
-    step = requests.change(
-        (*place.path, "switch"),
-        "admin_state_up is False, wanted True",
-        f"lbaas/loadbalancers/{quoted(balancer.id)}",
-        {"loadbalancer": dict(bodies.SWITCHED_ON)},
-        balancer.id,
-    )
-    return (step,)
+    why = "admin_state_up is False, wanted True"
+    action = place.setting(bodies.SWITCHED_ON)
+    return (actions.change((*place.path, "switch"), why, action),)
 
 
 def _groups(

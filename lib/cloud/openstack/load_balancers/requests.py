@@ -1,38 +1,39 @@
-"""The requests of this room, as steps: what is sent, and what refusals mean. Pure.
+"""The requests of this room: what a step sends, and what refusals mean. Pure.
 
 Source: Octavia API v2 reference; Networking API v2 reference.
 """
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import Step, Verb
 from lib.cloud.openstack import client
+from lib.cloud.openstack.load_balancers import actions
+from lib.cloud.openstack.load_balancers.actions import Action, Body, Kind
 from lib.cloud.openstack.load_balancers.lists import BALANCER, NETWORK, quoted
 
-DELETE_BALANCER = "delete load balancer"
 NO_ADDRESS_LEFT = "no more ip addresses"
-Body = Mapping[str, object]
-Path = tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Request:
-    """What a step sends.
-
-    writes: tried in this order until one is not refused as impossible; all but the
-    last may be, for alternatives. is_gone_fine: "not found" means done.
-    balancer_id: of the load balancer that is busy afterwards; empty: none is. forgets:
-    the Service is to lead to no load balancer afterwards. changes_members: listeners,
-    pools and monitors stay as they are.
-    """
-
-    writes: tuple[client.Write, ...]
-    is_gone_fine: bool = False
-    balancer_id: str = ""
-    forgets: bool = False
-    changes_members: bool = False
+_NAMES = {
+    Kind.LOAD_BALANCER: "loadbalancer",
+    Kind.LISTENER: "listener",
+    Kind.POOL: "pool",
+    Kind.MEMBERS: "members",
+    Kind.MONITOR: "healthmonitor",
+    Kind.FLOATING_IP: "floatingip",
+    Kind.SECURITY_GROUP: "security_group",
+    Kind.RULE: "security_group_rules",
+    Kind.PORT: "port",
+}
+"""How the body of a request calls what it describes."""
+_NETWORK_KINDS = frozenset(
+    {Kind.FLOATING_IP, Kind.SECURITY_GROUP, Kind.RULE, Kind.PORT}
+)
+_METHODS: Mapping[Verb, client.Method] = {
+    Verb.CREATE: "POST",
+    Verb.CHANGE: "PUT",
+    Verb.DELETE: "DELETE",
+}
+_OPERATIONS = {Verb.CREATE: "create", Verb.CHANGE: "update", Verb.DELETE: "delete"}
 
 
 def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
@@ -127,166 +128,102 @@ _GROUP_USED = client.Refusal(
     "the security group is in use on ports that can't be seen",
 )
 """Source: neutron/extensions/securitygroup.py, SecurityGroupInUse."""
+_NO_ADMIN = client.Refusal(
+    403,
+    "",
+    errors.Forbidden,
+    "only Octavia's admins may do that, with the role load-balancer_admin",
+)
 
 
-def create(path: Path, why: str, url: str, body: Body, balancer_id: str) -> Step:
-    """Make a child of a load balancer; Octavia refuses to make it twice."""
-    write = _balancer("POST", url, f"create {url}", body, path[-1])
-    request = Request((write,), balancer_id=balancer_id)
-    return Step(Verb.CREATE, path, why, request)
+def writes(step: Step) -> tuple[client.Write, ...]:
+    """Return what a step sends.
+
+    They are alternatives: tried in this order until one is not refused as impossible.
+    """
+    action = actions.of(step)
+    if step.verb is Verb.DELETE or action.fails_over:
+        return (_write(step, action, None),)
+    if action.kind in (Kind.MEMBERS, Kind.RULE):
+        return (_write(step, action, {_NAMES[action.kind]: list(action.batch)}),)
+    choices = (action.fields, *action.alternatives)
+    bodies = ({_NAMES[action.kind]: fields} for fields in choices)
+    return tuple(_write(step, action, body) for body in bodies)
 
 
-def create_balancer(path: Path, why: str, body: Body) -> Step:
-    """Make a load balancer; nothing keeps Octavia from making two."""
-    url = "lbaas/loadbalancers"
-    write = _balancer("POST", url, "create load balancer", body, path[-1])
-    inside = body.get("loadbalancer")
-    port_id = inside.get("vip_port_id") if isinstance(inside, Mapping) else None
-    address = inside.get("vip_address") if isinstance(inside, Mapping) else None
-    # Neutron's conflicts come as "The VIP IP address is already in use: ...".
+def _write(step: Step, action: Action, body: Body | None) -> client.Write:
+    return client.Write(
+        NETWORK if action.kind in _NETWORK_KINDS else BALANCER,
+        _METHODS[step.verb],
+        _url(action),
+        _operation(step, action),
+        body,
+        _resource(step, action),
+        _refusals(step, action),
+        query=_query(action),
+        revision=action.revision,
+    )
+
+
+def _url(action: Action) -> str:
+    if action.kind is Kind.MEMBERS:
+        return f"lbaas/pools/{quoted(action.id)}/members"
+    url = str(action.kind)
+    if action.kind not in _NETWORK_KINDS:
+        url = f"lbaas/{url}"
+    if action.id:
+        url += f"/{quoted(action.id)}"
+    return f"{url}/failover" if action.fails_over else url
+
+
+def _operation(step: Step, action: Action) -> str:
+    """Return the name of a request in metrics and logs."""
+    if action.fails_over:
+        return "fail over load balancer"
+    if action.kind is Kind.LOAD_BALANCER and step.verb is not Verb.CHANGE:
+        return f"{step.verb} load balancer"
+    return f"{_OPERATIONS[step.verb]} {action.kind}"
+
+
+def _resource(step: Step, action: Action) -> str:
+    is_whole = action.kind is Kind.LOAD_BALANCER and step.verb is Verb.DELETE
+    if is_whole or action.fails_over or action.kind is Kind.MEMBERS:
+        return action.id
+    return step.path[-1]
+
+
+def _query(action: Action) -> client.Query:
+    if action.cascades:
+        return (("cascade", "true"),)
+    return (("additive_only", "true"),) if action.is_additive else ()
+
+
+def _refusals(step: Step, action: Action) -> tuple[client.Refusal, ...]:
+    match action.kind, step.verb:
+        case Kind.LOAD_BALANCER, Verb.CREATE:
+            return (*_of_creation(action.fields), *_BALANCER_REFUSALS)
+        case Kind.PORT, Verb.CHANGE:
+            return (_GROUP_GONE, *_NETWORK_REFUSALS)
+        case Kind.SECURITY_GROUP, Verb.DELETE:
+            return (_GROUP_USED, *_NETWORK_REFUSALS)
+    if action.fails_over:
+        return (_NO_ADMIN, *_BALANCER_REFUSALS)
+    is_network = action.kind in _NETWORK_KINDS
+    return _NETWORK_REFUSALS if is_network else _BALANCER_REFUSALS
+
+
+def _of_creation(fields: Body) -> tuple[client.Refusal, ...]:
+    """Return what refusals of a new load balancer mean.
+
+    Neutron's conflicts come as "The VIP IP address is already in use: ...".
+    """
+    port_id, address = fields.get("vip_port_id"), fields.get("vip_address")
     more: tuple[client.Refusal, ...] = (_NO_PORTS_LEFT, _NO_ADDRESSES_LEFT)
     if port_id:
         more += _missing("port", str(port_id))
     which = f"the address {address}" if address else "the address or port"
     message = f"{which} is in use already, or not available"
-    more += tuple(
+    return more + tuple(
         client.Refusal(409, text, errors.InvalidRequest, message)
         for text in ("already allocated", "already in use")
-    )
-    write = dataclasses.replace(write, refusals=(*more, *_BALANCER_REFUSALS))
-    return Step(
-        Verb.CREATE, path, why, Request((write,)), is_gated=False, is_repeatable=False
-    )
-
-
-def change(path: Path, why: str, url: str, body: Body, balancer_id: str) -> Step:
-    """Change a load balancer or a child of it."""
-    operation = f"update {url.split('/')[1]}"
-    write = _balancer("PUT", url, operation, body, path[-1])
-    return Step(Verb.CHANGE, path, why, Request((write,), balancer_id=balancer_id))
-
-
-def change_members(
-    path: Path,
-    why: str,
-    pool_id: str,
-    members: Sequence[Body],
-    balancer_id: str,
-    *,
-    additive: bool,
-) -> Step:
-    """Set a pool's members in one batch. additive: those not named stay as they are."""
-    write = client.Write(
-        BALANCER,
-        "PUT",
-        f"lbaas/pools/{quoted(pool_id)}/members",
-        "update members",
-        {"members": list(members)},
-        pool_id,
-        _BALANCER_REFUSALS,
-        query=(("additive_only", "true"),) if additive else (),
-    )
-    request = Request((write,), balancer_id=balancer_id, changes_members=True)
-    return Step(Verb.CHANGE, path, why, request)
-
-
-def delete(path: Path, why: str, url: str, balancer_id: str) -> Step:
-    """Delete a child of a load balancer."""
-    operation = f"delete {url.split('/')[1]}"
-    write = _balancer("DELETE", url, operation, None, path[-1])
-    request = Request((write,), is_gone_fine=True, balancer_id=balancer_id)
-    return Step(Verb.DELETE, path, why, request)
-
-
-def delete_balancer(
-    path: Path, why: str, id_: str, *, cascades: bool, is_gated: bool = True
-) -> Step:
-    """Delete a load balancer. cascades: with all that is under it."""
-    write = client.Write(
-        BALANCER,
-        "DELETE",
-        f"lbaas/loadbalancers/{quoted(id_)}",
-        DELETE_BALANCER,
-        None,
-        id_,
-        _BALANCER_REFUSALS,
-        query=(("cascade", "true"),) if cascades else (),
-    )
-    request = Request((write,), is_gone_fine=True, balancer_id=id_)
-    return Step(Verb.DELETE, path, why, request, is_gated=is_gated)
-
-
-def replace_balancer(path: Path, why: str, id_: str) -> Step:
-    """Delete one in ERROR, with all that is under it, to make another."""
-    step = delete_balancer(path, why, id_, cascades=True, is_gated=False)
-    request = step.native
-    if not isinstance(request, Request):
-        raise TypeError("the step is of another room")
-    return dataclasses.replace(step, native=dataclasses.replace(request, forgets=True))
-
-
-def fail_over(path: Path, why: str, id_: str) -> Step:
-    """Let Octavia build a load balancer's machines anew."""
-    url = f"lbaas/loadbalancers/{quoted(id_)}/failover"
-    write = _balancer("PUT", url, "fail over load balancer", None, id_)
-    message = "only Octavia's admins may do that, with the role load-balancer_admin"
-    refused = client.Refusal(403, "", errors.Forbidden, message)
-    write = dataclasses.replace(write, refusals=(refused, *write.refusals))
-    request = Request((write,), balancer_id=id_)
-    return Step(Verb.CHANGE, path, why, request, is_gated=False)
-
-
-def create_network_thing(
-    path: Path, why: str, url: str, bodies: Sequence[Body], *, is_repeatable: bool
-) -> Step:
-    """Make something of Neutron's. bodies: alternatives, best first."""
-    operation = f"create {url}"
-    writes = tuple(_network("POST", url, operation, body, path[-1]) for body in bodies)
-    return Step(
-        Verb.CREATE,
-        path,
-        why,
-        Request(writes),
-        is_gated=False,
-        is_repeatable=is_repeatable,
-    )
-
-
-def change_network_thing(
-    path: Path, why: str, url: str, body: Body, revision: int | None = None
-) -> Step:
-    """Change something of Neutron's. revision: only if it still has this number."""
-    kind = url.split("/")[0]
-    write = _network("PUT", url, f"update {kind}", body, path[-1])
-    write = dataclasses.replace(write, revision=revision)
-    if kind == "ports":
-        write = dataclasses.replace(write, refusals=(_GROUP_GONE, *write.refusals))
-    return Step(Verb.CHANGE, path, why, Request((write,)), is_gated=False)
-
-
-def delete_network_thing(
-    path: Path, why: str, url: str, revision: int | None = None
-) -> Step:
-    """Delete something of Neutron's. revision: only if it still has this number."""
-    kind = url.split("/")[0]
-    write = _network("DELETE", url, f"delete {kind}", None, path[-1])
-    write = dataclasses.replace(write, revision=revision)
-    if kind == "security-groups":
-        write = dataclasses.replace(write, refusals=(_GROUP_USED, *write.refusals))
-    request = Request((write,), is_gone_fine=True)
-    return Step(Verb.DELETE, path, why, request, is_gated=False)
-
-
-def _balancer(
-    method: client.Method, url: str, operation: str, body: Body | None, resource: str
-) -> client.Write:
-    said = operation.replace("lbaas/", "")
-    return client.Write(BALANCER, method, url, said, body, resource, _BALANCER_REFUSALS)
-
-
-def _network(
-    method: client.Method, url: str, operation: str, body: Body | None, resource: str
-) -> client.Write:
-    return client.Write(
-        NETWORK, method, url, operation, body, resource, _NETWORK_REFUSALS
     )

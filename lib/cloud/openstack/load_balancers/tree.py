@@ -12,9 +12,15 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from lib.cloud.load_balancers import Problem, Reason, Ref, Step
-from lib.cloud.openstack.load_balancers import bodies, members, names, requests
+from lib.cloud.openstack.load_balancers import (
+    actions,
+    bodies,
+    creation,
+    members,
+    names,
+)
+from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.bodies import Body, Context
-from lib.cloud.openstack.load_balancers.lists import quoted
 from lib.cloud.openstack.load_balancers.native import (
     Listener,
     LoadBalancer,
@@ -72,6 +78,13 @@ class Place:
         """The Service's tags under another cluster ID on the load balancer."""
         tags = self.balancer.tags
         return tuple(tag for tag in tags if names.is_former(tag, self.ref))
+
+    def setting(self, fields: actions.Body) -> Action:
+        """Return what sets fields of the load balancer itself."""
+        one = self.balancer
+        return Action(
+            Kind.LOAD_BALANCER, one.id, fields, balancer_id=one.id, observed=one
+        )
 
     def pool_of(self, listener: Listener) -> Pool | None:
         """Give a listener's pool."""
@@ -139,9 +152,8 @@ def removals(place: Place, listeners: Sequence[Listener], why: str) -> Iterator[
         path = (*place.path, _shown(one))
         pool = place.pool_of(one)
         if pool is not None and [each.id for each in pool.listeners] == [one.id]:
-            yield _delete_pool(place, path, pool, why)
-        url = f"lbaas/listeners/{quoted(one.id)}"
-        yield requests.delete(path, why, url, place.balancer.id)
+            yield _delete_pool(place, one, pool, why)
+        yield actions.delete(path, why, _on_listener(place, one))
 
 
 def _changes(
@@ -150,14 +162,23 @@ def _changes(
     path = (*place.path, _shown(listener))
     changed = _listener_changes(context, listener)
     if changed:
-        yield requests.change(
-            path,
-            _told(changed, listener),
-            f"lbaas/listeners/{quoted(listener.id)}",
-            {"listener": changed},
-            place.balancer.id,
-        )
+        action = _on_listener(place, listener, changed)
+        yield actions.change(path, _told(changed, listener), action)
     yield from _pool(place, context, port, listener)
+
+
+def _on_listener(
+    place: Place, listener: Listener, fields: actions.Body | None = None
+) -> Action:
+    """Return an action on a listener that exists."""
+    return Action(
+        Kind.LISTENER,
+        listener.id,
+        fields or {},
+        balancer_id=place.balancer.id,
+        observed=listener,
+        listener=listener,
+    )
 
 
 def _pool(
@@ -168,39 +189,57 @@ def _pool(
     protocol = bodies.pool_protocol(context.wanted, port)
     if pool is not None and pool.protocol != protocol:
         why = f"its protocol is {pool.protocol}, wanted {protocol}"
-        yield _delete_pool(place, path, pool, why)
+        yield _delete_pool(place, listener, pool, why)
         pool = None
     if pool is None:
-        name = names.child("pool", port.index, context.owner)
-        body = bodies.pool(context, port, name) | {"listener_id": listener.id}
-        why = "the listener has none"
-        yield requests.create(
-            (*path, f"pool {name}"),
-            why,
-            "lbaas/pools",
-            {"pool": body},
-            place.balancer.id,
-        )
+        yield _new_pool(place, context, port, listener)
         return
     path = (*path, f"pool {pool.name}")
     changed = _pool_changes(context, pool)
+    action = _on_pool(place, Kind.POOL, listener, pool)
     if changed:
-        url = f"lbaas/pools/{quoted(pool.id)}"
-        yield requests.change(
-            path, _told(changed, pool), url, {"pool": changed}, place.balancer.id
-        )
+        setting = dataclasses.replace(action, fields=changed)
+        yield actions.change(path, _told(changed, pool), setting)
     there = members.There(
         pool.id,
-        place.children.members.get(pool.id, ()),
+        action.members,
         place.children.monitors.get(pool.healthmonitor_id or ""),
-        is_full=pool.id in place.children.full,
+        is_full=action.is_full,
     )
     difference = members.compare(context, port, there)
     if difference:
         where = (*place.path, f"pool {pool.name}", "members")
-        at = members.At(where, place.balancer.id)
-        yield members.step(context, port, there, difference, at)
-    yield from _monitor(place, context, port, pool)
+        yield members.step(context, port, there, difference, where, action)
+    yield from _monitor(place, context, port, action)
+
+
+def _new_pool(
+    place: Place, context: Context, port: WantedPort, listener: Listener
+) -> Step:
+    name = names.child("pool", port.index, context.owner)
+    action = Action(
+        Kind.POOL,
+        fields=bodies.pool(context, port, name) | {"listener_id": listener.id},
+        listener=listener,
+        later=creation.pool(context, port),
+        balancer_id=place.balancer.id,
+    )
+    path = (*place.path, _shown(listener), f"pool {name}")
+    return actions.create(path, "the listener has none", action)
+
+
+def _on_pool(place: Place, kind: Kind, listener: Listener, pool: Pool) -> Action:
+    """Return an action on a pool that exists, or on its members."""
+    return Action(
+        kind,
+        pool.id,
+        balancer_id=place.balancer.id,
+        observed=pool,
+        listener=listener,
+        pool=pool,
+        members=place.children.members.get(pool.id, ()),
+        is_full=pool.id in place.children.full,
+    )
 
 
 def _listener_changes(context: Context, found: Listener) -> Body:
@@ -244,37 +283,38 @@ def _switched_on(found: Listener | Pool | Monitor) -> Body:
 
 
 def _monitor(
-    place: Place, context: Context, port: WantedPort, pool: Pool
+    place: Place, context: Context, port: WantedPort, on_pool: Action
 ) -> Iterator[Step]:
+    """Plan the monitor of a pool. on_pool: an action on that pool."""
+    pool = on_pool.pool
+    if pool is None:
+        return
     path = (*place.path, f"pool {pool.name}", "monitor")
     found = place.children.monitors.get(pool.healthmonitor_id or "")
     if found is not None:
-        url = f"lbaas/healthmonitors/{quoted(found.id)}"
+        action = dataclasses.replace(
+            on_pool, kind=Kind.MONITOR, id=found.id, observed=found
+        )
         kind = bodies.monitor_type(context, port)
         if not context.monitors:
-            yield requests.delete(path, "none is wanted", url, place.balancer.id)
+            yield actions.delete(path, "none is wanted", action)
             return
         if found.type == kind:
             changed = _monitor_changes(context, port, found)
             if changed:
-                why = _told(changed, found)
-                yield requests.change(
-                    path, why, url, {"healthmonitor": changed}, place.balancer.id
-                )
+                action = dataclasses.replace(action, fields=changed)
+                yield actions.change(path, _told(changed, found), action)
             return
         why = f"its type is {found.type}, wanted {kind}"
-        yield requests.delete(path, why, url, place.balancer.id)
+        yield actions.delete(path, why, action)
     elif pool.healthmonitor_id or not context.monitors:
         return  # one that was made since the monitors were listed, or none is wanted
     name = names.child("monitor", port.index, context.owner)
     body = bodies.monitor(context, port, name) | {"pool_id": pool.id}
-    yield requests.create(
-        path,
-        "the pool has none",
-        "lbaas/healthmonitors",
-        {"healthmonitor": body},
-        place.balancer.id,
+    action = dataclasses.replace(
+        on_pool, kind=Kind.MONITOR, id="", observed=None, fields=body
     )
+    yield actions.create(path, "the pool has none", action)
 
 
 def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body:
@@ -292,13 +332,14 @@ def _new_listener(place: Place, context: Context, port: WantedPort) -> Step:
     body = bodies.listener(context, port, name) | {"loadbalancer_id": place.balancer.id}
     if spare := _spare_pool(place, context, port):
         body["default_pool_id"] = spare.id
-    return requests.create(
-        (*place.path, f"listener {name}"),
-        f"there is none for port {port.port}/{port.protocol}",
-        "lbaas/listeners",
-        {"listener": body},
-        place.balancer.id,
+    action = Action(
+        Kind.LISTENER,
+        fields=body,
+        later=creation.pool(context, port),
+        balancer_id=place.balancer.id,
     )
+    why = f"there is none for port {port.port}/{port.protocol}"
+    return actions.create((*place.path, f"listener {name}"), why, action)
 
 
 def _spare_pool(place: Place, context: Context, port: WantedPort) -> Pool | None:
@@ -315,9 +356,9 @@ def _spare_pool(place: Place, context: Context, port: WantedPort) -> Pool | None
     )
 
 
-def _delete_pool(place: Place, path: tuple[str, ...], pool: Pool, why: str) -> Step:
-    url = f"lbaas/pools/{quoted(pool.id)}"
-    return requests.delete((*path, f"pool {pool.name}"), why, url, place.balancer.id)
+def _delete_pool(place: Place, listener: Listener, pool: Pool, why: str) -> Step:
+    path = (*place.path, _shown(listener), f"pool {pool.name}")
+    return actions.delete(path, why, _on_pool(place, Kind.POOL, listener, pool))
 
 
 def _transport(context: Context, port: WantedPort) -> str:

@@ -197,8 +197,7 @@ def sent(plan: Plan) -> set[str]:
     """Name the kinds of requests of a plan, without ids."""
     found: set[str] = set()
     for step in plan.steps:
-        assert isinstance(step.native, requests.Request)
-        for write in step.native.writes:
+        for write in requests.writes(step):
             path = re.sub(r"/([0-9a-f-]{36}|free)", "", write.path)
             found.add(f"{write.method} {path}")
     return found
