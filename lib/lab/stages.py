@@ -10,7 +10,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lib.kube import client
-from lib.lab import ccm, places, processes, services
+from lib.lab import ccm, cluster, control_plane, places, processes, services
 from lib.lab.openstack import balancers, cloud, tenant
 
 FLAGS = ("--controllers=service", "--cluster-name=kubernetes")
@@ -27,6 +27,19 @@ class Cluster:
     api: client.Api
     kubeconfig: pathlib.Path
     pex: pathlib.Path
+
+
+def cluster_of(where: places.Places, pex: pathlib.Path) -> Cluster:
+    """Return a control plane in which openstack-ccm has the rights of its chart.
+
+    Raises:
+        LabError: the control plane does not run. KubeError: it refused.
+    """
+    admin, target = control_plane.admin_kubeconfig(where), where.state / "ccm-account"
+    api = cluster.connect(admin)
+    cluster.create_all(api, ccm.manifest())
+    cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, target)
+    return Cluster(where, api, target, pex)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,7 +103,7 @@ Open = Callable[[str], contextlib.AbstractContextManager[Stage]]
 
 @contextlib.contextmanager
 def opened(
-    cluster: Cluster, mine: tenant.Tenant, conf: str, namespace: str
+    kubernetes: Cluster, mine: tenant.Tenant, conf: str, namespace: str
 ) -> Iterator[Stage]:
     """Open a stage for as long as the block lasts; then nothing of the project is left.
 
@@ -100,5 +113,5 @@ def opened(
     with contextlib.ExitStack() as ends:
         ends.callback(mine.clear)
         ends.callback(balancers.clear, mine.connection)
-        found = services.Services(cluster.api, namespace)
-        yield Stage(cluster, mine, conf, found, ends)
+        found = services.Services(kubernetes.api, namespace)
+        yield Stage(kubernetes, mine, conf, found, ends)

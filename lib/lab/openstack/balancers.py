@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class View:
-    """What there was at one time, by id. Members are asked for when needed."""
+    """What there was at one time, by id. Members are read once, when needed."""
 
     connection: openstack.connection.Connection
     balancers: Mapping[str, Json]
@@ -35,6 +35,9 @@ class View:
     pools: Mapping[str, Json]
     monitors: Mapping[str, Json]
     floating_ips: Mapping[str, Json]
+    _members: dict[str, list[Json]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def listener(self, balancer_id: str, port: int, protocol: str = "") -> Json:
         """Give the listener on a port; empty without one."""
@@ -56,9 +59,14 @@ class View:
         return self.monitors.get(str(pool.get("healthmonitor_id")), {})
 
     def members(self, balancer_id: str, port: int, protocol: str = "") -> list[Json]:
-        """Ask for that pool's members, by name."""
+        """Return that pool's members, by name."""
         pool = self.pool(balancer_id, port, protocol)
-        return members(self.connection, str(pool["id"])) if pool else []
+        if not pool:
+            return []
+        id_ = str(pool["id"])
+        if id_ not in self._members:
+            self._members[id_] = members(self.connection, id_)
+        return self._members[id_]
 
     def floating_ip(self, balancer_id: str) -> Json:
         """Give the floating IP of a VIP; empty without one."""

@@ -102,19 +102,29 @@ def furnish(connection: openstack.connection.Connection, names: dict[str, str]) 
         for name in ("port", "port_2"):
             made = network.create_port(network_id=inside.id, fixed_ips=fixed)
             names[name] = str(made.id)
-        _addresses(connection, names)
+        for number in range(1, 5):
+            ip = network.create_ip(floating_network_id=names["external"])
+            names[f"free_{number}"] = str(ip.floating_ip_address)
+    add_shared(connection, names)
 
 
-def _addresses(
+def add_shared(
     connection: openstack.connection.Connection, names: dict[str, str]
 ) -> None:
-    network, external_id = connection.network, names["external"]
-    for number in range(1, 5):
-        ip = network.create_ip(floating_network_id=external_id)
-        names[f"free_{number}"] = str(ip.floating_ip_address)
-    for name in ("u1", "u2"):
-        one = connection.load_balancer.create_load_balancer(
-            name=name, vip_subnet_id=names["subnet"]
-        )
-        names[name] = str(one.id)
-        network.create_ip(floating_network_id=external_id, port_id=one.vip_port_id)
+    """Create two load balancers that Services may share: u1, u2, with floating IPs.
+
+    names: has external and subnet.
+
+    Raises:
+        LabError: the cloud refused, or does not answer.
+    """
+    with cloud.sentences():
+        for name in ("u1", "u2"):
+            load_balancer = connection.load_balancer.create_load_balancer(
+                name=name, vip_subnet_id=names["subnet"]
+            )
+            names[name] = str(load_balancer.id)
+            connection.network.create_ip(
+                floating_network_id=names["external"],
+                port_id=load_balancer.vip_port_id,
+            )

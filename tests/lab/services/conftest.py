@@ -6,17 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.kube import client
-from lib.lab import (
-    balancing,
-    ccm,
-    cluster,
-    control_plane,
-    leases,
-    pexes,
-    places,
-    stages,
-)
+from lib.lab import balancing, leases, pexes, places, stages
 from lib.lab.openstack import accounts, testing
 
 
@@ -41,27 +31,19 @@ def ccm_pex() -> pathlib.Path:
 
 
 @pytest.fixture(scope="session")
-def ccm_kubeconfig(where: places.Places, api: client.Api) -> pathlib.Path:
-    """Return a kubeconfig of openstack-ccm's own ServiceAccount, with its rights."""
-    control_plane.apply_manifests(where, ccm.manifest())
-    admin, target = control_plane.admin_kubeconfig(where), where.state / "ccm-account"
-    cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, target)
-    return target
+def kubernetes(where: places.Places, ccm_pex: pathlib.Path) -> stages.Cluster:
+    """Return the lab's control plane with openstack-ccm's own ServiceAccount."""
+    return stages.cluster_of(where, ccm_pex)
 
 
 @pytest.fixture(scope="module")
 def open_stage(
-    where: places.Places,
-    api: client.Api,
-    project: testing.MakeProject,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
+    where: places.Places, kubernetes: stages.Cluster, project: testing.MakeProject
 ) -> stages.Open:
     """Return a way to have Services served from a project of their own."""
 
     def opened(name: str) -> contextlib.AbstractContextManager[stages.Stage]:
         account, mine = project(name)
-        kubernetes = stages.Cluster(where, api, ccm_kubeconfig, ccm_pex)
         return stages.opened(
             kubernetes, mine, accounts.cloud_conf(where, account), name
         )
@@ -71,17 +53,16 @@ def open_stage(
 
 @pytest.fixture(scope="module")
 def open_room(
-    where: places.Places,
-    project: testing.MakeProject,
-    ccm_pex: pathlib.Path,
-    ccm_kubeconfig: pathlib.Path,
+    where: places.Places, kubernetes: stages.Cluster, project: testing.MakeProject
 ) -> Iterator[balancing.Open]:
     """Return a factory of rooms in which calls are counted, refused and held back."""
     with contextlib.ExitStack() as stack:
 
         def opened(name: str, nodes: int) -> balancing.Room:
             account, _ = project(name)
-            room = balancing.room(where, ccm_pex, ccm_kubeconfig, account, nodes)
+            room = balancing.room(
+                where, kubernetes.pex, kubernetes.kubeconfig, account, nodes
+            )
             return stack.enter_context(room)
 
         yield opened

@@ -22,6 +22,7 @@ from lib.lab import (
 )
 from lib.lab.openstack import (
     accounts,
+    balancer_watch,
     balancers,
     cloud,
     layout,
@@ -561,19 +562,18 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
         premises.offer(admin, names)
         ends.callback(premises.withdraw, admin, names)
         stage = ends.enter_context(open_stage(NAMESPACE))
-        premises.furnish(stage.mine.connection, names)
-        found = balancers.node_ports(
-            stage.mine.connection, names["network"], len(NODES)
-        )
+        connection = stage.mine.connection
+        premises.furnish(connection, names)
+        states = ends.enter_context(balancer_watch.states(layout.of(where), connection))
+        found = balancers.node_ports(connection, names["network"], len(NODES))
         addresses = {}
         for number, (node, some) in enumerate(zip(NODES, found, strict=True), 1):
             first, second = sorted(some, key=lambda one: ":" in one)
             addresses[node] = (first, f"10.250.0.{number}", second)
         stage.add_nodes(addresses, NODES)
         stage.serve(settings=CONF.format_map(names))
-        yield Ground(
-            stage.services, stage.mine.connection, names, where, stage.cluster.api
-        )
+        api = stage.cluster.api
+        yield Ground(stage.services, connection, names, states, where, api)
 
 
 def test_every_wish_is_served_at_creation_and_at_change(ground: Ground) -> None:

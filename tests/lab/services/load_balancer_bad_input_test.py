@@ -24,18 +24,19 @@ from lib.lab import (
     stages,
     testing,
 )
-from lib.lab.openstack import balancers, wishes
+from lib.lab.openstack import balancer_watch, balancers, layout, wishes
 from lib.lab.services import Told
 
 NAMESPACE = "bad-input"
 NODES = ("bad-input-1", "bad-input-2")
 TOLD_S = 180.0
 SERVED_S = 240.0
-AT_ONCE = 8
-WATCH_S = 20.0
+AT_ONCE = testing.by_tier(12, 8)
+WATCH_S = testing.by_tier(8.0, 20.0)
 CALLS_EACH = 5.0
-"""Of one Service to the cloud in that time: a retry or two, with its reads."""
-POLL_S = 1.5
+"""Of one Service to the cloud in 20 s: a retry or two, with its reads."""
+POLL_S = 0.7
+SYNC_FAILED = "SyncLoadBalancerFailed"
 NOBODY = "00000000-0000-4000-8000-0000000000ee"
 TWICE = "10.44.0.5"
 """An address that ports of servers have in two networks."""
@@ -342,7 +343,10 @@ floating-subnet = public-*
 @pytest.fixture(scope="module")
 def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
     """Have it all, and the daemon under its chart's ServiceAccount."""
-    with open_stage(NAMESPACE) as stage:
+    with (
+        open_stage(NAMESPACE) as stage,
+        balancer_watch.states(layout.of(where), stage.mine.connection) as states,
+    ):
         names: dict[str, str] = {}
         furnish(stage, names)
         found = balancers.node_ports(
@@ -358,6 +362,7 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
             stage.services,
             stage.mine.connection,
             names,
+            states,
             where,
             api,
             ccm.reader_token(api),
@@ -381,8 +386,8 @@ def untold(ground: Ground) -> list[str]:
     warnings = ground.warnings()
     left = [row.name for row in TRIED if not _fitting(ground, row, warnings)]
     for name, values in TYPED.items():
-        for key, (value, allowed) in values.items():
-            text = f"annotation {key} is {value!r}; allowed is {allowed}"
+        for key, pair in values.items():
+            text = _typed(key, *pair)
             if not any(text in one.message for one in warnings.get(name, ())):
                 left.append(f"{name}: {text}")
     return left
@@ -437,22 +442,34 @@ def miscounted(ground: Ground) -> dict[str, tuple[float, int]]:
 
 
 def peace(ground: Ground) -> None:
-    """See that nothing is said again, and that the cloud is asked little."""
-    before, calls = ground.warnings(), ground.calls()
+    """See that nothing is reported again, and that the cloud is asked little.
+
+    Events about a cloud that is slow to answer are no concern of the table.
+    """
+    calls, began = ground.calls(), time.monotonic()
     time.sleep(WATCH_S)
-    after, more = ground.warnings(), ground.calls()
-    grown = more - calls
-    print(f"{grown:.0f} calls of the cloud in {WATCH_S:.0f} s")
-    assert after == before
-    assert grown <= CALLS_EACH * (len(TRIED) + len(TYPED))
-    assert not after.get("good")
+    warnings, grown = ground.warnings(), ground.calls() - calls
+    took_s = time.monotonic() - began
+    print(f"{grown:.0f} calls of the cloud in {took_s:.0f} s")
+    count = len(TRIED) + len(TYPED)
+    assert grown <= CALLS_EACH * count * max(1.0, took_s / 20)
+    assert [one for one in warnings.get("good", ()) if one.reason != SYNC_FAILED] == []
     for row in TRIED:
-        told = after[row.name]
-        assert len(told) == 1, (row.name, told)
-        assert told[0].count == 1, told
-    for name, some in TYPED.items():
-        assert len(after[name]) == len(some), after[name]
-        assert {one.count for one in after[name]} == {1}
+        fitting = _fitting(ground, row, warnings)
+        others = [one for one in warnings[row.name] if one not in fitting]
+        assert [one.count for one in fitting] == [1], (row.name, warnings[row.name])
+        assert {one.reason for one in others} <= {SYNC_FAILED}, others
+    for name, values in TYPED.items():
+        for key, pair in values.items():
+            counts = [
+                one.count for one in warnings[name] if _typed(key, *pair) in one.message
+            ]
+            assert counts == [1], (key, warnings[name])
+
+
+def _typed(key: str, value: str, allowed: str) -> str:
+    """Return what the Event about a wrong value of an annotation says."""
+    return f"annotation {key} is {value!r}; allowed is {allowed}"
 
 
 def put_right(ground: Ground) -> None:
@@ -491,23 +508,26 @@ def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
     ground: Ground,
 ) -> None:
     """One Event; who has a load balancer keeps it as it is."""
-    ground.services.make("before", INTERNAL)
-    ground.until("served", lambda: not ground.is_served("before"), SERVED_S)
-    service = ground.services.get("before")
+    service = ground.services.get("good")
     assert service is not None
     id_ = services.balancer_id(service)
     services.delete_nodes(ground.api, NODES)
     ground.services.make("no-nodes", INTERNAL)
     try:
-        ground.until("told", lambda: not ground.warnings().get("no-nodes"), TOLD_S)
-        (told,) = ground.warnings()["no-nodes"]
-        assert "there are no available Nodes" in told.message
+        ground.until("told", lambda: not without_nodes(ground), TOLD_S)
         assert len(balancers.look(ground.connection).members(id_, 80)) == len(NODES)
         ground.until("counted", lambda: unaware(ground), TOLD_S)
     finally:
         ground.nodes()
     ground.until("served", lambda: not ground.is_served("no-nodes"), SERVED_S)
-    assert [one.count for one in ground.warnings()["no-nodes"]] == [1]
+    assert [one.count for one in without_nodes(ground)] == [1]
+
+
+def without_nodes(ground: Ground) -> list[Told]:
+    """Return the Events about the lack of Nodes."""
+    text = "there are no available Nodes"
+    events = ground.warnings().get("no-nodes", ())
+    return [one for one in events if text in one.message]
 
 
 def unaware(ground: Ground) -> int:

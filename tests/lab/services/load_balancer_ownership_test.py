@@ -1,7 +1,9 @@
-"""Two clusters of one name in one project, and load balancers of nobody's.
+"""Two clusters of one name in one project, others' load balancers, and moves.
 
 Two control planes and two daemons; what one does must leave the other's things as they
-were, to the second of their last change.
+were, to the second of their last change. Then Services move to another load balancer
+that is shared, off an own one, and back to an own one, all at one time; what is left
+where they were is read from Octavia and Neutron.
 """
 
 import contextlib
@@ -13,8 +15,10 @@ import openstack.connection
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.lab import ccm, cluster, control_plane, places, services, stages, waiting
-from lib.lab.openstack import balancers
+from lib.kube import client
+from lib.lab import places, services, stages, waiting
+from lib.lab.openstack import balancer_watch, balancers, layout, premises, wishes
+from lib.lab.openstack.wishes import Row, Seen
 from lib.lab.services import Told
 
 NAMESPACE = "owners"
@@ -22,6 +26,14 @@ SECOND = "second-cluster"
 USUAL = f"kube_service_kubernetes_{NAMESPACE}_web"
 TIMEOUT_S = 180.0
 FOREIGN = "ForeignLoadBalancer"
+MOVING = "moving"
+"""Namespace of the Services that move."""
+MOVED_S = 300.0
+OWN = f"kube_service_kubernetes_{MOVING}_{{}}"
+CONF = """
+[LoadBalancer]
+max-shared-lb = 4
+"""
 
 
 @dataclasses.dataclass
@@ -71,6 +83,7 @@ def whole(view: balancers.View, id_: str) -> Mapping[str, object]:
 @dataclasses.dataclass
 class Ground:
     connection: openstack.connection.Connection
+    api: client.Api
     one: Cluster
     other: Cluster
     subnet_id: str
@@ -86,12 +99,7 @@ def ground(
     """Have both, each under the ServiceAccount of its chart."""
     with contextlib.ExitStack() as stack:
         one = stack.enter_context(open_stage(NAMESPACE))
-        admin = control_plane.admin_kubeconfig(apart)
-        api = cluster.connect(admin)
-        cluster.create_all(api, ccm.manifest())
-        kubeconfig = apart.state / "ccm-account"
-        cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, kubeconfig)
-        second = stages.Cluster(apart, api, kubeconfig, ccm_pex)
+        second = stages.cluster_of(apart, ccm_pex)
         other = stack.enter_context(
             stages.opened(second, one.mine, one.conf, NAMESPACE)
         )
@@ -99,9 +107,10 @@ def ground(
         (addresses,) = balancers.node_ports(one.mine.connection, network_id, 1)
         for stage, flags in ((one, ()), (other, (f"--cluster-id={SECOND}",))):
             stage.add_nodes({"owned-1": addresses})
-            stage.serve(flags)
+            stage.serve(flags, CONF)
         yield Ground(
             one.mine.connection,
+            one.cluster.api,
             Cluster(one.services),
             Cluster(other.services),
             subnet_id,
@@ -202,3 +211,99 @@ def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
 def status(ground: Ground, id_: str) -> str:
     found = balancers.look(ground.connection).balancers[id_]
     return str(found["provisioning_status"])
+
+
+# ------------------------------------------------------------------------------- moves
+
+
+def places_of(seen: Seen) -> object:
+    """Names of those with its listeners, and with its tags; floating IPs made for it.
+
+    And whether its status shows the address of the one that it is on.
+    """
+    name = OWN.format(seen.name)
+    uid = seen.service["metadata"]["uid"]
+    view, found = seen.view, seen.view.balancers
+    listening = {
+        str(found[one["loadbalancers"][0]["id"]]["name"])
+        for one in view.listeners.values()
+        if name in one["tags"]
+    }
+    tagged = {
+        str(one["name"])
+        for one in found.values()
+        if any(tag == name or uid in tag for tag in one["tags"])
+    }
+    about = f"{MOVING}/{seen.name} "
+    made = [one for one in view.floating_ips.values() if about in one["description"]]
+    is_shown = seen.ingress == [f"{seen.address} VIP"]
+    return sorted(listening), sorted(tagged), len(made), is_shown
+
+
+def on(name: str, made: int = 0) -> object:
+    return [name], [name], made, True
+
+
+def row(name: str, port: int, before: str, after: str) -> Row:
+    """Make a row. before, after: names of the ground, or "own"."""
+    ids = {"own": None, "u1": "{u1}", "u2": "{u2}"}
+    shown = {"own": on(OWN.format(name), 1), "u1": on("u1"), "u2": on("u2")}
+    created = {keys.LOAD_BALANCER_ID: ids[before]} if ids[before] else {}
+    return Row(
+        f"from {before} to {after}",
+        name,
+        places_of,
+        {**created, "spec": {"ports": [services.port(port)]}},
+        shown[before],
+        {keys.LOAD_BALANCER_ID: ids[after]},
+        shown[after],
+    )
+
+
+ROWS = (
+    row("moves", 81, "u1", "u2"),
+    row("joins", 82, "own", "u2"),
+    row("parts", 83, "u1", "own"),
+)
+
+
+@dataclasses.dataclass
+class Moves(wishes.Ground):
+    """Beside that, what the project had before."""
+
+    before: balancers.View
+
+
+@pytest.fixture(scope="module")
+def moves(ground: Ground, where: places.Places) -> Iterator[Moves]:
+    """Have two load balancers of the project's user, for Services to share."""
+    connection = ground.connection
+    outside = next(iter(connection.network.networks(is_router_external=True)))
+    names = {"external": str(outside.id), "subnet": ground.subnet_id}
+    premises.add_shared(connection, names)
+    its = services.Services(ground.api, MOVING)
+    with balancer_watch.states(layout.of(where), connection) as states:
+        yield Moves(its, connection, names, states, balancers.look(connection))
+
+
+def test_a_move_leaves_nothing_at_the_former_place(moves: Moves) -> None:
+    """Listeners, pools and tags are where the Service is, and nowhere else."""
+    table = wishes.Table(moves, ROWS)
+    try:
+        table.serve(len(ROWS), MOVED_S)
+    finally:
+        print("\n".join(table.lines()))
+    assert not table.wrong()
+
+
+def test_nothing_is_left_of_services_that_moved(moves: Moves) -> None:
+    """The user's own load balancers are as they were, and there is no other."""
+    moves.services.clear()
+    left = balancers.look(moves.connection)
+    assert left.balancers.keys() == moves.before.balancers.keys()
+    assert [left.balancers[moves.names[name]]["tags"] for name in ("u1", "u2")] == [
+        [],
+        [],
+    ]
+    assert left.listeners.keys() == moves.before.listeners.keys()
+    assert left.pools.keys() == moves.before.pools.keys()
