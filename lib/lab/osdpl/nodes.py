@@ -2,7 +2,8 @@
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
@@ -40,11 +41,17 @@ def ensure(api: client.Api, now: datetime.datetime) -> None:
 
 
 def beat(api: client.Api, now: datetime.datetime) -> None:
-    """Renew the Leases of all Nodes: a heartbeat without a write to the Node.
+    """Renew the Leases of all Nodes; post the status of those that are not Ready.
+
+    A Node whose Lease expired, because this process started late or stood still, stays
+    Unknown and gets no pods until its kubelet posts its status again.
 
     Raises:
         KubeError: the API server refused or did not answer.
     """
+    page = api.list_page(resources.NODES, query={}, timeout_s=hollow.TIMEOUT_S)
+    for name in _not_ready(json.loads(page)["items"]):
+        hollow.beat(api, name, now)
     renewed = {"spec": {"renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
     for name in NODES:
         api.patch(
@@ -54,6 +61,19 @@ def beat(api: client.Api, now: datetime.datetime) -> None:
             hollow.LEASE_NAMESPACE,
             timeout_s=hollow.TIMEOUT_S,
         )
+
+
+def _not_ready(nodes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the names of the simulated Nodes whose condition Ready is not True."""
+    return tuple(
+        node["metadata"]["name"]
+        for node in nodes
+        if node["metadata"]["name"] in NODES
+        and not any(
+            (row["type"], row["status"]) == ("Ready", "True")
+            for row in node.get("status", {}).get("conditions", ())
+        )
+    )
 
 
 def manifest(name: str, now: datetime.datetime) -> dict[str, object]:
