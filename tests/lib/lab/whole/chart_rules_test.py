@@ -15,7 +15,12 @@ import yaml
 from lib.lab import charts
 
 ROOT = pathlib.Path()
-CHARTS = ("cloud-data-discoverer", "csi-controller", "openstack-ccm")
+CHARTS = (
+    "cloud-data-discoverer",
+    "csi-controller",
+    "openstack-ccm",
+    "osdpl-controller",
+)
 RENDERED = tuple(one for one in charts.SNAPSHOTS if one.chart in CHARTS)
 SNAPSHOTS = [pytest.param(one, id=f"{one.chart}-{one.name}") for one in RENDERED]
 LEFT_WITHIN_S = 300
@@ -156,7 +161,7 @@ def test_texts_of_the_user_are_quoted(snapshot: charts.Snapshot) -> None:
 def test_readme_and_values_have_the_same_keys(chart: str) -> None:
     folder = charts.folder(ROOT, chart)
     usual = yaml.safe_load((folder / "values.yaml").read_text())
-    plain = {"moduleConfig", "nodeSelector"}
+    plain = {"moduleConfig", "nodeSelector", "resources"}
     keys = {
         f"{key}.{inner}" if isinstance(value, dict) and key not in plain else key
         for key, value in usual.items()
