@@ -34,10 +34,13 @@ MOST_CALLS = 500
 """A slow machine polls oftener; by the clock of the test, the bound of 330 is kept in
 tests/lib/volumes/turns_test.py."""
 VOLUMES = 5000
+FEW = 20
+"""Volumes of a usual cluster."""
 PAGE = 1000
 ROUNDS = 8
 ASKED_AT_ONCE = 40
 MOST_RSS_MB = 120
+MOST_RSS_OF_FEW_MB = 100
 MOST_GROWTH_MB = 20
 CLUSTER = "bench"
 
@@ -127,7 +130,7 @@ class _Cinder(http.server.BaseHTTPRequestHandler):
         body: dict[str, object] = {"volumes": page}
         if start == 0:
             self.lists.append(self.path)
-        if start + PAGE < VOLUMES:
+        if start + PAGE < len(self.volumes):
             href = f"http://internal.invalid/?marker={page[-1]['id']}"
             body["volumes_links"] = [{"rel": "next", "href": href}]
         self._answer(200, body)
@@ -179,9 +182,9 @@ def volume(number: int) -> dict[str, object]:
 
 
 @pytest.fixture()
-def cinder() -> Iterator[type[_Cinder]]:
-    """Serve it."""
-    volumes = tuple(map(volume, range(VOLUMES)))
+def cinder(request: pytest.FixtureRequest) -> Iterator[type[_Cinder]]:
+    """Serve it; a parameter is the number of volumes."""
+    volumes = tuple(map(volume, range(getattr(request, "param", VOLUMES))))
 
     class Handler(_Cinder):
         """One run's."""
@@ -280,6 +283,31 @@ def test_five_thousand_volumes_are_listed_in_flat_memory(
     assert max(sizes) <= MOST_RSS_MB
     half = ROUNDS // 2
     assert max(sizes[half:]) - max(sizes[:half]) <= MOST_GROWTH_MB
+
+
+@pytest.mark.parametrize("cinder", [FEW], indirect=True)
+def test_twenty_volumes_take_a_hundred_megabytes_at_most(
+    where: places.Places, cinder: type[_Cinder]
+) -> None:
+    """All are asked for at the same time, several times, and listed."""
+    caller = csi_wire.Caller(csi.address(where))
+    sizes = [rss_mb(where)]
+    try:
+        with concurrent.futures.ThreadPoolExecutor(FEW) as pool:
+            for _ in range(ROUNDS):
+                ids = list(pool.map(lambda number: create(caller, number), range(FEW)))
+                assert len(set(ids)) == FEW
+                assert listed(caller) == FEW
+                sizes.append(rss_mb(where))
+    finally:
+        caller.close()
+    shown = ", ".join(f"{size:.0f}" for size in sizes)
+    rows = [
+        (f"RSS, at first and after each round (<= {MOST_RSS_OF_FEW_MB} MB)", shown),
+        ("whole lists read from the cloud", str(len(cinder.lists))),
+    ]
+    show(f"{FEW} volumes", rows)
+    assert max(sizes) <= MOST_RSS_OF_FEW_MB
 
 
 def _pid(where: places.Places) -> int:
