@@ -518,3 +518,19 @@ def test_a_write_is_not_sent_after_its_deadline(
         api.write(write, now + 60, send_by=now + 20)
     assert late.value.was_rejected, "its outcome is known"
     assert "floatingips" not in stand_in.paths()
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_write_is_sent_once_whatever_the_answer(
+    stand_in: StandIn, make_client: MakeClient, clock: Clock, status: int
+) -> None:
+    """A second POST could create a second object."""
+    stand_in.fail("floatingips", status)
+    write = client.Write(
+        client.Service.NETWORK, "POST", "floatingips", "create floating IP", body={}
+    )
+    api = make_client()
+    with pytest.raises(errors.CloudError):
+        api.write(write, api.now() + 60, send_by=api.now() + 60)
+    assert stand_in.paths().count("floatingips") == 1
+    assert clock.slept == []
