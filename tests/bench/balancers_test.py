@@ -20,9 +20,11 @@ from collections.abc import Callable, Iterator, Sequence
 import rich.console
 import rich.table
 
+from lib.cloud.openstack.fake import driver
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import cluster, control_plane, measured, places, waiting
+from tests.bench import balancing
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest
@@ -139,18 +141,18 @@ class Scene:
     pex: pathlib.Path
     api: client.Api
     table: Table
+    ground: driver.Ground
 
     @contextlib.contextmanager
     def running(
         self, *words: str, manages_groups: bool = False
     ) -> Iterator[measured.Daemon]:
         """Run a daemon of its own for the block."""
-        assert self.cloud.ground is not None
         conf = self.where.state / "cloud.conf"
         conf.write_text(
             f"{self.cloud.conf()}[LoadBalancer]\ncreate-monitor = true\n"
-            f"subnet-id = {self.cloud.ground.subnet_id}\n"
-            f"floating-network-id = {self.cloud.ground.external_id}\n"
+            f"subnet-id = {self.ground.subnet_id}\n"
+            f"floating-network-id = {self.ground.external_id}\n"
             f"manage-security-groups = {str(manages_groups).lower()}\n"
         )
         daemon = measured.Daemon(self.where, self.pex, conf, words)
@@ -164,9 +166,8 @@ class Scene:
 
     def boot(self, number: int) -> None:
         """Make a server with its port, and its Node, long since initialised."""
-        assert self.cloud.ground is not None
         self.cloud.boot(name(number), number)
-        ground = self.cloud.ground
+        ground = self.ground
         server_id = f"id-{number:04}"
         ground.cloud.neutron.add_port(ground.subnet_id, address(number), server_id)
         body = {
@@ -231,14 +232,12 @@ class Scene:
 
     def carry(self) -> int:
         """Count the ports that carry a security group."""
-        assert self.cloud.ground is not None
-        ports = self.cloud.ground.cloud.neutron.ports.values()
+        ports = self.ground.cloud.neutron.ports.values()
         return sum(bool(port["security_groups"]) for port in list(ports))
 
     def members(self) -> int:
         """Count the members that Octavia has."""
-        assert self.cloud.ground is not None
-        pools = list(self.cloud.ground.cloud.octavia.members.values())
+        pools = list(self.ground.cloud.octavia.members.values())
         return sum(map(len, pools))
 
 
@@ -291,10 +290,11 @@ def until_started(scene: Scene, daemon: measured.Daemon, services: int) -> Meter
 def scene_of(
     ground: places.Places, cloud: "conftest.Cloud", pex: pathlib.Path
 ) -> Scene:
-    octavia = cloud.balance().cloud.octavia
+    cloud.balancing = offered = balancing.FakeBalancing()
+    octavia = offered.ground.cloud.octavia
     octavia.build_s, octavia.update_s = BUILD_S, UPDATE_S
     api = cluster.connect(control_plane.admin_kubeconfig(ground))
-    return Scene(ground, cloud, pex, api, Table())
+    return Scene(ground, cloud, pex, api, Table(), offered.ground)
 
 
 def run(scene: Scene, steps: Sequence[Callable[[Scene], None]]) -> None:

@@ -1,8 +1,8 @@
 """The grounds of the benches: a real API server, and a cloud that counts.
 
 The cloud speaks the wire format of Keystone, Nova and Neutron on loopback, in pages of
-1,000 as Nova does, and takes a tenth of a second for each call. Where a bench wants
-load balancers, Octavia and Neutron are those of lib/cloud/openstack/fake.
+1,000 as Nova does, and takes a tenth of a second for each call. Load balancers are in
+balancing.py, which only their benches read.
 """
 
 import dataclasses
@@ -14,45 +14,44 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import pytest
 
-from lib.cloud.openstack.fake import driver, session, wire
 from lib.lab import control_plane, leases, pexes, places, processes, testing
 
 LATENCY_S = 0.1
-NEWEST_OCTAVIA = 30
 PAGE = 1000
 """Source: Nova configuration, [api] max_limit, default."""
 Json = dict[str, object]
-_OCTAVIA = "load-balancer"
+OCTAVIA = "load-balancer"
 _IDS = re.compile("id-[0-9]+|[0-9a-f]{8}-0000-4000-8000-[0-9a-f]{12}")
 
 
-class WallClock(session.FakeClock):
-    """The time that passes of itself, from 0."""
+class Balancing(Protocol):
+    """Load balancers, and the networks that they are in."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._began = time.monotonic()
+    def answer(
+        self, method: str, target: str, body: Json, headers: Mapping[str, str]
+    ) -> tuple[int, bytes] | None:
+        """Return status and body of a call; None: it is not for them."""
+        ...
 
-    def __call__(self) -> float:
-        return time.monotonic() - self._began
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+    def versions(self, url: str) -> Json:
+        """Return Octavia's document of versions. url: of the cloud."""
+        ...
 
 
 @dataclasses.dataclass
 class Cloud:
     """Servers by id; and what was asked of them, and how much was answered.
 
-    ground: networks and load balancers; None: there are none.
+    balancing: None: there are no load balancers.
     """
 
     url: str = ""
     latency_s: float = LATENCY_S
-    ground: driver.Ground | None = None
+    balancing: Balancing | None = None
     servers: dict[str, Json] = dataclasses.field(default_factory=dict)
     calls: list[str] = dataclasses.field(default_factory=list)
     sent_bytes: int = 0
@@ -83,44 +82,14 @@ class Cloud:
             "links": [{"rel": "self", "href": f"{self.url}/compute/v2.1/servers"}],
         }
 
-    def balance(self) -> driver.Ground:
-        """Offer load balancers from now on; give the networks that they are in."""
-        self.ground = driver.ground(session.FakeOpenStack(WallClock()))
-        return self.ground
-
-    def balanced(
-        self, method: str, target: str, body: Json, headers: Mapping[str, str]
-    ) -> wire.Answer | None:
-        """Answer a call of Octavia and Neutron; None: it is not for them."""
-        found = re.match("/(load-balancer/v2|network/v2.0)/(.*)", target)
-        if self.ground is None or found is None:
-            return None
-        kind = found[1].split("/")[0]
-        url = f"fake://{kind}/{found[2]}"
-        call = wire.call_of(kind, method, url, body, headers)
-        return self.ground.cloud.respond(call)
-
-    def _octavia(self) -> Json:
-        """Give the document of versions: each minor one is at the same place."""
-        href = f"{self.url}/{_OCTAVIA}/v2"
-        versions = [
-            {
-                "id": f"v2.{minor}",
-                "status": "CURRENT" if minor == NEWEST_OCTAVIA else "SUPPORTED",
-                "links": [{"rel": "self", "href": href}],
-            }
-            for minor in range(NEWEST_OCTAVIA + 1)
-        ]
-        return {"versions": versions}
-
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, Json]:
         """Answer one GET below the services' own roots."""
         body: Json | None = None
         match path.strip("/").split("/"):
             case ["compute", "v2.1"]:
                 body = {"version": self._version("v2.1", "compute/v2.1/", "2.96")}
-            case ["load-balancer"]:
-                body = self._octavia()
+            case ["load-balancer"] if self.balancing is not None:
+                body = self.balancing.versions(self.url)
             case ["network"]:
                 body = {"versions": [self._version("v2.0", "network/v2.0/", "")]}
             case ["compute", "v2.1", "servers", "detail"]:
@@ -181,8 +150,8 @@ class Cloud:
             service("compute", "compute/v2.1"),
             service("network", "network/"),
         ]
-        if self.ground is not None:
-            services.append(service(_OCTAVIA, f"{_OCTAVIA}/"))
+        if self.balancing is not None:
+            services.append(service(OCTAVIA, f"{OCTAVIA}/"))
         return {
             "token": {
                 "methods": ["password"],
@@ -223,26 +192,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = urllib.parse.urlsplit(self.path).path
         self.cloud.calls.append(f"{self.command} {_IDS.sub('*', path)}")
         time.sleep(self.cloud.latency_s)
-        answer = self._answer(json.loads(sent) if sent else {})
-        content = answer.content
+        status, content = self._answer(json.loads(sent) if sent else {})
         self.cloud.sent_bytes += len(content)
-        self.send_response(answer.status)
+        self.send_response(status)
         self.send_header("X-Subject-Token", "token-1")
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
-    def _answer(self, body: Json) -> wire.Answer:
-        split = urllib.parse.urlsplit(self.path)
-        call = (self.command, self.path, body, dict(self.headers))
-        balanced = self.cloud.balanced(*call)
-        if balanced is not None:
-            return balanced
+    def _answer(self, body: Json) -> tuple[int, bytes]:
+        if self.cloud.balancing is not None:
+            call = (self.command, self.path, body, dict(self.headers))
+            balanced = self.cloud.balancing.answer(*call)
+            if balanced is not None:
+                return balanced
         if self.command == "POST":
-            return wire.Answer(201, self.cloud.token())
+            return 201, json.dumps(self.cloud.token()).encode()
+        split = urllib.parse.urlsplit(self.path)
         query = urllib.parse.parse_qs(split.query)
-        return wire.Answer(*self.cloud.answer(split.path, query))
+        status, answer = self.cloud.answer(split.path, query)
+        return status, json.dumps(answer).encode()
 
     # The standard library names them.
     do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815
