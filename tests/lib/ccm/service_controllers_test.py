@@ -106,8 +106,9 @@ class Running:
 
     def settle(self) -> None:
         """Wait until no reconciliation has come for a second."""
-        before = -1.0
+        before, end = -1.0, time.monotonic() + 60
         while (now := self.passes()) != before:
+            assert time.monotonic() < end, "reconciliations go on without a change"
             before = now
             time.sleep(1.0)
 
