@@ -34,13 +34,13 @@ from lib.lab import (
 
 NODES = tuple(f"replica-{n}" for n in range(1, 5))
 ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
-LEASE_S, RENEW_S = 8, 6
+LEASE_S, RENEW_S, RETRY_S = 8, 6, 1
 FLAGS = (
     f"--leader-elect-lease-duration={LEASE_S}s",
     f"--leader-elect-renew-deadline={RENEW_S}s",
-    "--leader-elect-retry-period=1s",
+    f"--leader-elect-retry-period={RETRY_S}s",
 )
-HANDED_OVER_S = LEASE_S - RENEW_S + 2.0
+HANDED_OVER_S = LEASE_S - RETRY_S
 """Before the Lease has run out: whoever waited for that would take longer."""
 WRITES = 20
 """Of each leader, before it is ended."""
