@@ -227,7 +227,8 @@ def renamed(
     def is_unknown() -> bool:
         node = story.node(server.name)
         assert node is not None, "a renamed server's Node was deleted"
-        conditions = {c["type"]: c["status"] for c in node["status"]["conditions"]}
+        listed = node["status"]["conditions"]
+        conditions: dict[str, str] = {c["type"]: c["status"] for c in listed}
         return conditions["Ready"] != "True"
 
     return check
