@@ -1,0 +1,207 @@
+"""Load balancers at Kubernetes' own limits: 5,000 Nodes, 2,000 Services of 3 ports.
+
+In the long tier; a tenth of it otherwise. On the fake, in this process: calls are
+asserted; printed is where processor time and memory go. Each Service selects the Nodes
+of one label, as clusters of this size do: members on all Nodes would be 30 million. The
+first Service is served by the provider; the others are copies of what that left in the
+cloud.
+"""
+
+import cProfile
+import dataclasses
+import functools
+import io
+import json
+import os
+import pstats
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import psutil
+
+from lib.balancers import flow
+from lib.cloud.load_balancers import (
+    Depth,
+    Facts,
+    Node,
+    Port,
+    PortProtocol,
+    Spec,
+    Target,
+)
+from lib.cloud.model import Address, AddressType, Seen
+from lib.cloud.openstack import settings
+from lib.cloud.openstack.fake import driver, wire
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+
+SCALE = 10 if os.environ.get("MOORING_TIER") == "long" else 1
+NODES, MEMBERS, SERVICES, PORTS = 500 * SCALE, 10, 200 * SCALE, 3
+LOOKS = 6
+"""Looks for drift in an hour."""
+MOST_CALLS = SERVICES + 100
+MOST_AN_HOUR = min(SERVICES * PORTS, LOOKS * flow.CALLS_PER_LOOK) + 30 * LOOKS
+"""2,000 Services: 1,980. Bound: 2,100."""
+LABEL = (("pool", "edge"),)
+ROWS = 8
+TCP = PortProtocol.TCP
+Json = wire.Json
+
+
+def node(number: int) -> Node:
+    address = Address(
+        AddressType.INTERNAL_IP, f"10.0.{number // 250}.{number % 250 + 1}"
+    )
+    labels = LABEL if number < MEMBERS else (("pool", "inner"),)
+    return Node(
+        f"node-{number:04}", f"openstack:///server-{number}", (address,), labels
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Copier:
+    """Copies what the first Service has. ids: those of its own objects."""
+
+    ids: Sequence[str]
+
+    def id_of(self, id_: str, number: int) -> str:
+        return id_.replace("-4000-8000-0000", f"-4000-8000-{number:04x}")
+
+    def of(self, found: Json, number: int) -> Json:
+        text = json.dumps(found)
+        for id_ in self.ids:
+            text = text.replace(id_, self.id_of(id_, number))
+        text = re.sub("uid-0(?![0-9])", f"uid-{number}", text)
+        text = re.sub("([_/])s-0(?![0-9])", rf"\g<1>s-{number}", text)
+        copied: Json = json.loads(text)
+        return copied
+
+
+@dataclasses.dataclass(frozen=True)
+class Project:
+    """A project with all Services served, and a process that knows nothing yet."""
+
+    on: driver.Ground
+    room: OctaviaLoadBalancers
+    facts: Sequence[Facts]
+
+
+def project() -> Project:
+    on = driver.ground()
+    octavia, neutron = on.cloud.octavia, on.cloud.neutron
+    octavia.build_s = octavia.update_s = 0.0
+    nodes = tuple(map(node, range(NODES)))
+    for one in nodes[:MEMBERS]:
+        address, server = one.addresses[0].address, one.provider_id[13:]
+        neutron.add_port(on.subnet_id, address, server)
+    config = settings.LoadBalancer(
+        subnet_id=on.subnet_id,
+        floating_network_id=on.external_id,
+        node_selector="pool=edge",
+    )
+    ports = tuple(Port(80 + at, TCP, 30080 + at) for at in range(PORTS))
+    facts = driver.service(nodes, name="s-0", uid="uid-0", ports=ports)
+    first = driver.Driver(on, facts, config)
+    first.settle()
+    port_id = str(first.balancer["vip_port_id"])
+    own = [*octavia.load_balancers, *octavia.listeners, *octavia.pools, port_id]
+    own += neutron.floating_ips
+    copier = Copier(own)
+    kinds = (octavia.load_balancers, octavia.listeners, octavia.pools)
+    one_of_each = [(kind, tuple(kind.values())) for kind in kinds]
+    members = dict(octavia.members)
+    (ip,), port = neutron.floating_ips.values(), neutron.ports[port_id]
+    all_facts = [first.facts]
+    for number in range(1, SERVICES):
+        for kind, found in one_of_each:
+            copies = [copier.of(each, number) for each in found]
+            kind.update({str(copied["id"]): copied for copied in copies})
+        for pool_id, there in members.items():
+            octavia.members[copier.id_of(pool_id, number)] = dict(there)
+        neutron.ports[copier.id_of(port_id, number)] = copier.of(port, number)
+        address = f"198.18.{number // 250}.{number % 250}"
+        copied = {**copier.of(ip, number), "floating_ip_address": address}
+        neutron.floating_ips[str(copied["id"])] = copied
+        all_facts.append(facts_of(first.facts, number, address, copier))
+    room = OctaviaLoadBalancers(on.cloud.client(), config)
+    return Project(on, room, all_facts)
+
+
+def facts_of(first: Facts, number: int, address: str, copier: Copier) -> Facts:
+    written = {
+        key: (
+            address
+            if key == keys.LOAD_BALANCER_ADDRESS
+            else copier.id_of(value, number)
+        )
+        for key, value in first.annotations.items()
+    }
+    return dataclasses.replace(
+        first,
+        name=f"s-{number}",
+        uid=f"uid-{number}",
+        annotations=written,
+        ingress=(dataclasses.replace(first.ingress[0], ip=address),),
+    )
+
+
+def spent(there: Project, what: str, do: Callable[[], int]) -> int:
+    """Do something that returns the steps planned; print its cost; return the calls."""
+    before, began = len(there.on.cloud.calls), time.process_time()
+    profile = cProfile.Profile()
+    profile.enable()
+    steps = do()
+    profile.disable()
+    calls = len(there.on.cloud.calls) - before
+    mib = psutil.Process().memory_info().rss / 2**20
+    cpu_s = time.process_time() - began
+    print(f"{what}: {calls} calls, {steps} steps, {cpu_s:.1f} CPU s, RSS {mib:.0f} MiB")
+    shown = io.StringIO()
+    pstats.Stats(profile, stream=shown).sort_stats("tottime").print_stats("lib/", ROWS)
+    print(*shown.getvalue().splitlines()[-ROWS - 2 :], sep="\n")
+    assert steps == 0
+    return calls
+
+
+def targets(there: Project) -> list[Target]:
+    found: list[Target] = []
+    for facts in there.facts:
+        spec = there.room.parse(facts)
+        assert isinstance(spec, Spec)
+        found.append(Target(there.room.refer(facts), spec))
+    return found
+
+
+def compared(there: Project, parts: Mapping[Depth, Sequence[Target]]) -> int:
+    """Observe and plan; return the number of steps."""
+    steps = 0
+    for depth, some in parts.items():
+        seen = there.room.observe(some, depth)
+        for target in some:
+            found = seen[target.ref]
+            assert isinstance(found, Seen)
+            steps += len(there.room.plan(target, found.value, driver.NOW).steps)
+    return steps
+
+
+def test_restart_and_an_idle_hour() -> None:
+    """Each at most 2,100 calls, and nothing is written."""
+    there = project()
+    all_ = targets(there)
+    whole = {Depth.CHANGED: all_}
+    restart = spent(there, "restart", lambda: compared(there, whole))
+    assert restart <= MOST_CALLS
+    there.on.cloud.clock.sleep(600)
+    # What was read right after a change may be stale, so it is read once more.
+    spent(there, "first look after the restart", lambda: compared(there, whole))
+    hour = 0
+    turn = flow.CALLS_PER_LOOK // PORTS
+    for look in range(LOOKS):
+        there.on.cloud.clock.sleep(600)
+        deep = all_[look * turn : (look + 1) * turn]
+        listed = [*all_[: look * turn], *all_[(look + 1) * turn :]]
+        parts = {Depth.FULL: deep, Depth.CHANGED: listed}
+        hour += spent(there, "a look", functools.partial(compared, there, parts))
+    print(f"an idle hour: {hour} calls, bound {MOST_AN_HOUR}")
+    assert hour <= MOST_AN_HOUR <= 2100
