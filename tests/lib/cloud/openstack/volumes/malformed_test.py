@@ -1,0 +1,39 @@
+"""Whatever Cinder answers: only expected errors, and no volume is taken for absent.
+
+MOORING_FUZZ multiplies the number of answers; 50 gives 20,000.
+"""
+
+import os
+from collections import Counter
+from typing import Any
+
+from lib.cloud import errors
+from lib.cloud.model import Unknown
+from lib.cloud.volumes import ById, ByName, VolumeId
+from tests.lib.cloud.openstack import mangling
+
+ANSWERS = 400 * int(os.environ.get("MOORING_FUZZ", "1"))
+
+
+def test_cinder(stand_in: Any, cinder: Any, make_volumes: Any, clock: Any) -> None:
+    """The volume exists all the time, and a direct read never says otherwise."""
+    volume_id = cinder.put(1)
+    volumes = make_volumes()
+    mangled = mangling.Mangled(stand_in, "volume")
+    by_id, by_name = ById(VolumeId(volume_id), in_full=True), ByName("pvc-1")
+    seen: Counter[str] = Counter()
+    for _ in mangled.until(ANSWERS, clock):
+        found = volumes.observe([by_id, by_name]).found
+        assert found[by_id] != (), "an existing volume is taken for absent"
+        for one in found.values():
+            seen["Unknown" if isinstance(one, Unknown) else "seen"] += 1
+        try:
+            volumes.listing()
+            seen["listed"] += 1
+            volumes.capacity("", ())
+            seen["capacity"] += 1
+        except errors.CloudError as error:
+            seen[type(error).__name__] += 1
+    print(f"{mangled.answered} malformed answers: {dict(seen)}")
+    assert seen["seen"]
+    assert seen["Unknown"]
