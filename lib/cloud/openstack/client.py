@@ -11,6 +11,7 @@ import enum
 import math
 import random
 import time
+import traceback
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
@@ -299,9 +300,9 @@ class Client:
             return ()
         with self._translated("log in", ""):
             access = auth.get_access(self._session)
-        if "admin" not in (access.role_names or ()) or not access.project_id:
-            return ()
-        return (("project_id", access.project_id),)
+            is_admin = "admin" in (access.role_names or ())
+            project_id = access.project_id
+        return (("project_id", project_id),) if is_admin and project_id else ()
 
     def _get(self, call: Get, deadline: float) -> bytes:
         answer = self._send(call, deadline)
@@ -379,6 +380,28 @@ class Client:
                 request_id=getattr(error, "request_id", None) or "",
                 retry_after_s=retry_after.seconds(header, self._effects.wall()),
             ) from error
+        except _MALFORMED as error:
+            if not _is_of_library(error):
+                raise
+            message = "the answer is not what the service promises"
+            raise errors.Unavailable(
+                message, operation=operation, resource=resource
+            ) from error
+
+
+_MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+"""What keystoneauth1 raises where a token or a document of versions is malformed."""
+
+
+def _is_of_library(error: Exception) -> bool:
+    """Report whether an error was raised by keystoneauth1, not by code of our own."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    modules = [str(frame.f_globals.get("__name__", "")) for frame in frames]
+    own = [name.startswith("lib.") for name in modules]
+    return any(
+        name.startswith("keystoneauth1.") and not any(own[place:])
+        for place, name in enumerate(modules)
+    )
 
 
 def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
