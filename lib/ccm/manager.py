@@ -26,6 +26,7 @@ from lib.ccm import (
 from lib.cloud import protocol
 from lib.daemon import access, counting, reopening, starting
 from lib.kube import client, election, events, guarded, resources, store
+from lib.kube import nodes as kube_nodes
 from lib.nodes import model
 from lib.process import (
     certificates,
@@ -187,7 +188,7 @@ class Manager:
         return parts.Parts(
             reading=api,
             writing=writing,
-            nodes=store.Store(api, resources.NODES, model.Node),
+            nodes=store.Store(api, resources.NODES, kube_nodes.Node),
             recorder=recorder,
             registry=self._registry,
             metrics=reconcile_metrics.Metrics(self._registry),
@@ -201,7 +202,7 @@ class Manager:
             return dry.refuse
         return parts.always if lease is None else lease.acting
 
-    def _watch_nodes(self, nodes: store.Store[model.Node]) -> None:
+    def _watch_nodes(self, nodes: store.Store[kube_nodes.Node]) -> None:
         synced = nodes.synced
         self._probes.add_ready(
             "nodes", lambda: None if synced.is_set() else "the Nodes are not listed yet"

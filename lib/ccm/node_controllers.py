@@ -10,6 +10,7 @@ from lib.ccm.parts import Parts
 from lib.cloud import errors, protocol
 from lib.cloud.model import InstanceRef, Unknown
 from lib.kube import events, resources
+from lib.kube import nodes as kube_nodes
 from lib.nodes import act, flow, model, observe
 from lib.process import logs, probes
 from lib.reconcile import loops, periodic, queue, runner
@@ -107,7 +108,7 @@ class NodeControllers:
         self._greet()
         self._runner.run(stop)
 
-    def _initialised(self, node: model.Node) -> None:
+    def _initialised(self, node: kube_nodes.Node) -> None:
         created = node.metadata.creation_timestamp
         if created is not None:
             self._new_nodes.initialised(created, datetime.datetime.now(datetime.UTC))

@@ -8,7 +8,7 @@ from typing import Protocol
 import prometheus_client
 
 from lib.kube import client, events, guarded, store
-from lib.nodes.model import Node
+from lib.kube.nodes import Node
 from lib.process import probes
 from lib.reconcile import loops
 from lib.reconcile import metrics as reconcile_metrics

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from lib.balancers import model as balancers_model
 from lib.balancers import observe as balancers_observe
 from lib.balancers import plan as balancers_plan
+from lib.balancers import receivers
 from lib.balancers.memory import Memory
 from lib.balancers.model import Topic
-from lib.ccm import dry, identity, receivers
+from lib.ccm import dry, identity
 from lib.cloud import explained, load_balancers, protocol
 from lib.kube import client, errors, resources, store
+from lib.kube import nodes as kube_nodes
 from lib.nodes import flow, model, observe, plan
 
 
@@ -48,7 +50,7 @@ def nodes(
         KubeError: the Nodes can't be read.
     """
     reading = dry.read_only(api)
-    kept = store.Store(reading, resources.NODES, model.Node)
+    kept = store.Store(reading, resources.NODES, kube_nodes.Node)
     kept.relist()
     once = dataclasses.replace(settings, confirm_after_s=0.0)
     observer = observe.Observer(kept, reading, instances, once, clocks)
@@ -132,7 +134,7 @@ def services(
 
 
 def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
-    nodes = store.Store(api, resources.NODES, model.Node)
+    nodes = store.Store(api, resources.NODES, kube_nodes.Node)
     nodes.relist()
     found = (receivers.of(node) for _, node in sorted(nodes.items().items()))
     return tuple(one for one in found if one is not None)

@@ -2,9 +2,9 @@
 
 import threading
 
-from lib.balancers import flow, model, observe
+from lib.balancers import flow, model, observe, receivers
 from lib.balancers.model import Topic
-from lib.ccm import identity, metrics, options, receivers
+from lib.ccm import identity, metrics, options
 from lib.ccm.parts import Parts
 from lib.ccm.permitted import Permitted
 from lib.cloud import load_balancers

@@ -2,29 +2,13 @@
 
 import datetime
 
-import msgspec
-
 from lib.doctor import rights
 from lib.doctor.model import Account, Lease, Node, Right
 from lib.kube import client, errors, objects, resources
 from lib.kube import lease as kube_lease
+from lib.kube import nodes as kube_nodes
 
-UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 _PAGE = "500"
-
-
-class _Taint(msgspec.Struct, frozen=True):
-    key: str = ""
-
-
-class _Spec(msgspec.Struct, frozen=True):
-    provider_id: str = msgspec.field(default="", name="providerID")
-    taints: tuple[_Taint, ...] = ()
-
-
-class _Node(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
-    spec: _Spec = _Spec()
 
 
 class Cluster:
@@ -77,15 +61,15 @@ class Cluster:
             body = self._api.list_page(
                 resources.NODES, query=query, timeout_s=self._timeout_s
             )
-            page = objects.decode_list(body, _Node)
+            page = objects.decode_list(body, kube_nodes.Node)
             found += map(_node, page.items)
             if not page.metadata.continue_:
                 return tuple(found)
             query["continue"] = page.metadata.continue_
 
 
-def _node(found: _Node) -> Node:
-    is_new = any(taint.key == UNINITIALIZED_TAINT for taint in found.spec.taints)
+def _node(found: kube_nodes.Node) -> Node:
+    is_new = found.has_taint(kube_nodes.UNINITIALIZED_TAINT)
     return Node(found.metadata.name, found.spec.provider_id, is_new)
 
 

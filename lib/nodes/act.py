@@ -7,8 +7,10 @@ import msgspec
 
 from lib.kube import client, events, resources, store
 from lib.kube import errors as kube_errors
+from lib.kube import nodes as kube_nodes
+from lib.kube.nodes import Node
 from lib.nodes import model
-from lib.nodes.model import Action, Node
+from lib.nodes.model import Action
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 10.0
@@ -115,17 +117,17 @@ def body_of(node: Node, action: Action) -> Json:
     """Give the merge patch that carries an action out."""
     match action:
         case model.InitialiseNode(provider_id, labels):
-            spec: dict[str, object] = _without(node, model.UNINITIALIZED_TAINT)
+            spec: dict[str, object] = _without(node, kube_nodes.UNINITIALIZED_TAINT)
             if provider_id is not None:
                 spec["providerID"] = provider_id
             return {"metadata": {"labels": dict(labels)}, "spec": spec}
         case model.SetLabels(labels):
             return {"metadata": {"labels": dict(labels)}}
         case model.AddShutdownTaint():
-            taint = model.Taint(model.SHUTDOWN_TAINT, "NoSchedule")
+            taint = kube_nodes.Taint(kube_nodes.SHUTDOWN_TAINT, "NoSchedule")
             return {"spec": {"taints": [*node.spec.taints, taint]}}
         case model.RemoveShutdownTaint():
-            return {"spec": _without(node, model.SHUTDOWN_TAINT)}
+            return {"spec": _without(node, kube_nodes.SHUTDOWN_TAINT)}
     raise TypeError(f"no patch for {action!r}")
 
 

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Iterable
 
 from lib.cloud.model import Address, AddressType
+from lib.kube import nodes as kube_nodes
 from lib.nodes import model
 
 
@@ -11,7 +12,7 @@ class ProvidedIpError(Exception):
     """The Node asks for an address that its instance does not have."""
 
 
-def wanted(node: model.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
+def wanted(node: kube_nodes.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
     """Give the Node's addresses in order; empty when the cloud knows none.
 
     Existing Hostname addresses stay when the cloud gives none. Addresses named in
@@ -29,13 +30,15 @@ def wanted(node: model.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
     return known if asked is None else _preferring(_parsed(asked), known)
 
 
-def are_shown(node: model.Node, addresses: tuple[Address, ...]) -> bool:
+def are_shown(node: kube_nodes.Node, addresses: tuple[Address, ...]) -> bool:
     """Compare exactly and in order; the reference misses some changes here."""
     shown = tuple((a.type, a.address) for a in node.status.addresses)
     return shown == tuple((str(a.type), a.address) for a in addresses)
 
 
-def _with_hostname(node: model.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
+def _with_hostname(
+    node: kube_nodes.Node, cloud: tuple[Address, ...]
+) -> tuple[Address, ...]:
     if any(address.type is AddressType.HOSTNAME for address in cloud):
         return cloud
     return cloud + tuple(

@@ -2,6 +2,7 @@
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Foreign, Instance, Phase, Seen, Unknown
+from lib.kube import nodes as kube_nodes
 from lib.nodes import addresses, guard, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile.outcome import Outcome
@@ -45,13 +46,13 @@ def decide(seen: Snapshot, settings: model.Settings) -> Decided:
             return outcome
     if not settings.initialises:
         return Outcome()
-    is_new = seen.node.has_taint(model.UNINITIALIZED_TAINT)
+    is_new = seen.node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
     return (_initialise if is_new else _keep)(seen, seen.node)
 
 
-def _foreign(seen: Snapshot, node: model.Node, found: Foreign) -> Decided:
+def _foreign(seen: Snapshot, node: kube_nodes.Node, found: Foreign) -> Decided:
     """Leave it alone; say why to who waits for it to be initialised."""
-    waits = node.has_taint(model.UNINITIALIZED_TAINT) and Topic.SYNC in seen.topics
+    waits = node.has_taint(kube_nodes.UNINITIALIZED_TAINT) and Topic.SYNC in seen.topics
     return Outcome((_warning("InstanceForeign", found.reason),) if waits else ())
 
 
@@ -59,8 +60,10 @@ def _poll_s(seen: Snapshot) -> float:
     return min(POLL_MAX_S, max(POLL_S, seen.age_s * POLL_PER_AGE))
 
 
-def _liveness(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided:
-    shut = node.has_taint(model.SHUTDOWN_TAINT)
+def _liveness(
+    seen: Snapshot, node: kube_nodes.Node, settings: model.Settings
+) -> Decided:
+    shut = node.has_taint(kube_nodes.SHUTDOWN_TAINT)
     if node.is_ready:
         return Outcome(actions=(model.RemoveShutdownTaint(),) if shut else ())
     match seen.instance:
@@ -71,15 +74,17 @@ def _liveness(seen: Snapshot, node: model.Node, settings: model.Settings) -> Dec
     return Outcome()
 
 
-def _gone(seen: Snapshot, node: model.Node, settings: model.Settings) -> Decided:
-    if not settings.deletes or not node.may_be_gone:
+def _gone(seen: Snapshot, node: kube_nodes.Node, settings: model.Settings) -> Decided:
+    if not settings.deletes or not model.may_be_gone(node):
         return Outcome()
     # A clock that is ahead must not delete a Node that has just joined.
     sure_age_s = min(seen.age_s, seen.known_for_s)
     if not node.spec.provider_id and sure_age_s < settings.unnamed_age_s:
         return Outcome()
     uid = node.metadata.uid
-    if not node.is_confirmed and guard.holds_back(seen.crowd, settings.limit, uid):
+    if not model.is_confirmed(node) and guard.holds_back(
+        seen.crowd, settings.limit, uid
+    ):
         held = model.HoldNodeBack(_held_back(settings.limit))
         return Outcome(() if seen.was_told else (held,))
     if seen.gone_for_s is None:
@@ -104,7 +109,7 @@ def _held_back(limit: guard.Limit) -> str:
     )
 
 
-def _initialise(seen: Snapshot, node: model.Node) -> Decided:
+def _initialise(seen: Snapshot, node: kube_nodes.Node) -> Decided:
     match seen.instance:
         case Seen(value=instance):
             return _initialise_from(seen, node, instance)
@@ -120,7 +125,9 @@ def _initialise(seen: Snapshot, node: model.Node) -> Decided:
     return Outcome()
 
 
-def _initialise_from(seen: Snapshot, node: model.Node, instance: Instance) -> Decided:
+def _initialise_from(
+    seen: Snapshot, node: kube_nodes.Node, instance: Instance
+) -> Decided:
     if not instance.addresses_known:
         return Outcome(requeue_after_s=POLL_S)
     if instance.instance_type is None:
@@ -149,7 +156,7 @@ def _initialise_from(seen: Snapshot, node: model.Node, instance: Instance) -> De
     return Outcome(tuple(actions), None if wanted else _poll_s(seen))
 
 
-def _keep(seen: Snapshot, node: model.Node) -> Decided:
+def _keep(seen: Snapshot, node: kube_nodes.Node) -> Decided:
     actions: list[Action] = []
     if changed := labels.to_reconcile(node.metadata.labels):
         actions.append(model.SetLabels(changed))

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from lib.cloud import errors
 from lib.kube import errors as kube_errors
+from lib.kube import nodes as kube_nodes
 from lib.kube import store
+from lib.kube.nodes import Node
 from lib.nodes import act, decide, model, observe
-from lib.nodes.model import Action, Node, Snapshot, Topic
+from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
@@ -70,7 +72,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
 
     def _note(self, node: Node, action: Action) -> None:
         match action:
-            case model.DeleteNode() if not node.is_confirmed:
+            case model.DeleteNode() if not model.is_confirmed(node):
                 self._observer.memory.goes(node.metadata.uid)
             case model.HoldNodeBack():
                 self._observer.memory.tell(node.metadata.uid)
@@ -123,7 +125,10 @@ def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
         new.spec,
     ):
         topics.add(Topic.SYNC)
-    if (old.is_ready, old.is_confirmed) != (new.is_ready, new.is_confirmed):
+    if (old.is_ready, model.is_confirmed(old)) != (
+        new.is_ready,
+        model.is_confirmed(new),
+    ):
         topics.add(Topic.LIVENESS)
     return frozenset(topics)
 
@@ -146,7 +151,7 @@ def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:
     initialised = [
         name
         for name, node in nodes.items().items()
-        if not node.has_taint(model.UNINITIALIZED_TAINT)
+        if not node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
     ]
     add_many(initialised, Topic.ADDRESSES)
 
@@ -175,7 +180,7 @@ class Monitor:
         self._last = now
         for name, node in self._nodes.items().items():
             if node.is_ready:
-                due = node.has_taint(model.SHUTDOWN_TAINT)
+                due = node.has_taint(kube_nodes.SHUTDOWN_TAINT)
             else:
                 due = last is None or is_due(node.ready_since, last, now)
             if due:

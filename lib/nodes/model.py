@@ -1,18 +1,14 @@
 """What the nodes flow knows and does: the Node as it sees it, snapshots, actions."""
 
 import dataclasses
-import datetime
 import enum
 
-import msgspec
-
-from lib.cloud.model import Address, AddressType, Instance, Observation
-from lib.kube import objects
+from lib.cloud.model import Address, Instance, Observation
+from lib.kube import nodes
+from lib.kube.nodes import Node
 from lib.nodes import guard
 from lib.reconcile import outcome
 
-UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
-SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
 PROVIDED_IP_ANNOTATION = "alpha.kubernetes.io/provided-node-ip"
 
 
@@ -27,99 +23,19 @@ class Topic(enum.StrEnum):
     """It is not Ready, or became so: is its instance gone, or shut down?"""
 
 
-class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A Node's taint, whole: the list is written back as one.
+def may_be_gone(node: Node) -> bool:
+    """Report whether the absence of its instance may delete the Node.
 
-    Source: Kubernetes core/v1 Taint; the list has no merge key (atomic).
+    By id, or by name as long as it was never initialised: a Node that lost its
+    provider id later proves nothing by its name.
     """
-
-    key: str
-    effect: str
-    value: str = ""
-    time_added: str | None = None
+    named = bool(node.spec.provider_id)
+    return not node.is_ready and (named or node.has_taint(nodes.UNINITIALIZED_TAINT))
 
 
-class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of spec that this flow reads."""
-
-    provider_id: str = msgspec.field(default="", name="providerID")
-    taints: tuple[Taint, ...] = ()
-
-
-class NodeAddress(msgspec.Struct, frozen=True):
-    """One address as the API server holds it."""
-
-    type: str
-    address: str
-
-
-class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
-    """One condition's type and status, and since when it is that."""
-
-    type: str
-    status: str
-    last_transition_time: datetime.datetime | None = None
-
-
-class NodeStatus(msgspec.Struct, frozen=True):
-    """The part of status that this flow reads."""
-
-    addresses: tuple[NodeAddress, ...] = ()
-    conditions: tuple[NodeCondition, ...] = ()
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A Kubernetes Node, with only what the flow needs of it."""
-
-    metadata: objects.ObjectMeta
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
-
-    @property
-    def name(self) -> str:
-        """The Node's name."""
-        return self.metadata.name
-
-    @property
-    def is_ready(self) -> bool:
-        """True when the Ready condition is there and True."""
-        return any(c.type == "Ready" and c.status == "True" for c in self.conditions)
-
-    @property
-    def ready_since(self) -> datetime.datetime | None:
-        """Since when the Ready condition is what it is, True or not; None: unsaid."""
-        times = [c.last_transition_time for c in self.conditions if c.type == "Ready"]
-        return times[0] if times else None
-
-    @property
-    def conditions(self) -> tuple[NodeCondition, ...]:
-        """The Node's conditions."""
-        return self.status.conditions
-
-    @property
-    def has_ip(self) -> bool:
-        """True when any address is an IP."""
-        kinds = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
-        return any(address.type in kinds for address in self.status.addresses)
-
-    @property
-    def may_be_gone(self) -> bool:
-        """True when the absence of its instance may delete the Node.
-
-        By id, or by name as long as it was never initialised: a Node that lost its
-        provider id later proves nothing by its name.
-        """
-        named = bool(self.spec.provider_id)
-        return not self.is_ready and (named or self.has_taint(UNINITIALIZED_TAINT))
-
-    @property
-    def is_confirmed(self) -> bool:
-        """True when a human has said that the Node may be deleted."""
-        return guard.CONFIRM_ANNOTATION in self.metadata.annotations
-
-    def has_taint(self, key: str) -> bool:
-        """Say whether a taint of that key is there, whatever its value and effect."""
-        return any(taint.key == key for taint in self.spec.taints)
+def is_confirmed(node: Node) -> bool:
+    """Report whether a user has confirmed that the Node may be deleted."""
+    return guard.CONFIRM_ANNOTATION in node.metadata.annotations
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,8 +18,10 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.kube import client, fresh, resources, store
+from lib.kube import nodes as kube_nodes
+from lib.kube.nodes import Node
 from lib.nodes import guard, labels, model
-from lib.nodes.model import Node, Snapshot, Topic
+from lib.nodes.model import Snapshot, Topic
 
 LOOKS_AT_LEAST = 20
 LOOKS_ONE_IN = 20
@@ -61,7 +63,7 @@ def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
         return True
     if Topic.ADDRESSES in topics:
         return True
-    lacks = node.has_taint(model.UNINITIALIZED_TAINT) or not node.has_ip
+    lacks = node.has_taint(kube_nodes.UNINITIALIZED_TAINT) or not node.has_ip
     # Which provider a Node belongs to is known from its observation only.
     changes = bool(labels.to_reconcile(node.metadata.labels))
     return Topic.SYNC in topics and (lacks or changes)
@@ -74,7 +76,7 @@ def needs_only_a_look(seen: Snapshot) -> bool:
         node is not None
         and bool(node.spec.provider_id)
         and node.has_ip
-        and not node.has_taint(model.UNINITIALIZED_TAINT)
+        and not node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
         and Topic.ADDRESSES not in seen.topics
     )
 
@@ -88,7 +90,7 @@ def _is_missing(snapshot: Snapshot) -> bool:
     node = snapshot.node
     return (
         node is not None
-        and node.may_be_gone
+        and model.may_be_gone(node)
         and Topic.LIVENESS in snapshot.topics
         and isinstance(snapshot.instance, Absent)
     )
@@ -216,14 +218,17 @@ class Observer:
     def _crowd(self) -> guard.Crowd:
         nodes = self._nodes.items().values()
         return self.memory.crowd(
-            {n.metadata.uid: n.is_confirmed or not n.may_be_gone for n in nodes}
+            {
+                n.metadata.uid: model.is_confirmed(n) or not model.may_be_gone(n)
+                for n in nodes
+            }
         )
 
     def _judged(self, node: Node, snapshot: Snapshot, crowd: guard.Crowd) -> Snapshot:
         """Look directly for what is missing, unless it is held back anyway."""
         gone_for_s = None
         is_held = guard.holds_back(crowd, self._settings.limit, node.metadata.uid)
-        may_go = self._settings.deletes and (node.is_confirmed or not is_held)
+        may_go = self._settings.deletes and (model.is_confirmed(node) or not is_held)
         if may_go and _is_missing(snapshot):
             gone_for_s = self._gone_for_s(node)
         told = self.memory.was_told(node.metadata.uid)
@@ -257,5 +262,5 @@ class Observer:
         self._fresh.forget(node.name)
         self._known_since.pop(node.metadata.uid, None)
         self._back(node)
-        if node.may_be_gone and not node.is_confirmed:
+        if model.may_be_gone(node) and not model.is_confirmed(node):
             self.memory.went(node.metadata.uid)

@@ -4,6 +4,7 @@ import dataclasses
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Address, Foreign, Seen, Unknown
+from lib.kube import nodes as kube_nodes
 from lib.nodes import decide, guard, model
 from lib.nodes.model import Action, Snapshot, Topic
 
@@ -66,15 +67,19 @@ def _decided(seen: Snapshot, settings: model.Settings) -> list[Action]:
     return actions
 
 
-def _is_in_doubt(seen: Snapshot, node: model.Node, settings: model.Settings) -> bool:
-    if not (settings.watches_lifecycle and settings.deletes and node.may_be_gone):
+def _is_in_doubt(
+    seen: Snapshot, node: kube_nodes.Node, settings: model.Settings
+) -> bool:
+    if not (
+        settings.watches_lifecycle and settings.deletes and model.may_be_gone(node)
+    ):
         return False
     if not node.spec.provider_id and seen.age_s < settings.unnamed_age_s:
         return False
     return isinstance(seen.instance, Absent) and seen.gone_for_s is None
 
 
-def _row(node: model.Node, action: Action) -> Row | None:
+def _row(node: kube_nodes.Node, action: Action) -> Row | None:
     match action:
         case model.RecordEvent(is_warning=False):
             return None
@@ -98,18 +103,18 @@ def _row(node: model.Node, action: Action) -> Row | None:
     return Row(node.name, *said)
 
 
-def _gone(node: model.Node) -> str:
+def _gone(node: kube_nodes.Node) -> str:
     named = node.spec.provider_id or f"the name {node.name}"
     told = (
         f"it is not Ready, and the cloud has no instance with {named};"
         f" a second look {model.Settings().confirm_after_s:g} s later must agree"
     )
-    if node.is_confirmed:
+    if model.is_confirmed(node):
         return f"{told}; {guard.CONFIRM_ANNOTATION} is set"
     return told
 
 
-def _changed(node: model.Node, addresses: tuple[Address, ...]) -> str:
+def _changed(node: kube_nodes.Node, addresses: tuple[Address, ...]) -> str:
     shown = ", ".join(f"{a.type} {a.address}" for a in node.status.addresses)
     wanted = ", ".join(f"{a.type} {a.address}" for a in addresses)
     return f"it shows {shown or 'none'}; the cloud says {wanted}"

@@ -20,8 +20,8 @@ import rich.console
 import rich.table
 
 from lib.kube import client, resources
+from lib.kube import nodes as kube_nodes
 from lib.lab import cluster, control_plane, measured, places, waiting
-from lib.nodes import model
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest
@@ -82,7 +82,11 @@ def each(fn: Callable[[int], object], count: int) -> None:
 
 def register(api: client.Api, number: int) -> None:
     """Make a Node as a kubelet does."""
-    taint = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+    taint = {
+        "key": kube_nodes.UNINITIALIZED_TAINT,
+        "value": "true",
+        "effect": "NoSchedule",
+    }
     body = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -110,7 +114,7 @@ def report(api: client.Api, number: int, ready: str) -> None:
 
 def uninitialised(api: client.Api) -> int:
     page = api.list_page(resources.NODES, query={}, timeout_s=30)
-    return page.count(model.UNINITIALIZED_TAINT.encode())
+    return page.count(kube_nodes.UNINITIALIZED_TAINT.encode())
 
 
 @dataclasses.dataclass(frozen=True)

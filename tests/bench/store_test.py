@@ -20,7 +20,7 @@ import rich.console
 import rich.table
 
 from lib.kube import client, resources, store
-from lib.nodes import model
+from lib.kube import nodes as kube_nodes
 
 NODES = 2000
 CHANGES = 2
@@ -182,10 +182,10 @@ class Watching:
 def ours() -> Cost:
     """Have our store take all in."""
     watching = Watching()
-    nodes = store.Store(Recorded(watching.lines()), resources.NODES, model.Node)
+    nodes = store.Store(Recorded(watching.lines()), resources.NODES, kube_nodes.Node)
     stop = threading.Event()
 
-    def note(key: str, old: object, new: model.Node | None) -> None:
+    def note(key: str, old: object, new: kube_nodes.Node | None) -> None:
         del key, old
         if new and new.metadata.resource_version == str((1 + CHANGES) * NODES):
             stop.set()

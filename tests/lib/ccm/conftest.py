@@ -7,7 +7,7 @@ import pytest
 
 from lib.ccm import dry, parts
 from lib.kube import client, events, guarded, resources, store
-from lib.nodes.model import Node
+from lib.kube.nodes import Node
 from lib.process import probes
 from lib.reconcile import loops
 from lib.reconcile import metrics as reconcile_metrics

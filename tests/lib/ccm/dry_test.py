@@ -11,12 +11,13 @@ from lib.ccm import dry, node_controllers, options, parts
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import errors, resources
+from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
 from lib.nodes import model
 from lib.process import flags
 from lib.reconcile import loops
 
-NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 PATIENCE_S = 20
 WANTED = {"InitialiseNode", "SetAddresses", "AddShutdownTaint", "DeleteNode"}
 Entries = list["structlog.typing.EventDict"]

@@ -12,6 +12,7 @@ from lib.ccm import node_controllers, options, parts
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import nodes as kube_nodes
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.nodes import model
@@ -33,7 +34,9 @@ NODE: dict[str, object] = {
     "apiVersion": "v1",
     "kind": "Node",
     "metadata": {"name": "node-1"},
-    "spec": {"taints": [{"key": model.UNINITIALIZED_TAINT, "effect": "NoSchedule"}]},
+    "spec": {
+        "taints": [{"key": kube_nodes.UNINITIALIZED_TAINT, "effect": "NoSchedule"}]
+    },
     "status": {"conditions": [{"type": "Ready", "status": "True"}]},
 }
 REFUSED = errors.Unauthenticated("refused", operation="list servers")
@@ -80,7 +83,7 @@ class Running:
     @property
     def is_new(self) -> bool:
         node = self.nodes.nodes.get("node-1")
-        return node is not None and node.has_taint(model.UNINITIALIZED_TAINT)
+        return node is not None and node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
 
     def said_of(self, kind: str) -> list[tuple[object, ...]]:
         """Give type, reason, message, object and namespace of Events about a kind."""

@@ -4,11 +4,12 @@ from lib.ccm import planning
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import nodes as kube_nodes
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.nodes import guard, model
 
-NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 
 
 def ground(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud.model import Address, AddressType
+from lib.kube import nodes as kube_nodes
 from lib.nodes import addresses, model
 
 INTERNAL = Address(AddressType.INTERNAL_IP, "10.0.0.1")
@@ -14,7 +15,7 @@ EXTERNAL = Address(AddressType.EXTERNAL_IP, "198.18.0.9")
 HOSTNAME = Address(AddressType.HOSTNAME, "cloud-name")
 ALL = (INTERNAL, SECOND, INTERNAL_6, EXTERNAL)
 
-MakeNode = Callable[..., model.Node]
+MakeNode = Callable[..., kube_nodes.Node]
 
 TABLE = [
     pytest.param(None, ALL, ALL, id="without the annotation all, in cloud order"),

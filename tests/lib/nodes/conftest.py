@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import nodes as kube_nodes
 from lib.kube import objects
-from lib.nodes import model
 
-MakeNode = Callable[..., model.Node]
+MakeNode = Callable[..., kube_nodes.Node]
 MakeInstance = Callable[..., Instance]
 
 
@@ -24,8 +24,8 @@ def make_node() -> MakeNode:
         addresses: tuple[tuple[str, str], ...] = (("InternalIP", "10.0.0.1"),),
         labels: dict[str, str] | None = None,
         annotations: dict[str, str] | None = None,
-    ) -> model.Node:
-        return model.Node(
+    ) -> kube_nodes.Node:
+        return kube_nodes.Node(
             metadata=objects.ObjectMeta(
                 name="node-1",
                 uid="uid-1",
@@ -33,13 +33,13 @@ def make_node() -> MakeNode:
                 labels=labels or {},
                 annotations=annotations or {},
             ),
-            spec=model.NodeSpec(
+            spec=kube_nodes.NodeSpec(
                 provider_id=provider_id,
-                taints=tuple(model.Taint(key, "NoSchedule") for key in taints),
+                taints=tuple(kube_nodes.Taint(key, "NoSchedule") for key in taints),
             ),
-            status=model.NodeStatus(
-                addresses=tuple(model.NodeAddress(t, a) for t, a in addresses),
-                conditions=(model.NodeCondition("Ready", ready),),
+            status=kube_nodes.NodeStatus(
+                addresses=tuple(kube_nodes.NodeAddress(t, a) for t, a in addresses),
+                conditions=(kube_nodes.NodeCondition("Ready", ready),),
             ),
         )
 

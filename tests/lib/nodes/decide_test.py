@@ -8,9 +8,9 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Address, AddressType, Foreign, Phase, Seen, Unknown
+from lib.kube import nodes as kube_nodes
 from lib.nodes import decide, guard, model
 from lib.nodes.model import (
-    UNINITIALIZED_TAINT,
     AddShutdownTaint,
     DeleteNode,
     HoldNodeBack,
@@ -25,8 +25,8 @@ from lib.nodes.model import (
 
 Make = Callable[..., Any]
 
-NEW = (UNINITIALIZED_TAINT,)
-SHUT = (model.SHUTDOWN_TAINT,)
+NEW = (kube_nodes.UNINITIALIZED_TAINT,)
+SHUT = (kube_nodes.SHUTDOWN_TAINT,)
 SYNC = frozenset({Topic.SYNC})
 REFRESH = frozenset({Topic.ADDRESSES})
 LIVENESS = frozenset({Topic.LIVENESS})

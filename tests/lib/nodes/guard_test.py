@@ -12,6 +12,7 @@ from hypothesis import strategies
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Instance, InstanceId, Phase
 from lib.kube import events, resources, store
+from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
 from lib.nodes import act, flow, guard, model, observe
 from lib.reconcile import queue, runner
@@ -48,7 +49,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        self.nodes = store.Store(self.api, resources.NODES, model.Node)
+        self.nodes = store.Store(self.api, resources.NODES, kube_nodes.Node)
         recorders = {
             source: events.Recorder(self.api, component=source, host="")
             for source in model.Source
@@ -96,7 +97,7 @@ class World:
                 "spec": {
                     "taints": [
                         {
-                            "key": model.UNINITIALIZED_TAINT,
+                            "key": kube_nodes.UNINITIALIZED_TAINT,
                             "value": "true",
                             "effect": "NoSchedule",
                         }
@@ -115,7 +116,7 @@ class World:
     @property
     def names(self) -> set[str]:
         nodes = self.api.all(resources.NODES)
-        return {msgspec.convert(node, model.Node).name for node in nodes}
+        return {msgspec.convert(node, kube_nodes.Node).name for node in nodes}
 
     def round(self, names: set[str] | None = None) -> None:
         """Take these Nodes once, all of them if None."""
@@ -134,7 +135,7 @@ class World:
 
     def _count(self, snapshot: model.Snapshot, before: set[str]) -> None:
         assert snapshot.node is not None
-        if not snapshot.node.is_confirmed and self.names != before:
+        if not model.is_confirmed(snapshot.node) and self.names != before:
             self.deletions.append((self.now_s, len(before), len(self.lives) - 1))
 
     def check(self) -> None:

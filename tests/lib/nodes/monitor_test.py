@@ -8,13 +8,14 @@ import structlog.testing
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from lib.kube import nodes as kube_nodes
 from lib.kube import resources, store
 from lib.kube.fake import api as fake_api
 from lib.nodes import decide, flow, model, observe
 
 T0 = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 LIVENESS = frozenset({model.Topic.LIVENESS})
-SHUT = {"key": model.SHUTDOWN_TAINT, "effect": "NoSchedule"}
+SHUT = {"key": kube_nodes.SHUTDOWN_TAINT, "effect": "NoSchedule"}
 
 
 def put(
@@ -47,8 +48,8 @@ def put(
     )
 
 
-def followed(api: fake_api.FakeApi) -> store.Store[model.Node]:
-    nodes = store.Store(api, resources.NODES, model.Node)
+def followed(api: fake_api.FakeApi) -> store.Store[kube_nodes.Node]:
+    nodes = store.Store(api, resources.NODES, kube_nodes.Node)
     nodes.relist()
     return nodes
 

@@ -16,12 +16,13 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
+from lib.kube import nodes as kube_nodes
 from lib.nodes import guard, model, plan
 
-MakeNode = Callable[..., model.Node]
+MakeNode = Callable[..., kube_nodes.Node]
 MakeInstance = Callable[..., Instance]
-NEW = (model.UNINITIALIZED_TAINT,)
-SHUT = (model.SHUTDOWN_TAINT,)
+NEW = (kube_nodes.UNINITIALIZED_TAINT,)
+SHUT = (kube_nodes.SHUTDOWN_TAINT,)
 ONCE = model.Settings(confirm_after_s=0.0)
 MANY = guard.Crowd(nodes=20, went=0, pending={f"n{n}": n for n in range(20)})
 SILENT = errors.Unavailable("silent", operation="list servers")
@@ -30,7 +31,7 @@ OTHER = (Address(AddressType.INTERNAL_IP, "10.0.0.2"),)
 
 
 def snapshot(
-    node: model.Node, instance: Observation[Instance] | None, **more: typing.Any
+    node: kube_nodes.Node, instance: Observation[Instance] | None, **more: typing.Any
 ) -> model.Snapshot:
     return model.Snapshot(
         node, frozenset(model.Topic), age_s=3600, instance=instance, **more

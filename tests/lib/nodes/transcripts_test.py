@@ -25,6 +25,7 @@ from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import errors as kube_errors
 from lib.kube import events, resources, store
+from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.nodes import act, flow, model, observe
@@ -94,7 +95,7 @@ class Life:
         self.now_s = 0.0
         self.api = fake_api.FakeApi(lambda: BORN)
         self.cloud = fake_instances.FakeInstances()
-        self.nodes = store.Store(self.api, resources.NODES, model.Node)
+        self.nodes = store.Store(self.api, resources.NODES, kube_nodes.Node)
         self.recorders = {
             source: events.Recorder(self.api, component=source, host="")
             for source in model.Source

@@ -16,6 +16,7 @@ from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import errors as kube_errors
 from lib.kube import events, resources, store
+from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
 from lib.nodes import act, flow, guard, model, observe
@@ -23,8 +24,8 @@ from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-NEW = {"key": model.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
-SHUT = {"key": model.SHUTDOWN_TAINT, "effect": "NoSchedule"}
+NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+SHUT = {"key": kube_nodes.SHUTDOWN_TAINT, "effect": "NoSchedule"}
 MINE = {"key": "mine", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
 AGE = datetime.timedelta(hours=1)
 ROUNDS_MAX = 20
@@ -125,7 +126,7 @@ class Process:
 
     def __init__(self, ground: Ground, settings: model.Settings) -> None:
         self.ground = ground
-        self.nodes = store.Store(ground.api, resources.NODES, model.Node)
+        self.nodes = store.Store(ground.api, resources.NODES, kube_nodes.Node)
         recorders = {
             source: events.Recorder(ground.api, component=source, host="")
             for source in model.Source
@@ -236,7 +237,7 @@ def test_every_node_ends_as_it_should(undisturbed: Ground) -> None:
         "steady": ["mine"],
         "renumbered": [],
         "labelled": [],
-        "off": ["mine", model.SHUTDOWN_TAINT],
+        "off": ["mine", kube_nodes.SHUTDOWN_TAINT],
         "back": [],
         "foreign": [],
     }
@@ -492,12 +493,12 @@ class World:
         assert server is not None or is_ready, "it should have been deleted"
         if server is None:
             return
-        assert model.UNINITIALIZED_TAINT not in taints
+        assert kube_nodes.UNINITIALIZED_TAINT not in taints
         assert node["spec"]["providerID"] == server.provider_id
         shown = [a["address"] for a in node["status"]["addresses"]]
         assert shown == [server.addresses[0].address, name]
         if is_ready or server.phase is Phase.STOPPED:
-            assert (model.SHUTDOWN_TAINT in taints) is not is_ready
+            assert (kube_nodes.SHUTDOWN_TAINT in taints) is not is_ready
 
 
 MOVES = (

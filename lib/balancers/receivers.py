@@ -1,32 +1,18 @@
-"""Which Nodes may receive a load balancer's traffic.
-
-Nodes that are not Ready stay in: it is for health monitors to say who answers.
-
-Source: k8s.io/cloud-provider service controller, getNodePredicatesForService and
-nodeIncludedPredicate, nodeNotDeletedPredicate, nodeUnTaintedPredicate.
-"""
+"""The Nodes that may receive traffic, as load balancers see them."""
 
 import threading
 from collections.abc import Callable
 
 from lib.cloud.load_balancers import Node as Receiver
 from lib.cloud.model import Address, AddressType
-from lib.nodes.model import Node
+from lib.kube.nodes import Node
 
-EXCLUDED_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
-GOING_TAINT = "ToBeDeletedByClusterAutoscaler"
-
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-"""Source: Go strconv.ParseBool; what it can't read excludes, as "true" does."""
 _TYPES = frozenset(AddressType)
 
 
 def of(node: Node) -> Receiver | None:
-    """Give a Node as load balancers see it; None when it may not receive traffic."""
-    labels = node.metadata.labels
-    if labels.get(EXCLUDED_LABEL, "false") not in _FALSE:
-        return None
-    if node.has_taint(GOING_TAINT) or node.metadata.deletion_timestamp is not None:
+    """Return a Node as load balancers see it; None when it may not receive traffic."""
+    if not node.may_receive_traffic:
         return None
     addresses = tuple(
         Address(AddressType(one.type), one.address)
@@ -34,7 +20,10 @@ def of(node: Node) -> Receiver | None:
         if one.type in _TYPES
     )
     return Receiver(
-        node.name, node.spec.provider_id, addresses, tuple(sorted(labels.items()))
+        node.name,
+        node.spec.provider_id,
+        addresses,
+        tuple(sorted(node.metadata.labels.items())),
     )
 
 

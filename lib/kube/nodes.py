@@ -1,0 +1,109 @@
+"""The Node as Kubernetes defines it, with only what this project reads of it."""
+
+import datetime
+
+import msgspec
+
+from lib.kube import objects
+
+UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
+TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler"
+EXCLUDED_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+IP_ADDRESS_TYPES = frozenset({"InternalIP", "ExternalIP"})
+"""Source: Kubernetes core/v1 NodeAddressType."""
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+"""Source: Go strconv.ParseBool; what it cannot parse excludes, as "true" does."""
+
+
+class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A Node's taint, whole: the list is written back as one.
+
+    Source: Kubernetes core/v1 Taint; the list has no merge key (atomic).
+    """
+
+    key: str
+    effect: str
+    value: str = ""
+    time_added: str | None = None
+
+
+class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of spec that is read."""
+
+    provider_id: str = msgspec.field(default="", name="providerID")
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeAddress(msgspec.Struct, frozen=True):
+    """One address as the API server holds it."""
+
+    type: str
+    address: str
+
+
+class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
+    """One condition's type and status, and since when it is that."""
+
+    type: str
+    status: str
+    last_transition_time: datetime.datetime | None = None
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """The part of status that is read."""
+
+    addresses: tuple[NodeAddress, ...] = ()
+    conditions: tuple[NodeCondition, ...] = ()
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A Kubernetes Node, with only what is needed of it."""
+
+    metadata: objects.ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def name(self) -> str:
+        """The Node's name."""
+        return self.metadata.name
+
+    @property
+    def is_ready(self) -> bool:
+        """True when the Ready condition is there and True."""
+        return any(c.type == "Ready" and c.status == "True" for c in self.conditions)
+
+    @property
+    def ready_since(self) -> datetime.datetime | None:
+        """Since when the Ready condition is what it is, True or not; None: unsaid."""
+        times = [c.last_transition_time for c in self.conditions if c.type == "Ready"]
+        return times[0] if times else None
+
+    @property
+    def conditions(self) -> tuple[NodeCondition, ...]:
+        """The Node's conditions."""
+        return self.status.conditions
+
+    @property
+    def has_ip(self) -> bool:
+        """True when any address is an IP."""
+        return any(one.type in IP_ADDRESS_TYPES for one in self.status.addresses)
+
+    def has_taint(self, key: str) -> bool:
+        """Report whether it has a taint of that key, whatever its value and effect."""
+        return any(taint.key == key for taint in self.spec.taints)
+
+    @property
+    def may_receive_traffic(self) -> bool:
+        """True when load balancers may send traffic to it.
+
+        A Node that is not Ready may: health monitors find out which ones answer.
+
+        Source: k8s.io/cloud-provider service controller, getNodePredicatesForService
+        and nodeIncludedPredicate, nodeNotDeletedPredicate, nodeUnTaintedPredicate.
+        """
+        if self.metadata.labels.get(EXCLUDED_LABEL, "false") not in _FALSE:
+            return False
+        is_leaving = self.metadata.deletion_timestamp is not None
+        return not is_leaving and not self.has_taint(TO_BE_DELETED_TAINT)
