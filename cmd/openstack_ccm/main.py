@@ -3,6 +3,7 @@
 import os
 
 from lib.ccm import flag_table, options
+from lib.daemon import common_flags
 from lib.process import command_line, config, flags, shutdown
 from openstack_ccm import version
 
@@ -40,7 +41,7 @@ def run(values: flags.Values) -> int:
     from openstack_ccm import cloud_conf
 
     wanted = options.read(values, PROVIDER)
-    agents = values[flag_table.USER_AGENT]
+    agents = values[common_flags.USER_AGENT]
     door = cloud_conf.Door(wanted.cloud_config, os.environ, agents)
     program = manager.Program(NAME, version.VERSION, PROVIDER, door.open)
     code = manager.run(program, values, wanted, os.environ)

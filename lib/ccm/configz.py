@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lib.ccm import flag_table, options
+from lib.daemon import common_flags
 from lib.process import exchange, flags, kinds
 
 NAME = "cloudcontrollermanager.config.k8s.io"
@@ -52,7 +53,7 @@ def document(values: flags.Values) -> Json:
         "Generic": {
             **fields(_GENERIC),
             "Port": values[flag_table.SECURE_PORT],
-            "Address": values[flag_table.BIND_ADDRESS],
+            "Address": values[common_flags.BIND_ADDRESS],
             "ClientConnection": {
                 **fields(_CLIENT),
                 "qps": _number(given("kube-api-qps")),

@@ -3,6 +3,7 @@
 Source: k8s.io/cloud-provider v0.36 options (names, types, defaults).
 """
 
+from lib.daemon import common_flags
 from lib.process import command_line, exchange, kinds
 from lib.process.flags import Flag
 
@@ -20,12 +21,6 @@ _NAMES = ", ".join(CONTROLLERS)
 CLOUD_PROVIDER = Flag("cloud-provider", kinds.TEXT, "", "The cloud's name. Required.")
 CLOUD_CONFIG = Flag(
     "cloud-config", kinds.TEXT, "", "The cloud's configuration file. Required."
-)
-KUBECONFIG = Flag(
-    "kubeconfig", kinds.TEXT, "", "How to reach the API server; in-cluster if empty."
-)
-MASTER = Flag(
-    "master", kinds.TEXT, "", "The API server's address, in place of the kubeconfig's."
 )
 CONTROLLERS_FLAG = Flag(
     "controllers",
@@ -63,22 +58,12 @@ CLUSTER_NAME = Flag(
     "kubernetes",
     "Part of the names of load balancers; need not be unique.",
 )
-BIND_ADDRESS = Flag(
-    "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
-)
 SECURE_PORT = Flag(
     "secure-port",
     kinds.integer(0, 65535),
     10258,
     "HTTPS port of probes and metrics; 0 switches it off.",
 )
-TLS_CERT = Flag(
-    "tls-cert-file",
-    kinds.TEXT,
-    "",
-    "Certificate of --secure-port; self-signed, in memory, if empty.",
-)
-TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
 CLIENT_CA = Flag(
     "client-ca-file",
     kinds.TEXT,
@@ -109,9 +94,6 @@ UNAUTHORIZED_TTL = Flag(
     kinds.duration(0),
     10.0,
     "How long the API server's no is believed.",
-)
-LEADER_ELECT = Flag(
-    "leader-elect", kinds.BOOLEAN, True, "Act only while holding the Lease."
 )
 LEASE_DURATION = Flag(
     "leader-elect-lease-duration",
@@ -145,18 +127,6 @@ LEASE_NAME = Flag(
 )
 LEASE_NAMESPACE = Flag(
     "leader-elect-resource-namespace", kinds.TEXT, "kube-system", "Its namespace."
-)
-LOGGING_FORMAT = Flag(
-    "logging-format",
-    kinds.one_of("text", "json"),
-    "",
-    "How logs are written: text or json; text on a terminal, else json, if empty.",
-)
-USER_AGENT = Flag(
-    "user-agent",
-    kinds.ARRAY,
-    (),
-    "Added to the User-Agent of cloud requests; may be given again.",
 )
 
 # Ours; the reference has none of these.
@@ -211,31 +181,31 @@ OURS: tuple[Flag[object], ...] = (
 WORKING: tuple[Flag[object], ...] = (
     CLOUD_PROVIDER,
     CLOUD_CONFIG,
-    KUBECONFIG,
-    MASTER,
+    common_flags.KUBECONFIG,
+    common_flags.MASTER,
     CONTROLLERS_FLAG,
     NODE_MONITOR_PERIOD,
     NODE_STATUS_PERIOD,
     NODE_SYNCS,
     SERVICE_SYNCS,
     CLUSTER_NAME,
-    BIND_ADDRESS,
+    common_flags.BIND_ADDRESS,
     SECURE_PORT,
-    TLS_CERT,
-    TLS_KEY,
+    common_flags.TLS_CERT,
+    common_flags.TLS_KEY,
     CLIENT_CA,
     ALWAYS_ALLOW,
     AUTHENTICATION_TTL,
     AUTHORIZED_TTL,
     UNAUTHORIZED_TTL,
-    LEADER_ELECT,
+    common_flags.LEADER_ELECT,
     LEASE_DURATION,
     RENEW_DEADLINE,
     RETRY_PERIOD,
     LEASE_LOCK,
     LEASE_NAME,
     LEASE_NAMESPACE,
-    LOGGING_FORMAT,
-    USER_AGENT,
+    common_flags.LOGGING_FORMAT,
+    common_flags.USER_AGENT,
     command_line.VERBOSITY,
 )

@@ -5,7 +5,6 @@ while waiting for the Lease makes the successor quick.
 """
 
 import dataclasses
-import datetime
 import platform
 import threading
 import uuid
@@ -24,12 +23,19 @@ from lib.ccm import (
     service_controllers,
 )
 from lib.cloud import protocol
-from lib.daemon import access, counting, reopening, starting
+from lib.daemon import (
+    access,
+    common_flags,
+    counting,
+    leadership,
+    reopening,
+    server_certificate,
+    starting,
+)
 from lib.kube import client, election, events, guarded, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import model
 from lib.process import (
-    certificates,
     command_line,
     endpoints,
     exchange,
@@ -39,7 +45,6 @@ from lib.process import (
     serving,
     shutdown,
     slis,
-    tls,
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import loops
@@ -79,7 +84,7 @@ def run(
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
-    written = values[flag_table.LOGGING_FORMAT]
+    written = values[common_flags.LOGGING_FORMAT]
     starting.configure_logs(program.name, values[command_line.VERBOSITY], written)
     flags.warn(values, logs.get(__name__))
     build = process_metrics.Build(program.name, program.version)
@@ -116,8 +121,6 @@ class Manager:
         self._leader = metrics.LeaderMetrics(wanted.lease_name, registry)
         self._running = metrics.ControllerMetrics(registry)
         self._loops = loops.Loops(stop)
-        self._drained = threading.Event()
-        self._lease = loops.Loops(self._drained)
         self._leading = threading.Event()
         self._log = logs.get(__name__)
 
@@ -150,19 +153,19 @@ class Manager:
         self._loops.start("watch cloud files", cloud.run)
         for component, recorder in recorders.items():
             self._loops.start(f"events of {component}", recorder.run)
-        self._lead(lease, controllers)
+        leading = leadership.Leadership(lease, self._wanted.lease_name, self._stop)
+        leading.begin(lambda: self._start(controllers))
         self._stop.wait()
-        self._end()
+        self._end(leading)
         if server is not None:
             server.stop()
-        failed = self._loops.failed.is_set() or self._lease.failed.is_set()
+        failed = self._loops.failed.is_set() or leading.has_failed
         return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
 
-    def _end(self) -> None:
+    def _end(self, leading: leadership.Leadership) -> None:
         """Let what is under way end, and only then give the Lease away."""
         left = self._loops.join(LAST_S)
-        self._drained.set()
-        left += self._lease.join(LAST_LEASE_S)
+        left += leading.end(LAST_LEASE_S)
         if left:
             self._log.warning("loops were left behind", loops=left)
 
@@ -212,11 +215,14 @@ class Manager:
     def _server(self, api: client.Api) -> serving.Server | None:
         values = self._values
         listener = serving.listen(
-            values[flag_table.BIND_ADDRESS], values[flag_table.SECURE_PORT]
+            values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]
         )
         if listener is None:
             return None
-        certificate = self._certificate()
+        certificate = server_certificate.choose(
+            (values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]),
+            values[flag_table.CLIENT_CA],
+        )
         judge = access.Access(
             api,
             access.Settings(
@@ -232,17 +238,6 @@ class Manager:
         open_paths = exchange.OpenPaths.parse(values[flag_table.ALWAYS_ALLOW])
         routes = exchange.Routes(handlers, judge.authorize, open_paths)
         return serving.Server(listener, certificate, routes)
-
-    def _certificate(self) -> tls.Certificate:
-        values = self._values
-        authorities = values[flag_table.CLIENT_CA]
-        clients = tls.Clients(authorities) if authorities else None
-        files = (values[flag_table.TLS_CERT], values[flag_table.TLS_KEY])
-        if any(files):
-            return tls.FromFiles(*files, clients=clients)
-        names = (platform.node(), "localhost", "127.0.0.1")
-        now = datetime.datetime.now(datetime.UTC)
-        return tls.InMemory(certificates.self_signed(names, now), clients=clients)
 
     def _election(self, api: client.Api) -> election.Election | None:
         wanted = self._wanted
@@ -288,39 +283,18 @@ class Manager:
             f"cloud-provider-{self._program.provider}",
         )
 
-    def _lead(
-        self,
-        lease: election.Election | None,
-        controllers: Sequence[parts.Controllers],
-    ) -> None:
-        def started() -> None:
-            self._leading.set()
-            if self._wanted.dry_run:
-                self._log.info("dry run: nothing is written, no lease is taken")
-            else:
-                self._leader.leading()
-                self._log.info("leading", lease=self._wanted.lease_name)
-            for one in controllers:
-                one.start(self._loops)
-                for name in one.names:
-                    self._running.started(flag_table.CONTROLLERS[name])
-
-        def lost() -> None:
-            """End at once: whatever is still under way must not go on."""
-            self._log.error("lease lost", lease=self._wanted.lease_name)
-            shutdown.end_now(shutdown.Exit.FAILURE)
-
-        if lease is None:
-            started()
-            return
-
-        def hold(drained: threading.Event) -> None:
-            try:
-                lease.run(started, lost, drained)
-            finally:
-                self._stop.set()
-
-        self._lease.start("lease", hold)
+    def _start(self, controllers: Sequence[parts.Controllers]) -> None:
+        """Have all controllers act."""
+        self._leading.set()
+        if self._wanted.dry_run:
+            self._log.info("dry run: nothing is written, no lease is taken")
+        else:
+            self._leader.leading()
+            self._log.info("leading", lease=self._wanted.lease_name)
+        for one in controllers:
+            one.start(self._loops)
+            for name in one.names:
+                self._running.started(flag_table.CONTROLLERS[name])
 
 
 def _overdue(lease: election.Election) -> str | None:

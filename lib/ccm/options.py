@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
+from lib.daemon import common_flags
 from lib.nodes import guard
 from lib.process import config, exchange, files, flags
 
@@ -53,8 +54,8 @@ def read(values: flags.Values, provider: str) -> Options:
     config.require(judge(values, provider))
     return Options(
         cloud_config=values[table.CLOUD_CONFIG],
-        kubeconfig=values[table.KUBECONFIG],
-        master=values[table.MASTER],
+        kubeconfig=values[common_flags.KUBECONFIG],
+        master=values[common_flags.MASTER],
         controllers=_controllers(values[table.CONTROLLERS_FLAG], []),
         node_monitor_s=values[table.NODE_MONITOR_PERIOD],
         node_status_s=values[table.NODE_STATUS_PERIOD],
@@ -63,7 +64,7 @@ def read(values: flags.Values, provider: str) -> Options:
         cluster_name=values[table.CLUSTER_NAME],
         cluster_id=values[table.CLUSTER_ID],
         drift_s=values[table.LB_DRIFT_PERIOD],
-        leader_elect=values[table.LEADER_ELECT] and not values[table.DRY_RUN],
+        leader_elect=values[common_flags.LEADER_ELECT] and not values[table.DRY_RUN],
         lease_name=values[table.LEASE_NAME],
         lease_namespace=values[table.LEASE_NAMESPACE],
         lease_s=values[table.LEASE_DURATION],
@@ -86,8 +87,8 @@ def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
         problems.append(config.Problem("--cloud-provider", named or None, provider))
     _controllers(values[table.CONTROLLERS_FLAG], problems)
     _check_open_paths(values[table.ALWAYS_ALLOW], problems)
-    pair = (table.TLS_CERT, table.TLS_KEY)
-    for flag in (table.CLOUD_CONFIG, table.KUBECONFIG, *pair):
+    pair = (common_flags.TLS_CERT, common_flags.TLS_KEY)
+    for flag in (table.CLOUD_CONFIG, common_flags.KUBECONFIG, *pair):
         _require_file(flag.name, values[flag], problems)
     for one, other in (pair, reversed(pair)):
         if values[one] and not values[other]:

@@ -11,14 +11,13 @@ from lib.csi import (
     claims,
     clouds,
     controller,
-    flag_table,
     identity,
     messages,
     options,
     server,
     services,
 )
-from lib.daemon import counting, reopening, starting
+from lib.daemon import common_flags, counting, reopening, starting
 from lib.process import (
     arenas,
     command_line,
@@ -70,7 +69,7 @@ def run(
         ConfigError: the configuration can't be used; nothing was started.
     """
     arenas.limit()
-    written = values[flag_table.LOGGING_FORMAT]
+    written = values[common_flags.LOGGING_FORMAT]
     starting.configure_logs(program.name, values[command_line.VERBOSITY], written)
     flags.warn(values, logs.get(__name__))
     registry = process_metrics.new_registry(

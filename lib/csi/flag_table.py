@@ -3,6 +3,7 @@
 Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin, v1.36 `--help`.
 """
 
+from lib.daemon import common_flags
 from lib.process import command_line, kinds
 from lib.process.flags import Flag
 
@@ -61,24 +62,8 @@ KUBECONFIG = Flag(
     "",
     "How to reach the API server, with --pvc-annotations; in-cluster if empty.",
 )
-MASTER = Flag(
-    "master", kinds.TEXT, "", "The API server's address, in place of the kubeconfig's."
-)
-USER_AGENT = Flag(
-    "user-agent",
-    kinds.ARRAY,
-    (),
-    "Added to the User-Agent of cloud requests; may be given again.",
-)
 
 # Ours; the reference has none of these.
-
-LOGGING_FORMAT = Flag(
-    "logging-format",
-    kinds.one_of("text", "json"),
-    "",
-    "How logs are written: text or json; text on a terminal, else json, if empty.",
-)
 
 
 def cloud(names: tuple[str, ...]) -> Flag[str]:
@@ -96,9 +81,9 @@ WORKING: tuple[Flag[object], ...] = (
     CONTROLLER_SERVICE,
     CLAIM_ANNOTATIONS,
     KUBECONFIG,
-    MASTER,
-    USER_AGENT,
-    LOGGING_FORMAT,
+    common_flags.MASTER,
+    common_flags.USER_AGENT,
+    common_flags.LOGGING_FORMAT,
     command_line.VERBOSITY,
     command_line.VMODULE,
 )

@@ -3,6 +3,7 @@
 import dataclasses
 
 from lib.csi import flag_table as table
+from lib.daemon import common_flags
 from lib.process import config, files, flags
 
 _PORT_MAX = 65535
@@ -86,8 +87,8 @@ def read(values: flags.Values) -> Options:
         has_controller=has_controller,
         reads_claims=values[table.CLAIM_ANNOTATIONS],
         kubeconfig=values[table.KUBECONFIG],
-        master=values[table.MASTER],
-        user_agents=values[table.USER_AGENT],
+        master=values[common_flags.MASTER],
+        user_agents=values[common_flags.USER_AGENT],
     )
 
 

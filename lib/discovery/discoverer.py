@@ -1,21 +1,18 @@
 """The discoverer from its options to its end: serves, and goes through its cycles."""
 
 import dataclasses
-import datetime
 import html
-import platform
 import threading
 from collections.abc import Callable, Mapping
 
 import prometheus_client
 
 from lib.cloud import protocol
-from lib.daemon import access, counting, starting
+from lib.daemon import access, counting, server_certificate, starting
 from lib.discovery import act, flow, metrics, observe
 from lib.discovery.options import Options
 from lib.kube import client
 from lib.process import (
-    certificates,
     endpoints,
     exchange,
     kinds,
@@ -24,7 +21,6 @@ from lib.process import (
     serving,
     shutdown,
     slis,
-    tls,
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import loops, periodic, queue, runner
@@ -161,7 +157,11 @@ class Discoverer:
             found.append(serving.Server(listener, None, routes))
         if listener := serving.listen(secure.address, secure.port):
             routes = exchange.Routes(handlers, judge.authorize)
-            found.append(serving.Server(listener, self._certificate(), routes))
+            found.append(
+                serving.Server(
+                    listener, server_certificate.choose(self._wanted.tls_files), routes
+                )
+            )
         return tuple(found)
 
     def _handlers(self) -> Mapping[str, exchange.Handler]:
@@ -179,14 +179,6 @@ class Discoverer:
         if is_alive and is_taken:
             return exchange.Reply(b"ok")
         return exchange.Reply(b"false", 503)
-
-    def _certificate(self) -> tls.Certificate:
-        files = self._wanted.tls_files
-        if any(files):
-            return tls.FromFiles(*files)
-        names = (platform.node(), "localhost", "127.0.0.1")
-        now = datetime.datetime.now(datetime.UTC)
-        return tls.InMemory(certificates.self_signed(names, now))
 
 
 _HTML = "text/html; charset=utf-8"

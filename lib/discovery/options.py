@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from lib.daemon import access
+from lib.daemon import access, common_flags
 from lib.discovery import model, storage_classes
 from lib.process import command_line, config, decoding, files, flags, kinds, serving
 from lib.process.flags import Flag
@@ -39,16 +39,6 @@ SECURE_PORT = Flag(
     0,
     "HTTPS port of probes and metrics, for clusters without kube-rbac-proxy; 0: none.",
 )
-BIND_ADDRESS = Flag(
-    "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
-)
-TLS_CERT = Flag(
-    "tls-cert-file",
-    kinds.TEXT,
-    "",
-    "Certificate of --secure-port; self-signed, in memory, if empty.",
-)
-TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
 ACCESS_DEPLOYMENT = Flag(
     "access-deployment",
     kinds.TEXT,
@@ -79,12 +69,6 @@ DEFAULT_CLASS = Flag(
     "",
     "The default class; the one that is it already, else the first, if empty.",
 )
-LOGGING_FORMAT = Flag(
-    "logging-format",
-    kinds.one_of("text", "json"),
-    "",
-    "How logs are written: text or json; text on a terminal, else json, if empty.",
-)
 
 FLAGS: tuple[Flag[object], ...] = (
     CLOUD,
@@ -92,15 +76,15 @@ FLAGS: tuple[Flag[object], ...] = (
     LISTEN_ADDRESS,
     KUBECONFIG,
     SECURE_PORT,
-    BIND_ADDRESS,
-    TLS_CERT,
-    TLS_KEY,
+    common_flags.BIND_ADDRESS,
+    common_flags.TLS_CERT,
+    common_flags.TLS_KEY,
     ACCESS_DEPLOYMENT,
     ORPHAN_MIN_AGE,
     MANAGE_CLASSES,
     EXCLUDE,
     DEFAULT_CLASS,
-    LOGGING_FORMAT,
+    common_flags.LOGGING_FORMAT,
     command_line.VERBOSITY,
 )
 
@@ -143,7 +127,7 @@ def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Opti
         period_s=period_s,
         kubeconfig=_file(given.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems),
         plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
-        secure=Listen(values[BIND_ADDRESS], values[SECURE_PORT]),
+        secure=Listen(values[common_flags.BIND_ADDRESS], values[SECURE_PORT]),
         tls_files=_pair(values, problems),
         guarded_by=_resource(values[ACCESS_DEPLOYMENT], problems),
         settings=model.Settings(
@@ -156,7 +140,7 @@ def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Opti
             rules=_rules(values, problems),
         ),
         verbosity=given.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
-        logging_format=values[LOGGING_FORMAT],
+        logging_format=values[common_flags.LOGGING_FORMAT],
     )
     config.require(problems)
     return found
@@ -204,9 +188,12 @@ def _plain(text: str, problems: list[config.Problem]) -> Listen:
 
 
 def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, str]:
-    pair = (values[TLS_CERT], values[TLS_KEY])
+    pair = (values[common_flags.TLS_CERT], values[common_flags.TLS_KEY])
     for flag, other, path in zip(
-        (TLS_CERT, TLS_KEY), (TLS_KEY, TLS_CERT), pair, strict=True
+        (common_flags.TLS_CERT, common_flags.TLS_KEY),
+        (common_flags.TLS_KEY, common_flags.TLS_CERT),
+        pair,
+        strict=True,
     ):
         if not path and any(pair):
             right = f"a file, as --{other.name} is given"

@@ -5,7 +5,6 @@ outlives the process.
 """
 
 import dataclasses
-import datetime
 import platform
 import threading
 import uuid
@@ -14,7 +13,7 @@ from typing import Any
 
 import prometheus_client
 
-from lib.daemon import access, starting
+from lib.daemon import access, leadership, server_certificate, starting
 from lib.helm import cache, command
 from lib.kube import client, election, events, guarded, resources
 from lib.kube import config as kube_config
@@ -22,7 +21,6 @@ from lib.operator_edge import doorbell, objects
 from lib.osdpl import act, bundles, caches, checks, flow, observe, work
 from lib.osdpl.options import Options
 from lib.process import (
-    certificates,
     endpoints,
     exchange,
     logs,
@@ -30,7 +28,6 @@ from lib.process import (
     serving,
     shutdown,
     slis,
-    tls,
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import jobs, loops, queue, runner
@@ -99,9 +96,9 @@ class Controller:
         self._caches = caches.open_caches(api, options.namespace)
         self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
         self._loops = loops.Loops(stop)
-        self._drained = threading.Event()
-        self._lease_loop = loops.Loops(self._drained)
         self._election = self._new_election()
+        lease_name = options.lease or ""
+        self._leading = leadership.Leadership(self._election, lease_name, stop)
         writing = guarded.Guarded(
             api, self._election.acting if self._election else guarded.always
         )
@@ -120,21 +117,24 @@ class Controller:
             self._loops.start(name, loop)
         self._loops.start("events", self._recorder.run)
         self._loops.start("kopf", self._doorbell().run)
-        self._lead()
+        if (lease := self._election) is not None:
+            self._probes.add_live("leaderElection", lambda: _overdue(lease))
+        self._leading.begin(self._start)
         self._stop.wait()
         self._end()
         if server is not None:
             server.stop()
-        has_failed = self._loops.failed.is_set() or self._lease_loop.failed.is_set()
+        has_failed = self._loops.failed.is_set() or self._leading.has_failed
         return shutdown.Exit.FAILURE if has_failed else shutdown.Exit.OK
 
     def _end(self) -> None:
-        """End the helm runs, then the loops, and only then release the Lease."""
+        """End the helm runs, then the loops, and only then release the Lease.
+
+        When the Lease is lost, the kernel kills the helm runs with this process.
+        """
         left = self._jobs.stop(LAST_HELM_S)
         left += self._loops.join(LAST_S)
-        if not left:
-            self._drained.set()
-        left += self._lease_loop.join(LAST_LEASE_S)
+        left += self._leading.end(LAST_LEASE_S, may_release=not left)
         if left:
             self._log.warning("still running at the end", loops=left)
 
@@ -216,29 +216,8 @@ class Controller:
             identity=f"{platform.node()}_{uuid.uuid4()}",
         )
 
-    def _lead(self) -> None:
-        lease = self._election
-
-        def started() -> None:
-            self._loops.start("reconcile", self._act)
-
-        def lost() -> None:
-            """Exit immediately; the kernel kills the helm processes with this one."""
-            self._log.error("lease lost", lease=self._options.lease)
-            shutdown.end_now(shutdown.Exit.FAILURE)
-
-        if lease is None:
-            started()
-            return
-        self._probes.add_live("leaderElection", lambda: _overdue(lease))
-
-        def hold(drained: threading.Event) -> None:
-            try:
-                lease.run(started, lost, drained)
-            finally:
-                self._stop.set()
-
-        self._lease_loop.start("lease", hold)
+    def _start(self) -> None:
+        self._loops.start("reconcile", self._act)
 
     def _server(self) -> serving.Server | None:
         self._probes.add_ready("caches", self._is_filled)
@@ -250,7 +229,9 @@ class Controller:
         )
         handlers = endpoints.standard(self._probes, self._registry, self._slis.registry)
         routes = exchange.Routes(handlers, judge.authorize)
-        return serving.Server(listener, self._certificate(), routes)
+        return serving.Server(
+            listener, server_certificate.choose(self._options.tls_files), routes
+        )
 
     def _is_filled(self) -> str | None:
         missing = [
@@ -259,14 +240,6 @@ class Controller:
             if not kept.synced.is_set()
         ]
         return f"not listed yet: {', '.join(missing)}" if missing else None
-
-    def _certificate(self) -> tls.Certificate:
-        files = self._options.tls_files
-        if any(files):
-            return tls.FromFiles(*files)
-        names = (platform.node(), "localhost", "127.0.0.1")
-        now = datetime.datetime.now(datetime.UTC)
-        return tls.InMemory(certificates.self_signed(names, now))
 
 
 def _overdue(lease: election.Election) -> str | None:

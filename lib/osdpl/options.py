@@ -4,19 +4,13 @@ import dataclasses
 import pathlib
 import tempfile
 
-from lib.daemon import access
+from lib.daemon import access, common_flags
 from lib.helm import errors as helm_errors
 from lib.helm import sources
 from lib.osdpl import model
 from lib.process import command_line, config, flags, kinds
 from lib.process.flags import Flag
 
-KUBECONFIG = Flag(
-    "kubeconfig",
-    kinds.TEXT,
-    "",
-    "How to reach the API server; in-cluster if empty.",
-)
 NAMESPACE = Flag(
     "namespace",
     kinds.TEXT,
@@ -47,31 +41,12 @@ CHART_SOURCE = Flag(
 SECURE_PORT = Flag(
     "secure-port", kinds.integer(0, 65535), 10290, "HTTPS port of probes and metrics."
 )
-BIND_ADDRESS = Flag(
-    "bind-address", kinds.TEXT, "0.0.0.0", "Where --secure-port listens."  # noqa: S104
-)
-TLS_CERT = Flag(
-    "tls-cert-file",
-    kinds.TEXT,
-    "",
-    "Certificate of --secure-port; self-signed, in memory, if empty.",
-)
-TLS_KEY = Flag("tls-private-key-file", kinds.TEXT, "", "Its private key.")
-LEADER_ELECT = Flag(
-    "leader-elect", kinds.BOOLEAN, True, "Act only while holding the Lease."
-)
 LEASE_NAME = Flag(
     "leader-elect-resource-name", kinds.TEXT, "osdpl-controller", "Name of the Lease."
 )
-LOGGING_FORMAT = Flag(
-    "logging-format",
-    kinds.one_of("text", "json"),
-    "",
-    "How logs are written: text or json; text on a terminal, else json, if empty.",
-)
 
 FLAGS: tuple[Flag[object], ...] = (
-    KUBECONFIG,
+    common_flags.KUBECONFIG,
     NAMESPACE,
     HELM,
     HELM_TIMEOUT,
@@ -79,12 +54,12 @@ FLAGS: tuple[Flag[object], ...] = (
     CHART_CACHE,
     CHART_SOURCE,
     SECURE_PORT,
-    BIND_ADDRESS,
-    TLS_CERT,
-    TLS_KEY,
-    LEADER_ELECT,
+    common_flags.BIND_ADDRESS,
+    common_flags.TLS_CERT,
+    common_flags.TLS_KEY,
+    common_flags.LEADER_ELECT,
     LEASE_NAME,
-    LOGGING_FORMAT,
+    common_flags.LOGGING_FORMAT,
     command_line.VERBOSITY,
 )
 
@@ -131,19 +106,19 @@ def read(values: flags.Values) -> Options:
     if not values[NAMESPACE]:
         problems.append(config.Problem("--namespace", None, "the name of a namespace"))
     options = Options(
-        kubeconfig=_file(values[KUBECONFIG], "--kubeconfig", problems),
+        kubeconfig=_file(values[common_flags.KUBECONFIG], "--kubeconfig", problems),
         namespace=values[NAMESPACE],
         helm=values[HELM],
         helm_timeout_s=values[HELM_TIMEOUT],
         slots=values[SLOTS],
         chart_cache=pathlib.Path(folder),
         source=_source(values[CHART_SOURCE], problems),
-        address=values[BIND_ADDRESS],
+        address=values[common_flags.BIND_ADDRESS],
         port=values[SECURE_PORT],
         tls_files=_pair(values, problems),
-        lease=values[LEASE_NAME] if values[LEADER_ELECT] else None,
+        lease=values[LEASE_NAME] if values[common_flags.LEADER_ELECT] else None,
         verbosity=values[command_line.VERBOSITY],
-        logging_format=values[LOGGING_FORMAT],
+        logging_format=values[common_flags.LOGGING_FORMAT],
     )
     config.require(problems)
     return options
@@ -156,8 +131,10 @@ def _file(path: str, name: str, problems: list[config.Problem]) -> str:
 
 
 def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, str]:
-    pair = (values[TLS_CERT], values[TLS_KEY])
-    for flag, path in zip((TLS_CERT, TLS_KEY), pair, strict=True):
+    pair = (values[common_flags.TLS_CERT], values[common_flags.TLS_KEY])
+    for flag, path in zip(
+        (common_flags.TLS_CERT, common_flags.TLS_KEY), pair, strict=True
+    ):
         name = f"--{flag.name}"
         if not path and any(pair):
             right = "a file, as the other one of the pair is given"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lib.ccm import flag_table, metrics, options
-from lib.daemon import counting
+from lib.daemon import common_flags, counting
 from lib.lab import ccm, charts
 from lib.process import flags
 from lib.reconcile import metrics as reconcile_metrics
@@ -75,7 +75,7 @@ def test_every_flag_is_taken_by_the_program(name: str) -> None:
     given = values(name)
     assert found[flag_table.CLOUD_PROVIDER] == "openstack"
     assert found[flag_table.SECURE_PORT] == given["securePort"]
-    assert found[flag_table.LEADER_ELECT]
+    assert found[common_flags.LEADER_ELECT]
     election = given["leaderElection"]
     assert found[flag_table.LEASE_NAME] == election["resourceName"]
     assert found[flag_table.LEASE_NAMESPACE] == election["resourceNamespace"]
@@ -145,7 +145,7 @@ def test_probes_and_scrapes_reach_the_secure_port(name: str) -> None:
         assert asked["path"] in parsed(name)[flag_table.ALWAYS_ALLOW]
     assert here["ports"] == [{"name": "https-metrics", "containerPort": port}]
     assert pod(name)["hostNetwork"]
-    assert parsed(name)[flag_table.BIND_ADDRESS] == "$(HOST_IP)"
+    assert parsed(name)[common_flags.BIND_ADDRESS] == "$(HOST_IP)"
     for monitor in of_kind(name, "PodMonitor"):
         (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
         assert (endpoint["port"], endpoint["scheme"]) == ("https-metrics", "https")

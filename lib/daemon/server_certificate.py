@@ -1,0 +1,20 @@
+"""The certificate with which a daemon serves its secure port."""
+
+import datetime
+import platform
+
+from lib.process import certificates, tls
+
+
+def choose(files: tuple[str, str], authorities: str = "") -> tls.Certificate:
+    """Return the certificate of two files, or a self-signed one in memory.
+
+    files: of the certificate and of its private key; both empty: none given.
+    authorities: file of those that sign certificates of clients; empty: none.
+    """
+    clients = tls.Clients(authorities) if authorities else None
+    if any(files):
+        return tls.FromFiles(*files, clients=clients)
+    names = (platform.node(), "localhost", "127.0.0.1")
+    now = datetime.datetime.now(datetime.UTC)
+    return tls.InMemory(certificates.self_signed(names, now), clients=clients)
