@@ -1,32 +1,43 @@
-"""Invalid OpenStackDeployments: each is refused with field, value and what is valid."""
+"""Invalid input: one condition, Event and log entry name field, value and remedy.
+
+No secret is in any of them, and what is not affected goes on.
+"""
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from lib.kube import errors as kube_errors
-from lib.kube import resources
+from lib.kube import events, resources
 from lib.lab import control_plane, helm, pexes, places, testing
-from lib.lab.osdpl import chart_sources, deployment, stage
+from lib.lab.osdpl import chart_set, chart_sources, controller, deployment, stage
 from lib.lab.osdpl.stage import Stage
 
 Spec = dict[str, Any]
-PATIENCE_S = 60
+PATIENCE_S = 180
 SECRET = "s3cret-of-the-test"
-PULL = {"value_from": {"secret_key_ref": {"name": "absent", "key": "password"}}}
+ROUTINE = ("Applying", "Waiting", "Deleting", "Draft", "NotAccepted")
+STORED = "certificates-of-the-test"
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One mistake. words: in the message. by_schema: the API server refuses it."""
+    """One mistake.
+
+    words: in the message. reason: of the condition. by_schema: the API server refuses
+    it. installed: a release that is installed nevertheless.
+    """
 
     name: str
     change: Callable[[Spec], object]
     words: tuple[str, ...]
     by_schema: bool = False
+    reason: str = "InvalidSpec"
+    installed: str = ""
 
 
 def values(chart: Mapping[str, Any]) -> Callable[[Spec], object]:
@@ -44,6 +55,28 @@ def source(url: str, **release: str) -> Callable[[Spec], object]:
             common["charts"]["repositories"][0]["url"] = url
         for group in ("openstack", "infra"):
             common[group] = {**common[group], "releases": release or {"version": "x"}}
+
+    return change
+
+
+def certificate(secret: str, key: str) -> Callable[[Spec], object]:
+    """Return a change that takes a certificate from a Secret."""
+    reference = {"value_from": {"secret_key_ref": {"name": secret, "key": key}}}
+    endpoints = {"ca_cert": reference, "api_cert": SECRET, "api_key": SECRET}
+
+    def change(spec: Spec) -> None:
+        spec["features"]["ssl"] = {"public_endpoints": endpoints}
+
+    return change
+
+
+def digest(chart: str, pinned: str) -> Callable[[Spec], object]:
+    """Return a change that pins the digest of a chart of the infrastructure."""
+
+    def change(spec: Spec) -> None:
+        releases = dict(spec["common"]["infra"]["releases"])
+        releases[chart] = {"version": chart_set.VERSION, "digest": pinned}
+        spec["common"]["infra"] = {**spec["common"]["infra"], "releases": releases}
 
     return change
 
@@ -91,26 +124,50 @@ ROWS = (
     ),
     Row(
         "reference to an absent Secret",
-        lambda spec: spec.update(
-            features={
-                **spec["features"],
-                "ssl": {
-                    "public_endpoints": {
-                        "ca_cert": PULL,
-                        "api_cert": SECRET,
-                        "api_key": SECRET,
-                    }
-                },
-            }
-        ),
-        ("spec.features.ssl.public_endpoints.ca_cert", "absent"),
+        certificate("absent", "password"),
+        ("spec.features.ssl.public_endpoints.ca_cert", "absent", "existing Secret"),
+        reason="SecretMissing",
+    ),
+    Row(
+        "reference to an absent key",
+        certificate(STORED, "absent-key"),
+        ("spec.features.ssl.public_endpoints.ca_cert", "absent-key", "its keys: tls"),
+        reason="SecretMissing",
     ),
     Row(
         "source that does not answer",
         source("http://127.0.0.1:9", version="2026.1.0"),
-        ("http://127.0.0.1:9",),
+        ("http://127.0.0.1:9", "database", "compute"),
+        reason="Failed",
     ),
-    Row("version that the source lacks", source("", version="1.0.0"), ("1.0.0",)),
+    Row(
+        "version that no contract covers",
+        source("", version="1.0.0"),
+        ("releases.version", "1.0.0", "2025.1.0 on"),
+        reason="Failed",
+    ),
+    Row(
+        "version that the source lacks",
+        source("", version="2026.1.7"),
+        ("2026.1.7", "keystone"),
+        reason="Failed",
+    ),
+    Row(
+        "digest of another chart",
+        digest("etcd", f"sha256:{'0' * 64}"),
+        ("etcd", f"sha256:{'0' * 64}"),
+        reason="Failed",
+        installed="openstack-memcached",
+    ),
+    Row(
+        "chart that does not render",
+        lambda spec: spec.update(
+            services={"coordination": {"etcd": {"values": {"volume": {"size": ""}}}}}
+        ),
+        ("etcd", "values: volume.size is empty"),
+        reason="Failed",
+        installed="openstack-memcached",
+    ),
 )
 
 
@@ -118,6 +175,16 @@ ROWS = (
 def site(where: places.Places) -> Iterator[Stage]:
     """Run a cluster and the controller until the last test of this file."""
     with stage.opened(where, pexes.beside(pexes.OSDPL), testing.shown()) as opened:
+        secret = {
+            "metadata": {"name": STORED},
+            "stringData": {"tls": SECRET},
+        }
+        opened.api.create(
+            resources.SECRETS,
+            json.dumps(secret).encode(),
+            deployment.NAMESPACE,
+            timeout_s=stage.TIMEOUT_S,
+        )
         opened.start()
         yield opened
 
@@ -128,24 +195,72 @@ def address(where: places.Places) -> str:
     return chart_sources.serve_repository(where)
 
 
-def forget(site: Stage) -> None:
-    """Delete the OpenStackDeployment; wait until the controller has let it go."""
-    site.delete(deployment.DEPLOYMENTS, deployment.NAME)
+def forget(site: Stage, name: str = deployment.NAME) -> None:
+    """Delete an OpenStackDeployment; wait until the controller has released it."""
+    site.delete(deployment.DEPLOYMENTS, name)
     site.wait(
         "the OpenStackDeployment is deleted",
-        lambda: site.get(deployment.DEPLOYMENTS, deployment.NAME) is None,
+        lambda: site.get(deployment.DEPLOYMENTS, name) is None,
         PATIENCE_S,
     )
 
 
-def refusal(site: Stage) -> str:
-    """Return reasons and messages of the conditions that are False."""
-    rows = [site.condition(kind) for kind in ("Accepted", "Applied")]
-    return " ".join(
-        f"{row['reason']}: {row['message']}"
-        for row in rows
-        if row.get("status") == "False"
+def refusal(site: Stage, name: str = deployment.NAME) -> tuple[str, str]:
+    """Return reason and message of the condition that says why; empty: none does."""
+    for kind in ("Accepted", "Applied"):
+        row = site.condition(kind, name)
+        if row.get("status") == "False" and row["reason"] not in ROUTINE:
+            return row["reason"], row["message"]
+    return "", ""
+
+
+def reported(
+    site: Stage, reason: str, words: tuple[str, ...], name: str = deployment.NAME
+) -> str:
+    """Wait until condition, Event and log entry name the problem; return the message.
+
+    Each of the two exists once, and no other Event of the type Warning does.
+    """
+    site.wait(
+        f"a condition {reason} with {words}",
+        lambda: refusal(site, name)[0] == reason
+        and all(word in refusal(site, name)[1] for word in words),
+        PATIENCE_S,
     )
+    message = refusal(site, name)[1]
+    owner = site.get(deployment.DEPLOYMENTS, name)
+    assert owner is not None
+    uid = owner["metadata"]["uid"]
+    found = site.wait(f"an Event {reason}", lambda: warnings(site, uid), PATIENCE_S)
+    assert [(event["reason"], event["message"]) for event in found] == [
+        (reason, events.bounded(message))
+    ]
+    entries = [
+        entry
+        for entry in entries_of(site.log())
+        if entry.get("event") == "condition changed" and entry["message"] == message
+    ]
+    print(f"{reason}: {message[:200]}: {len(found)} Event, {len(entries)} log entry")
+    assert len(entries) == 1
+    assert SECRET not in json.dumps(found)
+    assert SECRET not in site.log()
+    return message
+
+
+def entries_of(log: str) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a log."""
+    for line in log.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def warnings(site: Stage, uid: str) -> list[dict[str, Any]]:
+    """Return the Events of the type Warning about an object."""
+    return [
+        event
+        for event in site.items(resources.EVENTS)
+        if event["involvedObject"].get("uid") == uid and event["type"] == "Warning"
+    ]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -159,16 +274,16 @@ def test_a_mistake_is_named(row: Row, site: Stage, address: str) -> None:
         return
     site.apply(document)
     try:
-        site.wait(
-            f"{row.name}: a condition with {row.words}",
-            lambda: all(word in refusal(site) for word in row.words),
-            PATIENCE_S,
-        )
-        message = refusal(site)
-        print(f"{row.name}: {message[:200]}")
+        message = reported(site, row.reason, row.words)
         assert SECRET not in message
-        assert SECRET not in site.log()
-        assert not any(number for number in site.revisions().values())
+        if row.installed:
+            site.wait(
+                f"{row.installed} is installed nevertheless",
+                lambda: row.installed in site.revisions(),
+                PATIENCE_S,
+            )
+        elif row.reason != "Failed" or "http" in message:
+            assert not any(number for number in site.revisions().values())
     finally:
         forget(site)
 
@@ -200,11 +315,7 @@ def test_a_release_of_another_owner_is_left_alone(
     helm.run(where, ("install", "etcd", chart, *space), admin)
     site.apply(deployment.manifest(address))
     try:
-        site.wait(
-            "the conflict is reported",
-            lambda: "release etcd" in refusal(site) and "another" in refusal(site),
-            PATIENCE_S,
-        )
+        reported(site, "Failed", ("release etcd", "another program"))
         secrets = [
             item["metadata"]["name"]
             for item in site.items(resources.SECRETS)
@@ -214,3 +325,147 @@ def test_a_release_of_another_owner_is_left_alone(
     finally:
         helm.run(where, ("uninstall", "etcd", *space), admin)
         forget(site)
+
+
+def test_a_second_deployment_is_refused(site: Stage, address: str) -> None:
+    draft = deployment.manifest(address)
+    draft["spec"]["draft"] = True
+    site.apply(draft)
+    time.sleep(1.1)  # the age of objects has seconds
+    site.apply(deployment.manifest(address, "second"))
+    try:
+        words = (f"{deployment.NAMESPACE}/{deployment.NAME}", "one per cluster")
+        reported(site, "SecondDeployment", words, "second")
+        assert refusal(site) == ("", "")
+    finally:
+        forget(site, "second")
+        forget(site)
+
+
+def test_a_missing_permission_is_named(site: Stage, address: str) -> None:
+    """Also when it is tried again; with the permission it goes on."""
+    name = controller.NAME
+    role = site.get(resources.ROLES, name)
+    assert role is not None
+    rules = [rule for rule in role["rules"] if "helmbundles" not in rule["resources"]]
+    assert len(rules) < len(role["rules"])
+    put_rules(site, rules)
+    document = deployment.manifest(address)
+    document["spec"]["size"] = "single"
+    site.apply(document)
+    try:
+        reported(site, "Forbidden", ("permission", "helmbundles"))
+        assert not site.revisions()
+        put_rules(site, role["rules"])
+        site.wait("it goes on", lambda: refusal(site) == ("", ""), PATIENCE_S)
+    finally:
+        put_rules(site, role["rules"])
+        forget(site)
+
+
+def put_rules(site: Stage, rules: list[Any]) -> None:
+    site.api.patch(
+        resources.ROLES,
+        controller.NAME,
+        json.dumps({"rules": rules}).encode(),
+        deployment.NAMESPACE,
+        timeout_s=stage.TIMEOUT_S,
+    )
+
+
+def label(site: Stage, level: str) -> None:
+    """Set the Pod Security level that the namespace enforces."""
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    site.api.patch(
+        resources.NAMESPACES,
+        deployment.NAMESPACE,
+        json.dumps({"metadata": {"labels": labels}}).encode(),
+        timeout_s=stage.TIMEOUT_S,
+    )
+
+
+def restart(site: Stage, *extra: str) -> None:
+    """Start the controller again; a check that has passed is not repeated."""
+    site.stop()
+    controller.start(site.where, site.pex, extra)
+
+
+def test_pod_security_is_named_and_nothing_is_installed(
+    site: Stage, address: str
+) -> None:
+    label(site, "baseline")
+    restart(site)
+    before = site.secrets().keys()
+    site.apply(deployment.manifest(address))
+    try:
+        reported(
+            site, "PodSecurity", ("pod-security.kubernetes.io/enforce=privileged",)
+        )
+        assert not site.revisions()
+        assert site.secrets().keys() == before
+    finally:
+        label(site, "privileged")
+        forget(site)
+        restart(site)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("", ("--helm", "absent-helm", "No such file")),
+        ("#!/bin/sh\necho v3.10.0\n", ("v3.10.0", "3.18 or later")),
+    ],
+    ids=["missing", "too old"],
+)
+def test_a_helm_that_cannot_be_used_is_named(
+    site: Stage, address: str, script: str, words: tuple[str, ...]
+) -> None:
+    program = site.where.state / ("old-helm" if script else "absent-helm")
+    if script:
+        program.write_text(script)
+        program.chmod(0o755)
+    restart(site, f"--helm={program}")
+    site.apply(deployment.manifest(address))
+    try:
+        reported(site, "HelmUnusable", words)
+        assert not site.revisions()
+    finally:
+        forget(site)
+        restart(site)
+
+
+def test_another_namespace_is_named(site: Stage, address: str) -> None:
+    """The OpenStackDeployment is in a namespace that is not served."""
+    elsewhere = "elsewhere"
+    body = {"metadata": {"name": elsewhere}}
+    site.api.create(
+        resources.NAMESPACES, json.dumps(body).encode(), timeout_s=stage.TIMEOUT_S
+    )
+    document = deployment.manifest(address)
+    document["metadata"]["namespace"] = elsewhere
+    site.apply(document)
+
+    def condition() -> str:
+        found = json.loads(
+            site.api.read(
+                deployment.DEPLOYMENTS,
+                deployment.NAME,
+                elsewhere,
+                timeout_s=stage.TIMEOUT_S,
+            )
+        )
+        rows = found.get("status", {}).get("conditions", ())
+        return " ".join(f"{row['reason']}: {row['message']}" for row in rows)
+
+    try:
+        site.wait(
+            "a condition", lambda: "NamespaceNotServed" in condition(), PATIENCE_S
+        )
+        assert_all((elsewhere, "--namespace", deployment.NAMESPACE), condition())
+    finally:
+        site.api.delete(
+            deployment.DEPLOYMENTS,
+            deployment.NAME,
+            elsewhere,
+            timeout_s=stage.TIMEOUT_S,
+        )
