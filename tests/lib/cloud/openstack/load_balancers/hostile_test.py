@@ -5,7 +5,6 @@ MOORING_FUZZ multiplies the number of inputs; 50 gives 100,000 annotation sets a
 """
 
 import dataclasses
-import json
 import os
 import random
 import time
@@ -23,6 +22,7 @@ from lib.cloud.openstack.load_balancers import absence, parse, subnets
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.wanted import Wanted
+from tests.lib.cloud.openstack import mangling
 
 SCALE = int(os.environ.get("MOORING_FUZZ", "1"))
 SETS, ANSWERS = 2_000 * SCALE, 400 * SCALE
@@ -91,20 +91,71 @@ def test_annotations_of_one_service_change_nothing_for_another(
     balancers = healthy.balancers
     good = target_of(balancers, healthy.facts)
     assert good is not None
+    own = own_ids(on)
+    on.cloud.latency_s = 1.0
+    alone_cost = Cost(on.cloud, own)
     alone = balancers.observe([good], Depth.TREE)[good.ref]
+    alone_cost.end()
+    balancers.observe([good], Depth.FULL)
+    on.cloud.fault = no_keys(on.cloud)
     bad_facts = driver.service(
         facts.nodes, name="bad", uid="bad-uid", annotations=values
     )
     bad = target_of(balancers, bad_facts)
     batch = [good] if bad is None else [bad, good]
     for depth in (Depth.TREE, Depth.FULL):
+        cost = Cost(on.cloud, own)
         beside = balancers.observe(batch, depth)[good.ref]
+        cost.end()
+        if depth is Depth.TREE:
+            assert cost.own == alone_cost.own
+            assert cost.waited_s <= len(cost.calls) + KEYS_S
         assert isinstance(alone, Seen)
         assert isinstance(beside, Seen)
         plans = [
             balancers.plan(good, x.value, driver.NOW).steps for x in (alone, beside)
         ]
         assert plans[0] == plans[1] != ()
+
+
+KEYS_S = 30.0
+"""Of a key manager that does not answer, however many containers are named."""
+
+
+class Cost:
+    """What one observation costs. own: the calls that name one of these IDs."""
+
+    def __init__(self, cloud: session.FakeOpenStack, ids: frozenset[str]) -> None:
+        self._cloud, self._ids = cloud, ids
+        self._from, self._began = len(cloud.calls), cloud.clock()
+        self.calls: list[wire.Call] = []
+        self.own: list[str] = []
+        self.waited_s = 0.0
+
+    def end(self) -> None:
+        self.calls = self._cloud.calls[self._from :]
+        own = (call.path for call in self.calls if self._ids & {*call.parts})
+        self.own = sorted(own)
+        self.waited_s = self._cloud.clock() - self._began
+
+
+def own_ids(on: driver.Ground) -> frozenset[str]:
+    octavia = on.cloud.octavia
+    return frozenset((*octavia.load_balancers, *octavia.listeners, *octavia.pools))
+
+
+def no_keys(
+    cloud: session.FakeOpenStack,
+) -> Callable[[wire.Call], session.Fault | None]:
+    """Let the key manager not answer: each call lasts until its time-out."""
+
+    def fault(call: wire.Call) -> session.Fault | None:
+        if call.service != client.Service.KEY_MANAGER.value:
+            return None
+        cloud.clock.sleep(cloud.timeout_s)
+        return session.Fault()
+
+    return fault
 
 
 EVENTS = ("hide", "show", "fail", "lie", "answer", "restart", "move", "wait")
@@ -195,34 +246,9 @@ class Mangling(session.FakeSession):
             return answer
         if self.chance.random() < 0.7:
             return answer
-        content = mangled(answer.content, self.chance)
+        content = mangling.mangled(answer.content, self.chance)
         status = self.chance.choice((200, 200, 200, 404, 500))
         return dataclasses.replace(answer, status_code=status, content=content)
-
-
-def mangled(content: bytes, chance: random.Random) -> bytes:
-    """Return a malformed answer: cut, of another kind, or with parts of other kinds."""
-    match chance.randrange(4):
-        case 0:
-            return content[: chance.randrange(len(content) + 1)]
-        case 1:
-            others = (b"", b"null", b"[]", b"{}", b"<html>", b'{"title": "Not Found"}')
-            return chance.choice(others)
-        case 2:
-            at = chance.randrange(len(content) + 1)
-            return content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :]
-    return json.dumps(broken(json.loads(content or b"{}"), chance)).encode()
-
-
-def broken(value: object, chance: random.Random) -> object:
-    if chance.random() < 0.1:
-        return chance.choice((None, 1, "", [], {}, "x", -1, [None], True))
-    if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if chance.random() > 0.05}
-        return {key: broken(one, chance) for key, one in kept.items()}
-    if isinstance(value, list):
-        return [broken(one, chance) for one in value]
-    return value
 
 
 @pytest.mark.parametrize("service", ["load-balancer", "network"])
@@ -244,6 +270,7 @@ def test_a_malformed_answer_is_unknown_or_an_observation(service: str) -> None:
     target = target_of(balancers, driven.facts)
     assert target is not None
     gone = dataclasses.replace(target, spec=None)
+    before = len(on.cloud.calls)
     for _ in range(ANSWERS):
         on.cloud.clock.sleep(400)
         for one in (target, gone):
@@ -252,3 +279,6 @@ def test_a_malformed_answer_is_unknown_or_an_observation(service: str) -> None:
                 assert "unexpected" not in seen.error.message
             else:
                 assert isinstance(balancers.plan(one, seen.value, driver.NOW), Plan)
+    asked = [call for call in on.cloud.calls[before:] if call.service == service]
+    print(f"{len(asked)} calls of {service}")
+    assert len(asked) >= ANSWERS

@@ -295,6 +295,34 @@ DRIFTS = [
 ]
 
 
+LIES = ["incomplete list", "gateway", "other project", "restart amid a list"]
+
+
+def endure(driven: driver.Driver, lie: str) -> None:
+    """Reconcile while the cloud shows less than it has: nothing may be written."""
+    cloud = driven.cloud
+    before = len(cloud.writes)
+    if lie == "gateway":
+        cloud.fault = lambda call: session.Fault(502)
+    elif lie == "other project":
+        wrong = driver.ground()
+        elsewhere = driver.Driver(wrong, driven.facts, driven.config)
+        if driven.facts.ingress:  # else it may be a new Service
+            elsewhere.one_pass()
+            elsewhere.one_pass()
+        assert wrong.cloud.writes == []
+    else:
+        cloud.octavia.hidden.update(cloud.octavia.load_balancers)
+        if lie == "restart amid a list":
+            driven.restart()
+    for _ in range(3):
+        driven.one_pass()
+    cloud.octavia.hidden.clear()
+    cloud.fault = session.nothing
+    driven.settle()
+    assert len(cloud.writes) == before, lie
+
+
 def add_foreign(on: driver.Ground) -> Callable[[], str]:
     """Make what is not ours; give a function that shows it."""
     octavia, neutron = on.cloud.octavia, on.cloud.neutron
@@ -335,6 +363,7 @@ def add_foreign(on: driver.Ground) -> Callable[[], str]:
     drifts=strategies.lists(_values(DRIFTS), max_size=3),
     managed=strategies.booleans(),
     foreign=strategies.booleans(),
+    lies=strategies.lists(_values(LIES), max_size=3),
 )
 def test_any_state_converges_to_any_wish_and_leaves_others_alone(
     first: dict[str, object],
@@ -342,6 +371,7 @@ def test_any_state_converges_to_any_wish_and_leaves_others_alone(
     drifts: list[str],
     managed: bool,
     foreign: bool,
+    lies: list[str],
 ) -> None:
     """From one wish through drift by hand to another: at rest, and nothing foreign."""
     on = driver.ground()
@@ -366,6 +396,8 @@ def test_any_state_converges_to_any_wish_and_leaves_others_alone(
 
     wish(first)
     driven.settle()
+    for lie in lies:
+        endure(driven, lie)
     if not foreign:
         for what in drifts:
             by_hand(driven.cloud, what)
