@@ -81,31 +81,45 @@ def test_a_rotated_password_works_within_ten_seconds(
         held = reopening.Reopening(lambda: door.open(calls))
         instances = held.cloud().instances
         assert instances is not None
-        with running(held):
+        with running(held) as pace:
             assert works(instances)
             set_password("two-long-secret")
             newcomer = door.open(calls).cloud.instances
             assert newcomer is not None
             assert refused(newcomer)
             swap(tmp_path, "..two-long-secret")
-            began = time.monotonic()
+            began, before_s = time.monotonic(), pace.asked_s
             noticed_s = waiting.until("the file is noticed", lambda: bool(logs))
-            assert works(instances), "its first call logs in with the new password"
+            # The wait that was under way is not in the difference.
+            waited_s = pace.asked_s - before_s + reopening.LOOK_S
+            assert works(instances), "its first call uses the new password"
             took_s = time.monotonic() - began
             print(f"noticed after {noticed_s:.1f} s; first answer after {took_s:.1f} s")
-            # How long Keystone takes for a login is not ours.
-            assert noticed_s < WITHIN_S
+            # How long this machine and Keystone take is not openstack-ccm's doing.
+            assert waited_s < WITHIN_S
     assert "two-long-secret" not in str(logs)
     assert [log["event"] for log in logs] == ["cloud reopened, its files have changed"]
 
 
+class Pace(threading.Event):
+    """Ends a loop, and adds up for how long that loop asked to wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_s = 0.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.asked_s += timeout or 0.0
+        return super().wait(timeout)
+
+
 @contextlib.contextmanager
-def running(held: reopening.Reopening) -> Iterator[None]:
-    stop = threading.Event()
+def running(held: reopening.Reopening) -> Iterator[Pace]:
+    stop = Pace()
     thread = threading.Thread(target=held.run, args=(stop,))
     thread.start()
     try:
-        yield
+        yield stop
     finally:
         stop.set()
         thread.join(10)
