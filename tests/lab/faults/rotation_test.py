@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import prometheus_client
 import pytest
 import structlog.testing
+import structlog.typing
 
 from lib.cloud import errors, protocol
 from lib.cloud.model import Absent, InstanceRef, Unknown
@@ -21,6 +22,7 @@ from openstack_ccm import cloud_conf
 
 NOBODY = InstanceRef("", "openstack:///00000000-0000-0000-0000-000000000000")
 WITHIN_S = 10.0
+REOPENED = "cloud reopened, its files have changed"
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 SetPassword = Callable[[str], None]
@@ -89,16 +91,24 @@ def test_a_rotated_password_works_within_ten_seconds(
             assert refused(newcomer)
             swap(tmp_path, "..two-long-secret")
             began, before_s = time.monotonic(), pace.asked_s
-            noticed_s = waiting.until("the file is noticed", lambda: bool(logs))
+            noticed_s = waiting.until(
+                "the file is noticed", lambda: REOPENED in texts(logs)
+            )
             # The wait that was under way is not in the difference.
             waited_s = pace.asked_s - before_s + reopening.LOOK_S
-            assert works(instances), "its first call uses the new password"
+            # On a busy machine a call may get no answer in time.
+            waiting.until("the new password is used", lambda: works(instances))
             took_s = time.monotonic() - began
             print(f"noticed after {noticed_s:.1f} s; first answer after {took_s:.1f} s")
             # How long this machine and Keystone take is not openstack-ccm's doing.
             assert waited_s < WITHIN_S
     assert "two-long-secret" not in str(logs)
-    assert [log["event"] for log in logs] == ["cloud reopened, its files have changed"]
+    assert texts(logs).count(REOPENED) == 1
+
+
+def texts(logs: list[structlog.typing.EventDict]) -> list[str]:
+    """Return the texts of all entries."""
+    return [str(log["event"]) for log in logs]
 
 
 class Pace(threading.Event):
