@@ -5,14 +5,14 @@ after minutes; those rows are told that time passes thirty times as fast.
 """
 
 import concurrent.futures
-import contextlib
+import copy
 import dataclasses
 import datetime
 import math
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import openstack.connection
 import pytest
@@ -24,6 +24,8 @@ from lib.cloud.openstack.volumes import cloud as volumes_cloud
 from lib.cloud.volumes import (
     ById,
     ByName,
+    Reading,
+    Ref,
     Volume,
     VolumeId,
     VolumePhase,
@@ -60,6 +62,28 @@ def in_an_hour() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
 
 
+class Watched:
+    """Tells when the first read of a cloud's volumes has been seen."""
+
+    def __init__(self) -> None:
+        self.is_read = threading.Event()
+
+    def observed(
+        self, volumes: volumes_cloud.OpenStackVolumes
+    ) -> volumes_cloud.OpenStackVolumes:
+        """Return the same volumes; their first read sets the event."""
+        observe = volumes.observe
+
+        def watched(refs: Collection[Ref], within_s: float | None = None) -> Reading:
+            reading = observe(refs, within_s)
+            self.is_read.set()
+            return reading
+
+        own = copy.copy(volumes)
+        own.observe = watched  # type: ignore[method-assign]  # of this copy only
+        return own
+
+
 @dataclasses.dataclass(frozen=True)
 class Ground:
     """The cloud as the driver sees it, and as others do.
@@ -78,6 +102,22 @@ class Ground:
         """Settle a wish as one process would; give the code it ends with."""
         call = calls.Call(time.monotonic() + PATIENCE_S)
         return ended(flow.Flow(lambda: self.volumes, started=-math.inf), wish, call)
+
+    def settle_while(self, wish: model.Wish, event: Callable[[], None]) -> str:
+        """Settle a wish; let something happen once its first read was seen."""
+        watched = Watched()
+        volumes = watched.observed(self.volumes)
+
+        def happen() -> None:
+            assert watched.is_read.wait(PATIENCE_S)
+            event()
+
+        call = calls.Call(time.monotonic() + PATIENCE_S)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            happened = pool.submit(happen)
+            code = ended(flow.Flow(lambda: volumes, started=-math.inf), wish, call)
+            happened.result()
+        return code
 
     def settle_quickly(self, wish: model.Wish) -> str:
         effects = calls.Effects(quick_clock, quick_wait)
@@ -163,19 +203,8 @@ def spec(volumes: volumes_cloud.OpenStackVolumes, kind: str = "fast") -> VolumeS
 def not_yet_available(ground: Ground) -> str:
     own = ground.volume()
     ground.say(own, "creating")
-    with later(1.0, lambda: ground.say(own, "available")):
-        return ground.settle(model.Publish(own, ground.here))
-
-
-@contextlib.contextmanager
-def later(seconds: float, event: Callable[[], None]) -> Iterator[None]:
-    """Let something happen while the block runs."""
-    timer = threading.Timer(seconds, event)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.join()
+    wish = model.Publish(own, ground.here)
+    return ground.settle_while(wish, lambda: ground.say(own, "available"))
 
 
 def reserved_for_it(ground: Ground) -> str:
@@ -296,8 +325,7 @@ def delete_of_what_is_attached(ground: Ground) -> str:
 def delete_of_what_is_being_made(ground: Ground) -> str:
     own = ground.volume()
     ground.say(own, "creating")
-    with later(1.0, lambda: ground.say(own, "available")):
-        code = ground.settle(model.Remove(own))
+    code = ground.settle_while(model.Remove(own), lambda: ground.say(own, "available"))
     assert ground.look(own) is None
     return code
 
