@@ -9,7 +9,7 @@ import base64
 import binascii
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 _SECRET_KEY = re.compile(
@@ -35,10 +35,30 @@ def find(
     manifests: Iterable[Mapping[str, Any]], defaults: Iterable[Mapping[str, Any]]
 ) -> tuple[Finding, ...]:
     """Return the secrets of manifests that a render of the defaults holds too."""
-    public = {value for _, value in secrets(defaults)}
+    return find_texts(manifests, frozenset(value for _, value in secrets(defaults)))
+
+
+def find_texts(
+    manifests: Iterable[Mapping[str, Any]], public: Collection[str]
+) -> tuple[Finding, ...]:
+    """Return the secrets of manifests that are among public texts."""
     return tuple(
         sorted({finding for finding, value in secrets(manifests) if value in public})
     )
+
+
+def of_values(values: Mapping[str, Any]) -> frozenset[str]:
+    """Return the secrets in the default values of a chart.
+
+    The field `secrets` of openstack-helm holds names of Secrets and is left out.
+    """
+    found: set[str] = set()
+    for key, value in values.items():
+        if isinstance(value, Mapping) and key != "secrets":
+            found |= of_values(value)
+        elif isinstance(value, str) and _SECRET_KEY.search(str(key)):
+            found.add(value)
+    return frozenset(one for one in found if one.lower() not in _NO_VALUE)
 
 
 def secrets(

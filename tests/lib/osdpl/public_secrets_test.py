@@ -69,3 +69,17 @@ GOOD = [
 )
 def test_own_secrets_are_no_finding(manifest: dict[str, Any]) -> None:
     assert public_secrets.find([manifest], DEFAULTS) == ()
+
+
+def test_secrets_of_default_values() -> None:
+    values = {
+        "endpoints": {"identity": {"auth": {"admin": {"password": "password"}}}},
+        "secrets": {"oslo_db": {"password": "name-of-a-secret"}},
+        "conf": {"keystone": {"token": None, "cookie": "openstack-cookie"}},
+        "labels": {"api": {"node_selector_key": "openstack-control-plane"}},
+        "manifests": {"secret": True},
+    }
+    public = public_secrets.of_values(values)
+    assert public == {"password", "openstack-cookie"}
+    (finding,) = public_secrets.find_texts([secret("a", PASSWORD="password")], public)
+    assert finding.object == "Secret/a"
