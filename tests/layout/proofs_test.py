@@ -14,12 +14,15 @@ OWN = {
     "lib/csi": ("bench:volumes", "lab/csi:"),
     "lib/doctor": ("lab/osdpl:", "lab/tool:"),
     "cmd/mooring/commands": ("lab/osdpl:", "lab/tool:"),
-    "charts/csi-controller": ("bench:volumes", "lab/charts:", "lab/csi:"),
+    "charts/csi-controller": ("bench:volumes", "lab/charts:csi", "lab/csi:"),
     "charts/cloud-data-discoverer": (
         "bench:discovery",
-        "lab/charts:",
+        "lab/charts:alerts",
+        "lab/charts:discoverer",
         "lab/discovery:",
     ),
+    "charts/osdpl-controller": ("lab/charts:osdpl", "lab/osdpl:", "lab/tool:"),
+    "lib/cloud/openstack/fake": ("bench:balancers", "bench:octavia", "lab/services:"),
 }
 """Rooms of one component, and whose batches their changes may rerun."""
 

@@ -1,6 +1,6 @@
 """What the chart renders, by its snapshots, fits the program and what the lab runs.
 
-tests/lab/charts/chart_snapshots_test.py holds them to what helm renders.
+tests/lab/charts holds them to what helm renders.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Rules of the charts for OpenStack's daemons, in all that helm renders from them.
 
-tests/lab/charts/chart_snapshots_test.py holds the snapshots to what helm renders.
+tests/lab/charts holds the snapshots to what helm renders.
 """
 
 import json
@@ -186,3 +186,18 @@ def test_schemas_know_every_nested_value(chart: str) -> None:
         inner = schema["properties"][key].get("properties")
         if isinstance(value, dict) and inner is not None:
             assert set(inner) == set(value), key
+
+
+def test_every_chart_has_its_snapshots_and_its_own_lab_test() -> None:
+    """And each row of SNAPSHOTS two files; no file is without a row."""
+    folders = {path.parent.name for path in pathlib.Path("charts").glob("*/Chart.yaml")}
+    assert folders == {snapshot.chart for snapshot in charts.SNAPSHOTS}
+    files = {str(path) for path in pathlib.Path("charts").glob("*/snapshots/*.yaml")}
+    assert files == {
+        str(file(ROOT))
+        for snapshot in charts.SNAPSHOTS
+        for file in (snapshot.values, snapshot.file)
+    }
+    for name in folders:
+        test = pathlib.Path("tests/lab/charts") / f"{name.replace('-', '_')}_test.py"
+        assert f'CHART = "{name}"' in test.read_text()

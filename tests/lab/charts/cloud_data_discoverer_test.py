@@ -1,0 +1,53 @@
+"""The chart cloud-data-discoverer: rendered, installed, changed and removed by helm."""
+
+import pytest
+
+from lib.lab import charts, discoverer, places
+from tests.lab.charts import installing, rendering
+
+CHART = "cloud-data-discoverer"
+CASE = installing.Case(
+    chart=CHART,
+    home=charts.PLATFORM,
+    rights=lambda values: discoverer.permissions(
+        manages_classes=values["storageClasses"]["manage"],
+        creates_secret=values["createDiscoverySecret"],
+        reader=False,
+    ),
+    readers=frozenset(
+        {"access-to-cloud-data-discoverer", "access-to-cloud-data-discoverer-role"}
+    ),
+    replicas=1,
+    plain="verticalPodAutoscaler=false,metrics.podMonitor=false,metrics.alerts=false",
+)
+BAD = [
+    ("image=", "'/image': minLength: got 0, want 1"),
+    ("discoveryPeriod=1d", "'/discoveryPeriod': '1d'"),
+    ("metrics.mode=plain", "'/metrics/mode'"),
+    ("openstack.authURL=keystone", "'/openstack/authURL'"),
+]
+"""What is set, what helm must name."""
+
+
+@pytest.mark.parametrize("name", charts.of(CHART))
+def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> None:
+    rendering.check_snapshot(renderer, charts.of(CHART)[name])
+
+
+def test_bad_values_are_refused_by_name(renderer: places.Places) -> None:
+    rendering.check_refusals(renderer, CHART, BAD)
+
+
+def test_installed_changed_and_removed(ground: installing.Ground) -> None:
+    installing.installed_changed_removed(ground, CASE)
+
+
+def test_without_the_kinds_of_others_nothing_is_created(
+    ground: installing.Ground,
+) -> None:
+    installing.refused_without_kinds(ground, CASE)
+
+
+def test_with_the_kinds_of_others(ground: installing.Ground, operators: None) -> None:
+    del operators
+    installing.with_kinds_of_others(ground, CASE)

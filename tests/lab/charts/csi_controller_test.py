@@ -1,0 +1,171 @@
+"""The chart csi-controller: rendered, installed, changed and removed by helm."""
+
+import contextlib
+import json
+import time
+from typing import Any
+
+import pytest
+
+from lib.kube import errors as kube_errors
+from lib.kube import resources
+from lib.lab import charts, control_plane, csi, errors, places
+from tests.lab.charts import installing, rendering
+
+CHART = "csi-controller"
+CSI_DRIVER = ("CSIDriver", "", "cinder.csi.openstack.org")
+CSI_DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
+REFERENCE_DRIVER = """
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: cinder.csi.openstack.org}
+spec:
+  attachRequired: true
+  podInfoOnMount: true
+  volumeLifecycleModes: [Persistent, Ephemeral]
+"""
+"""Source: cloud-provider-openstack, manifests of cinder-csi-plugin."""
+CASE = installing.Case(
+    chart=CHART,
+    home=charts.SYSTEM,
+    rights=lambda values: csi.manifest(reads_claims=values["pvcAnnotations"]),
+    readers=frozenset({"csi-controller:secrets"}),
+    replicas=1,
+    plain="verticalPodAutoscaler=false",
+    kept={CSI_DRIVER: f"{CSI_DRIVERS}/{CSI_DRIVER[2]}"},
+    asks_for=frozenset({"VerticalPodAutoscaler"}),
+)
+BAD = [
+    ("image=", "'/image': minLength: got 0, want 1"),
+    ("clusterUUID=", "'/clusterUUID': minLength"),
+    ("sidecars.attacher.version=", "'/sidecars/attacher/version'"),
+    ("sidecars.snapshotter.image=x", "'snapshotter' not allowed"),
+]
+"""What is set, what helm must name."""
+
+
+@pytest.mark.parametrize("name", charts.of(CHART))
+def test_a_snapshot_is_what_helm_renders(renderer: places.Places, name: str) -> None:
+    rendering.check_snapshot(renderer, charts.of(CHART)[name])
+
+
+def test_bad_values_are_refused_by_name(renderer: places.Places) -> None:
+    rendering.check_refusals(renderer, CHART, BAD)
+
+
+def test_installed_changed_and_removed(ground: installing.Ground) -> None:
+    installing.installed_changed_removed(ground, CASE)
+
+
+def driver_spec(ground: installing.Ground) -> Any:
+    return ground.get(f"{CSI_DRIVERS}/{CSI_DRIVER[2]}")["spec"]
+
+
+def test_the_csi_driver_of_the_reference_stays_or_is_taken_over(
+    ground: installing.Ground,
+) -> None:
+    """Its modes are immutable; without it the node plugin registers nothing."""
+    control_plane.apply_manifests(ground.where, REFERENCE_DRIVER)
+    before = driver_spec(ground)
+    first, _ = CASE.snapshots
+    release = installing.prepare(ground, CASE, first.namespace)
+    usual = CASE.without_foreign_kinds
+    both = ("--set", "csiDriver.volumeLifecycleModes={Persistent,Ephemeral}")
+    rows = [
+        ("as usual", (), "exists and cannot be imported"),
+        ("taken over", ("--take-ownership",), ""),
+        ("taken over with its modes", ("--take-ownership", *both), ""),
+        ("left to its owner", ("--set", "csiDriver.create=false"), ""),
+    ]
+    for title, more, refusal in rows:
+        try:
+            release.run("install", first, *usual, *more)
+            said = ""
+        except errors.LabError as error:
+            said = str(error)
+        print(f"{title:28} {said[:80] or 'installed'}")
+        assert refusal in said if refusal else not said
+        assert driver_spec(ground) == before
+        with contextlib.suppress(errors.LabError):
+            ground.helm("uninstall", first.chart, "--namespace", first.namespace)
+        assert driver_spec(ground) == before
+    ground.delete(f"{CSI_DRIVERS}/{CSI_DRIVER[2]}")
+
+
+def test_without_the_kinds_of_others_nothing_is_created(
+    ground: installing.Ground,
+) -> None:
+    installing.refused_without_kinds(ground, CASE)
+
+
+def test_with_the_kinds_of_others(ground: installing.Ground, operators: None) -> None:
+    del operators
+    installing.with_kinds_of_others(ground, CASE)
+
+
+UNREACHABLE = "node.kubernetes.io/unreachable"
+BOUNDED = [
+    {
+        "key": UNREACHABLE,
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 3,
+    }
+]
+EVICTION = [
+    ("as the charts, but 3 s", BOUNDED, True),
+    ("every taint without a limit", [{"operator": "Exists"}], False),
+]
+
+
+def bind(ground: installing.Ground, path: str, name: str, node: str) -> None:
+    """Place a pod as the scheduler does."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    text = json.dumps(body).encode()
+    to = f"{path}/{name}/binding"
+    ground.api.request("POST", to, body=text, timeout_s=installing.TIMEOUT_S)
+
+
+def test_pods_leave_a_host_that_does_not_answer(ground: installing.Ground) -> None:
+    """By the real controller of taints: it deletes them when their time is over.
+
+    The time is shortened here; a test of the rendered charts looks at their own.
+    """
+    first, _ = CASE.snapshots
+    release = installing.prepare(ground, CASE, first.namespace)
+    path = f"/api/v1/namespaces/{first.namespace}/pods"
+    mine = f"{path}?labelSelector=app={first.chart}"
+    installing.make_node(ground, "dead", is_control_plane=True)
+    taint = {"key": UNREACHABLE, "effect": "NoExecute"}
+    for title, tolerations, is_left in EVICTION:
+        given = f"tolerations={json.dumps(tolerations)}"
+        usual = CASE.without_foreign_kinds
+        release.run("install", first, *usual, "--set-json", given)
+        pod = installing.until(lambda: ground.get(mine)["items"])[0]["metadata"]
+        bind(ground, path, pod["name"], "dead")
+        patch = json.dumps({"spec": {"taints": [taint]}}).encode()
+        ground.api.patch(resources.NODES, "dead", patch, timeout_s=installing.TIMEOUT_S)
+
+        def is_deleted(uid: str = pod["uid"]) -> bool:
+            found = {one["metadata"]["uid"]: one for one in ground.get(mine)["items"]}
+            one = found.get(uid)
+            return one is None or "deletionTimestamp" in one["metadata"]
+
+        began = time.monotonic()
+        while time.monotonic() - began < 12 and not is_deleted():
+            time.sleep(0.2)
+        print(f"{title:30} deleted: {is_deleted()} {time.monotonic() - began:.1f} s")
+        assert is_deleted() is is_left
+        ground.helm("uninstall", first.chart, "--namespace", first.namespace)
+        ground.delete(f"{CSI_DRIVERS}/{CSI_DRIVER[2]}")
+        with contextlib.suppress(kube_errors.NotFound):
+            ground.delete(f"{path}/{pod['name']}?gracePeriodSeconds=0")
+        installing.until(lambda: not ground.get(mine)["items"])
+        patch = json.dumps({"spec": {"taints": None}}).encode()
+        ground.api.patch(resources.NODES, "dead", patch, timeout_s=installing.TIMEOUT_S)
+    ground.delete("/api/v1/nodes/dead")

@@ -1,0 +1,47 @@
+"""What helm renders from a chart, held against its snapshots; nothing else runs."""
+
+import difflib
+import pathlib
+from collections.abc import Sequence
+
+from lib.lab import charts, errors, helm, places
+
+ROOT = pathlib.Path()
+"""A checkout, or a sandbox with the chart in it."""
+
+
+def check_snapshot(renderer: places.Places, snapshot: charts.Snapshot) -> None:
+    """Templates, values and files that change, change the snapshot with them."""
+    kept = snapshot.file(ROOT).read_text()
+    rendered = charts.render(renderer, ROOT, snapshot)
+    change = difflib.unified_diff(
+        kept.splitlines(), rendered.splitlines(), "kept", "rendered"
+    )
+    print("\n".join(change))
+    assert kept == rendered
+    folder = charts.folder(ROOT, snapshot.chart)
+    # A warning is a fault, too.
+    words = ("lint", "--strict", folder, "--values", snapshot.values(ROOT))
+    assert "1 chart(s) linted, 0 chart(s) failed" in helm.run(renderer, words)
+
+
+def check_refusals(
+    renderer: places.Places, chart: str, rows: Sequence[tuple[str, str]]
+) -> None:
+    """Nothing is rendered; helm names the field, and what would be right.
+
+    rows: what is set, and what helm must name.
+    """
+    wrong = []
+    usual = next(iter(charts.of(chart).values()))
+    for given, named in rows:
+        words = ("template", charts.folder(ROOT, chart), "--set", given)
+        try:
+            helm.run(renderer, (*words, "--values", usual.values(ROOT)))
+            said = "rendered"
+        except errors.LabError as error:
+            said = " ".join(str(error).split())
+        print(f"{chart:22} {given:32} {said[-160:]}")
+        if named not in said:
+            wrong.append((given, said))
+    assert wrong == []
