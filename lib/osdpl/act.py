@@ -62,6 +62,8 @@ class Actor:
                 self._worker.upgrade(action)
             case actions.Uninstall():
                 self._worker.uninstall(action)
+            case actions.Cancel(release=release):
+                self._worker.cancel(release)
             case actions.ApplyConditions(status=status, events=found):
                 self._apply_conditions(snapshot, status, found)
             case _:

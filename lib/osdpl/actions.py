@@ -84,6 +84,13 @@ class Uninstall:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Cancel:
+    """End the job of a release early: what it installs is to be deleted."""
+
+    release: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ApplyStatus:
     """Change the OpenStackDeploymentStatus: everything of it that is ours."""
 
@@ -109,6 +116,7 @@ Action = (
     | DeleteBundle
     | Upgrade
     | Uninstall
+    | Cancel
     | ApplyStatus
     | ApplyConditions
 )

@@ -17,6 +17,7 @@ from lib.osdpl.actions import (
     ApplyBundleStatus,
     ApplyConditions,
     ApplyStatus,
+    Cancel,
     DeleteBundle,
     EnsureCredentials,
     ReadChart,
@@ -32,6 +33,8 @@ from lib.reconcile.outcome import Outcome
 FINALIZER = f"{model.GROUP}/osdpl-controller"
 HELD_S = 0.5
 """Between two looks for a write of ours that is not in the caches yet."""
+CANCEL_S = 10.0
+"""Between two requests to end the jobs of what is to be deleted."""
 BLOCKED_S = 30.0
 """Between two checks of what only somebody outside can repair."""
 
@@ -261,12 +264,19 @@ def _blocked(
 
 
 def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
-    """Delete all releases of ours, without hooks: the database is deleted, too."""
+    """Delete all releases of ours, without hooks: the database is deleted, too.
+
+    What is being installed is canceled first.
+    """
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
         return Outcome()
     left = tuple(states.of_surplus(snapshot, now, frozenset()))
     if not left and not snapshot.work.running:
         return Outcome((RemoveFinalizer(),))
+    installing = snapshot.work.running - snapshot.work.deleting
+    if installing:
+        # Its hooks would wait for what is deleted, until the time-out of helm.
+        return Outcome(tuple(map(Cancel, sorted(installing))), CANCEL_S)
     runs: list[Action] = []
     for one in left:
         if one.can_run and len(runs) < snapshot.work.free:

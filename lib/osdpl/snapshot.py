@@ -107,12 +107,14 @@ class Work:
 
     running: releases with a helm run or a chart download under way. free: slots.
     attempts: the last one of each release. digests: of charts read by this process.
+    deleting: those of running that are being deleted.
     """
 
     running: frozenset[str] = frozenset()
     free: int = 0
     attempts: Mapping[str, Attempt] = dataclasses.field(default_factory=dict)
     digests: Mapping[ChartKey, str] = dataclasses.field(default_factory=dict)
+    deleting: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ MARGIN_S = 60.0
 FIRST_S, LONGEST_S, FINAL_S = 5.0, 300.0, 300.0
 """Before the second attempt; before any; after an error that a retry cannot repair."""
 
+DELETE = "delete"
+"""What a job is about that deletes a release; see lib/osdpl/states.py, about."""
+
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -74,6 +77,7 @@ class Worker:
         self._lock = threading.Lock()
         self._attempts: dict[str, Attempt] = {}
         self._digests: dict[ChartKey, str] = {}
+        self._deleting: set[str] = set()
         self._runs = prometheus_client.Counter(
             "osdpl_helm_runs",
             "Runs of helm by operation and result.",
@@ -92,7 +96,13 @@ class Worker:
         """Return what is under way, and what is remembered."""
         running, free = self._pool.running(), self._pool.free()
         with self._lock:
-            return Work(running, free, dict(self._attempts), dict(self._digests))
+            attempts, digests = dict(self._attempts), dict(self._digests)
+            deleting = running & self._deleting
+        return Work(running, free, attempts, digests, deleting)
+
+    def cancel(self, release: str) -> None:
+        """Ask the job of a release to end early."""
+        self._pool.cancel(release)
 
     def read_chart(self, action: ReadChart) -> None:
         """Start to read a chart."""
@@ -148,7 +158,7 @@ class Worker:
             with self._measured("uninstall"):
                 self._helm.uninstall(run, cancel)
 
-        self._start(action.release, "delete", job)
+        self._start(action.release, DELETE, job)
 
     def _prepare(self, action: Upgrade) -> None:
         """Remove what would make helm refuse: a pending revision, immutable Jobs."""
@@ -187,6 +197,12 @@ class Worker:
             return
 
     def _start(self, name: str, about: str, job: jobs.Job) -> None:
+        with self._lock:
+            if about == DELETE:
+                self._deleting.add(name)
+            else:
+                self._deleting.discard(name)
+
         def run(cancel: threading.Event) -> None:
             try:
                 job(cancel)

@@ -23,8 +23,8 @@ class Jobs:
         self._slots = slots
         self._on_end = on_end
         self._changed = threading.Condition()
-        self._running: set[str] = set()
-        self._cancel = threading.Event()
+        self._running: dict[str, threading.Event] = {}
+        self._is_stopped = False
         self._log = structlog.stdlib.get_logger()
 
     def running(self) -> frozenset[str]:
@@ -35,34 +35,42 @@ class Jobs:
     def free(self) -> int:
         """Return the number of free slots."""
         with self._changed:
-            return 0 if self._cancel.is_set() else self._slots - len(self._running)
+            return 0 if self._is_stopped else self._slots - len(self._running)
 
     def start(self, name: str, job: Job) -> bool:
         """Start a job, unless one of its name runs, or no slot is free."""
         with self._changed:
             is_full = len(self._running) >= self._slots
-            if is_full or name in self._running or self._cancel.is_set():
+            if is_full or name in self._running or self._is_stopped:
                 return False
-            self._running.add(name)
+            cancel = self._running[name] = threading.Event()
         threading.Thread(
-            target=self._run, args=(name, job), name=f"job {name}", daemon=True
+            target=self._run, args=(name, job, cancel), name=f"job {name}", daemon=True
         ).start()
         return True
 
+    def cancel(self, name: str) -> None:
+        """Ask a job to end early; does nothing when none of that name runs."""
+        with self._changed:
+            if name in self._running:
+                self._running[name].set()
+
     def stop(self, timeout_s: float) -> tuple[str, ...]:
         """Ask all jobs to end and wait for them; return those that have not."""
-        self._cancel.set()
         with self._changed:
+            self._is_stopped = True
+            for cancel in self._running.values():
+                cancel.set()
             self._changed.wait_for(lambda: not self._running, timeout_s)
             return tuple(sorted(self._running))
 
-    def _run(self, name: str, job: Job) -> None:
+    def _run(self, name: str, job: Job, cancel: threading.Event) -> None:
         try:
-            job(self._cancel)
+            job(cancel)
         except Exception as error:  # this is a loop; see lib/reconcile/runner.py
             self._log.error("unexpected error in job", job=name, exc_info=error)
         finally:
             with self._changed:
-                self._running.discard(name)
+                del self._running[name]
                 self._changed.notify_all()
             self._on_end(name)

@@ -227,7 +227,7 @@ def test_calls_of_the_cloud_are_few_and_in_time(
         finally:
             story.show()
     print(f"asked after ACTIVE: {[round(lag, 2) for lag in sorted(lags)]} s")
-    assert len(lags) >= 10
+    assert len(lags) >= 5, "the watch has seen changes"
     median, longest = statistics.median(lags), max(lags)
     print(
         f"median {median:.1f} s of {POLL_MEDIAN_S}, {longest:.1f} of {POLL_LONGEST_S}"

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from lib.helm import model as helm
-from lib.osdpl import hashing, model, states
+from lib.osdpl import actions, decide, hashing, model, states
 from lib.osdpl.snapshot import Attempt, Snapshot, Work, Workloads
 from lib.osdpl.states import HASH_LABEL, OWNER_LABEL, State, Step
 
@@ -196,3 +196,23 @@ def test_values_are_not_printed() -> None:
         "r", "n", pathlib.Path("c"), {"password": "pa55-word"}, {}, 1, 1
     )
     assert "pa55" not in repr(upgrade)
+
+
+def test_what_is_being_installed_is_canceled_before_it_is_deleted() -> None:
+    """Its hooks would wait for what is deleted until helm's time-out."""
+    metadata = {
+        "uid": "uid",
+        "finalizers": [decide.FINALIZER],
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+    }
+    installing = dataclasses.replace(
+        snapshot(revision("pending-install"), work=RUNNING),
+        document={"metadata": metadata},
+    )
+    assert decide.decide(installing, NOW).actions == (actions.Cancel(RELEASE.name),)
+    deleting = Work(RUNNING.running, 3, deleting=RUNNING.running)
+    waits = dataclasses.replace(installing, work=deleting)
+    assert decide.decide(waits, NOW).actions == ()
+    idle = dataclasses.replace(installing, work=Work(free=4))
+    deleted = actions.Uninstall(RELEASE.name, hooks=False)
+    assert decide.decide(idle, NOW).actions == (deleted,)

@@ -57,3 +57,22 @@ def test_an_error_frees_the_slot() -> None:
     pool.start("a", fail)
     assert ended.wait(10)
     assert pool.free() == 1
+
+
+def test_one_job_is_canceled_and_the_others_go_on() -> None:
+    ended: list[str] = []
+    first = threading.Event()
+
+    def on_end(name: str) -> None:
+        ended.append(name)
+        first.set()
+
+    pool = jobs.Jobs(2, on_end)
+    for name in ("a", "b"):
+        pool.start(name, lambda cancel: None if cancel.wait(30) else None)
+    pool.cancel("absent")
+    pool.cancel("a")
+    assert first.wait(10)
+    assert ended == ["a"]
+    assert pool.running() == frozenset(("b",))
+    assert pool.stop(10) == ()
