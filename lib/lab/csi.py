@@ -125,15 +125,11 @@ def arguments(name: str) -> tuple[str, ...]:
 
 
 def start_sidecars(
-    where: places.Places,
-    kubeconfig: pathlib.Path,
-    extra: Sequence[str] = (),
-    socket_path: pathlib.Path | None = None,
+    where: places.Places, kubeconfig: pathlib.Path, extra: Sequence[str] = ()
 ) -> None:
     """Start those sidecars that do not run; they wait for the driver themselves.
 
-    extra: more of each one's command line. socket_path: where they find the driver;
-    None: its own socket.
+    extra: more of each one's command line.
 
     Raises:
         LabError: one is not built.
@@ -141,7 +137,7 @@ def start_sidecars(
     for name in SIDECARS:
         words = (
             str(programs.path(where, name)),
-            f"--csi-address={socket_path or address(where)}",
+            f"--csi-address={address(where)}",
             f"--kubeconfig={kubeconfig}",
             *arguments(name),
             *extra,
