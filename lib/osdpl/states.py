@@ -65,9 +65,15 @@ class ReleaseState:
 
 
 def pinned(snapshot: Snapshot, release: model.Release) -> str | None:
-    """Return the digest of a release's chart: of the spec, or as first recorded."""
+    """Return the digest of a release's chart: of the spec, or as first recorded.
+
+    What is recorded counts once the release is installed: before, it may be a pin that
+    no chart has, or that of an OpenStackDeployment which has been deleted.
+    """
     if release.chart.digest is not None:
         return release.chart.digest
+    if release.name not in snapshot.revisions:
+        return snapshot.work.digests.get(chart_key(release.chart))
     bundle = snapshot.bundles.get(f"openstack-{release.service}")
     recorded = (bundle or {}).get("spec") or {}
     urls = {one["name"]: one["url"] for one in recorded.get("repositories") or ()}

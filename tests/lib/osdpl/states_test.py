@@ -156,11 +156,15 @@ def test_the_recorded_digest_is_used() -> None:
     }
     repositories = [{"name": "r", "url": "http://r"}]
     bundle = {"spec": {"repositories": repositories, "releases": [recorded]}}
-    given = dataclasses.replace(snapshot(), bundles={"openstack-identity": bundle})
+    bundles = {"openstack-identity": bundle}
+    given = dataclasses.replace(snapshot(revision("deployed")), bundles=bundles)
     assert states.pinned(given, release) == DIGEST
+    never_installed = dataclasses.replace(snapshot(), bundles=bundles)
+    assert states.pinned(never_installed, release) is None
     moved = [{"name": "r", "url": "http://elsewhere"}]
     bundle = {"spec": {"repositories": moved, "releases": [recorded]}}
-    given = dataclasses.replace(snapshot(), bundles={"openstack-identity": bundle})
+    bundles = {"openstack-identity": bundle}
+    given = dataclasses.replace(snapshot(revision("deployed")), bundles=bundles)
     assert states.pinned(given, release) is None
 
 
