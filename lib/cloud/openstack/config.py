@@ -2,10 +2,16 @@
 
 import ipaddress
 import pathlib
+import re
 from collections.abc import Callable, Collection, Mapping
 
 from lib.cloud.openstack import clouds_yaml, gcfg, settings
-from lib.cloud.openstack.section_reader import Findings, SectionReader, shown
+from lib.cloud.openstack.section_reader import (
+    Findings,
+    SectionReader,
+    not_known,
+    shown,
+)
 from lib.cloud.openstack.settings import (
     BlockStorage,
     Config,
@@ -26,6 +32,12 @@ _SOURCES = ("configDrive", "metadataService")
 _ENDPOINT_TYPES = ("public", "internal", "admin")
 SECTIONS = frozenset(
     {"global", "networking", "route", "metadata", "loadbalancer", "blockstorage"}
+)
+
+_CLOUDS_YAML = re.compile(r"^clouds:\s*(#.*)?$", re.MULTILINE)
+_YAML_HINT = (
+    "; this is a clouds.yaml, which cloud.conf names with use-clouds = true and"
+    " clouds-file in [Global]"
 )
 
 
@@ -60,7 +72,8 @@ def read(
     try:
         sections = gcfg.parse(text)
     except gcfg.SyntaxFault as fault:
-        raise ConfigError((str(fault),)) from None
+        hint = _YAML_HINT if _CLOUDS_YAML.search(text) else ""
+        raise ConfigError((f"{fault}{hint}",)) from None
     findings = Findings()
     reader = _Sections(sections, findings, used)
     if cloud:
@@ -105,9 +118,8 @@ class _Sections:
                 self._by_name[name, section.subsection] = section
             elif name != "loadbalancerclass":
                 sub = f' "{section.subsection}"' if section.subsection else ""
-                findings.warnings.append(
-                    f"section [{section.name}{sub}] is not known and is ignored"
-                )
+                ending = not_known(name, SECTIONS)
+                findings.warnings.append(f"section [{section.name}{sub}] {ending}")
 
     def require(self, name: str, sub: str) -> None:
         """Report a section that is missing."""

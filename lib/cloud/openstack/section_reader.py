@@ -1,6 +1,7 @@
 """Typed reading of one section of cloud.conf, with all its problems and warnings."""
 
 import dataclasses
+import difflib
 import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
@@ -30,6 +31,13 @@ def shown(value: str) -> str:
     if _HOLDS_SECRET.search(value):
         return "(hidden: it may hold a password)"
     return repr(value)
+
+
+def not_known(name: str, known: Collection[str]) -> str:
+    """Return the end of a warning about a key or section that nothing reads."""
+    near = difflib.get_close_matches(name, sorted(known), 1, cutoff=0.75)
+    hint = f"; is {near[0]} meant?" if near else ""
+    return f"is not known and is ignored{hint}"
 
 
 @dataclasses.dataclass
@@ -136,7 +144,8 @@ class SectionReader:
         """Report the keys that nobody asked for."""
         for key in self._section.values:
             if key not in self._asked:
-                self.warn(f"{key} is not known and is ignored")
+                others = self._asked - self._section.values.keys()
+                self.warn(f"{key} {not_known(key, others)}")
 
     def _parsed(self, key: str, default: T, parse: Callable[[str], T], right: str) -> T:
         values = self.texts(key)

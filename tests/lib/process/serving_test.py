@@ -346,14 +346,46 @@ def test_a_taken_port_is_a_config_error() -> None:
             serving.listen("127.0.0.1", port)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 # a default
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "0.0.0.0", "::1", "::"],  # noqa: S104 # a default
+)
 def test_a_free_port_is_listened_on(address: str) -> None:
+    """Also where a pod or host has addresses of IPv6: without brackets, as in it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     listener = serving.listen(address, port)
     assert listener is not None
     with listener:
-        assert listener.getsockname() == (address, port)
+        assert listener.getsockname()[:2] == (address, port)
+
+
+@pytest.mark.parametrize(
+    ("address", "clients"), [("::1", ["::1"]), ("::", ["::1", "127.0.0.1"])]
+)
+def test_probes_of_a_host_with_ipv6_are_answered(
+    make_pair: MakePair, address: str, clients: list[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    listener = serving.listen(address, port)
+    assert listener is not None
+    pair = make_pair()
+    routes = exchange.Routes({"/livez": ok}, judge)
+    server = serving.Server(listener, tls.InMemory(pair), routes)
+    server.start()
+    try:
+        for client in clients:
+            context = ssl.create_default_context(cadata=pair.certificate.decode())
+            context.check_hostname = False  # as the kubelet's probes
+            connection = http.client.HTTPSConnection(
+                client, port, context=context, timeout=10
+            )
+            with contextlib.closing(connection):
+                connection.request("GET", "/livez")
+                assert connection.getresponse().status == 200
+    finally:
+        server.stop()
 
 
 class Files:

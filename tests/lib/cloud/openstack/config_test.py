@@ -197,6 +197,22 @@ address-sort-order = 10.0.0.0/8, nonsense, 10.0.0.1
     assert found.credentials.username == "robot"
 
 
+def test_a_misspelt_key_or_section_is_named_with_the_one_it_resembles() -> None:
+    text = "regio = other\n[LoadBalance]\n[Networking]\npublic-network-nam = a\n"
+    assert read(MINIMAL + text).warnings == (
+        "section [LoadBalance] is not known and is ignored; is loadbalancer meant?",
+        "[Global] regio is not known and is ignored; is region meant?",
+        "[Networking] public-network-nam is not known and is ignored;"
+        " is public-network-name meant?",
+    )
+
+
+def test_a_clouds_yaml_in_place_of_cloud_conf_is_recognized() -> None:
+    (problem,) = problems("# of the lab\nclouds:\n  one: {}\n")
+    assert problem.startswith("line 2 can't be read")
+    assert problem.endswith("names with use-clouds = true and clouds-file in [Global]")
+
+
 def test_all_problems_are_reported_together_each_with_what_would_be_right() -> None:
     """One start shows every mistake of the file."""
     text = """
