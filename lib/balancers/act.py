@@ -9,15 +9,8 @@ from lib.balancers import decide, model
 from lib.balancers.memory import Memory
 from lib.balancers.model import Open, Operation, Service, Snapshot, Source, Topic
 from lib.cloud import errors
-from lib.cloud.load_balancers import (
-    LoadBalancers,
-    NoticeType,
-    Problem,
-    Reason,
-    Results,
-    StepResult,
-    Target,
-)
+from lib.cloud.load_balancers import LoadBalancers, Results, Target
+from lib.cloud.steps import CommonReason, NoticeType, Problem, StepResult
 from lib.kube import client, events, resources, store
 from lib.process import decoding
 
@@ -229,7 +222,7 @@ class Actor:
             if self._memory.busy_s(uid) < LONG_S:
                 return
             summary, lasts = f"{summary}, for minutes", True
-        problem = Problem(Reason.REFUSED, summary)
+        problem = Problem(CommonReason.REFUSED, summary)
         if not lasts or self._memory.refuse(uid, problem):
             self._record(seen.service, decide.failed(seen, summary))
 

@@ -5,18 +5,9 @@ from collections.abc import Callable
 
 from lib.balancers import facts, model
 from lib.balancers.model import Action, Snapshot, Source
-from lib.cloud.load_balancers import (
-    Gate,
-    GateState,
-    Notice,
-    Observed,
-    Plan,
-    Problem,
-    Results,
-    Step,
-    Target,
-)
+from lib.cloud.load_balancers import Observed, Plan, Results, Target
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.steps import Gate, GateState, Notice, Problem, Step
 from lib.reconcile.outcome import Outcome
 
 MOST_STEPS = 20
@@ -108,9 +99,9 @@ def _carry_out(
         return Outcome(tuple(actions), seen.barred_s)
     if plan.backs_off:
         actions.append(model.Bar())
-    lb_id = plan.load_balancer_id or observed.id
+    lb_id = plan.object_id or observed.id
     actions += _steps(plan.steps, lb_id)
-    if plan.load_balancer_id and not plan.steps and plan.retry_after_s is not None:
+    if plan.object_id and not plan.steps and plan.retry_after_s is not None:
         actions.append(model.Await(lb_id, plan.retry_after_s))
     if plan.settled:
         actions += _settled(seen, plan, is_wanted=is_wanted)

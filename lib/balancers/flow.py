@@ -21,6 +21,7 @@ from lib.balancers.model import (
 )
 from lib.cloud import errors
 from lib.cloud.load_balancers import LoadBalancers, Reason, Target
+from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
 from lib.reconcile import failure as failures
@@ -139,9 +140,15 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
                 )
         return None
 
-    def problems(self) -> Mapping[Reason, int]:
-        """Count the Services that have a problem, by its reason."""
-        return self._memory.problems()
+    @property
+    def reasons(self) -> tuple[ProblemReason, ...]:
+        """Every reason that a problem may have with these load balancers."""
+        return (*CommonReason, *Reason, *self._load_balancers.reasons)
+
+    def problems(self) -> Mapping[ProblemReason, int]:
+        """Count the Services that have a problem, by each possible reason."""
+        counts = self._memory.problems()
+        return {reason: counts.get(reason, 0) for reason in self.reasons}
 
     def forget(self, service: Service) -> None:
         """Drop what is kept for a Service that is gone."""

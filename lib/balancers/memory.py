@@ -1,10 +1,13 @@
 """What a process keeps between passes, all of which may be thrown away."""
 
+import collections
+import itertools
 import threading
 from collections.abc import Callable, Mapping
 
 from lib.balancers.model import Open, TellProblems
-from lib.cloud.load_balancers import Notice, Problem, Reason, Results, Target
+from lib.cloud.load_balancers import Results, Target
+from lib.cloud.steps import Notice, Problem, ProblemReason
 
 DOUBT_S = 30.0
 """So long a request may still be carried out that nobody heard the answer of."""
@@ -180,14 +183,13 @@ class Memory:
             self._busy.pop(uid, None)
             self._refusals.pop(uid, None)
 
-    def problems(self) -> Mapping[Reason, int]:
-        """Count the Services that have a problem, by its reason; each is there."""
+    def problems(self) -> Mapping[ProblemReason, int]:
+        """Count the Services that have a problem, by its reason."""
         with self._lock:
             by_uid = {u: {p.reason for p in some} for u, some in self._problems.items()}
             for uid, refusal in self._refusals.items():
                 by_uid.setdefault(uid, set()).add(refusal.reason)
-            found = by_uid.values()
-        return {reason: sum(reason in some for some in found) for reason in Reason}
+        return collections.Counter(itertools.chain.from_iterable(by_uid.values()))
 
     def forget(self, uid: str) -> None:
         """Drop all that is kept for a Service that is gone."""

@@ -8,6 +8,7 @@ import msgspec
 
 from lib.cloud import load_balancers
 from lib.cloud.model import Unknown
+from lib.cloud.steps import Gate, Notice, Problem, Step
 from lib.kube import objects
 from lib.reconcile import outcome
 
@@ -150,12 +151,12 @@ class Open:
     """
 
     target: load_balancers.Target
-    steps: tuple[load_balancers.Step, ...]
+    steps: tuple[Step, ...]
     load_balancer_id: str
     since_s: float
     due_s: float
     topics: frozenset[Topic] = frozenset({Topic.SYNC})
-    gate: load_balancers.Gate | None = None
+    gate: Gate | None = None
     has_written: bool = True
 
 
@@ -177,10 +178,10 @@ class Snapshot:
     topics: frozenset[Topic] = frozenset()
     held: bool = False
     target: load_balancers.Target | None = None
-    problems: tuple[load_balancers.Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     observed: load_balancers.Observation | None = None
     open: Open | None = None
-    gate: load_balancers.Gate | Unknown | None = None
+    gate: Gate | Unknown | None = None
     is_under_way: bool = False
     nodes: tuple[load_balancers.Node, ...] = ()
     barred_s: float = 0.0
@@ -254,8 +255,8 @@ class ApplyStep:
     makes it. is_last: no further step is applied in this pass.
     """
 
-    step: load_balancers.Step
-    rest: tuple[load_balancers.Step, ...]
+    step: Step
+    rest: tuple[Step, ...]
     load_balancer_id: str
     is_last: bool
 
@@ -290,8 +291,8 @@ class TellProblems:
     notices: what else is to be said once.
     """
 
-    problems: tuple[load_balancers.Problem, ...]
-    notices: tuple[load_balancers.Notice, ...] = ()
+    problems: tuple[Problem, ...]
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,18 +7,15 @@ from lib.balancers import decide, facts
 from lib.balancers.memory import Memory
 from lib.balancers.model import Again, Open, Service, Snapshot, Topic
 from lib.cloud.load_balancers import (
-    Asked,
     Cluster,
     Depth,
-    Gate,
-    GateState,
     LoadBalancers,
     Node,
-    Problem,
     Problems,
     Target,
 )
 from lib.cloud.model import Unknown
+from lib.cloud.steps import Asked, Gate, GateState, Problem
 from lib.kube import client, fresh, resources, store
 from lib.kube import errors as kube_errors
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from lib.balancers import decide, facts, model
 from lib.balancers.model import Service, Snapshot
 from lib.cloud.explained import Change, Explain, Touched
-from lib.cloud.load_balancers import Ingress, Observed, Plan, Problem, Verb
+from lib.cloud.load_balancers import Ingress, Observed, Plan
 from lib.cloud.model import Seen
+from lib.cloud.steps import Problem, Verb
 
 SERVICE = "Service"
 """The root of what would be written in Kubernetes."""

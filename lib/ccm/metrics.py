@@ -9,7 +9,7 @@ import prometheus_client
 
 from lib.balancers import model as balancers_model
 from lib.cloud import model
-from lib.cloud.load_balancers import Reason
+from lib.cloud.steps import ProblemReason
 
 _NEW_NODE_BUCKETS_S = (1, 4, 16, 64, 256, 1024)
 _RECONCILE_BUCKETS_S = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
@@ -189,15 +189,21 @@ class BalancerMetrics:
             if is_update:
                 self._node_seconds.observe(seconds)
 
-    def watch(self, problems: Callable[[], Mapping[Reason, int]]) -> None:
-        """Ask this, whenever the metrics are read, how many Services have which."""
-        for reason in Reason:
+    def watch(
+        self,
+        problems: Callable[[], Mapping[ProblemReason, int]],
+        reasons: Iterable[ProblemReason],
+    ) -> None:
+        """Count the Services with each problem whenever the metrics are read."""
+        for reason in reasons:
             self._problems.labels(reason).set_function(
                 functools.partial(_count, problems, reason)
             )
 
 
-def _count(problems: Callable[[], Mapping[Reason, int]], reason: Reason) -> float:
+def _count(
+    problems: Callable[[], Mapping[ProblemReason, int]], reason: ProblemReason
+) -> float:
     return problems().get(reason, 0)
 
 

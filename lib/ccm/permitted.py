@@ -3,6 +3,7 @@
 import math
 
 from lib.cloud import load_balancers as model
+from lib.cloud import steps
 from lib.daemon import passing
 from lib.kube import guarded
 
@@ -18,7 +19,7 @@ class Permitted(passing.LoadBalancers):
         super().__init__(lambda: balancers)
         self._permit = permit
 
-    def apply(self, step: model.Step, within_s: float = math.inf) -> model.StepResult:
+    def apply(self, step: steps.Step, within_s: float = math.inf) -> steps.StepResult:
         """See the protocol; no write is sent after the end of the Lease.
 
         Raises:

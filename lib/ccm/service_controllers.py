@@ -64,7 +64,7 @@ class ServiceControllers:
             create_in_s=parts.create_in_s,
             ended=told.ended,
         )
-        told.watch(self._flow.problems)
+        told.watch(self._flow.problems, self._flow.reasons)
         self._runner = runner.Runner(
             self._flow,
             self._queue,

@@ -6,7 +6,8 @@ Rules: texts for people, no secret among them; an empty text stands for "none".
 import dataclasses
 from collections.abc import Callable
 
-from lib.cloud.load_balancers import Observed, Plan, Target, Verb
+from lib.cloud.load_balancers import Observed, Plan, Target
+from lib.cloud.steps import Verb
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Protocol
 
+from lib.cloud import steps
 from lib.cloud.model import Address, Seen, Unknown
 
 # ---------------------------------------------------------------- what is asked for
@@ -111,58 +112,27 @@ class Facts:
     ingress: tuple[Ingress, ...] = ()
 
 
-class Reason(enum.StrEnum):
-    """The closed set of what can be wrong: label of the metric, reason of Events."""
+class Reason(steps.ProblemReason):
+    """What can be wrong with a Service in any cloud; see `LoadBalancers.reasons`."""
 
     INVALID_ANNOTATION = "InvalidAnnotation"
     """A value that is not allowed; the default is used in its place, unless fatal."""
     INVALID_SERVICE = "InvalidService"
     """A field of spec that this cloud can't serve."""
     UNKNOWN_CLASS = "UnknownClass"
-    UNSUPPORTED = "Unsupported"
-    """The provider, or its version, lacks what is asked for."""
-    IMMUTABLE = "ChangeNotPossible"
-    """It differs from what is asked for, and can't be changed in place."""
     NO_NODES = "NoNodes"
     NO_NODE_PORT = "NoNodePort"
     NO_ADDRESS = "NodeWithoutAddress"
     NO_HEALTH_CHECK = "NoHealthCheck"
     """Local traffic policy without a monitor: Nodes without a Pod drop traffic."""
-    SUBNET = "SubnetNotFound"
-    """Missing, or several where one must be."""
-    NO_FLOATING_NETWORK = "NoFloatingNetwork"
     ADDRESS_TAKEN = "AddressTaken"
     PORT_CONFLICT = "PortConflict"
     """Another Service on the same load balancer has the port."""
-    SHARED_LIMIT = "SharedLimitReached"
-    TLS = "TLSContainerNotReadable"
     FOREIGN = "ForeignLoadBalancer"
     """One bears our name or was named by the user, and is not ours to use."""
     MISSING = "LoadBalancerMissing"
     """The one that the Service names, or had, is gone."""
-    AMBIGUOUS = "AmbiguousMatch"
-    LEFT = "LeftBehind"
-    """What is the Service's on one that it has moved away from can't go, or not yet."""
     IN_ERROR = "LoadBalancerInError"
-    REFUSED = "RefusedByCloud"
-    """The cloud did not take a write, and will not as long as nothing changes."""
-    DRIFT = "DriftRepaired"
-    """Something was changed or deleted by hand; it is being repaired."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with one Service, in words for its owner.
-
-    message: whole, the same each time; names field, value and what would be right.
-    is_fatal: nothing is written as long as it stands, whatever else is asked for.
-    event: reason of its Event where the reference has one of its own for it.
-    """
-
-    reason: Reason
-    message: str
-    is_fatal: bool = False
-    event: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,14 +159,14 @@ class Spec:
     """What is wanted, parsed. problems: those that are not fatal."""
 
     native: object
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[steps.Problem, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Problems:
     """Why facts could not be parsed; at least one is fatal."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[steps.Problem, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -240,52 +210,6 @@ Observation = Seen[Observed] | Unknown
 # ---------------------------------------------------------------- what is to be done
 
 
-class Verb(enum.StrEnum):
-    """What a step does with its thing."""
-
-    CREATE = "create"
-    CHANGE = "change"
-    DELETE = "delete"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Step:
-    """One cloud write, printable.
-
-    path: of the thing in the tree, outermost first ("load balancer x", "pool y").
-    why: what is otherwise than wanted; no secret. is_gated: it may only be applied
-    when the load balancer's gate is open. is_repeatable: applying it twice does no
-    harm; of the others at most one goes into a pass, and none right after one whose
-    answer was lost: observe first.
-    """
-
-    verb: Verb
-    path: tuple[str, ...]
-    why: str
-    native: object
-    is_gated: bool = True
-    is_repeatable: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.verb} {' / '.join(self.path)}: {self.why}"
-
-
-class NoticeType(enum.StrEnum):
-    """Source: Kubernetes core/v1 Event, type."""
-
-    NORMAL = "Normal"
-    WARNING = "Warning"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Notice:
-    """An Event for the Service about what is no problem; the reference has it, too."""
-
-    type: NoticeType
-    reason: str
-    message: str
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Results:
     """What a pass may write on the Service.
@@ -299,72 +223,13 @@ class Results:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
-    """What brings the load balancer one way closer.
+class Plan(steps.Plan):
+    """What brings a load balancer one way closer; see `steps.Plan`.
 
-    steps: to be applied in this order; what can't be known before the last of them
-    is done comes with the next plan. settled: all that is wanted holds, or, without a
-    spec, nothing of ours is left. retry_after_s: look again after it; None: nothing
-    but a change, the drift period or (with fatal problems) the queue's backoff brings
-    the key back. backs_off: the steps may only be applied after the queue's backoff,
-    as for a failed pass: they make again what failed. problems: all of them, those of
-    the spec too; with a fatal one steps is empty. results: may be written at once,
-    before the steps. load_balancer_id: whose gate the steps wait for, or, without
-    steps, whose has to open before there can be any; empty: that of the one observed.
+    results: may be written immediately, before the steps.
     """
 
-    steps: tuple[Step, ...] = ()
-    settled: bool = False
-    retry_after_s: float | None = None
-    backs_off: bool = False
     results: Results = dataclasses.field(default_factory=Results)
-    notices: tuple[Notice, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    load_balancer_id: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StepResult:
-    """What a step brought about.
-
-    id: of the thing made. annotations: to be written on the Service before the next
-    step, since without them the thing could not be found again. opens_after_s: when
-    it is worth asking for the gate first; 0: no gate was closed.
-    """
-
-    id: str = ""
-    annotations: tuple[tuple[str, str | None], ...] = ()
-    opens_after_s: float = 0.0
-
-
-class GateState(enum.Enum):
-    """Whether the next step of an open plan may be applied."""
-
-    OPEN = "open"
-    CLOSED = "closed"
-    """The cloud is still at the last write; retry_after_s says when to ask again."""
-    LOST = "lost"
-    """It failed, is gone or was changed by somebody: drop the plan and observe."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Gate:
-    """The answer of a gate. retry_after_s: of one that is closed."""
-
-    state: GateState
-    retry_after_s: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
-    """A gate that is asked for.
-
-    id: of the load balancer (`Observed.id`, or `StepResult.id` of the step that made
-    it). waited_s: how long ago the last step was applied.
-    """
-
-    id: str
-    waited_s: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -385,6 +250,11 @@ class LoadBalancers(Protocol):
 
     Pure: refer, parse, plan. Every other call is bounded by time-outs of its own.
     """
+
+    @property
+    def reasons(self) -> Collection[steps.ProblemReason]:
+        """The provider's own reasons, beside `Reason` and `steps.CommonReason`."""
+        ...
 
     def refer(self, facts: Facts) -> Ref:
         """Say how to find what there is for these facts, however wrong they are."""
@@ -411,7 +281,7 @@ class LoadBalancers(Protocol):
         """
         ...
 
-    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
+    def apply(self, step: steps.Step, within_s: float = math.inf) -> steps.StepResult:
         """Make one write of the cloud, and do not wait for what comes of it.
 
         within_s: the request is not sent later than this many seconds from now. One
@@ -423,7 +293,9 @@ class LoadBalancers(Protocol):
         """
         ...
 
-    def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
+    def gates(
+        self, asked: Collection[steps.Asked]
+    ) -> Mapping[str, steps.Gate | Unknown]:
         """Ask whether open plans may go on, by id; one call whatever their number."""
         ...
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from lib.cloud import load_balancers as model
+from lib.cloud import steps
 from lib.cloud.model import Unknown
 
 
@@ -16,6 +17,11 @@ class LoadBalancers:
 
     def __init__(self, now: Callable[[], model.LoadBalancers]) -> None:
         self._now = now
+
+    @property
+    def reasons(self) -> Collection[steps.ProblemReason]:
+        """See the protocol."""
+        return self._now().reasons
 
     def refer(self, facts: model.Facts) -> model.Ref:
         """See the protocol."""
@@ -40,13 +46,13 @@ class LoadBalancers:
         """See the protocol."""
         return self._now().plan(target, observed, now)
 
-    def apply(self, step: model.Step, within_s: float = math.inf) -> model.StepResult:
+    def apply(self, step: steps.Step, within_s: float = math.inf) -> steps.StepResult:
         """See the protocol."""
         return self._now().apply(step, within_s)
 
     def gates(
-        self, asked: Collection[model.Asked]
-    ) -> Mapping[str, model.Gate | Unknown]:
+        self, asked: Collection[steps.Asked]
+    ) -> Mapping[str, steps.Gate | Unknown]:
         """See the protocol."""
         return self._now().gates(asked)
 

@@ -7,7 +7,13 @@ import dataclasses
 
 import pytest
 
-from lib.cloud.load_balancers import Depth, Port, PortProtocol, Spec, Target
+from lib.cloud.load_balancers import (
+    Depth,
+    Port,
+    PortProtocol,
+    Spec,
+    Target,
+)
 from lib.cloud.model import Seen
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver

@@ -12,7 +12,6 @@ from lib.cloud.load_balancers import (
     IpMode,
     Node,
     Observed,
-    Problem,
     Reason,
     Ref,
     Results,
@@ -20,6 +19,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen
+from lib.cloud.steps import CommonReason, Problem
 from lib.kube import objects
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -42,8 +42,8 @@ BARE = model.Service(
 THERE = Seen(Observed(True, "lb-1", None))
 NOTHING = Seen(Observed(False, "", None))
 OUTAGE = errors.Unavailable("503", operation="list load balancers")
-BAD = Problem(Reason.SUBNET, "no such subnet", is_fatal=True)
-ODD = Problem(Reason.UNSUPPORTED, "no such thing")
+BAD = Problem(Reason.INVALID_SERVICE, "no such subnet", is_fatal=True)
+ODD = Problem(CommonReason.UNSUPPORTED, "no such thing")
 RESULTS = Results(
     (Ingress(ip="192.0.2.1", ip_mode=IpMode.VIP), Ingress(hostname="a.example")),
     (("id", "lb-1"), ("old", None)),

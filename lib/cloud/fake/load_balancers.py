@@ -8,29 +8,32 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
-    Asked,
     Depth,
     Facts,
-    Gate,
-    GateState,
     Ingress,
     IpMode,
     Observation,
     Observed,
     Owned,
     Plan,
-    Problem,
     Problems,
     Reason,
     Ref,
     Results,
     Spec,
-    Step,
-    StepResult,
     Target,
-    Verb,
 )
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.steps import (
+    Asked,
+    Gate,
+    GateState,
+    Problem,
+    ProblemReason,
+    Step,
+    StepResult,
+    Verb,
+)
 
 ID_ANNOTATION = "fake.example/load-balancer-id"
 ALGORITHM_ANNOTATION = "fake.example/algorithm"
@@ -88,6 +91,11 @@ class FakeLoadBalancers:
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._made = 0
+
+    @property
+    def reasons(self) -> tuple[ProblemReason, ...]:
+        """See the protocol; it has no problems of its own kind."""
+        return ()
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""

@@ -9,7 +9,8 @@ import rich.console
 from lib.balancers.plan import Row, State
 from lib.ccm import planning
 from lib.cloud.explained import Change, Touched
-from lib.cloud.load_balancers import Problem, Reason, Verb
+from lib.cloud.load_balancers import Reason
+from lib.cloud.steps import Problem, Verb
 from mooring.commands import plan_services
 
 BALANCER = "load balancer kube_service_k_default_web"

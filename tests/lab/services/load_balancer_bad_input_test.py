@@ -15,6 +15,8 @@ import pytest
 
 from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client
 from lib.lab import (
     ccm,
@@ -54,7 +56,7 @@ class Row:
 
     name: str
     wrong: Mapping[str, Any]
-    reason: Reason
+    reason: ProblemReason
     says: tuple[str, ...]
     right: Mapping[str, Any]
 
@@ -62,7 +64,7 @@ class Row:
 def wrong(
     name: str,
     values: Mapping[str, Any],
-    reason: Reason,
+    reason: ProblemReason,
     *says: str,
     right: Mapping[str, Any] | None = None,
     also: Mapping[str, str] = INTERNAL,
@@ -78,51 +80,53 @@ ROWS = (
     wrong(
         "unknown-class", {keys.CLASS: "nope"}, Reason.UNKNOWN_CLASS, "'nope'", "gold"
     ),
-    wrong("subnet-missing", {keys.SUBNET_ID: NOBODY}, Reason.SUBNET, NOBODY),
-    wrong("member-subnet", {keys.MEMBER_SUBNET_ID: NOBODY}, Reason.SUBNET, NOBODY),
+    wrong("subnet-missing", {keys.SUBNET_ID: NOBODY}, OctaviaReason.SUBNET, NOBODY),
+    wrong(
+        "member-subnet", {keys.MEMBER_SUBNET_ID: NOBODY}, OctaviaReason.SUBNET, NOBODY
+    ),
     wrong(
         "subnet-ambiguous",
         AMBIGUOUS,
-        Reason.SUBNET,
+        OctaviaReason.SUBNET,
         *(TWICE, "{twice}", "{twice_2}", "set subnet-id"),
         right={keys.SUBNET_ID: "{subnet}"},
     ),
     wrong(
         "floating-subnet",
         {keys.FLOATING_SUBNET: "nowhere-*"},
-        Reason.SUBNET,
+        OctaviaReason.SUBNET,
         "'nowhere-*'",
         also={},
     ),
     wrong(
         "no-floating-network",
         {keys.FLOATING_NETWORK_ID: "{network}"},
-        Reason.REFUSED,
+        CommonReason.REFUSED,
         "the floating network is not an external one",
         also={},
     ),
     wrong(
         "network-missing",
         {keys.NETWORK_ID: NOBODY},
-        Reason.REFUSED,
+        CommonReason.REFUSED,
         "a network that is asked for",
     ),
     wrong(
         "port-missing",
         {keys.PORT_ID: NOBODY},
-        Reason.REFUSED,
+        CommonReason.REFUSED,
         "a port that is asked for",
     ),
     wrong(
         "flavor-missing",
         {keys.FLAVOR_ID: NOBODY},
-        Reason.REFUSED,
+        CommonReason.REFUSED,
         "a flavor that is asked for",
     ),
     wrong(
         "zone-missing",
         {keys.AVAILABILITY_ZONE: "nowhere"},
-        Reason.REFUSED,
+        CommonReason.REFUSED,
         "an availability zone that is asked for",
     ),
     wrong(
@@ -136,7 +140,7 @@ ROWS = (
     wrong(
         "vip-taken",
         {"spec": {"loadBalancerIP": "{vip_taken}"}},
-        Reason.REFUSED,
+        CommonReason.REFUSED,
         "{vip_taken}",
         right={"spec": {"loadBalancerIP": ""}},
     ),
@@ -158,7 +162,7 @@ ROWS = (
     wrong(
         "shared-limit",
         {keys.LOAD_BALANCER_ID: "{full}"},
-        Reason.SHARED_LIMIT,
+        OctaviaReason.SHARED_LIMIT,
         *("{full}", "max-shared-lb is 2"),
         also={},
     ),
@@ -171,7 +175,7 @@ ROWS = (
     wrong(
         "internal-shared",
         {keys.LOAD_BALANCER_ID: "{full}"},
-        Reason.UNSUPPORTED,
+        CommonReason.UNSUPPORTED,
         "internal Service cannot share",
     ),
     wrong(
@@ -183,7 +187,7 @@ ROWS = (
     wrong(
         "tls-reference",
         {keys.TLS_REF: "https://keys/v1/nothing"},
-        Reason.TLS,
+        OctaviaReason.TLS,
         *("default-tls-container-ref", "containers/<uuid>"),
     ),
     wrong(
@@ -436,7 +440,7 @@ def miscounted(ground: Ground) -> dict[str, tuple[float, int]]:
     wanted = expected()
     return {
         str(reason): (found[reason], wanted[reason])
-        for reason in Reason
+        for reason in (*CommonReason, *Reason, *OctaviaReason)
         if found[reason] != wanted[reason]
     }
 

@@ -16,8 +16,8 @@ from typing import Any
 import openstack.connection
 import pytest
 
-from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.steps import CommonReason
 from lib.kube import client
 from lib.lab import balancing, ccm, kube_objects, metrics, places, services, waiting
 from lib.lab.balancing import Counted, Room
@@ -56,7 +56,7 @@ class Ground:
         """Return the metric of Services that the cloud refuses."""
         text = ccm.metrics(self.room.replicas[1].place, self.token)
         found = metrics.by(text, "mooring_load_balancer_problem", "reason")
-        return found[Reason.REFUSED]
+        return found[CommonReason.REFUSED]
 
     def warnings(self, name: str) -> list[Told]:
         told = self.room.services.events().get(name, ())

@@ -15,6 +15,7 @@ import pytest
 
 from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.steps import CommonReason, ProblemReason
 from lib.lab import (
     ccm,
     metrics,
@@ -147,7 +148,7 @@ class Row:
     act: Act
     check: Check
     annotations: Mapping[str, str] = dataclasses.field(default_factory=lambda: INTERNAL)
-    told: Reason | None = None
+    told: ProblemReason | None = None
 
     @property
     def name(self) -> str:
@@ -263,8 +264,8 @@ def turned_error(ground: Ground, seen: Seen) -> None:
 IN_ERROR = Reason.IN_ERROR
 OFF: Mapping[str, object] = {"admin_state_up": False}
 ROWS = (
-    Row("LB deleted", balancer_deleted, another, {}, Reason.DRIFT),
-    Row("VIP port deleted", port_deleted, untouched, told=Reason.DRIFT),
+    Row("LB deleted", balancer_deleted, another, {}, CommonReason.DRIFT),
+    Row("VIP port deleted", port_deleted, untouched, told=CommonReason.DRIFT),
     Row("LB tags removed", changed(tags=[]), same),
     Row("LB switched off", changed(**OFF), same),
     Row("listener deleted", delete("listener"), same),
@@ -458,7 +459,7 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
             print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{told}")
     assert not pending
     assert testing.by_tier(True, checks <= CHECKS)
-    assert counted >= {Reason.IN_ERROR, Reason.DRIFT}
+    assert counted >= {Reason.IN_ERROR, CommonReason.DRIFT}
     events = ground.services.events()
     for row in TRIED:
         assert {one.count for one in told_of(events, row)} <= {1}

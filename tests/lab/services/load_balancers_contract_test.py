@@ -17,17 +17,13 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
-    Asked,
     Cluster,
     Depth,
     Facts,
-    GateState,
     IpFamily,
     Node,
     Port,
     PortProtocol,
-    Problem,
-    Reason,
     Spec,
     Target,
 )
@@ -38,6 +34,7 @@ from lib.cloud.openstack.fake import driver
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import lists, native
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.steps import Asked, CommonReason, GateState, Problem
 from lib.lab.openstack import accounts, cloud, offers, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -527,7 +524,7 @@ def a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
     )
     served.settle()
     (problem,) = served.problems
-    assert problem.reason is Reason.IMMUTABLE
+    assert problem.reason is CommonReason.IMMUTABLE
     assert "flavor-id" in problem.message
     assert "availability-zone" in problem.message
     assert len(served.members()) == 3
@@ -558,7 +555,7 @@ def a_vip_on_a_port_of_the_users(ground: Ground) -> None:
     assert served.addresses() == served.floating_ips()
     served.annotate({keys.PORT_ID: ground.network_id})
     served.settle()
-    assert [problem.reason for problem in served.problems] == [Reason.IMMUTABLE]
+    assert [problem.reason for problem in served.problems] == [CommonReason.IMMUTABLE]
     served.settle(gone=True)
     assert_gone(served)
 

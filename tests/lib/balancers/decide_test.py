@@ -20,16 +20,9 @@ from lib.balancers.fake.snapshots import (
     seen,
 )
 from lib.balancers.model import Snapshot, Topic
-from lib.cloud.load_balancers import (
-    Gate,
-    GateState,
-    Ingress,
-    Plan,
-    Results,
-    Step,
-    Verb,
-)
+from lib.cloud.load_balancers import Ingress, Plan, Results
 from lib.cloud.model import Unknown
+from lib.cloud.steps import Gate, GateState, Step, Verb
 
 GATED = Step(Verb.CHANGE, ("pool",), "other members", None)
 FREE = Step(Verb.CREATE, ("floating ip",), "none", None, is_gated=False)
@@ -227,7 +220,7 @@ def test_a_plan_may_name_another_load_balancer_to_wait_for(
     named: str, asked: str
 ) -> None:
     """As when the Service leaves one: its gate counts for all steps of the plan."""
-    plan = Plan((GATED, GATED), load_balancer_id=named)
+    plan = Plan((GATED, GATED), object_id=named)
     outcome = decide.decide(SEEN, NOW, lambda target, observed, now: plan)
     (step,) = (one for one in outcome.actions if isinstance(one, model.ApplyStep))
     assert (step.load_balancer_id, step.rest) == (asked, (GATED,))

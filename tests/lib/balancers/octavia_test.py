@@ -18,6 +18,8 @@ from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import CommonReason
 from lib.kube import resources
 
 
@@ -347,7 +349,7 @@ def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
     assert "a network that is asked for does not exist" in said[0]
     events = ground.api.all(resources.EVENTS)
     assert {event["count"] for event in events} == {1}
-    assert scene.process.flow.problems()[Reason.REFUSED] == 1
+    assert scene.process.flow.problems()[CommonReason.REFUSED] == 1
     ground.service("web", 80, annotations=dict.fromkeys(nobody))
     scene.process.settle(60.0)
     assert scene.address("web")
@@ -413,7 +415,7 @@ def test_a_conflict_that_lasts_is_reported(make_scene: MakeScene, name: str) -> 
     assert len(events) == 1
     assert "SyncLoadBalancerFailed" in events[0]
     assert told in events[0]
-    assert scene.process.flow.problems()[Reason.REFUSED] == 1
+    assert scene.process.flow.problems()[CommonReason.REFUSED] == 1
     scene.cloud.fault = session.nothing
     scene.process.settle(400.0)
     assert scene.address("web")
@@ -514,12 +516,12 @@ def test_what_provider_ovn_lacks_is_said_once(
     scene.process.say()
     said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
     assert [(one["reason"], one["count"]) for one in said] == [(event, 1)]
-    assert scene.process.flow.problems()[Reason.UNSUPPORTED] == 1
+    assert scene.process.flow.problems()[CommonReason.UNSUPPORTED] == 1
     assert bool(scene.cloud.octavia.load_balancers) is is_served
     ground.service("web", 80, annotations={keys.METHOD: "SOURCE_IP_PORT", **right})
     scene.process.settle(60.0)
     assert scene.address("web")
-    assert scene.process.flow.problems()[Reason.UNSUPPORTED] == 0
+    assert scene.process.flow.problems()[CommonReason.UNSUPPORTED] == 0
 
 
 def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
@@ -604,7 +606,7 @@ def test_who_shares_is_served_once_the_owner_has_its_address(
             scene.process.settle(30.0)
 
     print(f"{scene.calls(share)} calls in ten minutes without an address")
-    assert scene.process.flow.problems()[Reason.NO_FLOATING_NETWORK] == 1
+    assert scene.process.flow.problems()[OctaviaReason.NO_FLOATING_NETWORK] == 1
     ground.service("web", 80, annotations={keys.INTERNAL: None})
     began = ground.now_s
     while not ground.get("second").get("status", {}).get("loadBalancer"):

@@ -16,16 +16,9 @@ from lib.balancers.fake.snapshots import (
 from lib.balancers.model import Snapshot
 from lib.balancers.plan import State
 from lib.cloud.explained import Change, Explanation, Touched
-from lib.cloud.load_balancers import (
-    Notice,
-    NoticeType,
-    Observed,
-    Plan,
-    Step,
-    Target,
-    Verb,
-)
+from lib.cloud.load_balancers import Observed, Plan, Target
 from lib.cloud.model import Unknown
+from lib.cloud.steps import Notice, NoticeType, Step, Verb
 
 STEP = Step(Verb.CHANGE, ("load balancer x", "pool"), "other members", None)
 

@@ -8,6 +8,7 @@ import pytest
 from lib.balancers.model import Operation
 from lib.ccm import metrics
 from lib.cloud.load_balancers import Reason
+from lib.cloud.steps import CommonReason, ProblemReason
 from lib.daemon import counting
 from lib.kube import events
 from lib.kube.fake import api
@@ -131,14 +132,15 @@ def test_what_is_done_for_services_is_counted(
 def test_every_reason_of_a_problem_has_its_sample() -> None:
     """Also those that no Service has now, so that alerts see them fall."""
     registry = prometheus_client.CollectorRegistry()
-    metrics.BalancerMetrics(registry).watch(lambda: {Reason.DRIFT: 2})
+    reasons: tuple[ProblemReason, ...] = (*CommonReason, *Reason)
+    metrics.BalancerMetrics(registry).watch(lambda: {CommonReason.DRIFT: 2}, reasons)
     found = {
         reason: registry.get_sample_value(
             "mooring_load_balancer_problem", {"reason": str(reason)}
         )
-        for reason in Reason
+        for reason in reasons
     }
-    assert found == {reason: 2.0 * (reason is Reason.DRIFT) for reason in Reason}
+    assert found == {reason: 2.0 * (reason is CommonReason.DRIFT) for reason in reasons}
 
 
 @pytest.mark.parametrize(

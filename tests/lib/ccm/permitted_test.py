@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from lib.ccm import permitted
-from lib.cloud import errors
-from lib.cloud import load_balancers as model
+from lib.cloud import errors, steps
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.kube import errors as kube_errors
 from lib.kube import guarded
 
-STEP = model.Step(
-    model.Verb.DELETE,
+STEP = steps.Step(
+    steps.Verb.DELETE,
     ("load balancer x",),
     "the Service is gone",
     ("delete", "x", None),
@@ -29,8 +28,8 @@ class Recorder(fake_cloud.FakeLoadBalancers):
         self.within: list[float] = []
 
     def apply(
-        self, step: model.Step, within_s: float = float("inf")
-    ) -> model.StepResult:
+        self, step: steps.Step, within_s: float = float("inf")
+    ) -> steps.StepResult:
         self.within.append(within_s)
         return super().apply(step, within_s)
 

@@ -10,7 +10,12 @@ import pytest
 from lib.balancers import model
 from lib.balancers.plan import Row, State
 from lib.ccm import planning
-from lib.cloud.load_balancers import Cluster, Port, PortProtocol, Reason
+from lib.cloud.load_balancers import (
+    Cluster,
+    Port,
+    PortProtocol,
+    Reason,
+)
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session
 from lib.cloud.openstack.load_balancers import annotations as keys

@@ -14,7 +14,8 @@ from lib.balancers.model import FINALIZER
 from lib.ccm import options, parts, service_controllers
 from lib.cloud import errors as cloud_errors
 from lib.cloud.fake import load_balancers as fake_cloud
-from lib.cloud.load_balancers import Observed, Plan, Step, Target, Verb
+from lib.cloud.load_balancers import Observed, Plan, Target
+from lib.cloud.steps import Step, Verb
 from lib.kube import errors, resources
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls

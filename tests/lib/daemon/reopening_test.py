@@ -9,7 +9,12 @@ import structlog.testing
 
 from lib.cloud import errors, protocol
 from lib.cloud.fake import load_balancers, volumes
-from lib.cloud.load_balancers import Cluster, Depth, Ref, Target
+from lib.cloud.load_balancers import (
+    Cluster,
+    Depth,
+    Ref,
+    Target,
+)
 from lib.cloud.model import Absent, Instance, InstanceRef, Observation
 from lib.daemon import reopening
 from lib.process import config, files

@@ -8,6 +8,7 @@ repeated.
 import dataclasses
 import datetime
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
@@ -15,11 +16,9 @@ from lib.cloud.load_balancers import (
     Depth,
     Facts,
     Node,
-    Notice,
     Plan,
     Port,
     PortProtocol,
-    Problem,
     Problems,
     Spec,
     Target,
@@ -29,6 +28,9 @@ from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import session, wire
 from lib.cloud.openstack.load_balancers import actions
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+
+if TYPE_CHECKING:
+    from lib.cloud.steps import Notice, Problem
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 CLUSTER = Cluster("cluster-1", "kubernetes")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.cloud.load_balancers import Step, Verb
 from lib.cloud.openstack.load_balancers.native import Listener, Member, Pool
+from lib.cloud.steps import Step, Verb
 
 Body = Mapping[str, object]
 Path = tuple[str, ...]

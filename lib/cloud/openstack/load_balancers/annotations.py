@@ -8,7 +8,8 @@ import re
 import uuid
 from collections.abc import Collection, Mapping
 
-from lib.cloud.load_balancers import Problem, Reason
+from lib.cloud.load_balancers import Reason
+from lib.cloud.steps import Problem, ProblemReason
 
 _UPSTREAM = "loadbalancer.openstack.org/"
 _DECKHOUSE = "loadbalancer.openstack.deckhouse.io/"
@@ -150,7 +151,7 @@ class Reader:
         key: str,
         value: str,
         allowed: str,
-        reason: Reason = Reason.INVALID_ANNOTATION,
+        reason: ProblemReason = Reason.INVALID_ANNOTATION,
     ) -> None:
         """Report a value that nothing can take the place of."""
         message = f"{self.where(key)} is {shown(value)}; allowed is {allowed}"

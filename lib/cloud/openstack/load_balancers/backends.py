@@ -9,12 +9,18 @@ import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 
 from lib.cloud import provider_id
-from lib.cloud.load_balancers import Facts, IpFamily, Node, Problem, Reason
+from lib.cloud.load_balancers import (
+    Facts,
+    IpFamily,
+    Node,
+    Reason,
+)
 from lib.cloud.model import AddressType
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.annotations import Reader
 from lib.cloud.openstack.load_balancers.wanted import WantedMember
+from lib.cloud.steps import Problem
 
 _KINDS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}

@@ -8,11 +8,8 @@ import msgspec
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
-    Asked,
     Depth,
     Facts,
-    Gate,
-    GateState,
     Observation,
     Observed,
     Owned,
@@ -20,10 +17,7 @@ from lib.cloud.load_balancers import (
     Problems,
     Ref,
     Spec,
-    Step,
-    StepResult,
     Target,
-    Verb,
 )
 from lib.cloud.model import Unknown
 from lib.cloud.openstack import client, home, settings
@@ -42,6 +36,8 @@ from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import plan as plans
 from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
@@ -71,6 +67,11 @@ class OctaviaLoadBalancers:
         self._observer = Observer(api, config, self._absences)
         self._choose = backends.Chooser()
         self._pace = pace.Pace()
+
+    @property
+    def reasons(self) -> tuple[OctaviaReason, ...]:
+        """See the protocol."""
+        return tuple(OctaviaReason)
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""

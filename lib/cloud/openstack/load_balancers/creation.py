@@ -4,19 +4,14 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (createOctaviaLoadBalancer).
 """
 
-from lib.cloud.load_balancers import (
-    IpFamily,
-    Problem,
-    Reason,
-    Ref,
-    Step,
-)
+from lib.cloud.load_balancers import IpFamily, Reason, Ref
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import actions, bodies, names
 from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.observed import Features, Surroundings, Tree
 from lib.cloud.openstack.load_balancers.wanted import Wanted, WantedPort
+from lib.cloud.steps import CommonReason, Problem, Step
 
 
 def name_of(ref: Ref, tree: Tree) -> str:
@@ -51,7 +46,7 @@ def remarks(wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
             f"the load balancer gets no {second} address: it takes additional VIPs"
             f" (Octavia 2.26) and a subnet of {second} in the VIP's network"
         )
-        problems.append(Problem(Reason.UNSUPPORTED, message))
+        problems.append(Problem(CommonReason.UNSUPPORTED, message))
     if tree.identity.namesakes:
         ids = ", ".join(sorted(one.id for one in tree.identity.namesakes))
         message = (

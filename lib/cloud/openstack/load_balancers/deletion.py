@@ -10,7 +10,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 import dataclasses
 from collections.abc import Collection, Iterator
 
-from lib.cloud.load_balancers import Plan, Problem, Reason, Ref, Results, Step
+from lib.cloud.load_balancers import Plan, Reason, Ref, Results
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import (
     actions,
@@ -34,6 +34,7 @@ from lib.cloud.openstack.load_balancers.observed import (
     Relation,
     Tree,
 )
+from lib.cloud.steps import CommonReason, Problem, Step
 
 WHY = "the Service is deleted"
 POLL_S = 2.0
@@ -120,7 +121,7 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
             problems=stuck,
         )
     if busy_id := _busy_id(seen):
-        return Plan(retry_after_s=POLL_S, load_balancer_id=busy_id, problems=stuck)
+        return Plan(retry_after_s=POLL_S, object_id=busy_id, problems=stuck)
     left = leave(ref, seen, config, WHY)
     problems = (*stuck, *left.problems)
     if problems and not left.steps:
@@ -153,14 +154,14 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
             return Plan(
                 steps,
                 retry_after_s=POLL_S,
-                load_balancer_id=one.load_balancer.id,
+                object_id=one.load_balancer.id,
                 problems=problems,
                 backs_off=bool(stuck),
             )
         if one.load_balancer.is_pending:
             pending = one.load_balancer.id
     if pending:
-        return Plan(retry_after_s=POLL_S, load_balancer_id=pending, problems=problems)
+        return Plan(retry_after_s=POLL_S, object_id=pending, problems=problems)
     return Plan(settled=True, problems=problems)
 
 
@@ -184,7 +185,7 @@ def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
         f"load balancer {one.id} is in status ERROR and takes no changes, so what is"
         f" the Service's stays on it: {what}tags"
     )
-    return (Problem(Reason.LEFT, message),)
+    return (Problem(CommonReason.LEFT, message),)
 
 
 def spare(one: LoadBalancer) -> Step:

@@ -7,7 +7,7 @@ done.
 from collections.abc import Iterator
 
 from lib.cloud.explained import Explanation, Touched
-from lib.cloud.load_balancers import IpFamily, Observed, Plan, Step, Target, Verb
+from lib.cloud.load_balancers import IpFamily, Observed, Plan, Target
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import actions, differences, identity
 from lib.cloud.openstack.load_balancers import explain_children as children
@@ -16,6 +16,7 @@ from lib.cloud.openstack.load_balancers.actions import Kind
 from lib.cloud.openstack.load_balancers.native import ERROR, LoadBalancer
 from lib.cloud.openstack.load_balancers.observe import wanted_of
 from lib.cloud.openstack.load_balancers.observed import Relation, Tree
+from lib.cloud.steps import Step, Verb
 
 
 def explain(

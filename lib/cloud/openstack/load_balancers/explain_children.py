@@ -4,10 +4,10 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.cloud.explained import Change, Touched
-from lib.cloud.load_balancers import Step, Verb
 from lib.cloud.openstack.load_balancers import actions, differences
 from lib.cloud.openstack.load_balancers.actions import Action, Body, Kind, Path
 from lib.cloud.openstack.load_balancers.native import Pool
+from lib.cloud.steps import Step, Verb
 
 
 def of_step(step: Step) -> Iterator[Touched]:

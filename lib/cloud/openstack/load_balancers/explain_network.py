@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from lib.cloud.explained import Change, Touched
-from lib.cloud.load_balancers import Ref, Step, Target, Verb
+from lib.cloud.load_balancers import Ref, Target
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import (
     actions,
@@ -23,6 +23,7 @@ from lib.cloud.openstack.load_balancers.native import (
 from lib.cloud.openstack.load_balancers.observe import wanted_of
 from lib.cloud.openstack.load_balancers.observed import Tree
 from lib.cloud.openstack.load_balancers.wanted import Wanted
+from lib.cloud.steps import Step, Verb
 
 VIP_PORT = "port of the VIP"
 _PORT = "port_id"

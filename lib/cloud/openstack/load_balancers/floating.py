@@ -9,12 +9,14 @@ may take minutes, and somebody else may give it to a server meanwhile.
 
 import dataclasses
 
-from lib.cloud.load_balancers import Notice, NoticeType, Problem, Reason, Ref, Step
+from lib.cloud.load_balancers import Reason, Ref
 from lib.cloud.openstack.load_balancers import actions, identity, names
 from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.native import FloatingIp, LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Relation, Surroundings
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.wanted import Wanted
+from lib.cloud.steps import Notice, NoticeType, Problem, Step
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _shared(ref: Ref, current: FloatingIp | None) -> Reached:
         "cannot attach a floating IP to a load balancer for a shared Service"
         f" {ref.key}, only owner Service can do that"
     )
-    return Reached(problems=(Problem(Reason.NO_FLOATING_NETWORK, message),))
+    return Reached(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
 
 
 def _at(
@@ -159,7 +161,9 @@ def _create(
             " forcing to ensure an internal load balancer service"
         )
         forced = Problem(
-            Reason.NO_FLOATING_NETWORK, message, event="LoadBalancerForcedInternal"
+            OctaviaReason.NO_FLOATING_NETWORK,
+            message,
+            event="LoadBalancerForcedInternal",
         )
         problems = (*_search_failed(ref, wanted), forced)
         return Reached(balancer.vip_address or "", problems=problems)
@@ -187,7 +191,7 @@ def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
         " there is no external network"
     )
     event = "LoadBalancerExternalNetworkSearchFailed"
-    return (Problem(Reason.NO_FLOATING_NETWORK, message, event=event),)
+    return (Problem(OctaviaReason.NO_FLOATING_NETWORK, message, event=event),)
 
 
 def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:

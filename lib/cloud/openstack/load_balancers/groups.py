@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-from lib.cloud.load_balancers import Problem, Reason, Ref, Step
+from lib.cloud.load_balancers import Ref
 from lib.cloud.openstack.load_balancers import actions, names
 from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.native import (
@@ -20,7 +20,9 @@ from lib.cloud.openstack.load_balancers.native import (
     Subnet,
 )
 from lib.cloud.openstack.load_balancers.observed import Surroundings
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.wanted import Wanted
+from lib.cloud.steps import Problem, Step
 
 Key = tuple[str, str, str, int, int]
 """Protocol, ethertype, remote prefix, lowest and highest port."""
@@ -33,7 +35,7 @@ def keep(
     path = (f"security group {names.security_group(ref)}",)
     if around.member_subnet is None:
         message = "the subnet of the members is not known or can't be seen"
-        return (), (Problem(Reason.SUBNET, message),)
+        return (), (Problem(OctaviaReason.SUBNET, message),)
     if not around.groups:
         body = {
             "name": names.security_group(ref),

@@ -9,11 +9,12 @@ projects; an annotation alone proves nothing, for every user writes annotations.
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 
-from lib.cloud.load_balancers import Problem, Reason, Ref
+from lib.cloud.load_balancers import Reason, Ref
 from lib.cloud.openstack.load_balancers import names
 from lib.cloud.openstack.load_balancers.native import FloatingIp, Listener, LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Identity, Relation
 from lib.cloud.openstack.load_balancers.wanted import Hints
+from lib.cloud.steps import CommonReason, Problem
 
 
 def hints_of(ref: Ref) -> Hints:
@@ -306,7 +307,7 @@ def _by_address(
     if len(found) > 1:
         ids = ", ".join(sorted(one.id for one in found))
         message = f"several load balancers have the Service's name and address: {ids}"
-        problem = Problem(Reason.AMBIGUOUS, message, is_fatal=True)
+        problem = Problem(CommonReason.AMBIGUOUS, message, is_fatal=True)
         return Identity(going=going, problem=problem)
     if found:
         return Identity(found[0], Relation.OWNED, going)

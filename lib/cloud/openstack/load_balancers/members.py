@@ -6,12 +6,12 @@ Members are known by address and port.
 import dataclasses
 from collections.abc import Sequence
 
-from lib.cloud.load_balancers import Step
 from lib.cloud.openstack.load_balancers import actions, bodies
 from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.bodies import Context
 from lib.cloud.openstack.load_balancers.native import Member, Monitor
 from lib.cloud.openstack.load_balancers.wanted import WantedMember, WantedPort
+from lib.cloud.steps import Step
 
 SHOWN = 3
 """So many members are named in a step's reason."""

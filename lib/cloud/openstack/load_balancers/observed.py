@@ -4,7 +4,6 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
-from lib.cloud.load_balancers import Problem
 from lib.cloud.openstack.load_balancers.native import (
     FloatingIp,
     Listener,
@@ -16,6 +15,7 @@ from lib.cloud.openstack.load_balancers.native import (
     SecurityGroup,
     Subnet,
 )
+from lib.cloud.steps import Problem
 
 Version = tuple[int, ...]
 

@@ -13,7 +13,6 @@ import re
 from lib.cloud.load_balancers import (
     Facts,
     IpFamily,
-    Problem,
     Problems,
     Reason,
     Ref,
@@ -23,6 +22,7 @@ from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import backends, subnets
 from lib.cloud.openstack.load_balancers.annotations import Reader
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.wanted import (
     Floating,
     Hints,
@@ -35,6 +35,7 @@ from lib.cloud.openstack.load_balancers.wanted import (
     Wanted,
     WantedPort,
 )
+from lib.cloud.steps import CommonReason, Problem
 
 ALGORITHMS = settings.LB_METHODS
 OVN_ALGORITHM = "SOURCE_IP_PORT"
@@ -170,7 +171,9 @@ def _algorithm(reader: Reader, config: settings.LoadBalancer) -> str:
             f"lb-method is {keys.shown(wanted)}; provider ovn allows only"
             f" {OVN_ALGORITHM}"
         )
-        reader.problems.append(Problem(Reason.UNSUPPORTED, message, is_fatal=True))
+        reader.problems.append(
+            Problem(CommonReason.UNSUPPORTED, message, is_fatal=True)
+        )
     if wanted in ALGORITHMS:
         return wanted
     used = config.lb_method if config.lb_method in ALGORITHMS else ALGORITHMS[0]
@@ -237,7 +240,7 @@ def _protocols(
         and not _TLS_REF.fullmatch(tls_ref)
     ):
         allowed = "a URL that ends in containers/<uuid> or secrets/<uuid>"
-        reader.fatal(keys.TLS_REF, tls_ref, allowed, Reason.TLS)
+        reader.fatal(keys.TLS_REF, tls_ref, allowed, OctaviaReason.TLS)
     others = [port for port in facts.ports if port.protocol != "TCP"]
     if others and (proxy or forwards_for or tls_ref):
         named = ", ".join(f"{port.port}/{port.protocol}" for port in others)
@@ -245,7 +248,7 @@ def _protocols(
             "proxy protocol, X-Forwarded-For and TLS are only for TCP; they do not"
             f" count for {named}"
         )
-        reader.problems.append(Problem(Reason.UNSUPPORTED, message))
+        reader.problems.append(Problem(CommonReason.UNSUPPORTED, message))
     return proxy, forwards_for, tls_ref
 
 

@@ -11,11 +11,9 @@ from lib.cloud.load_balancers import (
     IpFamily,
     Observed,
     Plan,
-    Problem,
     Reason,
     Ref,
     Results,
-    Step,
     Target,
 )
 from lib.cloud.openstack import settings
@@ -39,6 +37,7 @@ from lib.cloud.openstack.load_balancers.native import ACTIVE, ERROR, LoadBalance
 from lib.cloud.openstack.load_balancers.observe import wanted_of
 from lib.cloud.openstack.load_balancers.observed import Former, Relation, Tree
 from lib.cloud.openstack.load_balancers.wanted import Monitored, OnError, Wanted
+from lib.cloud.steps import CommonReason, Problem, Step
 
 POLL_S = 2.0
 """When a load balancer that Octavia is at is worth another look."""
@@ -173,7 +172,7 @@ def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) ->
         message = (
             "the Service's load balancer was deleted by somebody; it is made again"
         )
-        problems = (*problems, Problem(Reason.DRIFT, message))
+        problems = (*problems, Problem(CommonReason.DRIFT, message))
     problems = (*problems, *remarks.health(wanted, context))
     steps = (creation.step(ref, context, seen, config),)
     return Plan(steps, retry_after_s=POLL_S, problems=problems)
@@ -189,7 +188,7 @@ def _not_active(
     """Wait for one in flux; one in ERROR is made again if it never was usable."""
     results = Results(annotations=status.annotations(balancer, seen.identity.relation))
     if balancer.provisioning_status != ERROR:
-        return Plan(retry_after_s=POLL_S, load_balancer_id=balancer.id, results=results)
+        return Plan(retry_after_s=POLL_S, object_id=balancer.id, results=results)
     former = Former(balancer, seen.identity.relation)
     leaving = deletion.Leaving(ref, former, adopts=False)
     is_own = deletion.is_whole_ours(leaving)

@@ -4,14 +4,16 @@ Pure. Source of the texts that the reference has, too: kubernetes/
 cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
 
-from lib.cloud.load_balancers import Problem, Reason, Ref
+from lib.cloud.load_balancers import Reason, Ref
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import names
 from lib.cloud.openstack.load_balancers.bodies import Context
 from lib.cloud.openstack.load_balancers.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.observed import Features, Relation, Tree
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.wanted import Timeouts, Wanted
+from lib.cloud.steps import CommonReason, Problem
 
 _ALIASES = {"octavia": "amphora"}
 """Providers with two names. Source: Octavia, "Available Providers"."""
@@ -27,17 +29,17 @@ def may_share(
     """Say why the Service must not use another's load balancer."""
     if not can.tags:
         message = "a load balancer is shared only where Octavia has tags (API 2.5)"
-        return (Problem(Reason.UNSUPPORTED, message, is_fatal=True),)
+        return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
     if wanted.is_internal:
         message = "internal Service cannot share a load balancer"
-        return (Problem(Reason.UNSUPPORTED, message, is_fatal=True),)
+        return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
     users = names.services(balancer.tags)
     if names.load_balancer(ref) not in users and len(users) >= config.max_shared_lb:
         message = (
             f"load balancer {balancer.id} already shared with {len(users)} Services;"
             f" [LoadBalancer] max-shared-lb is {config.max_shared_lb}"
         )
-        return (Problem(Reason.SHARED_LIMIT, message, is_fatal=True),)
+        return (Problem(OctaviaReason.SHARED_LIMIT, message, is_fatal=True),)
     return ()
 
 
@@ -99,7 +101,7 @@ def unchangeable(
         f"load balancer {balancer.id} can't be changed in this: {'; '.join(told)};"
         " make the Service anew to have it"
     )
-    return (Problem(Reason.IMMUTABLE, message),)
+    return (Problem(CommonReason.IMMUTABLE, message),)
 
 
 def _provider(name: str | None) -> str:
@@ -130,7 +132,7 @@ def _ignored_ranges(
         " provider does not support it"
     )
     event = "LoadBalancerSourceRangesIgnored"
-    return (Problem(Reason.UNSUPPORTED, message, event=event),)
+    return (Problem(CommonReason.UNSUPPORTED, message, event=event),)
 
 
 def _ignored_zone(ref: Ref, wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
@@ -142,7 +144,7 @@ def _ignored_zone(ref: Ref, wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
         f" {ref.key}"
     )
     event = "LoadBalancerAvailabilityZonesIgnored"
-    return (Problem(Reason.UNSUPPORTED, message, event=event),)
+    return (Problem(CommonReason.UNSUPPORTED, message, event=event),)
 
 
 def _ignored_flavor(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
@@ -154,7 +156,7 @@ def _ignored_flavor(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
         f"flavor-id {flavor_id} is ignored: it takes Octavia's API 2.6, and another"
         " provider than ovn"
     )
-    return (Problem(Reason.UNSUPPORTED, message),)
+    return (Problem(CommonReason.UNSUPPORTED, message),)
 
 
 def _ignored_timeouts(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
@@ -165,7 +167,7 @@ def _ignored_timeouts(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
         "the timeout annotations are ignored: they take Octavia's API 2.1, and another"
         " provider than ovn"
     )
-    return (Problem(Reason.UNSUPPORTED, message),)
+    return (Problem(CommonReason.UNSUPPORTED, message),)
 
 
 def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
@@ -177,7 +179,7 @@ def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
         " somebody, so nothing reaches it; delete the load balancer to have it made"
         " again"
     )
-    return (Problem(Reason.DRIFT, message),)
+    return (Problem(CommonReason.DRIFT, message),)
 
 
 def stays(seen: Tree) -> tuple[Problem, ...]:
@@ -189,7 +191,7 @@ def stays(seen: Tree) -> tuple[Problem, ...]:
         f"what is the Service's on load balancer {ids}, where it was before, stays"
         " there as it is until it is served by the one that it names now"
     )
-    return (Problem(Reason.LEFT, message),)
+    return (Problem(CommonReason.LEFT, message),)
 
 
 def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, ...]:
@@ -200,4 +202,4 @@ def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, .
         f"load balancer {balancer.id} is switched off (admin_state_up is false); it is"
         " not the Service's own, so whose it is must switch it on"
     )
-    return (Problem(Reason.DRIFT, message),)
+    return (Problem(CommonReason.DRIFT, message),)

@@ -6,11 +6,11 @@ Source: Octavia API v2 reference; Networking API v2 reference.
 from collections.abc import Mapping
 
 from lib.cloud import errors
-from lib.cloud.load_balancers import Step, Verb
 from lib.cloud.openstack import client
 from lib.cloud.openstack.load_balancers import actions
 from lib.cloud.openstack.load_balancers.actions import Action, Body, Kind
 from lib.cloud.openstack.load_balancers.lists import BALANCER, NETWORK, quoted
+from lib.cloud.steps import Step, Verb
 
 NO_ADDRESS_LEFT = "no more ip addresses"
 _NAMES = {

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lib.cloud import errors
-from lib.cloud.load_balancers import IpFamily, Problem, Reason
+from lib.cloud.load_balancers import IpFamily
 from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.load_balancers import annotations, lists, native, subnets
 from lib.cloud.openstack.load_balancers.observed import (
@@ -18,7 +18,9 @@ from lib.cloud.openstack.load_balancers.observed import (
     Identity,
     Surroundings,
 )
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.wanted import Floating, Wanted
+from lib.cloud.steps import Problem
 
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
@@ -244,7 +246,7 @@ def _no_node_subnet(wanted: Wanted) -> Problem:
         f"no subnet is configured, and no port of a server has the address {address};"
         " set subnet-id or network-id, by annotation or in [LoadBalancer]"
     )
-    return Problem(Reason.SUBNET, message, is_fatal=True)
+    return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
 
 
 def _many_node_subnets(wanted: Wanted, found: Sequence[str]) -> Problem:
@@ -253,7 +255,7 @@ def _many_node_subnets(wanted: Wanted, found: Sequence[str]) -> Problem:
         f" servers in several: {', '.join(sorted(found))}; set subnet-id, by"
         " annotation or in [LoadBalancer]"
     )
-    return Problem(Reason.SUBNET, message, is_fatal=True)
+    return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
 
 
 def _missing_subnets(batch: Batch, wanted: Wanted) -> tuple[Problem, ...]:
@@ -264,7 +266,7 @@ def _missing_subnets(batch: Batch, wanted: Wanted) -> tuple[Problem, ...]:
         named["subnet-id"] = place.subnet_id
     return tuple(
         Problem(
-            Reason.SUBNET,
+            OctaviaReason.SUBNET,
             f"{name} is {id_}, but there is no such subnet that we may use",
             is_fatal=True,
         )
@@ -315,7 +317,7 @@ def _tls(
         f"the TLS container {annotations.shown(ref)} can't be read with the"
         " credentials in use"
     )
-    return (Problem(Reason.TLS, message, is_fatal=True),)
+    return (Problem(OctaviaReason.TLS, message, is_fatal=True),)
 
 
 def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
@@ -403,7 +405,7 @@ def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSo
             f"floating subnet {floating.subnet_id} is not in the floating network"
             f" {network_id}"
         )
-        problem = Problem(Reason.SUBNET, message, is_fatal=True)
+        problem = Problem(OctaviaReason.SUBNET, message, is_fatal=True)
         return FloatingSource(network_id, problem=problem)
     if not (floating.subnet or floating.tags):
         return FloatingSource(network_id)
@@ -412,7 +414,7 @@ def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSo
         f" {annotations.shown(floating.subnet)} and tags like"
         f" {annotations.shown(floating.tags)}"
     )
-    problem = Problem(Reason.SUBNET, message, is_fatal=True)
+    problem = Problem(OctaviaReason.SUBNET, message, is_fatal=True)
     return FloatingSource(network_id, problem=problem)
 
 

@@ -11,7 +11,7 @@ settings are compared).
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from lib.cloud.load_balancers import Problem, Reason, Ref, Step
+from lib.cloud.load_balancers import Reason, Ref
 from lib.cloud.openstack.load_balancers import (
     actions,
     bodies,
@@ -29,6 +29,7 @@ from lib.cloud.openstack.load_balancers.native import (
 )
 from lib.cloud.openstack.load_balancers.observed import Children, Relation
 from lib.cloud.openstack.load_balancers.wanted import WantedPort
+from lib.cloud.steps import Problem, Step
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from lib.cloud.load_balancers import (
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import CommonReason
 
 V4, V6 = IpFamily.IPV4, IpFamily.IPV6
 MANAGED = settings.LoadBalancer(manage_security_groups=True)
@@ -135,7 +137,7 @@ def test_a_subnet_that_is_not_there_is_said_before_anything_is_made(
     """Neither by pattern nor by id; the message names it."""
     driven = start(config)
     assert driven.settle() == []
-    assert [problem.reason for problem in driven.problems] == [Reason.SUBNET]
+    assert [problem.reason for problem in driven.problems] == [OctaviaReason.SUBNET]
     assert named in driven.problems[0].message
 
 
@@ -145,8 +147,8 @@ def test_without_an_external_network_the_vip_is_used_and_said() -> None:
     driven.cloud.neutron.networks[driven.ground.external_id]["router:external"] = False
     driven.settle()
     assert [(p.reason, p.event) for p in driven.problems] == [
-        (Reason.NO_FLOATING_NETWORK, "LoadBalancerExternalNetworkSearchFailed"),
-        (Reason.NO_FLOATING_NETWORK, "LoadBalancerForcedInternal"),
+        (OctaviaReason.NO_FLOATING_NETWORK, "LoadBalancerExternalNetworkSearchFailed"),
+        (OctaviaReason.NO_FLOATING_NETWORK, "LoadBalancerForcedInternal"),
     ]
     assert driven.facts.ingress[0].ip == driven.balancer["vip_address"]
 
@@ -177,9 +179,9 @@ def test_two_families_get_a_second_vip_where_octavia_has_them() -> None:
     older = start(ip_families=(V4, V6))
     older.cloud.octavia.version = (2, 25)
     assert not older.one_pass()
-    assert [problem.reason for problem in older.problems] == [Reason.UNSUPPORTED]
+    assert [problem.reason for problem in older.problems] == [CommonReason.UNSUPPORTED]
     older.settle()
-    assert [problem.reason for problem in older.problems] == [Reason.IMMUTABLE]
+    assert [problem.reason for problem in older.problems] == [CommonReason.IMMUTABLE]
     assert len(older.facts.ingress) == 1
 
 
@@ -352,7 +354,7 @@ def test_an_address_in_several_networks_is_ambiguous() -> None:
     neutron.add_port(driven.ground.other_subnet_id, "10.0.0.1", "server-of-others")
     assert driven.settle() == []
     (problem,) = driven.problems
-    assert problem.reason is Reason.SUBNET
+    assert problem.reason is OctaviaReason.SUBNET
     assert driven.ground.subnet_id in problem.message
     assert driven.ground.other_subnet_id in problem.message
     driven.annotate({keys.SUBNET_ID: driven.ground.subnet_id})
@@ -367,7 +369,7 @@ def test_no_subnet_is_taken_for_granted() -> None:
         driven.annotate({key: nobody})
         assert driven.settle() == []
         (problem,) = driven.problems
-        assert (problem.reason, problem.is_fatal) == (Reason.SUBNET, True)
+        assert (problem.reason, problem.is_fatal) == (OctaviaReason.SUBNET, True)
         assert f"{key.rpartition('/')[2]} is {nobody}" in problem.message
         driven.annotate({key: None})
     assert driven.settle() != []
@@ -417,7 +419,7 @@ def test_a_floating_ip_stays_where_it_is_and_an_event_says_so(
     driven.annotate({keys.FLOATING_SUBNET: None})
     driven.annotate({key: value.format(**names) for key, value in wish.items()})
     assert driven.settle() == []
-    assert [problem.reason for problem in driven.problems] == [Reason.IMMUTABLE]
+    assert [problem.reason for problem in driven.problems] == [CommonReason.IMMUTABLE]
     assert driven.floating_ip["floating_ip_address"] == address
 
 
@@ -427,7 +429,7 @@ def test_nobody_is_let_in_by_a_vip_that_is_not_there() -> None:
     driven.settle()
     driven.change(ip_families=(V4, V6))
     assert driven.settle() == []
-    assert [problem.reason for problem in driven.problems] == [Reason.IMMUTABLE]
+    assert [problem.reason for problem in driven.problems] == [CommonReason.IMMUTABLE]
     assert driven.listener["allowed_cidrs"] == ["0.0.0.0/0"]
     driven.change(source_ranges=("2001:db8::/64", "192.0.2.0/24"))
     driven.settle()

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.cloud.load_balancers import Depth, Reason
+from lib.cloud.load_balancers import Depth
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.steps import CommonReason, ProblemReason
 
 OTHER_FLAVOR = "00000000-0000-4000-8000-00000000000f"
 OTHER_FLAVOR_2 = "00000000-0000-4000-8000-0000000000f2"
@@ -37,7 +38,7 @@ class Row:
     expected: object
     changed: str
     after: object
-    problem: Reason | None = None
+    problem: ProblemReason | None = None
     extra: tuple[tuple[str, str], ...] = ()
 
 
@@ -105,7 +106,7 @@ def balancer_id(driven: driver.Driver) -> object:
 
 
 FREE = (FREE_IP, FREE_IP_2)
-IMMUTABLE = Reason.IMMUTABLE
+IMMUTABLE = CommonReason.IMMUTABLE
 MONITORED = ((keys.ENABLE_MONITOR, "true"),)
 INTERNAL = ((keys.INTERNAL, "true"),)
 USUAL = "kube_service_kubernetes_default_web"

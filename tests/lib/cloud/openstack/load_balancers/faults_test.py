@@ -6,10 +6,7 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
-    Asked,
     Depth,
-    Gate,
-    GateState,
     Plan,
     Port,
     PortProtocol,
@@ -22,6 +19,8 @@ from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import children, pace, surroundings
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import Asked, CommonReason, Gate, GateState
 
 TCP, UDP = PortProtocol.TCP, PortProtocol.UDP
 
@@ -436,7 +435,7 @@ def test_a_vip_port_that_was_deleted_is_reported() -> None:
     del driven.cloud.neutron.ports[str(driven.balancer["vip_port_id"])]
     driven.depth = Depth.FULL
     driven.one_pass()
-    assert [problem.reason for problem in driven.problems] == [Reason.DRIFT]
+    assert [problem.reason for problem in driven.problems] == [CommonReason.DRIFT]
     assert "was deleted by somebody" in driven.problems[0].message
 
 
@@ -511,7 +510,9 @@ def test_a_tls_container_that_can_not_be_read_is_said_before_anything_is_made() 
     driven = start()
     driven.annotate({keys.TLS_REF: f"https://keys.example/v1/secrets/{driver.UID}"})
     assert driven.settle() == []
-    assert [(p.reason, p.is_fatal) for p in driven.problems] == [(Reason.TLS, True)]
+    assert [(p.reason, p.is_fatal) for p in driven.problems] == [
+        (OctaviaReason.TLS, True)
+    ]
     other = start(settings.LoadBalancer(container_store="external"))
     other.annotate({keys.TLS_REF: "anything"})
     other.settle()
@@ -525,7 +526,7 @@ def test_tls_in_a_cloud_without_a_key_manager_is_a_wrong_wish() -> None:
     driven.annotate({keys.TLS_REF: f"https://keys.example/v1/secrets/{driver.UID}"})
     for _ in range(20):
         assert driven.settle() == []
-        assert [one.reason for one in driven.problems] == [Reason.TLS]
+        assert [one.reason for one in driven.problems] == [OctaviaReason.TLS]
     driven.annotate({keys.TLS_REF: None})
     driven.settle()
     assert driven.facts.ingress
@@ -603,7 +604,7 @@ def test_what_the_provider_lacks_is_said_as_long_as_it_is_asked_for(
     driven.annotate({key: value})
     driven.settle()
     assert driven.facts.ingress
-    found = [p for p in driven.problems if p.reason is Reason.UNSUPPORTED]
+    found = [p for p in driven.problems if p.reason is CommonReason.UNSUPPORTED]
     assert [problem.event for problem in found] == [event]
     driven.annotate({key: None})
     driven.settle()

@@ -14,7 +14,14 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from lib.cloud.load_balancers import Depth, Facts, Plan, Problems, Spec, Target
+from lib.cloud.load_balancers import (
+    Depth,
+    Facts,
+    Plan,
+    Problems,
+    Spec,
+    Target,
+)
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.fake import driver, session, wire

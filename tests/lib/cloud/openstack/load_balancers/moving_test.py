@@ -6,10 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.cloud.load_balancers import Cluster, Depth, Port, PortProtocol, Reason
+from lib.cloud.load_balancers import (
+    Cluster,
+    Depth,
+    Port,
+    PortProtocol,
+    Reason,
+)
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import CommonReason, ProblemReason
 
 ID = keys.LOAD_BALANCER_ID
 PORTS = (Port(80, node_port=30080), Port(53, PortProtocol.UDP, 30053))
@@ -301,13 +309,13 @@ def test_a_floating_ip_that_is_kept_is_let_go_and_comes_back() -> None:
     assert scene.driven.facts.ingress[0].ip == address
 
 
-REFUSED: dict[str, tuple[Reason, Callable[[Scene], object]]] = {
+REFUSED: dict[str, tuple[ProblemReason, Callable[[Scene], object]]] = {
     "a port is taken": (
         Reason.PORT_CONFLICT,
         lambda scene: add_other(scene, "b", name="x", uid="x", ports=PORTS[:1]),
     ),
     "too many": (
-        Reason.SHARED_LIMIT,
+        OctaviaReason.SHARED_LIMIT,
         lambda scene: scene.cloud.octavia.load_balancers[scene.ids["b"]].update(
             tags=["kube_service_1", "kube_service_2", "kube_service_3"]
         ),
@@ -319,7 +327,7 @@ REFUSED: dict[str, tuple[Reason, Callable[[Scene], object]]] = {
         ),
     ),
     "no address": (
-        Reason.NO_FLOATING_NETWORK,
+        OctaviaReason.NO_FLOATING_NETWORK,
         lambda scene: scene.cloud.neutron.floating_ips.pop(ADDRESSES["b"]),
     ),
 }
@@ -340,8 +348,8 @@ def test_where_it_can_not_be_served_nothing_goes_here(before: str, why: str) -> 
     assert scene.places()[before] == len(PORTS)
     assert scene.driven.facts.ingress == shown
     told = {problem.reason: problem.message for problem in scene.driven.problems}
-    assert set(told) == {reason, Reason.LEFT}
-    assert old in told[Reason.LEFT]
+    assert set(told) == {reason, CommonReason.LEFT}
+    assert old in told[CommonReason.LEFT]
     scene.point("own")
     scene.driven.settle()
     assert scene.places() == {"own": len(PORTS)}
@@ -369,7 +377,7 @@ def test_what_octavia_does_not_let_go_is_named_until_it_can_be_taken(
     former["provisioning_status"] = "ERROR"
     for _ in range(30):
         scene.driven.one_pass(gone=gone)
-    (left,) = (one for one in scene.driven.problems if one.reason is Reason.LEFT)
+    (left,) = (one for one in scene.driven.problems if one.reason is CommonReason.LEFT)
     assert scene.ids["a"] in left.message
     for shown in ("(TCP 80)", "(UDP 53)", "tags"):
         assert shown in left.message

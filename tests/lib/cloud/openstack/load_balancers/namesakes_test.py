@@ -5,7 +5,12 @@ One cluster has the reference, which tells its own by their names alone.
 
 import pytest
 
-from lib.cloud.load_balancers import Cluster, Depth, Port, Ref
+from lib.cloud.load_balancers import (
+    Cluster,
+    Depth,
+    Port,
+    Ref,
+)
 from lib.cloud.openstack.fake import driver, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import names

@@ -17,6 +17,8 @@ from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import absence, names
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.steps import CommonReason, ProblemReason
 
 NAME = "kube_service_kubernetes_default_web"
 URL = "fake://load-balancer/lbaas/loadbalancers"
@@ -441,7 +443,9 @@ def test_sharing_an_internal_one_does_not_expose_it() -> None:
     second = driver.Driver(owner.ground, facts)
     second.settle()
     assert owner.cloud.neutron.floating_ips == {}
-    assert [one.reason for one in second.problems] == [Reason.NO_FLOATING_NETWORK]
+    assert [one.reason for one in second.problems] == [
+        OctaviaReason.NO_FLOATING_NETWORK
+    ]
     assert second.facts.ingress == ()
 
 
@@ -482,13 +486,13 @@ def test_a_colliding_port_on_a_shared_one_is_refused() -> None:
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        ("limit", Reason.SHARED_LIMIT),
-        ("internal", Reason.UNSUPPORTED),
-        ("no tags", Reason.UNSUPPORTED),
+        ("limit", OctaviaReason.SHARED_LIMIT),
+        ("internal", CommonReason.UNSUPPORTED),
+        ("no tags", CommonReason.UNSUPPORTED),
         ("missing", Reason.MISSING),
     ],
 )
-def test_sharing_is_refused_with_a_reason(case: str, reason: Reason) -> None:
+def test_sharing_is_refused_with_a_reason(case: str, reason: ProblemReason) -> None:
     """Nothing is written, and nothing is asked for again at once."""
     driven = start()
     made = make(driven.ground, "users", ("kube_service_a", "kube_service_b"), 81)
@@ -513,7 +517,7 @@ def test_one_that_was_deleted_by_hand_is_made_again_with_its_address() -> None:
     assert not driven.one_pass()  # it is read again 15 seconds later
     assert driven.cloud.octavia.load_balancers == {}
     assert not driven.one_pass()
-    assert [problem.reason for problem in driven.problems] == [Reason.DRIFT]
+    assert [problem.reason for problem in driven.problems] == [CommonReason.DRIFT]
     driven.settle()
     assert driven.balancer["id"] != was
     assert driven.facts.ingress == ingress

@@ -25,6 +25,7 @@ from lib.cloud.openstack.fake import driver
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers import parse, subnets
 from lib.cloud.openstack.load_balancers.wanted import Hints, Wanted
+from lib.cloud.steps import CommonReason
 
 A, B, C = (f"00000000-0000-4000-8000-00000000000{x}" for x in "abc")
 NODE = Node("node-1", "", (Address(AddressType.INTERNAL_IP, "10.0.0.1"),))
@@ -176,7 +177,7 @@ def test_what_is_only_for_tcp_is_not_done_to_udp() -> None:
     ports = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
     facts = dataclasses.replace(annotated(PROXY_PROTOCOL="v2"), ports=ports)
     made = parse.parse(facts, Config())
-    assert [problem.reason for problem in made.problems] == [Reason.UNSUPPORTED]
+    assert [problem.reason for problem in made.problems] == [CommonReason.UNSUPPORTED]
     assert "53/UDP" in made.problems[0].message
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from lib.cloud.load_balancers import Depth, Port, Reason
+from lib.cloud.load_balancers import Depth, Port
 from lib.cloud.openstack.fake import driver, wire
 from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.steps import CommonReason
 
 
 def start() -> driver.Driver:
@@ -70,7 +71,7 @@ def test_one_of_others_is_left_as_it_is_and_it_is_said() -> None:
     second.settle()
     owner.balancer["admin_state_up"] = False
     assert second.settle() == []
-    assert [one.reason for one in second.problems] == [Reason.DRIFT]
+    assert [one.reason for one in second.problems] == [CommonReason.DRIFT]
     assert f"{owned} is switched off" in second.problems[0].message
     owner.settle()
     second.settle()

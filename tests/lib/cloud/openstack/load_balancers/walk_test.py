@@ -8,7 +8,13 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from lib.cloud.load_balancers import Depth, Facts, Plan, Port, PortProtocol
+from lib.cloud.load_balancers import (
+    Depth,
+    Facts,
+    Plan,
+    Port,
+    PortProtocol,
+)
 from lib.cloud.openstack import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.fake import octavia as fake_octavia
