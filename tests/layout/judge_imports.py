@@ -1,0 +1,52 @@
+"""Judges imports by Pants' own code and our BUILD files. Runs on Pants' Python (3.9).
+
+Standard input: JSON, a list of pairs of files: the one that imports, the imported one.
+Standard output: JSON, for each pair "allow" or "deny", and the rule that says so.
+"""
+
+import importlib
+import json
+import pathlib
+import sys
+from typing import Any
+
+# By name: our own environment, in which this file is checked, has no Pants.
+addresses: Any = importlib.import_module("pants.engine.addresses")
+adaptors: Any = importlib.import_module("pants.engine.internals.target_adaptor")
+visibility: Any = importlib.import_module("pants.backend.visibility.rule_types")
+
+
+def rules(file: str) -> Any:
+    """Read the dependency rules of one BUILD file; other calls in it do nothing."""
+    state = visibility.BuildFileVisibilityRules.create_parser_state(file, None)
+    names = {
+        "__dependencies_rules__": lambda *sets: state.set_dependency_rules(file, *sets),
+        "python_sources": lambda **fields: None,
+    }
+    exec(pathlib.Path(file).read_text(), names)  # noqa: S102 -- a BUILD file is code
+    return state.get_frozen_dependency_rules()
+
+
+def judge(importer: str, imported: str) -> tuple[str, str]:
+    """Return what Pants does about one import, and by which rule."""
+    sources = adaptors.TargetAdaptor(
+        "python_sources", name=None, __description_of_origin__=""
+    )
+    applied = visibility.BuildFileVisibilityRules.check_dependency_rules(
+        origin_address=_address(importer),
+        origin_adaptor=sources,
+        dependencies_rules=rules(importer.partition("/")[0] + "/BUILD"),
+        dependency_address=_address(imported),
+        dependency_adaptor=sources,
+        dependents_rules=None,
+    )
+    return applied.action.name.lower(), applied.rule_description
+
+
+def _address(path: str) -> Any:
+    folder, _, name = path.rpartition("/")
+    return addresses.Address(folder, relative_file_path=name)
+
+
+if __name__ == "__main__":
+    json.dump([judge(*pair) for pair in json.load(sys.stdin)], sys.stdout)
