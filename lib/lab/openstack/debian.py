@@ -99,7 +99,7 @@ def _download(
         _fetch(folder, (), env, step)
         return
     lists = folder.with_name(f"{folder.name}-lists")
-    options = _private(lists)
+    options = private_lists(lists)
     # A repository that fails is no matter, as long as the packages are found.
     with contextlib.suppress(errors.LabError):
         step.note("refreshing package lists")
@@ -108,7 +108,7 @@ def _download(
     shutil.rmtree(lists, ignore_errors=True)
 
 
-def _private(folder: pathlib.Path) -> tuple[str, ...]:
+def private_lists(folder: pathlib.Path) -> tuple[str, ...]:
     """Give apt's options to keep its lists in `folder` instead of the system's.
 
     Source: apt.conf(5), "Directories".
@@ -130,7 +130,7 @@ def _fetch(
 ) -> None:
     """Download the server's packages, and those it needs which the system lacks."""
     roots = server_packages(
-        _output(["apt-cache", *options, "pkgnames", "mariadb-"], env)
+        output(["apt-cache", *options, "pkgnames", "mariadb-"], env)
     )
     if not roots:
         raise errors.LabError(_UNREACHABLE)
@@ -139,7 +139,7 @@ def _fetch(
     simulate = ["apt-get", *options, "--simulate", "--no-install-recommends"]
     needed: tuple[str, ...] = ()
     with contextlib.suppress(errors.LabError):
-        needed = newly_installed(_output([*simulate, "install", *cores], env))
+        needed = newly_installed(output([*simulate, "install", *cores], env))
     step.note("packages")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -152,9 +152,14 @@ def _fetch(
     )
 
 
-def _output(
+def output(
     arguments: Sequence[str | os.PathLike[str]], env: Mapping[str, str]
 ) -> list[str]:
+    """Return the lines that one of apt's commands prints.
+
+    Raises:
+        LabError: it failed.
+    """
     lines: list[str] = []
     commands.run(
         arguments,
