@@ -36,6 +36,8 @@ SLOTS = 2
 BOUND_S = 5 * 60
 DUE_AFTER = 10
 """A batch that no change touches runs at least in every tenth run."""
+_LONG_TESTS = "long_tests"
+_MACROS = ("lab_tests", _LONG_TESTS)
 _ROW = re.compile(r"^\| `(?P<room>[^`]+)` \| (?P<batches>[^|]*) \|$")
 _FAILED = re.compile(r"Completed: Run Pytest.*(failed|timed out)")
 _DONE = re.compile(r"Completed: Run Pytest.*?(tests/\S+?_test\.py)\S*.*succeeded")
@@ -43,7 +45,10 @@ _DONE = re.compile(r"Completed: Run Pytest.*?(tests/\S+?_test\.py)\S*.*succeeded
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """One call of lab_tests() in a BUILD file. files: paths from the root."""
+    """One call of lab_tests() or long_tests() in a BUILD file.
+
+    files: paths from the root.
+    """
 
     address: str
     tier: str
@@ -52,14 +57,13 @@ class Batch:
 
 
 def batches(root: pathlib.Path) -> list[Batch]:
-    """Return every batch of the lab, as the BUILD files declare it."""
+    """Return every batch of the lab and of the long tier, as BUILD files declare it."""
     declared = []
-    for part in PARTS:
-        for build in sorted((root / part).rglob("BUILD")):
-            folder = build.parent.relative_to(root).as_posix()
-            for node in ast.walk(ast.parse(build.read_text())):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "lab_tests":
-                    declared.append(_batch(folder, node))
+    for build in sorted((root / "tests").rglob("BUILD")):
+        folder = build.parent.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(build.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in _MACROS:
+                declared.append(_batch(folder, node))
     return declared
 
 
@@ -70,7 +74,8 @@ def _batch(folder: str, call: ast.Call) -> Batch:
         if keyword.arg in ("name", "sources", "budget_s", "long")
     }
     files = tuple(f"{folder}/{name}" for name in fields["sources"])
-    tier = LONG if fields.get("long") else DEFAULT
+    is_long = fields.get("long") or ast.unparse(call.func) == _LONG_TESTS
+    tier = LONG if is_long else DEFAULT
     return Batch(f"{folder}:{fields['name']}", tier, fields["budget_s"], files)
 
 

@@ -43,7 +43,8 @@ def test_every_file_is_in_a_batch(tiers: ModuleType) -> None:
         for part in tiers.PARTS
         for path in pathlib.Path(part).rglob("*_test.py")
     }
-    assert there == {file for batch in tiers.batches(ROOT) for file in batch.files}
+    listed = {file for batch in tiers.batches(ROOT) for file in batch.files}
+    assert there == {file for file in listed if file.startswith(tiers.PARTS)}
     assert len(there) > 40
 
 

@@ -80,6 +80,21 @@ def names(group: Any) -> list[str]:
     return [batch.address for batch in group]
 
 
+def test_tests_without_the_lab_are_batches_of_the_long_tier(
+    tiers: ModuleType, tmp_path: pathlib.Path
+) -> None:
+    folder = tmp_path / "tests/lib/a"
+    folder.mkdir(parents=True)
+    (folder / "BUILD").write_text(
+        'python_tests(name="tests")\n'
+        'long_tests(name="fuzz-long", sources=["x_test.py"], budget_s=7, env=["A=1"])\n'
+    )
+    (batch,) = tiers.batches(tmp_path)
+    assert batch == tiers.Batch(
+        "tests/lib/a:fuzz-long", "long", 7, ("tests/lib/a/x_test.py",)
+    )
+
+
 def test_what_a_change_touches_comes_first_then_what_has_not_run_for_long(
     tiers: ModuleType,
 ) -> None:

@@ -11,7 +11,6 @@ import cProfile
 import dataclasses
 import functools
 import io
-import json
 import os
 import pstats
 import re
@@ -32,7 +31,7 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.model import Address, AddressType, Seen
 from lib.cloud.openstack import settings
-from lib.cloud.openstack.fake import driver, wire
+from lib.cloud.openstack.fake import copies, driver
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 
@@ -46,7 +45,6 @@ MOST_AN_HOUR = min(SERVICES * PORTS, LOOKS * flow.CALLS_PER_LOOK) + 30 * LOOKS
 LABEL = (("pool", "edge"),)
 ROWS = 8
 TCP = PortProtocol.TCP
-Json = wire.Json
 
 
 def node(number: int) -> Node:
@@ -57,25 +55,6 @@ def node(number: int) -> Node:
     return Node(
         f"node-{number:04}", f"openstack:///server-{number}", (address,), labels
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Copier:
-    """Copies what the first Service has. ids: those of its own objects."""
-
-    ids: Sequence[str]
-
-    def id_of(self, id_: str, number: int) -> str:
-        return id_.replace("-4000-8000-0000", f"-4000-8000-{number:04x}")
-
-    def of(self, found: Json, number: int) -> Json:
-        text = json.dumps(found)
-        for id_ in self.ids:
-            text = text.replace(id_, self.id_of(id_, number))
-        text = re.sub("uid-0(?![0-9])", f"uid-{number}", text)
-        text = re.sub("([_/])s-0(?![0-9])", rf"\g<1>s-{number}", text)
-        copied: Json = json.loads(text)
-        return copied
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,31 +83,22 @@ def project() -> Project:
     facts = driver.service(nodes, name="s-0", uid="uid-0", ports=ports)
     first = driver.Driver(on, facts, config)
     first.settle()
-    port_id = str(first.balancer["vip_port_id"])
-    own = [*octavia.load_balancers, *octavia.listeners, *octavia.pools, port_id]
-    own += neutron.floating_ips
-    copier = Copier(own)
-    kinds = (octavia.load_balancers, octavia.listeners, octavia.pools)
-    one_of_each = [(kind, tuple(kind.values())) for kind in kinds]
-    members = dict(octavia.members)
-    (ip,), port = neutron.floating_ips.values(), neutron.ports[port_id]
+    copier = copies.Copier(on.cloud)
     all_facts = [first.facts]
     for number in range(1, SERVICES):
-        for kind, found in one_of_each:
-            copies = [copier.of(each, number) for each in found]
-            kind.update({str(copied["id"]): copied for copied in copies})
-        for pool_id, there in members.items():
-            octavia.members[copier.id_of(pool_id, number)] = dict(there)
-        neutron.ports[copier.id_of(port_id, number)] = copier.of(port, number)
         address = f"198.18.{number // 250}.{number % 250}"
-        copied = {**copier.of(ip, number), "floating_ip_address": address}
-        neutron.floating_ips[str(copied["id"])] = copied
+        copier.add(number, functools.partial(renamed, number), address)
         all_facts.append(facts_of(first.facts, number, address, copier))
     room = OctaviaLoadBalancers(on.cloud.client(), config)
     return Project(on, room, all_facts)
 
 
-def facts_of(first: Facts, number: int, address: str, copier: Copier) -> Facts:
+def renamed(number: int, text: str) -> str:
+    text = re.sub("uid-0(?![0-9])", f"uid-{number}", text)
+    return re.sub("([_/])s-0(?![0-9])", rf"\g<1>s-{number}", text)
+
+
+def facts_of(first: Facts, number: int, address: str, copier: copies.Copier) -> Facts:
     written = {
         key: (
             address

@@ -91,3 +91,14 @@ def test_a_heartbeat_fails_after_its_time_and_recovers() -> None:
     assert check() == "no turn for 31 s"
     heart.beat()
     assert check() is None
+
+
+def test_a_heartbeat_records_the_time_between_beats_of_a_loop_that_runs() -> None:
+    now, gaps = [100.0], list[float]()
+    heart = probes.Heartbeat(lambda: now[0], gaps.append)
+    now[0] += 3600  # as a standby, whose loop does not run
+    heart.begin()
+    for seconds in (1.0, 4.5):
+        now[0] += seconds
+        heart.beat()
+    assert gaps == [1.0, 4.5]

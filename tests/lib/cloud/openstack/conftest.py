@@ -234,6 +234,8 @@ def _shown(server: Json, embeds: bool) -> Json:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Else headers and body are two packets, and the second waits for 40 ms.
+    wbufsize = -1
     stand_in: StandIn
 
     def _serve(self) -> None:
@@ -256,6 +258,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.wfile.flush()
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
