@@ -38,7 +38,7 @@ class NodeControllers:
         recorders = {source: parts.recorder(source) for source in model.Source}
         self._queue = queue.Queue(queue.Backoff(base_s=0.1, max_s=60.0))
         self._metrics = parts.metrics
-        heartbeat = probes.Heartbeat()
+        heartbeat = probes.Heartbeat(record=self._turned)
         counted = counting.Counted(instances, metrics.InstanceMetrics(parts.registry))
         observer = observe.Observer(
             self.nodes,
@@ -83,8 +83,12 @@ class NodeControllers:
             for topic in (model.Topic.SYNC, model.Topic.LIVENESS):
                 self._queue.add(name, topic)
 
+    def _turned(self, seconds: float) -> None:
+        self._metrics.turned(self._flow.name, seconds)
+
     def start(self, loop: loops.Loops) -> None:
         """See the protocol."""
+        self._heartbeat.begin()
         for name in self.names:
             self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)

@@ -46,7 +46,7 @@ class ServiceControllers:
         self._nodes_changed = threading.Event()
         self._receivers = receivers.Receivers(self._nodes_changed.set)
         self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
-        self._heartbeat = probes.Heartbeat()
+        self._heartbeat = probes.Heartbeat(record=self._turned)
         self.services = store.Store(parts.reading, resources.SERVICES, model.Service)
         told = metrics.BalancerMetrics(parts.registry)
         names = {
@@ -95,8 +95,12 @@ class ServiceControllers:
         """See the protocol."""
         self._queue.add_many(flow.concerned(self.services), Topic.DRIFT)
 
+    def _turned(self, seconds: float) -> None:
+        self._parts.metrics.turned(self._flow.name, seconds)
+
     def start(self, loop: loops.Loops) -> None:
         """See the protocol."""
+        self._heartbeat.begin()
         self._parts.probes.add_live(options.SERVICE, self._heartbeat.within(STALL_S))
         loop.start("services", self._run)
         loop.start("nodes of services", self._spread)

@@ -19,16 +19,31 @@ Observer = Callable[[str, str, bool], None]
 """Told of each answer of a check: which probe, which check, whether all is well."""
 
 
-class Heartbeat:
-    """When a loop last turned. clock: monotonic seconds."""
+def _unrecorded(seconds: float) -> None:
+    del seconds
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+
+class Heartbeat:
+    """When a loop last turned. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        record: Callable[[float], None] = _unrecorded,
+    ) -> None:
+        """clock: monotonic seconds. record: called with the seconds between beats."""
         self._clock = clock
+        self._record = record
         self._last = clock()
+
+    def begin(self) -> None:
+        """Count from now on: the loop starts."""
+        self._last = self._clock()
 
     def beat(self) -> None:
         """Say that the loop turned."""
-        self._last = self._clock()
+        before, self._last = self._last, self._clock()
+        self._record(max(0.0, self._last - before))
 
     def age_s(self) -> float:
         """Tell how long ago that was, in seconds."""

@@ -9,6 +9,7 @@ from typing import Protocol
 import prometheus_client
 
 _DURATION_BUCKETS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_TURN_BUCKETS_S = (0.1, 1.5, 2.5, 5, 10, 30, 60, 300, 600)
 
 
 class Result(enum.StrEnum):
@@ -54,6 +55,13 @@ class Metrics:
             buckets=_DURATION_BUCKETS_S,
             registry=registry,
         )
+        self._turns = prometheus_client.Histogram(
+            "loop_turn_seconds",
+            "Time between two heartbeats of a loop, by controller.",
+            ("controller",),
+            buckets=_TURN_BUCKETS_S,
+            registry=registry,
+        )
         self._retries = prometheus_client.Counter(
             "retries_total",
             "Keys put back to be tried again after an error.",
@@ -88,6 +96,10 @@ class Metrics:
         """Count one pass over one key."""
         self._passes.labels(controller, result.value).inc()
         self._durations.labels(controller).observe(duration_s)
+
+    def turned(self, controller: str, seconds: float) -> None:
+        """Record the time between two heartbeats of a controller's loop."""
+        self._turns.labels(controller).observe(seconds)
 
     def ended(self, controller: str, result: Result) -> None:
         """Count a key whose pass ended before decide, so that it has no duration."""
