@@ -24,10 +24,11 @@ _CTL_GET_FREE = 0x4C82
 _CONFIGURE = 0x4C0A
 _CLEAR = 0x4C01
 _SET_CAPACITY = 0x4C07
+_FLUSH_BUFFERS = 0x1261
 _AUTOCLEAR = 4
 _INFO_BYTES = 232
 _FLAGS_AT = 52
-"""Source: Linux include/uapi/linux/loop.h: struct loop_config, struct loop_info64."""
+"""Source: Linux include/uapi/linux: loop.h (struct loop_config), fs.h (BLKFLSBUF)."""
 _MAJOR = 7
 _TRIES = 20
 
@@ -77,6 +78,12 @@ class LoopDisk:
     def truncate(self, size_bytes: int) -> None:
         """Cut the file under the disk: what lies behind gives I/O errors."""
         self.file.truncate(size_bytes)
+
+    def wipe(self, size_bytes: int) -> None:
+        """Empty an unmounted disk, and what the kernel has cached of it."""
+        self.file.truncate(0)
+        self.grow(size_bytes)
+        fcntl.ioctl(self._descriptor, _FLUSH_BUFFERS)
 
     def write(self, offset: int, data: bytes) -> None:
         """Write through the device."""
@@ -136,8 +143,15 @@ class Machine:
 
     def plug(self, serial: str, size_bytes: int, *links: str) -> LoopDisk:
         """Add a disk; links: names in /dev/disk/by-id."""
-        file = tempfile.TemporaryFile()  # -- lives as long as the disk
+        file = tempfile.TemporaryFile()
         file.truncate(size_bytes)
+        return self._plug(file, serial, links)
+
+    def plug_again(self, disk: LoopDisk, serial: str, *links: str) -> LoopDisk:
+        """Add a disk with the data of one that was unplugged, as another device."""
+        return self._plug(os.fdopen(os.dup(disk.file.fileno()), "r+b"), serial, links)
+
+    def _plug(self, file: IO[bytes], serial: str, links: tuple[str, ...]) -> LoopDisk:
         number, descriptor = _attach(file, self.dev)
         disk = LoopDisk(number, file, descriptor)
         self._disks.append(disk)

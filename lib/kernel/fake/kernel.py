@@ -119,6 +119,10 @@ class FakeKernel:
         self.make_directory(posixpath.dirname(path))
         self._entries[path] = kind
 
+    def entries(self) -> dict[str, EntryKind]:
+        """Return every directory and file."""
+        return dict(self._entries)
+
     # Reads.
 
     def disks(self) -> tuple[Disk, ...]:

@@ -33,7 +33,7 @@ _EXPAND_S = 3600.0
 _DISK_ERRORS = (errno.EIO, errno.ESHUTDOWN, errno.ENXIO, errno.EUCLEAN)
 _FOLDER_MODE = 0o750
 
-_MKFS: dict[str, tuple[str, ...]] = {
+MKFS: dict[str, tuple[str, ...]] = {
     "ext2": ("mkfs.ext2", "-F", "-m0"),
     "ext3": ("mkfs.ext3", "-F", "-m0"),
     "ext4": ("mkfs.ext4", "-F", "-m0"),
@@ -132,7 +132,7 @@ class LinuxKernel:
         self, device: str, fs_type: str, options: Sequence[str]
     ) -> None:
         """Format a disk."""
-        words = [*_MKFS[fs_type], *options, device]
+        words = [*MKFS[fs_type], *options, device]
         self._must(words, device, _MKFS_S, f"format {device} as {fs_type}")
 
     def check_file_system(self, device: str) -> Check:

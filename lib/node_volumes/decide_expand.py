@@ -1,0 +1,66 @@
+"""Expand: from the size of disk and file system to the next step. Pure."""
+
+from lib.kernel.model import Disk, EntryKind, Mount, top_mount
+from lib.node_volumes.decide_stage import is_full_size
+from lib.node_volumes.failures import Reason
+from lib.node_volumes.model import (
+    Expand,
+    ExpandFileSystem,
+    Outcome,
+    Past,
+    Read,
+    RescanDisk,
+    Snapshot,
+)
+from lib.node_volumes.paths import failed
+
+
+def expand(request: Expand, snapshot: Snapshot, past: Past) -> Outcome:
+    """Return the next step.
+
+    A raw block volume has the path of a device file, and no file system.
+    """
+    mount = top_mount(snapshot.mounts, request.path)
+    is_block = snapshot.entry.kind is EntryKind.BLOCK
+    if mount is None and not is_block:
+        text = f'volume_path: invalid value "{request.path}": volume is not there'
+        return failed(Reason.NOT_FOUND, text)
+    number = snapshot.entry.number if is_block or mount is None else mount.number
+    disk = snapshot.disk(number)
+    if disk is None:
+        text = f'volume "{request.volume.id}": the disk of {request.path} disappeared'
+        return failed(Reason.UNCERTAIN, text)
+    if disk.size_bytes < request.required_bytes:
+        return _wait_for_size(request, past, disk)
+    if is_block or mount is None:
+        return Outcome()
+    return _expand_file_system(snapshot, past, disk, mount)
+
+
+def _wait_for_size(request: Expand, past: Past, disk: Disk) -> Outcome:
+    if not past.has(RescanDisk):
+        return Outcome(action=RescanDisk(disk))
+    text = f"{disk.path}: {disk.size_bytes} bytes, required {request.required_bytes}"
+    return Outcome(waiting_for=text)
+
+
+def _expand_file_system(
+    snapshot: Snapshot, past: Past, disk: Disk, mount: Mount
+) -> Outcome:
+    if past.has(ExpandFileSystem):
+        return Outcome()
+    if snapshot.size_bytes is None:
+        return Outcome(read=Read.SIZE)
+    if is_full_size(snapshot.size_bytes, disk):
+        return Outcome()
+    target = writable(snapshot, mount)
+    if target is None:
+        text = f"{mount.target}: read-only; a file system is expanded while writable"
+        return failed(Reason.CONTENT, text)
+    return Outcome(action=ExpandFileSystem(disk, target.target, mount.fs_type))
+
+
+def writable(snapshot: Snapshot, mount: Mount) -> Mount | None:
+    """Return a writable mount of the same file system; the mount itself if it is."""
+    same = [m for m in snapshot.mounts if m.number == mount.number]
+    return next((m for m in (mount, *same) if not m.is_read_only), None)

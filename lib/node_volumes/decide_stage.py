@@ -1,0 +1,178 @@
+"""Stage: from the disk's content and the mounts to the next step. Pure."""
+
+from lib.kernel.model import (
+    EXT,
+    Check,
+    Content,
+    ContentKind,
+    Disk,
+    EntryKind,
+    Mount,
+    top_mount,
+)
+from lib.node_volumes.failures import Failure, Reason
+from lib.node_volumes.model import (
+    CheckFileSystem,
+    ExpandFileSystem,
+    MakeDirectory,
+    MakeFileSystem,
+    MountDisk,
+    Outcome,
+    Past,
+    Read,
+    Snapshot,
+    Stage,
+    Unmount,
+)
+from lib.node_volumes.paths import failed, wrong_kind
+
+FS_TYPES = ("ext4", "ext3", "xfs", "btrfs")
+"""File systems that can be requested, the default first."""
+UNUSABLE_BYTES = 8 * 2**20
+"""The end of a disk that a file system may be unable to use.
+
+Of ext4 the last group when it is smaller than its own inode table, of XFS the last
+allocation group below 64 blocks. Source: e2fsprogs lib/ext2fs/initialize.c; xfsprogs
+mkfs/xfs_mkfs.c (align_ag_geometry).
+"""
+
+
+def missing_disk(snapshot: Snapshot, volume_id: str) -> Outcome | None:
+    """Return what follows when the disk is absent or not the only one, else None."""
+    found = snapshot.lookup
+    if len(found.matches) > 1:
+        names = ", ".join(found.matches)
+        text = f'disk of volume "{volume_id}": several match: {names}; must be one'
+        return failed(Reason.FAILED, text)
+    if found.disk is None:
+        return Outcome(waiting_for=f'disk of volume "{volume_id}": not found: {found}')
+    return None
+
+
+def stage(request: Stage, snapshot: Snapshot, past: Past) -> Outcome:
+    """Return the next step."""
+    staged = top_mount(snapshot.mounts, request.staging_path)
+    absent = missing_disk(snapshot, request.volume.id)
+    disk = snapshot.lookup.disk
+    if absent is not None or disk is None:
+        return absent or Outcome()
+    if request.is_block:
+        return Outcome()
+    if staged is None:
+        return _mount(request, snapshot, past, disk)
+    has_shut_down = snapshot.entry.kind is EntryKind.UNREADABLE
+    if staged.number != disk.number or has_shut_down:
+        return _stale(request, snapshot, past, staged)
+    if not _fits(request.fs_type, staged.fs_type):
+        text = f"staged with {staged.fs_type}, requested {request.fs_type}"
+        return failed(Reason.INCOMPATIBLE, f'volume "{request.volume.id}": {text}')
+    return _expand(request, snapshot, past, staged)
+
+
+def _stale(request: Stage, snapshot: Snapshot, past: Past, staged: Mount) -> Outcome:
+    """Repair a mount of a disk that disappeared and returned, or that has shut down.
+
+    Only while nothing else uses the old mount: processes that hold files of it go on
+    with errors, and their volume would change under them.
+    """
+    path, disk = request.staging_path, snapshot.lookup.disk
+    returned = "" if disk is None else disk.path
+    if disk is not None and staged.number == disk.number:
+        what = f"{path}: the file system of {returned} has shut down"
+    elif snapshot.disk(staged.number) is None:
+        what = f"{path}: its disk disappeared and returned as {returned}"
+    else:
+        text = f"{path}: another disk ({staged.source}) is mounted, not {returned}"
+        return failed(Reason.FAILED, text)
+    if past.has(MountDisk):
+        return failed(Reason.UNCERTAIN, f"{what} again, after it was mounted")
+    users = [m for m in snapshot.mounts if m.number == staged.number and m != staged]
+    if not users:
+        return Outcome(action=Unmount(path))
+    targets = ", ".join(sorted({mount.target for mount in users}))
+    text = f"{what}; in use at {targets}; repaired when no pod uses it any more"
+    return failed(Reason.UNCERTAIN, text)
+
+
+def _fits(requested: str, present: str) -> bool:
+    """Report whether a file system serves a request; ext4 mounts ext2 and ext3."""
+    if requested in EXT and present in EXT:
+        return EXT.index(present) <= EXT.index(requested)
+    return requested in ("", present)
+
+
+def _mount(request: Stage, snapshot: Snapshot, past: Past, disk: Disk) -> Outcome:
+    entry = snapshot.entry
+    if entry.kind is EntryKind.ABSENT:
+        return Outcome(action=MakeDirectory(request.staging_path))
+    if entry.kind is not EntryKind.DIRECTORY:
+        field, path = "staging_target_path", request.staging_path
+        return wrong_kind(field, path, entry, "a directory")
+    elsewhere = next((m for m in snapshot.mounts if m.number == disk.number), None)
+    if elsewhere is not None:
+        content = Content(ContentKind.FILE_SYSTEM, elsewhere.fs_type)
+        return _mount_content(request, disk, content)
+    if past.content is None:
+        return Outcome(read=Read.CONTENT)
+    return _prepared(request, past, disk, past.content)
+
+
+def _prepared(request: Stage, past: Past, disk: Disk, content: Content) -> Outcome:
+    """Format a disk without content, check a file system, mount it."""
+    if content.kind in (ContentKind.BLANK, ContentKind.INTERRUPTED):
+        if past.has(MakeFileSystem):
+            text = f"{disk.path}: no file system after mkfs succeeded"
+            return failed(Reason.FAILED, text)
+        fs_type = request.fs_type or FS_TYPES[0]
+        return Outcome(action=MakeFileSystem(disk, fs_type, request.mkfs_options))
+    is_file_system = content.kind is ContentKind.FILE_SYSTEM
+    if not is_file_system or not _fits(request.fs_type, content.type):
+        wanted = request.fs_type or "a file system"
+        text = f"{disk.path}: contains {content.type}, requested {wanted}; not changed"
+        return failed(Reason.CONTENT, text)
+    needs_check = content.type in EXT and not past.has(MakeFileSystem)
+    if needs_check and past.check is None:
+        return Outcome(action=CheckFileSystem(disk))
+    if past.check is Check.UNCORRECTED:
+        text = f"{disk.path}: fsck found errors that it does not correct by itself"
+        return failed(Reason.CONTENT, f"{text}; run fsck by hand")
+    return _mount_content(request, disk, content)
+
+
+def _mount_content(request: Stage, disk: Disk, content: Content) -> Outcome:
+    """Mount with the requested flags; clones of XFS have the UUID of their source."""
+    if not _fits(request.fs_type, content.type):
+        text = f"{disk.path}: mounted as {content.type}, requested {request.fs_type}"
+        return failed(Reason.CONTENT, text)
+    fs_type = request.fs_type or content.type
+    options = request.mount_flags
+    if fs_type == "xfs" and "nouuid" not in options:
+        options = (*options, "nouuid")
+    return Outcome(action=MountDisk(disk, request.staging_path, fs_type, options))
+
+
+def _expand(request: Stage, snapshot: Snapshot, past: Past, staged: Mount) -> Outcome:
+    """Expand a file system that is smaller than its disk: clones, offline expansion."""
+    disk = snapshot.disk(staged.number)
+    if disk is None or past.has(ExpandFileSystem) or staged.is_read_only:
+        return Outcome()
+    if snapshot.size_bytes is None:
+        return Outcome(read=Read.SIZE)
+    if is_full_size(snapshot.size_bytes, disk):
+        return Outcome()
+    action = ExpandFileSystem(disk, request.staging_path, staged.fs_type)
+    return Outcome(action=action)
+
+
+def is_full_size(size_bytes: int, disk: Disk) -> bool:
+    """Report whether a file system occupies what it can use of its disk."""
+    return size_bytes + UNUSABLE_BYTES >= disk.size_bytes
+
+
+def unsupported(fs_type: str) -> Failure | None:
+    """Return the failure of a request for an unknown file system, else None."""
+    if fs_type in ("", *FS_TYPES):
+        return None
+    known = ", ".join(FS_TYPES)
+    text = f'fs_type: unsupported value "{fs_type}": must be one of {known}'
+    return Failure(Reason.INVALID, text)

@@ -1,0 +1,61 @@
+"""Why a call fails. The edge of CSI translates reasons to codes."""
+
+import enum
+from collections.abc import Mapping
+
+from lib.kernel import errors
+
+
+class Reason(enum.Enum):
+    """The closed list of reasons.
+
+    After UNCERTAIN, TIMED_OUT and PENDING the kubelet assumes that the volume may be
+    mounted, and unstages it before it is detached; after all others it does not.
+
+    Source: kubernetes pkg/volume/csi (csi_client.go, isFinalError).
+    """
+
+    INVALID = "invalid request"
+    NOT_FOUND = "not found"
+    NOT_STAGED = "not staged"
+    INCOMPATIBLE = "published in another way"
+    CONTENT = "content of the disk"
+    OUT_OF_RANGE = "out of range"
+    FAILED = "failed"
+    UNCERTAIN = "outcome unknown"
+    TIMED_OUT = "timed out"
+    PENDING = "operation pending"
+
+
+class Failure(Exception):
+    """The call ends without its result. The message is fit to be shown."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(reason, message)
+        self.reason = reason
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.reason.value}: {self.message}"
+
+
+_REASONS: Mapping[type[errors.KernelError], Reason] = {
+    errors.Busy: Reason.PENDING,
+    errors.Stuck: Reason.PENDING,
+    errors.TimedOut: Reason.TIMED_OUT,
+    errors.NotFound: Reason.UNCERTAIN,
+    errors.BadDisk: Reason.FAILED,
+    errors.Missing: Reason.FAILED,
+    errors.Failed: Reason.FAILED,
+}
+
+
+def from_kernel(error: errors.KernelError, is_mounted: bool) -> Failure:
+    """Return the failure that an error of the kernel means; the caller chains it.
+
+    is_mounted: the volume is mounted already, so that no final reason may be returned.
+    """
+    reason = _REASONS.get(type(error), Reason.FAILED)
+    if is_mounted and reason is Reason.FAILED:
+        reason = Reason.UNCERTAIN
+    return Failure(reason, str(error))

@@ -1,0 +1,149 @@
+"""Settles one request: observe, decide and act until it is fulfilled or fails.
+
+Rules: nothing is remembered between calls; the caller sees to it that there is one
+call per volume at a time. Waiting, for a disk or for its new size, is done here only.
+"""
+
+import contextlib
+import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Iterator
+
+from lib.kernel import errors
+from lib.kernel.protocol import Changes, Kernel
+from lib.node_volumes import act, decide, observe
+from lib.node_volumes.failures import Failure, Reason, from_kernel
+from lib.node_volumes.model import (
+    Action,
+    ExpandFileSystem,
+    MakeFileSystem,
+    MountDisk,
+    Past,
+    Read,
+    RemountReadOnly,
+    Request,
+    RescanDisk,
+    Snapshot,
+)
+
+LeftS = Callable[[], float]
+"""Seconds for which the caller still waits; 0 once it has gone."""
+OnAction = Callable[[str, Action, float], None]
+"""Reports an action that was carried out: volume id, action, seconds."""
+
+_ACTIONS_MAX = 32
+"""No request needs more; a guard against a kernel that contradicts itself."""
+_WHILE_MOUNTED = (ExpandFileSystem, RemountReadOnly)
+"""Actions on what is mounted already."""
+_POLL_FIRST_S, _POLL_FACTOR, _POLL_LAST_S = 0.2, 1.5, 5.0
+"""Between two rescans. inotify ends the wait earlier. Source: the last is that of the
+reference's device search (28 s in 15 steps)."""
+
+
+class Flow:
+    """The volumes of one node."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        hints: observe.Hints = observe.no_hints,
+        on_action: OnAction | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.kernel = kernel
+        self._hints = hints
+        self._on_action = on_action
+        self._clock = clock
+
+    def settle(self, request: Request, left_s: LeftS) -> Snapshot:
+        """Fulfil a request; return the last snapshot.
+
+        Raises:
+            Failure: it is not fulfilled.
+        """
+        request = observe.resolved(self.kernel, request)
+        with contextlib.ExitStack() as stack:
+            waiting = _Waiting(self.kernel, stack, left_s)
+            return self._settle(request, waiting)
+
+    def _settle(self, request: Request, waiting: "_Waiting") -> Snapshot:
+        past, read = Past(), None
+        for _ in itertools.count():
+            snapshot = self._observe(request, read, past)
+            if snapshot.content is not None:
+                past = dataclasses.replace(past, content=snapshot.content)
+            outcome = decide.decide(request, snapshot, past)
+            if outcome.failure is not None:
+                raise outcome.failure
+            read = outcome.read
+            if outcome.waiting_for:
+                past = _without_rescans(past)
+                with self._translated(past):
+                    waiting.wait(outcome.waiting_for)
+            elif outcome.action is not None:
+                past = self._act(request, outcome.action, past)
+            elif read is None:
+                return snapshot
+        raise AssertionError("unreachable")
+
+    def _observe(self, request: Request, read: Read | None, past: Past) -> Snapshot:
+        with self._translated(past):
+            return observe.observe(self.kernel, request, read, self._hints)
+
+    def _act(self, request: Request, action: Action, past: Past) -> Past:
+        if len(past.actions) >= _ACTIONS_MAX:
+            text = f"not settled after {_ACTIONS_MAX} actions; the next is {action}"
+            raise Failure(Reason.UNCERTAIN, f'volume "{request.volume.id}": {text}')
+        began = self._clock()
+        with self._translated(past, action):
+            check = act.act(self.kernel, action, request.volume)
+        if self._on_action is not None:
+            self._on_action(request.volume.id, action, self._clock() - began)
+        content = None if isinstance(action, MakeFileSystem) else past.content
+        return Past((*past.actions, action), check or past.check, content)
+
+    @contextlib.contextmanager
+    def _translated(self, past: Past, action: Action | None = None) -> Iterator[None]:
+        try:
+            yield
+        except errors.KernelError as error:
+            is_mounted = past.has(MountDisk) or isinstance(action, _WHILE_MOUNTED)
+            raise from_kernel(error, is_mounted) from error
+
+
+def _without_rescans(past: Past) -> Past:
+    """Let a disk be rescanned again: its new size may arrive later."""
+    actions = tuple(a for a in past.actions if not isinstance(a, RescanDisk))
+    return dataclasses.replace(past, actions=actions)
+
+
+class _Waiting:
+    """Waits for device events, with rescans in growing intervals."""
+
+    def __init__(
+        self, kernel: Kernel, stack: contextlib.ExitStack, left_s: LeftS
+    ) -> None:
+        self._kernel = kernel
+        self._stack = stack
+        self._left_s = left_s
+        self._changes: Changes | None = None
+        self._poll_s = _POLL_FIRST_S
+
+    def wait(self, waiting_for: str) -> None:
+        """Return when it is worth another look.
+
+        The first call opens the watch, so that no event after it is missed.
+
+        Raises:
+            Failure: the caller does not wait any longer.
+        """
+        left_s = self._left_s()
+        if left_s <= 0:
+            raise Failure(Reason.TIMED_OUT, waiting_for)
+        if self._changes is None:
+            self._changes = self._stack.enter_context(self._kernel.watch())
+            self._kernel.rescan_hosts()
+        elif not self._changes.wait(min(self._poll_s, left_s)):
+            self._kernel.rescan_hosts()
+            self._poll_s = min(self._poll_s * _POLL_FACTOR, _POLL_LAST_S)

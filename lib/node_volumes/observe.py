@@ -1,0 +1,106 @@
+"""Reads what a request needs."""
+
+import dataclasses
+import posixpath
+from collections.abc import Callable, Sequence
+
+from lib.kernel.model import EntryKind, Link, Mount, top_mount
+from lib.kernel.protocol import Kernel
+from lib.node_volumes import lookup
+from lib.node_volumes.model import (
+    Expand,
+    Publish,
+    Read,
+    Request,
+    Snapshot,
+    Stage,
+    Unpublish,
+    Unstage,
+)
+
+Hints = Callable[[str], Sequence[Link]]
+"""Further links for a serial, of by-path, as the cloud's metadata names them."""
+
+
+def no_hints(serial: str) -> Sequence[Link]:
+    """Return none."""
+    del serial
+    return ()
+
+
+def observe(
+    kernel: Kernel, request: Request, read: Read | None, hints: Hints = no_hints
+) -> Snapshot:
+    """Return the facts, with the one dear read that was asked for.
+
+    Raises:
+        KernelError: something could not be read.
+    """
+    disks = kernel.disks()
+    serial = request.volume.serial
+    found = lookup.find(serial, kernel.links("by-id"), disks)
+    if found.disk is None and not found.matches:
+        found = lookup.find(serial, kernel.links("by-id"), disks, hints(serial))
+    mounts = tuple(with_disk(kernel, mount) for mount in kernel.mounts())
+    path = own_path(request)
+    folder = kernel.entry(posixpath.dirname(path)).kind is EntryKind.DIRECTORY
+    snapshot = Snapshot(mounts, disks, found, kernel.entry(path), folder)
+    return _with(kernel, snapshot, request, read)
+
+
+def _with(
+    kernel: Kernel, snapshot: Snapshot, request: Request, read: Read | None
+) -> Snapshot:
+    disk = snapshot.lookup.disk
+    if read is Read.CONTENT and disk is not None:
+        return dataclasses.replace(snapshot, content=kernel.probe(disk.path))
+    if read is Read.SIZE:
+        mount = mount_of(snapshot, request)
+        mounted = snapshot.disk(mount.number) if mount is not None else None
+        if mount is not None and mounted is not None:
+            size_bytes = kernel.file_system_size(mount, mounted.path)
+            return dataclasses.replace(snapshot, size_bytes=size_bytes)
+    return snapshot
+
+
+def with_disk(kernel: Kernel, mount: Mount) -> Mount:
+    """Return a mount with the number of its disk, which btrfs does not show."""
+    if mount.number.major != 0 or not mount.source.startswith("/"):
+        return mount
+    number = kernel.entry(mount.source).number
+    return mount if number is None else dataclasses.replace(mount, number=number)
+
+
+def resolved(kernel: Kernel, request: Request) -> Request:
+    """Return the request with paths as mountinfo shows them."""
+    match request:
+        case Stage() | Unstage():
+            staging_path = kernel.resolve(request.staging_path)
+            return dataclasses.replace(request, staging_path=staging_path)
+        case Publish():
+            staging_path = kernel.resolve(request.staging_path)
+            target_path = kernel.resolve(request.target_path)
+            return dataclasses.replace(
+                request, staging_path=staging_path, target_path=target_path
+            )
+        case Unpublish():
+            target_path = kernel.resolve(request.target_path)
+            return dataclasses.replace(request, target_path=target_path)
+        case Expand():
+            return dataclasses.replace(request, path=kernel.resolve(request.path))
+
+
+def own_path(request: Request) -> str:
+    """Return the path that a request is about."""
+    match request:
+        case Stage() | Unstage():
+            return request.staging_path
+        case Publish() | Unpublish():
+            return request.target_path
+        case Expand():
+            return request.path
+
+
+def mount_of(snapshot: Snapshot, request: Request) -> Mount | None:
+    """Return the mount that is visible at the request's own path."""
+    return top_mount(snapshot.mounts, own_path(request))
