@@ -57,7 +57,11 @@ class Wish:
 
 @dataclasses.dataclass(slots=True)
 class LoadBalancer:
-    """One that is there; busy_until: on the cloud's clock. public: its address."""
+    """A load balancer of this cloud.
+
+    busy_until: on the cloud's clock. public: its address. cluster: whose ownership tag
+    it carries.
+    """
 
     id: str
     name: str
@@ -66,6 +70,7 @@ class LoadBalancer:
     busy_until: float
     public: str = ""
     is_failed: bool = False
+    cluster: str = ""
 
 
 @dataclasses.dataclass
@@ -186,12 +191,18 @@ class FakeLoadBalancers:
             return StepResult(about, opens_after_s=_POLL_S if step.is_gated else 0.0)
 
     def _create(self, name: str, native: object) -> StepResult:
-        uid, wish = native if isinstance(native, tuple) else ("", None)
+        cluster, uid, wish = native if isinstance(native, tuple) else ("", "", None)
         self._made += 1
         lb_id = f"lb-{self._made}"
         fails, self.fails_to_start = self.fails_to_start > 0, self.fails_to_start - 1
         self.there[lb_id] = LoadBalancer(
-            lb_id, name, uid, wish, self.clock() + BUSY_S, is_failed=fails
+            lb_id,
+            name,
+            uid,
+            wish,
+            self.clock() + BUSY_S,
+            is_failed=fails,
+            cluster=cluster,
         )
         return StepResult(lb_id, ((ID_ANNOTATION, lb_id),), _POLL_S)
 
@@ -217,10 +228,10 @@ class FakeLoadBalancers:
         return None
 
     def owned(self, cluster_id: str) -> Iterator[Owned]:
-        """See the protocol; this cloud holds one cluster's."""
-        del cluster_id
+        """See the protocol."""
         for one in tuple(self.there.values()):
-            yield Owned("load balancer", one.id, one.name, one.uid)
+            if one.cluster == cluster_id:
+                yield Owned("load balancer", one.id, one.name, one.uid)
 
     def _call(self, operation: str) -> None:
         self.before_call(operation)
@@ -259,7 +270,8 @@ def _steps(target: Target, found: LoadBalancer | None) -> Iterator[Step]:
     wish = target.spec.native if target.spec else None
     if found is None:
         if wish is not None:
-            new = ("create", name, (target.ref.uid, wish))
+            owner = (target.ref.cluster.id, target.ref.uid, wish)
+            new = ("create", name, owner)
             yield Step(Verb.CREATE, path, "there is none", new, is_repeatable=False)
         return
     if wish is None or found.is_failed:

@@ -9,6 +9,8 @@ from lib.lab import control_plane, csi, leases, pexes, places, programs
 from lib.lab import testing as shared
 from lib.lab.openstack import testing
 
+pytest.register_assert_rewrite("tests.contract.volumes")
+
 
 @pytest.fixture(scope="session")
 def where(lease: leases.Lease) -> Iterator[places.Places]:

@@ -8,6 +8,8 @@ import pytest
 from lib.lab import leases, pexes, places
 from lib.lab.openstack import testing
 
+pytest.register_assert_rewrite("tests.contract.catalog")
+
 
 @pytest.fixture(scope="session")
 def where(lease: leases.Lease) -> Iterator[places.Places]:

@@ -9,6 +9,8 @@ from lib.kube import client
 from lib.lab import ccm, cluster, control_plane, leases, pexes, places
 from lib.lab.openstack import testing
 
+pytest.register_assert_rewrite("tests.contract.instances")
+
 
 @pytest.fixture(scope="session")
 def where(lease: leases.Lease) -> Iterator[places.Places]:

@@ -9,6 +9,8 @@ import pytest
 from lib.lab import balancing, leases, pexes, places, stages
 from lib.lab.openstack import accounts, testing
 
+pytest.register_assert_rewrite("tests.contract.load_balancers")
+
 
 @pytest.fixture(scope="session")
 def where(lease: leases.Lease) -> Iterator[places.Places]:

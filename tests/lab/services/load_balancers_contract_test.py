@@ -1,5 +1,7 @@
 """The fake Octavia and Neutron and the real ones answer alike: one suite for both.
 
+Both also keep the contract that every provider keeps, tests/contract/load_balancers.py.
+
 The room that is used in the field drives both; what it did is read back past it. Few
 load balancers, many wishes each, and all at once: Octavia takes seconds for a change.
 """
@@ -36,6 +38,8 @@ from lib.cloud.openstack.load_balancers import lists, native
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.steps import Asked, CommonReason, GateState, Problem
 from lib.lab.openstack import accounts, cloud, offers, tenant
+from tests.contract import load_balancers as contract
+from tests.contract.octavia import Octavia
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 TCP, UDP, SCTP = PortProtocol.TCP, PortProtocol.UDP, PortProtocol.SCTP
@@ -695,3 +699,16 @@ def test_every_annotation_is_tried_on_the_real_octavia() -> None:
     for scenario, some in HERE.items():
         print("\n".join(f"{key:70} {scenario.__name__}" for key in sorted(some)))
     assert set().union(*HERE.values()) | set(ELSEWHERE) == keys.READ
+
+
+class TestProtocol(contract.Contract):
+    """The rows stand in the contract."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls, ground: Ground) -> contract.Ground:
+        nodes = tuple(
+            Node(f"node-{at}", "", (Address(AddressType.INTERNAL_IP, address),))
+            for at, address in enumerate(ground.addresses, 1)
+        )
+        return Octavia(ground.api, ground.configured, nodes, ground.sleep)

@@ -1,0 +1,179 @@
+"""The in-memory cloud of lib/cloud/fake keeps the contract of each protocol.
+
+The convergence tests of the flows rest on it.
+"""
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+
+from lib.cloud.catalog import Condition, InstanceType, StorageType, Volume
+from lib.cloud.fake import catalog, clock, instances, load_balancers, volumes
+from lib.cloud.load_balancers import Cluster, Facts, Node, Port
+from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
+from tests.contract import catalog as catalog_contract
+from tests.contract import instances as instances_contract
+from tests.contract import load_balancers as load_balancers_contract
+from tests.contract import volumes as volumes_contract
+
+MOST = 2**63 - 1
+
+
+class Instances:
+    region = "RegionOne"
+    nobody = instances.provider_id("nobody")
+    foreign = ("dvp://vm-1", "openstack://Elsewhere/id-1")
+
+    def __init__(self) -> None:
+        self.instances = instances.FakeInstances()
+        self._made = 0
+
+    def provider_id(self, instance_id: str) -> str:
+        return instances.provider_id(instance_id)
+
+    def boot(self, name: str) -> str:
+        self._made += 1
+        instance_id = InstanceId(f"id-{self._made}")
+        self.instances.put(
+            Instance(
+                instance_id,
+                name,
+                Phase.RUNNING,
+                instances.provider_id(instance_id),
+                (Address(AddressType.INTERNAL_IP, f"10.0.0.{self._made}"),),
+                "m1.tiny",
+                "az1",
+                "RegionOne",
+            )
+        )
+        return instance_id
+
+    def _change(self, instance_id: str, **changes: object) -> None:
+        old = self.instances.instances[InstanceId(instance_id)]
+        self.instances.put(dataclasses.replace(old, **changes))  # type: ignore[arg-type]
+
+    def stop(self, instance_id: str) -> None:
+        self._change(instance_id, phase=Phase.STOPPED)
+
+    def rename(self, instance_id: str, name: str) -> None:
+        self._change(instance_id, name=name)
+
+    def delete(self, instance_id: str) -> None:
+        self.instances.remove(InstanceId(instance_id))
+
+
+class TestInstances(instances_contract.Contract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls) -> instances_contract.Ground:
+        return Instances()
+
+
+class Volumes:
+    device_key = "DevicePath"
+    two = (InstanceId("instance-1"), InstanceId("instance-2"))
+
+    def __init__(self) -> None:
+        self.clock = clock.Clock()
+        self.volumes = volumes.FakeVolumes(self.clock)
+        self.volumes.rules.types = ("slow", "fast", volumes_contract.SHARED)
+        self.volumes.rules.shareable = (volumes_contract.SHARED,)
+        self.volumes.instances = set(self.two)
+
+    def types(self) -> tuple[str, str]:
+        return "slow", "fast"
+
+    def boot(self) -> InstanceId:
+        made = InstanceId(str(uuid.uuid4()))
+        self.volumes.instances.add(made)
+        return made
+
+    def kill(self, instance_id: InstanceId) -> None:
+        self.volumes.remove_instance(instance_id)
+
+    def break_next(self) -> str:
+        self.volumes.faults.failing.append("create")
+        return ""
+
+    def quota(self, size_bytes: int | None) -> None:
+        used = sum(volume.size_bytes for volume in self.volumes.volumes())
+        left = MOST - used if size_bytes is None else size_bytes
+        self.volumes.rules.quota_bytes = used + left
+
+    def let_pass(self) -> None:
+        self.clock.move(1.0)
+
+
+class TestVolumes(volumes_contract.Contract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls) -> volumes_contract.Ground:
+        return Volumes()
+
+
+class Catalog:
+    given: Mapping[str, object] = MappingProxyType({"zones": ["az1"]})
+    storage_type = StorageType("fast", "type-1")
+    no_type = "type-2"
+
+    def __init__(self) -> None:
+        self.catalog = catalog.FakeCatalog(
+            conditions=(Condition("quota", "enough is left", is_ok=True),),
+            instance_types=(InstanceType("small", 1, 1024, 10),),
+            document={"kind": "Discovered"},
+            storage_types=(self.storage_type,),
+        )
+
+    def add_volume(self, name: str, cluster_id: str) -> str:
+        self.catalog.marked[cluster_id] = (Volume(f"id-of-{name}", name),)
+        return f"id-of-{name}"
+
+
+class TestCatalog(catalog_contract.Contract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls) -> catalog_contract.Ground:
+        return Catalog()
+
+
+class LoadBalancers:
+    """Implements the contract's `Ground`; the cloud outlives the process."""
+
+    cluster_id = "cluster-1"
+
+    def __init__(self) -> None:
+        self._clock = clock.Clock()
+        self.balancers = load_balancers.FakeLoadBalancers(self._clock)
+
+    def facts(self, name: str) -> Facts:
+        return Facts(
+            Cluster(self.cluster_id, "kubernetes"),
+            "default",
+            name,
+            f"uid-of-{name}",
+            ports=(Port(80, node_port=30080),),
+            nodes=(Node("node-1"), Node("node-2")),
+        )
+
+    def invalid(self, facts: Facts) -> tuple[Facts, str]:
+        key = load_balancers.ALGORITHM_ANNOTATION
+        return dataclasses.replace(facts, annotations={key: "magic"}), key
+
+    def sleep(self, seconds: float) -> None:
+        self._clock.move(seconds)
+
+    def restart(self) -> None:
+        """Nothing of it is in the process."""
+
+    def delete(self, id_: str) -> None:
+        del self.balancers.there[id_]
+
+
+class TestLoadBalancers(load_balancers_contract.Contract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls) -> load_balancers_contract.Ground:
+        return LoadBalancers()

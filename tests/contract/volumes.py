@@ -1,0 +1,334 @@
+"""What every implementation of `Volumes` does, row by row."""
+
+import time
+import uuid
+from typing import Protocol
+
+import pytest
+
+from lib.cloud import errors
+from lib.cloud.model import InstanceId, Unknown
+from lib.cloud.volumes import (
+    ById,
+    ByName,
+    Change,
+    Ref,
+    Volume,
+    VolumeId,
+    VolumePhase,
+    VolumeRequest,
+    Volumes,
+    VolumeSpec,
+)
+
+GIB = 2**30
+CLUSTER = "contract"
+NOBODY = VolumeId("00000000-0000-0000-0000-000000000000")
+NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
+SHARED = "contract-shared"
+PATIENCE_S = 60.0
+
+
+class Ground(Protocol):
+    """A cloud, and the means to change it.
+
+    two: instances that stay all the time. device_key: of the publish context, the path
+    of the device. The storage type SHARED is one that several instances may share.
+    """
+
+    @property
+    def volumes(self) -> Volumes: ...
+
+    @property
+    def two(self) -> tuple[InstanceId, InstanceId]: ...
+
+    @property
+    def device_key(self) -> str: ...
+
+    def types(self) -> tuple[str, str]:
+        """Name two types of which a volume can change from one to the other."""
+        ...
+
+    def boot(self) -> InstanceId:
+        """Make one more instance."""
+        ...
+
+    def kill(self, instance_id: InstanceId) -> None:
+        """Delete an instance; it is gone when this returns."""
+        ...
+
+    def break_next(self) -> str:
+        """Let the next volume fail while it is made; name the type to ask for."""
+        ...
+
+    def quota(self, size_bytes: int | None) -> None:
+        """Leave so much for further volumes; None: no limit."""
+        ...
+
+    def let_pass(self) -> None:
+        """Let some time pass."""
+        ...
+
+
+def spec(ground: Ground, **parts: object) -> VolumeSpec:
+    given: dict[str, object] = {"size_bytes": GIB, "cluster": CLUSTER} | parts
+    given.setdefault("name", f"pvc-{uuid.uuid4()}")
+    parsed = ground.volumes.parse(VolumeRequest(**given))  # type: ignore[arg-type]  # any part
+    assert isinstance(parsed, VolumeSpec), parsed
+    return parsed
+
+
+def seen(ground: Ground, volume_id: VolumeId) -> Volume | None:
+    ref = ById(volume_id)
+    found = ground.volumes.observe([ref]).found[ref]
+    assert not isinstance(found, Unknown), found.error
+    return found[0] if found else None
+
+
+def settled(ground: Ground, volume_id: VolumeId, *phases: VolumePhase) -> Volume:
+    """Wait until a volume is in one of these phases."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        volume = seen(ground, volume_id)
+        if volume is not None and volume.phase in phases:
+            return volume
+        assert time.monotonic() < end, volume
+        ground.let_pass()
+
+
+def gone(ground: Ground, volume_id: VolumeId) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while seen(ground, volume_id) is not None:
+        assert time.monotonic() < end
+        ground.let_pass()
+
+
+def made(ground: Ground, **parts: object) -> Volume:
+    volume = ground.volumes.create(spec(ground, **parts))
+    return settled(ground, volume.id, VolumePhase.AVAILABLE)
+
+
+def attached(ground: Ground, volume: Volume, instance_id: InstanceId) -> Volume:
+    ground.volumes.attach(volume, instance_id)
+    return settled(ground, volume.id, VolumePhase.IN_USE)
+
+
+class Contract:
+    """The rows. A subclass, or its module, has the fixture `ground`."""
+
+    def test_a_volume_begins_small_and_is_found_by_id_and_by_name(
+        self, ground: Ground
+    ) -> None:
+        wanted = spec(ground, size_bytes=2 * GIB)
+        answer = ground.volumes.create(wanted)
+        assert answer.phase in (VolumePhase.CREATING, VolumePhase.AVAILABLE)
+        volume = settled(ground, answer.id, VolumePhase.AVAILABLE)
+        assert (volume.name, volume.size_bytes) == (wanted.name, 2 * GIB)
+        assert (volume.cluster, volume.attachments) == (CLUSTER, ())
+        assert volume.type
+        assert volume.zones
+        assert volume.was_ready
+        reading = ground.volumes.observe([ById(volume.id), ByName(wanted.name)])
+        assert reading.found == {
+            ById(volume.id): (volume,),
+            ByName(wanted.name): (volume,),
+        }
+
+    def test_of_those_with_one_name_the_older_comes_first(self, ground: Ground) -> None:
+        """Cinder counts whole seconds; of the same second the lesser id comes first."""
+        name = made(ground).name
+        rest = [made(ground, name=name) for _ in range(2)]
+        found = ground.volumes.observe([ByName(name)]).found[ByName(name)]
+        assert not isinstance(found, Unknown)
+        assert {one.id for one in found} > {one.id for one in rest}
+        ages = [(one.created_at.isoformat(), one.id) for one in found if one.created_at]
+        assert len(ages) == len(found)
+        assert ages == sorted(ages)
+
+    def test_what_never_was_is_absent(self, ground: Ground) -> None:
+        """Also what could not be an id, and a name in another case."""
+        volume = made(ground)
+        refs: list[Ref] = [
+            ById(NOBODY),
+            ById(VolumeId("fake-vol-id-1234567890")),
+            ByName("nobody"),
+            ByName(volume.name.upper()),
+        ]
+        assert ground.volumes.observe(refs).found == dict.fromkeys(refs, ())
+
+    def test_many_are_answered_for_each_and_the_list_is_handed_on(
+        self, ground: Ground
+    ) -> None:
+        volume = made(ground)
+        absent = [ById(VolumeId(str(uuid.UUID(int=n)))) for n in range(1, 8)]
+        reading = ground.volumes.observe([ById(volume.id), *absent])
+        assert reading.found[ById(volume.id)] == (volume,)
+        assert all(reading.found[ref] == () for ref in absent)
+        assert reading.listing is not None
+        assert volume in reading.listing
+        assert volume in ground.volumes.listing()
+
+    def test_an_attachment_is_begun_once_and_held_against_others(
+        self, ground: Ground
+    ) -> None:
+        here, there = ground.two
+        volume = made(ground)
+        ground.volumes.attach(volume, here)
+        ground.volumes.attach(volume, here)
+        volume = settled(ground, volume.id, VolumePhase.IN_USE)
+        (attachment,) = volume.attachments
+        assert attachment.instance_id == here
+        assert dict(attachment.publish_context)[ground.device_key].startswith("/dev/")
+        ground.volumes.attach(volume, here)
+        with pytest.raises(errors.AttachedElsewhere):
+            ground.volumes.attach(volume, there)
+        assert seen(ground, volume.id) == volume
+
+    def test_a_detachment_may_be_repeated(self, ground: Ground) -> None:
+        """Nothing is attached, or to somebody else: nothing happens."""
+        here, there = ground.two
+        volume = attached(ground, made(ground), here)
+        ground.volumes.detach(volume, there)
+        assert seen(ground, volume.id) == volume
+        ground.volumes.detach(volume, here)
+        volume = settled(ground, volume.id, VolumePhase.AVAILABLE)
+        assert volume.attachments == ()
+        ground.volumes.detach(volume, here)
+        ground.volumes.detach(volume, NOWHERE)
+        assert seen(ground, volume.id) == volume
+
+    def test_attach_says_which_of_the_two_is_absent(self, ground: Ground) -> None:
+        volume = made(ground)
+        with pytest.raises(errors.NotFound) as raised:
+            ground.volumes.attach(volume, NOWHERE)
+        assert raised.value.resource == NOWHERE
+        ground.volumes.delete(volume.id)
+        gone(ground, volume.id)
+        with pytest.raises(errors.NotFound) as raised:
+            ground.volumes.attach(volume, ground.two[0])
+        assert raised.value.resource == volume.id
+        ground.volumes.detach(volume, ground.two[0])
+
+    def test_a_deleted_instance_holds_nothing(self, ground: Ground) -> None:
+        instance = ground.boot()
+        volume = attached(ground, made(ground), instance)
+        ground.kill(instance)
+        ground.volumes.detach(volume, instance)
+        settled(ground, volume.id, VolumePhase.AVAILABLE)
+
+    def test_a_deletion_may_be_repeated(self, ground: Ground) -> None:
+        volume = made(ground)
+        ground.volumes.delete(volume.id)
+        ground.volumes.delete(volume.id)
+        gone(ground, volume.id)
+        ground.volumes.delete(volume.id)
+        ground.volumes.delete(VolumeId("fake-vol-id"))
+
+    def test_what_is_attached_is_not_deleted(self, ground: Ground) -> None:
+        volume = attached(ground, made(ground), ground.two[0])
+        with pytest.raises(errors.AttachedElsewhere):
+            ground.volumes.delete(volume.id)
+        assert seen(ground, volume.id) == volume
+
+    @pytest.mark.parametrize("in_use", [False, True], ids=["available", "in use"])
+    def test_a_volume_grows_attached_or_not(self, ground: Ground, in_use: bool) -> None:
+        volume = made(ground)
+        if in_use:
+            volume = attached(ground, volume, ground.two[0])
+        ground.volumes.resize(volume, 3 * GIB)
+        before = volume.phase
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            grown = seen(ground, volume.id)
+            assert grown is not None
+            if grown.phase is before and grown.size_bytes == 3 * GIB:
+                break
+            assert time.monotonic() < end, grown
+            ground.let_pass()
+
+    def test_a_volume_changes_its_type(self, ground: Ground) -> None:
+        old, new = ground.types()
+        volume = made(ground, parameters={"type": old})
+        assert volume.type == old
+        ground.volumes.retype(volume, Change(new))
+        end = time.monotonic() + PATIENCE_S
+        while seen(ground, volume.id) != volume:
+            changed = seen(ground, volume.id)
+            assert changed is not None
+            if changed.type == new and changed.phase is VolumePhase.AVAILABLE:
+                return
+            assert time.monotonic() < end, changed
+            ground.let_pass()
+
+    def test_an_unknown_type_is_refused_with_those_there_are(
+        self, ground: Ground
+    ) -> None:
+        """By reading the request, or by the cloud."""
+        request = VolumeRequest(
+            f"pvc-{uuid.uuid4()}", GIB, CLUSTER, parameters={"type": "gold"}
+        )
+        parsed = ground.volumes.parse(request)
+        if isinstance(parsed, VolumeSpec):
+            with pytest.raises(errors.InvalidRequest) as raised:
+                ground.volumes.create(parsed)
+            said = str(raised.value)
+        else:
+            said = str(parsed[0])
+        assert "type is 'gold'" in said
+        assert "fast" in said
+        assert ground.volumes.observe([ByName(request.name)]).found == {
+            ByName(request.name): ()
+        }
+
+    def test_a_clone_knows_its_source(self, ground: Ground) -> None:
+        source = made(ground)
+        clone = made(ground, source=source.id)
+        assert clone.source == source.id
+        with pytest.raises(errors.NotFound) as raised:
+            ground.volumes.create(spec(ground, source=NOBODY))
+        assert raised.value.resource == NOBODY
+
+    def test_a_shared_volume_is_attached_twice(self, ground: Ground) -> None:
+        with pytest.raises(errors.InvalidRequest, match="type is"):
+            ground.volumes.create(
+                spec(ground, is_shared=True, parameters={"type": ground.types()[0]})
+            )
+        volume = made(ground, is_shared=True, parameters={"type": SHARED})
+        assert volume.is_shareable
+        for instance in ground.two:
+            volume = attached(ground, volume, instance)
+        assert {one.instance_id for one in volume.attachments} == set(ground.two)
+        ground.volumes.detach(volume, ground.two[0])
+        end = time.monotonic() + PATIENCE_S
+        while volume.phase is not VolumePhase.IN_USE or len(volume.attachments) > 1:
+            assert time.monotonic() < end
+            ground.let_pass()
+            volume = seen(ground, volume.id) or volume
+        assert volume.attachments[0].instance_id == ground.two[1]
+
+    def test_what_failed_while_it_was_made_says_so(self, ground: Ground) -> None:
+        chosen = ground.break_next()
+        parameters = {"type": chosen} if chosen else {}
+        wanted = ground.volumes.create(spec(ground, parameters=parameters))
+        volume = settled(ground, wanted.id, VolumePhase.FAILED)
+        assert not volume.was_ready
+        assert volume.message
+        ground.volumes.delete(volume.id)
+        gone(ground, volume.id)
+
+    def test_a_quota_bounds_what_is_made_and_what_is_grown(
+        self, ground: Ground
+    ) -> None:
+        volume = made(ground)
+        ground.quota(GIB)
+        try:
+            assert ground.volumes.capacity("", ()).available_bytes == GIB
+            with pytest.raises(errors.QuotaExceeded):
+                ground.volumes.create(spec(ground, size_bytes=2 * GIB))
+            with pytest.raises(errors.QuotaExceeded):
+                ground.volumes.resize(volume, 3 * GIB)
+        finally:
+            ground.quota(None)
+        assert ground.volumes.capacity(ground.types()[0], ()).available_bytes > GIB
+        with pytest.raises(errors.InvalidRequest):
+            ground.volumes.capacity("gold", ())
