@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING
 
 from csi_controller import version
 from lib.csi import flag_table, options
-from lib.process import command_line, flags, shutdown
+from lib.process import command_line, config, flags, shutdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,21 +40,50 @@ def _openstack(wanted: options.Options, env: Mapping[str, str]) -> driver.Progra
         "openstack",
         openstack_clouds.DRIVER,
         openstack_clouds.ZONE_KEY,
+        openstack_clouds.FEATURES,
         doors,
     )
 
 
-PROVIDERS: Mapping[
-    str, Callable[[options.Options, Mapping[str, str]], driver.Program]
-] = {"openstack": _openstack}
+def _openstack_flags(values: flags.Values) -> tuple[config.Problem, ...]:
+    if values[flag_table.CLOUD_CONFIG]:
+        return ()
+    return (config.Problem("--cloud-config", None, "the path of a cloud.conf"),)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """A kind of cloud. judge: its flags. program: the plugin, with its clouds."""
+
+    judge: options.Judge
+    program: Callable[[options.Options, Mapping[str, str]], driver.Program]
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openstack": Provider(_openstack_flags, _openstack)
+}
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
 FLAGS = (CLOUD, *flag_table.WORKING, *flag_table.INERT)
 
 
 def main() -> None:
     """Run the program."""
-    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, options.judge)
+    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, judge)
     command_line.command(program, run).main(prog_name=NAME)
+
+
+def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+    """Return what is wrong with the flags, for the cloud that is asked for."""
+    return options.judge(values, PROVIDERS[values[CLOUD]].judge)
+
+
+def read(values: flags.Values) -> options.Options:
+    """Return the options, for the cloud that is asked for.
+
+    Raises:
+        ConfigError: with every problem.
+    """
+    return options.read(values, PROVIDERS[values[CLOUD]].judge)
 
 
 def run(values: flags.Values) -> int:
@@ -62,13 +92,13 @@ def run(values: flags.Values) -> int:
     Raises:
         ConfigError: flags or files can't be used; every problem is named.
     """
-    wanted = options.read(values)
+    wanted = read(values)
     # The core of gRPC would write lines of its own between the entries of the log.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Nor is any cloud needed but the one that is meant.
     from lib.csi import driver
 
-    program = PROVIDERS[values[CLOUD]](wanted, os.environ)
+    program = PROVIDERS[values[CLOUD]].program(wanted, os.environ)
     code = driver.run(program, values, wanted, os.environ)
     shutdown.end_now(code)  # a call that hangs must not keep the process
     return code

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from lib.cloud import protocol
 from lib.cloud.openstack import circuits, cloud, home, settings, with_volumes
 from lib.cloud.openstack import config as cloud_config
+from lib.cloud.openstack.volumes import cloud as volumes
 from lib.csi import driver
 from lib.daemon import counting, reopening
 from lib.process import config, files
 
+FEATURES = volumes.FEATURES
 DRIVER = "cinder.csi.openstack.org"
 SECTIONS = frozenset({"global", "metadata", "blockstorage"})
 """Of cloud.conf; others affect neither the start nor a reload.

@@ -22,6 +22,19 @@ UNLIMITED_BYTES = 2**63 - 1
 """A capacity without any limit; the largest number that CSI can say."""
 
 
+class Feature(enum.Enum):
+    """What a provider may support beyond creating, attaching and deleting volumes."""
+
+    CLONE = "clone"
+    LIST = "list"
+    CAPACITY = "capacity"
+    EXPAND_OFFLINE = "expand offline"
+    """While the volume is attached to nothing."""
+    EXPAND_ONLINE = "expand online"
+    CHANGE_TYPE = "change type"
+    """In place: `Volumes.retype`."""
+
+
 class VolumePhase(enum.Enum):
     """Where a volume stands; each native status maps to exactly one."""
 
@@ -266,6 +279,8 @@ class Reading:
 class Volumes(Protocol):
     """The volumes of one project of a cloud. Safe to use from several threads.
 
+    Which features there are is stated beside the implementation, where it can be read
+    before a cloud is opened; a method of a missing one raises Unsupported.
     Every call is bounded by a time-out of its own. Reads begin when they are asked
     for: sharing and keeping them is the caller's. Any id is taken: one that the cloud
     could never have given out is simply absent, and costs no call.

@@ -6,11 +6,12 @@ becomes of the wish is the flow's.
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
+    Feature,
     Place,
     Problem,
     Volume,
@@ -37,6 +38,15 @@ OFFERED = (
     Kind.MODIFY_VOLUME,
     Kind.SINGLE_NODE_MULTI_WRITER,
 )
+REQUIRES: Mapping[csi_pb2.ControllerServiceCapability.RPC.Type, Set[Feature]] = {
+    Kind.LIST_VOLUMES: {Feature.LIST},
+    Kind.LIST_VOLUMES_PUBLISHED_NODES: {Feature.LIST},
+    Kind.GET_CAPACITY: {Feature.CAPACITY},
+    Kind.CLONE_VOLUME: {Feature.CLONE},
+    Kind.EXPAND_VOLUME: {Feature.EXPAND_OFFLINE, Feature.EXPAND_ONLINE},
+    Kind.MODIFY_VOLUME: {Feature.CHANGE_TYPE},
+}
+"""Features of which a provider must have one, for the capability to be offered."""
 CLAIM_NAME = "csi.storage.k8s.io/pvc/name"
 CLAIM_NAMESPACE = "csi.storage.k8s.io/pvc/namespace"
 PROVISIONER_KEYS = (CLAIM_NAME, CLAIM_NAMESPACE, "csi.storage.k8s.io/pv/name")
@@ -62,11 +72,25 @@ def no_annotations(namespace: str, name: str, volume_name: str) -> Mapping[str, 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """cluster: the mark of our volumes. annotations: of PersistentVolumeClaims."""
+    """What a driver is configured with.
+
+    cluster: the mark of our volumes. annotations: of PersistentVolumeClaims. features:
+    those of the provider.
+    """
 
     cluster: str
     topology: messages.Topology
     annotations: Annotations = no_annotations
+    features: frozenset[Feature] = frozenset(Feature)
+
+    @property
+    def offered(self) -> tuple[csi_pb2.ControllerServiceCapability.RPC.Type, ...]:
+        """The capabilities of the controller service, in a fixed order."""
+        return tuple(
+            kind
+            for kind in OFFERED
+            if kind not in REQUIRES or REQUIRES[kind] & self.features
+        )
 
 
 class Controller:
@@ -75,6 +99,11 @@ class Controller:
     def __init__(self, clouds: Clouds, settings: Settings) -> None:
         self._clouds = clouds
         self._settings = settings
+
+    @property
+    def offered(self) -> tuple[csi_pb2.ControllerServiceCapability.RPC.Type, ...]:
+        """The capabilities that `offers` reports."""
+        return self._settings.offered
 
     def create_volume(
         self, request: csi_pb2.CreateVolumeRequest, call: calls.Call
@@ -85,6 +114,8 @@ class Controller:
         capabilities.check_all(request.volume_capabilities)
         for one in request.volume_capabilities:
             _refuse(capabilities.wrong(one, is_shareable=None))
+        if request.HasField("volume_content_source") and not self._clones:
+            _refuse("volume_content_source is set; want none: it is not supported")
         cluster = self._settings.cluster
         try:
             spec = cloud.place(self._spec(request, cloud, call), call)
@@ -98,6 +129,10 @@ class Controller:
         return csi_pb2.CreateVolumeResponse(
             volume=messages.volume(made, spec.context, topology, source)
         )
+
+    @property
+    def _clones(self) -> bool:
+        return Feature.CLONE in self._settings.features
 
     def _spec(
         self, request: csi_pb2.CreateVolumeRequest, cloud: flow.Flow, call: calls.Call
@@ -347,7 +382,7 @@ class Controller:
         del request, call
         kind = csi_pb2.ControllerServiceCapability
         return csi_pb2.ControllerGetCapabilitiesResponse(
-            capabilities=[kind(rpc=kind.RPC(type=one)) for one in OFFERED]
+            capabilities=[kind(rpc=kind.RPC(type=one)) for one in self.offered]
         )
 
 

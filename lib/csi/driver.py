@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import prometheus_client
 
+from lib.cloud.volumes import Feature
 from lib.csi import (
     claims,
     clouds,
@@ -46,7 +47,8 @@ class Program:
     """Which plugin this is.
 
     provider: the cloud's name, for metrics. driver: the name in CSIDriver and
-    StorageClasses. zone_key: the topology segment.
+    StorageClasses. zone_key: the topology segment; empty: volumes are reached from
+    everywhere. features: of the provider.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Program:
     provider: str
     driver: str
     zone_key: str
+    features: frozenset[Feature]
     doors: Doors
 
 
@@ -106,7 +109,8 @@ class Plugin:
             self._program.driver,
             self._program.version,
             self._wanted.has_controller,
-            self._wanted.has_zones,
+            self._has_zones,
+            self._program.features,
         )
         offered = [services.identity(identity.Identity(who))]
         if self._wanted.has_controller:
@@ -126,6 +130,10 @@ class Plugin:
         failed = self._loops.failed.is_set()
         return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
 
+    @property
+    def _has_zones(self) -> bool:
+        return self._wanted.has_zones and bool(self._program.zone_key)
+
     def _controller(self, env: Mapping[str, str]) -> controller.Controller:
         calls = counting.CloudMetrics(self._program.provider, self._registry)
         flows: dict[str, flow.Flow] = {}
@@ -133,9 +141,12 @@ class Plugin:
             cloud = reopening.Reopening(functools.partial(door, calls))
             self._loops.start(f"watch files of cloud {name!r}", cloud.run)
             flows[name] = flow.Flow(cloud.volumes)
-        topology = messages.Topology(self._program.zone_key, self._wanted.has_zones)
+        topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.Settings(
-            self._wanted.cluster, topology, self._annotations(env)
+            self._wanted.cluster,
+            topology,
+            self._annotations(env),
+            self._program.features,
         )
         return controller.Controller(clouds.Clouds(flows), settings)
 

@@ -1,22 +1,32 @@
 """The RPCs of CSI's identity service."""
 
 import dataclasses
+from collections.abc import Mapping
 
+from lib.cloud.volumes import Feature
 from lib.csi.spec import csi_pb2
 from lib.volumes import calls
 
 _Service = csi_pb2.PluginCapability.Service
 _Expansion = csi_pb2.PluginCapability.VolumeExpansion
+_EXPANSIONS: Mapping[Feature, csi_pb2.PluginCapability.VolumeExpansion.Type] = {
+    Feature.EXPAND_ONLINE: _Expansion.ONLINE,
+    Feature.EXPAND_OFFLINE: _Expansion.OFFLINE,
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Driver:
-    """Who answers. has_zones: volumes are not reached from everywhere."""
+    """Who answers.
+
+    has_zones: volumes are not reached from everywhere. features: of the provider.
+    """
 
     name: str
     version: str
     has_controller: bool
     has_zones: bool
+    features: frozenset[Feature] = frozenset(Feature)
 
 
 class Identity:
@@ -48,8 +58,11 @@ class Identity:
         return csi_pb2.GetPluginCapabilitiesResponse(
             capabilities=[
                 *(kind(service=_Service(type=one)) for one in services),
-                kind(volume_expansion=_Expansion(type=_Expansion.ONLINE)),
-                kind(volume_expansion=_Expansion(type=_Expansion.OFFLINE)),
+                *(
+                    kind(volume_expansion=_Expansion(type=type_))
+                    for feature, type_ in _EXPANSIONS.items()
+                    if feature in self._driver.features
+                ),
             ]
         )
 

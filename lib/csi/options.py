@@ -1,12 +1,15 @@
 """What a user asks of the controller plugin, judged as a whole."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
 
 from lib.csi import flag_table as table
 from lib.daemon import common_flags
 from lib.process import config, files, flags
 
 _PORT_MAX = 65535
+
+Judge = Callable[[flags.Values], Sequence[config.Problem]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,17 +32,24 @@ class Options:
     user_agents: tuple[str, ...]
 
 
-def judge(values: flags.Values) -> tuple[config.Problem, ...]:
-    """Return every problem of the values, to be reported with those of the flags."""
+def none(values: flags.Values) -> tuple[config.Problem, ...]:
+    """Return no problem: a provider that requires no flag of its own."""
+    del values
+    return ()
+
+
+def judge(values: flags.Values, of_cloud: Judge = none) -> tuple[config.Problem, ...]:
+    """Return every problem of the values, to be reported with those of the flags.
+
+    of_cloud: judges the flags that lead to the cloud, with a controller service.
+    """
     problems: list[config.Problem] = []
     endpoint = values[table.ENDPOINT]
     if not is_endpoint(endpoint):
         wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
         problems.append(config.Problem("--endpoint", endpoint or None, wanted))
-    has_controller = values[table.CONTROLLER_SERVICE]
-    if has_controller and not values[table.CLOUD_CONFIG]:
-        wanted = "the path of a cloud.conf"
-        problems.append(config.Problem("--cloud-config", None, wanted))
+    if values[table.CONTROLLER_SERVICE]:
+        problems += of_cloud(values)
     given = [("--cloud-config", path) for path in values[table.CLOUD_CONFIG]]
     given += [("--kubeconfig", path) for path in (values[table.KUBECONFIG],) if path]
     for name, path in given:
@@ -68,13 +78,13 @@ def is_endpoint(text: str) -> bool:
     )
 
 
-def read(values: flags.Values) -> Options:
-    """Return the options.
+def read(values: flags.Values, of_cloud: Judge = none) -> Options:
+    """Return the options. of_cloud: as of `judge`.
 
     Raises:
         ConfigError: with every problem.
     """
-    config.require(judge(values))
+    config.require(judge(values, of_cloud))
     has_controller = values[table.CONTROLLER_SERVICE]
     http = _http(values[table.HTTP_ENDPOINT], [])
     return Options(

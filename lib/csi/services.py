@@ -1,8 +1,16 @@
 """Which method answers which RPC."""
 
-from lib.csi.controller import Controller
+from lib.csi.controller import Controller, Kind
 from lib.csi.identity import Identity
 from lib.csi.server import Rpc, Service
+
+_RPCS = {
+    Kind.LIST_VOLUMES: "ListVolumes",
+    Kind.GET_CAPACITY: "GetCapacity",
+    Kind.EXPAND_VOLUME: "ControllerExpandVolume",
+    Kind.MODIFY_VOLUME: "ControllerModifyVolume",
+}
+"""RPCs that are answered with UNIMPLEMENTED where they are not offered."""
 
 
 def identity(of: Identity) -> Service:
@@ -16,22 +24,24 @@ def identity(of: Identity) -> Service:
 
 
 def controller(of: Controller) -> Service:
-    """Give the controller service. Snapshots are not offered."""
+    """Return the controller service: what it offers. Snapshots are not offered."""
+    methods: dict[str, Rpc] = {
+        "CreateVolume": of.create_volume,
+        "DeleteVolume": of.delete_volume,
+        "ControllerPublishVolume": of.publish,
+        "ControllerUnpublishVolume": of.unpublish,
+        "ValidateVolumeCapabilities": of.validate,
+        "ListVolumes": of.list_volumes,
+        "GetCapacity": of.get_capacity,
+        "ControllerGetCapabilities": of.offers,
+        "ControllerExpandVolume": of.expand,
+        "ControllerGetVolume": of.get_volume,
+        "ControllerModifyVolume": of.modify,
+    }
+    missing = {name for kind, name in _RPCS.items() if kind not in of.offered}
     return Service(
         "csi.v1.Controller",
-        {
-            "CreateVolume": of.create_volume,
-            "DeleteVolume": of.delete_volume,
-            "ControllerPublishVolume": of.publish,
-            "ControllerUnpublishVolume": of.unpublish,
-            "ValidateVolumeCapabilities": of.validate,
-            "ListVolumes": of.list_volumes,
-            "GetCapacity": of.get_capacity,
-            "ControllerGetCapabilities": of.offers,
-            "ControllerExpandVolume": of.expand,
-            "ControllerGetVolume": of.get_volume,
-            "ControllerModifyVolume": of.modify,
-        },
+        {name: rpc for name, rpc in methods.items() if name not in missing},
         may_wait=True,
         immediate=frozenset({"ControllerGetCapabilities"}),
         quiet=frozenset(

@@ -28,7 +28,6 @@ EXEMPT = {
     "lib/cloud/provider_id.py": "provider IDs of all clouds are written in one file",
     "lib/cloud/fake/instances.py": "its provider IDs, until suites take any provider",
     "lib/cloud/fake/volumes.py": "names the cloud after which phases are modelled",
-    "lib/csi/options.py": "--cloud-config, until providers state their own flags",
     "lib/daemon/counting.py": "the reference's metrics, until providers name them",
     "lib/discovery/model.py": "the in-tree source of a PersistentVolume",
     "lib/discovery/options.py": "flags, until providers state their own",

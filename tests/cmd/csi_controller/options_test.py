@@ -31,7 +31,7 @@ domain-id = default
 
 
 def _read(*words: str) -> options.Options:
-    return options.read(flags.parse(main.FLAGS, words))
+    return main.read(flags.parse(main.FLAGS, words))
 
 
 def test_the_platforms_own_arguments_are_taken(tmp_path: pathlib.Path) -> None:

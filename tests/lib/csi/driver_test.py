@@ -14,6 +14,7 @@ import pytest
 
 from lib.cloud import protocol
 from lib.cloud.fake import volumes as fake
+from lib.cloud.volumes import Feature
 from lib.csi import driver, options
 from lib.csi.spec import csi_pb2 as pb
 from lib.daemon import counting, reopening
@@ -59,7 +60,13 @@ class Running:
         self.exit: list[int] = []
         self.socket = folder / "csi.sock"
         program = driver.Program(
-            "csi-test", "1", "fake", "fake.example", "zone", {"": self.clouds.open}
+            "csi-test",
+            "1",
+            "fake",
+            "fake.example",
+            "zone",
+            frozenset(Feature),
+            {"": self.clouds.open},
         )
         wanted = options.Options(
             endpoint=f"unix://{self.socket}",

@@ -25,6 +25,7 @@ from lib.cloud.volumes import (
     ByName,
     Capacity,
     Change,
+    Feature,
     Found,
     Problems,
     Reading,
@@ -44,6 +45,8 @@ LIST_TIMEOUT_S = 120.0
 FEW = 3
 """Up to so many volumes for each page of the list they are read one by one."""
 AT_ONCE = 16
+FEATURES = frozenset(Feature)
+"""Cinder and Nova have all of them."""
 SIZES = Sizing(
     step_bytes=translate.GIB,
     default_bytes=translate.GIB,
