@@ -4,10 +4,14 @@ import os
 
 from cloud_data_discoverer import version
 from lib.discovery import options
+from lib.discovery.openstack import provider
 from lib.process import command_line, config, flags, shutdown
 
 NAME = "cloud-data-discoverer"
 CLOUDS = ("openstack",)
+PROVIDER = provider.OPENSTACK
+CLOUD = options.cloud(CLOUDS)
+FLAGS = options.table(CLOUDS, PROVIDER.access_deployment)
 HELP = """Tell the cluster what its cloud offers.
 
 Keeps the Secret d8-cloud-provider-discovery-data, the InstanceTypesCatalog and, if
@@ -18,18 +22,18 @@ knows.
 
 def main() -> None:
     """Run the program."""
-    program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS, judge)
+    program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, judge)
     command_line.command(program, run).main(prog_name=NAME)
 
 
 def judge(values: flags.Values) -> tuple[config.Problem, ...]:
     """Return every problem of flags and environment; credentials are read later."""
     problems: list[config.Problem | str] = []
-    cloud = values[options.CLOUD]
+    cloud = values[CLOUD]
     if cloud not in CLOUDS:
         problems.append(config.Problem("--cloud", cloud or None, ", ".join(CLOUDS)))
     try:
-        options.read(values, os.environ, provisioner="")
+        options.read(values, os.environ, PROVIDER)
     except config.ConfigError as error:
         problems += error.problems
     return tuple(one for one in problems if isinstance(one, config.Problem))
@@ -41,12 +45,12 @@ def run(values: flags.Values) -> int:
     Raises:
         ConfigError: flags or environment can't be used; every problem is named.
     """
-    cloud = values[options.CLOUD]
+    cloud = values[CLOUD]
     # Heavy, and of one cloud only.
     from cloud_data_discoverer import openstack
     from lib.discovery import discoverer
 
-    wanted = options.read(values, os.environ, openstack.PROVISIONER)
+    wanted = options.read(values, os.environ, PROVIDER)
     credentials = openstack.read(os.environ)
     agent = f"{NAME}/{version.VERSION}"
     program = discoverer.Program(

@@ -8,8 +8,6 @@ from lib.cloud.openstack.catalog import offers
 from lib.daemon import counting
 from lib.process import config
 
-PROVISIONER = "cinder.csi.openstack.org"
-
 
 def read(env: Mapping[str, str]) -> settings.Credentials:
     """Read the credentials.

@@ -104,6 +104,11 @@ class Reading:
 class Catalog(Protocol):
     """Read-only access to what a cloud offers."""
 
+    @property
+    def parts(self) -> frozenset[Part]:
+        """Return the parts that the cloud has; no other is asked for."""
+        ...
+
     def read(self, wish: Wish) -> Reading:
         """Read these parts, now, each list once however many parts need it.
 

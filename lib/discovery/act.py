@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.discovery import metrics, model
+from lib.discovery import metrics, model, provider
 from lib.discovery.model import Action, Step
 from lib.discovery.observe import TIMEOUT_S
 from lib.kube import client, resources
@@ -18,15 +18,15 @@ Json = dict[str, object]
 class Actor:
     """Writes to the API server, and to the metrics that show what there is.
 
-    provisioner: of the StorageClasses that are made.
+    of: the provider, whose StorageClasses are created.
     """
 
     def __init__(
-        self, api: client.Api, shown: metrics.Metrics, provisioner: str
+        self, api: client.Api, shown: metrics.Metrics, of: provider.Provider
     ) -> None:
         self._api = api
         self._shown = shown
-        self._provisioner = provisioner
+        self._provider = of
 
     def act(self, action: Action) -> None:
         """Carry one action out.
@@ -69,7 +69,7 @@ class Actor:
         classes = resources.STORAGE_CLASSES
         match action:
             case model.CreateClass() as creation:
-                body = msgspec.json.encode(manifest(creation, self._provisioner))
+                body = msgspec.json.encode(manifest(creation, self._provider))
                 self._api.create(classes, body, timeout_s=TIMEOUT_S)
             case model.DeleteClass(name=name, uid=uid, resource_version=version):
                 seen = {"uid": uid, "resourceVersion": version}
@@ -101,7 +101,7 @@ class Actor:
         )
 
 
-def manifest(creation: model.CreateClass, provisioner: str) -> Json:
+def manifest(creation: model.CreateClass, of: provider.Provider) -> Json:
     """Return the StorageClass of a volume type.
 
     Source: deckhouse, StorageClasses of cloud-provider-openstack.
@@ -116,8 +116,8 @@ def manifest(creation: model.CreateClass, provisioner: str) -> Json:
         metadata["annotations"] = annotations
     return head | {
         "metadata": metadata,
-        "provisioner": provisioner,
-        "parameters": {"type": wanted.volume_type},
+        "provisioner": of.provisioner,
+        "parameters": of.class_parameters(wanted.volume_type),
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
     }

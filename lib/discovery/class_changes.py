@@ -266,7 +266,7 @@ def _conflict(
 ) -> list[str]:
     """Report a class that has the name and is not owned, unless it is equivalent."""
     serves = stored.volume_type == wanted.volume_type
-    if serves and stored.provisioner == settings.provisioner:
+    if serves and stored.provisioner == settings.provider.provisioner:
         return []
     return [
         f'StorageClass "{wanted.name}": conflict: the name is needed for volume type'
@@ -287,8 +287,8 @@ def _is_as_wanted(
 ) -> bool:
     """Compare the immutable fields of a StorageClass."""
     return (
-        stored.provisioner == settings.provisioner
-        and stored.parameters == {"type": wanted.volume_type}
+        stored.provisioner == settings.provider.provisioner
+        and stored.parameters == settings.provider.class_parameters(wanted.volume_type)
         and stored.reclaim_policy == "Delete"
         and stored.volume_binding_mode == "WaitForFirstConsumer"
     )

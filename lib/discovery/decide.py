@@ -16,9 +16,6 @@ from lib.discovery.model import Action
 from lib.process import decoding
 from lib.reconcile.outcome import Outcome
 
-LASTING = ("additionalNetworks", "additionalSecurityGroups")
-"""Lists that may be empty, but do not become so while a cluster lives in the cloud."""
-
 
 def decide(
     seen: model.Snapshot, settings: model.Settings, now: datetime.datetime
@@ -32,7 +29,7 @@ def decide(
         case model.SeenInstanceTypes():
             return _instance_types(seen)
         case model.SeenDocument():
-            return _document(seen)
+            return _document(seen, settings)
         case model.SeenDisks():
             return Outcome(_disks(seen, settings, now))
         case model.SeenClasses():
@@ -98,14 +95,15 @@ def _instance_types(seen: model.SeenInstanceTypes) -> Outcome[Action]:
     return Outcome((model.StoreCatalog(items, seen.stored),))
 
 
-def _document(seen: model.SeenDocument) -> Outcome[Action]:
+def _document(seen: model.SeenDocument, settings: model.Settings) -> Outcome[Action]:
     if seen.problems:
         return Outcome(failure=_invalid(seen.problems))
     stored = _published(seen.stored)
     wanted = decoding.decode(seen.document, dict[str, object])
     if stored == wanted:
         return Outcome()
-    emptied = [key for key in LASTING if not wanted.get(key) and stored.get(key)]
+    lasting = settings.provider.lasting
+    emptied = [key for key in lasting if not wanted.get(key) and stored.get(key)]
     if emptied:
         return Outcome(failure=_invalid([_doubt(key) for key in emptied]))
     return Outcome((model.StoreDocument(seen.document, seen.stored),))

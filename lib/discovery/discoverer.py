@@ -90,13 +90,14 @@ class Discoverer:
         self._slis = slis.Slis()
         self._probes = probes.Probes(self._slis.observe)
         self._log = logs.get(__name__)
-        settings = wanted.settings
+        settings = dataclasses.replace(wanted.settings, parts=cloud.catalog.parts)
+        self._steps = settings.steps
         self._refused_s = REFUSED_S
         self._told = metrics.Metrics(registry, settings.steps)
         self._passes = reconcile_metrics.Metrics(registry)
         self._queue = queue.Queue(BACKOFF)
         observer = observe.Observer(cloud.catalog, api, settings, self._told.shown)
-        actor = act.Actor(api, self._told, settings.provisioner)
+        actor = act.Actor(api, self._told, settings.provider)
         heartbeat = probes.Heartbeat()
         self._runner = runner.Runner(
             flow.DiscoveryFlow(observer, actor, settings, self._told),
@@ -142,7 +143,7 @@ class Discoverer:
 
     def _begin(self) -> None:
         """Make every step due, in order."""
-        for step in self._wanted.settings.steps:
+        for step in self._steps:
             self._queue.add(step.value, flow.CYCLE)
 
     def _servers(self) -> tuple[serving.Server, ...]:

@@ -12,8 +12,9 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from lib.cloud import errors as cloud_errors
-from lib.cloud.catalog import Condition, InstanceType, StorageType, Volume
+from lib.cloud.catalog import Condition, InstanceType, Part, StorageType, Volume
 from lib.discovery import storage_classes
+from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
 from lib.kube import objects
 
@@ -53,6 +54,16 @@ class Step(enum.StrEnum):
     STORAGE_CLASSES = "storage_classes"
 
 
+PARTS: Mapping[Step, Part] = {
+    Step.CONDITIONS: Part.CONDITIONS,
+    Step.INSTANCE_TYPES: Part.INSTANCE_TYPES,
+    Step.DISCOVERY_DATA: Part.DOCUMENT,
+    Step.ORPHANED_DISKS: Part.VOLUMES,
+    Step.STORAGE_CLASSES: Part.STORAGE_TYPES,
+}
+"""What each step needs to know of the cloud; without it there is no such step."""
+
+
 class Invalid(Exception):
     """What was read can't be published; the message names each field."""
 
@@ -67,8 +78,8 @@ class Settings:
     module_config: stands in for the installer's document where there is none.
     cluster_id: empty switches the look for orphaned disks off. orphan_min_age: how
     old a volume without a PersistentVolume must be to be reported. period_s: of the
-    cycle. provisioner: of the StorageClasses. manages_classes: whether there are to be
-    any. rules: which of them.
+    cycle. provider: what the cloud's entry point states. parts: those that the cloud
+    has. manages_classes: whether there are to be StorageClasses. rules: which of them.
     """
 
     module_config: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -76,7 +87,8 @@ class Settings:
     orphan_min_age: datetime.timedelta = ORPHAN_MIN_AGE
     period_s: float = 3600.0
     manages_classes: bool = False
-    provisioner: str = ""
+    provider: Provider = dataclasses.field(default_factory=Provider)
+    parts: frozenset[Part] = frozenset(Part)
     rules: storage_classes.Rules = dataclasses.field(
         default_factory=storage_classes.Rules
     )
@@ -87,7 +99,8 @@ class Settings:
         return tuple(
             step
             for step in Step
-            if self.manages_classes or step is not Step.STORAGE_CLASSES
+            if PARTS[step] in self.parts
+            and (self.manages_classes or step is not Step.STORAGE_CLASSES)
         )
 
 
@@ -156,7 +169,7 @@ class PersistentVolume(msgspec.Struct, frozen=True):
 
 
 class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
-    """A StorageClass."""
+    """A StorageClass. type_parameter: added by `observe`, no field of Kubernetes."""
 
     metadata: objects.ObjectMeta
     provisioner: str = ""
@@ -164,6 +177,7 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     reclaim_policy: str = "Delete"
     volume_binding_mode: str = "Immediate"
     allow_volume_expansion: bool = False
+    type_parameter: str = "type"
 
     @property
     def is_ours(self) -> bool:
@@ -180,7 +194,7 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def volume_type(self) -> str:
         """The name of the volume type; empty without one."""
-        return self.parameters.get("type", "")
+        return self.parameters.get(self.type_parameter, "")
 
     @property
     def type_id(self) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from lib.cloud import catalog
 from lib.cloud.catalog import Part
 from lib.cloud.model import Seen, Unknown
-from lib.discovery import model, schema
+from lib.discovery import model
 from lib.discovery.model import Step
 from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
@@ -21,15 +21,6 @@ TIMEOUT_S = 10.0
 PAGE = 500
 _PERIODS = 0.9
 """Of discovery, between two reads that count as two: cycles are not exactly regular."""
-
-PARTS: Mapping[Step, Part] = {
-    Step.CONDITIONS: Part.CONDITIONS,
-    Step.INSTANCE_TYPES: Part.INSTANCE_TYPES,
-    Step.DISCOVERY_DATA: Part.DOCUMENT,
-    Step.ORPHANED_DISKS: Part.VOLUMES,
-    Step.STORAGE_CLASSES: Part.STORAGE_TYPES,
-}
-"""What each step needs to know of the cloud."""
 
 T = TypeVar("T")
 Shown = Callable[[Step], frozenset[tuple[str, str]]]
@@ -63,7 +54,7 @@ class Observer:
                 given = self._given()
             except (kube_errors.KubeError, model.Invalid) as error:
                 found[Step.DISCOVERY_DATA] = model.Failed(Step.DISCOVERY_DATA, error)
-        parts = {PARTS[step] for step in steps if step not in found}
+        parts = {model.PARTS[step] for step in steps if step not in found}
         if not self._settings.cluster_id:
             parts.discard(Part.VOLUMES)  # nobody's volumes are not ours
         wish = catalog.Wish(frozenset(parts), given, self._settings.cluster_id)
@@ -99,8 +90,12 @@ class Observer:
                 return self._disks(_value(reading.volumes, ()))
             case Step.STORAGE_CLASSES:
                 offers = _value(reading.storage_types, ())
-                classes = self._all(resources.STORAGE_CLASSES, model.StoredClass)
-                return self._classes(offers, classes)
+                return self._classes(offers, self._stored_classes())
+
+    def _stored_classes(self) -> tuple[model.StoredClass, ...]:
+        key = self._settings.provider.type_parameter
+        stored = self._all(resources.STORAGE_CLASSES, model.StoredClass)
+        return tuple(msgspec.structs.replace(one, type_parameter=key) for one in stored)
 
     def _classes(
         self,
@@ -148,10 +143,9 @@ class Observer:
 
     def _document(self, document: catalog.Document) -> model.SeenDocument:
         decoded = decoding.decode(document.body, dict[str, object])
-        problems = schema.problems(schema.Schema.DISCOVERY_DATA, decoded)
+        problems = self._settings.provider.problems(decoded)
         stored = self._stored(resources.SECRETS, model.DATA_SECRET)
-        told = tuple(str(problem) for problem in problems)
-        return model.SeenDocument(document.body, told, stored)
+        return model.SeenDocument(document.body, problems, stored)
 
     def _disks(self, volumes: tuple[catalog.Volume, ...]) -> model.SeenDisks:
         """Read the PersistentVolumes after the volumes, whose twins they are."""

@@ -9,12 +9,12 @@ import msgspec
 
 from lib.daemon import access, common_flags
 from lib.discovery import model, storage_classes
+from lib.discovery.provider import Provider
 from lib.process import command_line, config, decoding, files, flags, kinds, serving
 from lib.process.flags import Flag
 
 T = TypeVar("T")
 
-CLOUD = Flag("cloud", kinds.TEXT, "", "The cloud to read: openstack. Required.")
 PERIOD = Flag(
     "discovery-period",
     kinds.duration(1),
@@ -38,12 +38,6 @@ SECURE_PORT = Flag(
     kinds.integer(0, 65535),
     0,
     "HTTPS port of probes and metrics, for clusters without kube-rbac-proxy; 0: none.",
-)
-ACCESS_DEPLOYMENT = Flag(
-    "access-deployment",
-    kinds.TEXT,
-    "d8-cloud-provider-openstack/cloud-data-discoverer",
-    "namespace/name of the Deployment whose prometheus-metrics a reader may get.",
 )
 ORPHAN_MIN_AGE = Flag(
     "orphaned-disk-min-age",
@@ -70,23 +64,42 @@ DEFAULT_CLASS = Flag(
     "The default class; the one that is it already, else the first, if empty.",
 )
 
-FLAGS: tuple[Flag[object], ...] = (
-    CLOUD,
-    PERIOD,
-    LISTEN_ADDRESS,
-    KUBECONFIG,
-    SECURE_PORT,
-    common_flags.BIND_ADDRESS,
-    common_flags.TLS_CERT,
-    common_flags.TLS_KEY,
-    ACCESS_DEPLOYMENT,
-    ORPHAN_MIN_AGE,
-    MANAGE_CLASSES,
-    EXCLUDE,
-    DEFAULT_CLASS,
-    common_flags.LOGGING_FORMAT,
-    command_line.VERBOSITY,
-)
+
+def cloud(names: tuple[str, ...]) -> Flag[str]:
+    """Return the flag that names the kind of cloud; it has no default."""
+    text = f"The cloud to read: {', '.join(names)}. Required."
+    return Flag("cloud", kinds.TEXT, "", text)
+
+
+def access_deployment(default: str) -> Flag[str]:
+    """Return the flag that names the Deployment by which metrics are guarded."""
+    return Flag(
+        "access-deployment",
+        kinds.TEXT,
+        default,
+        "namespace/name of the Deployment whose prometheus-metrics a reader may get.",
+    )
+
+
+def table(names: tuple[str, ...], deployment: str) -> tuple[Flag[object], ...]:
+    """Return all flags. names: of the clouds. deployment: as of `Provider`."""
+    return (
+        cloud(names),
+        PERIOD,
+        LISTEN_ADDRESS,
+        KUBECONFIG,
+        SECURE_PORT,
+        common_flags.BIND_ADDRESS,
+        common_flags.TLS_CERT,
+        common_flags.TLS_KEY,
+        access_deployment(deployment),
+        ORPHAN_MIN_AGE,
+        MANAGE_CLASSES,
+        EXCLUDE,
+        DEFAULT_CLASS,
+        common_flags.LOGGING_FORMAT,
+        command_line.VERBOSITY,
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,10 +125,10 @@ class Options:
     logging_format: str
 
 
-def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Options:
+def read(values: flags.Values, env: Mapping[str, str], of: Provider) -> Options:
     """Judge what was given; a flag beats its twin.
 
-    provisioner: of the cloud's StorageClasses.
+    of: the provider that is asked for.
 
     Raises:
         ConfigError: with every problem.
@@ -129,14 +142,14 @@ def read(values: flags.Values, env: Mapping[str, str], provisioner: str) -> Opti
         plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
         secure=Listen(values[common_flags.BIND_ADDRESS], values[SECURE_PORT]),
         tls_files=_pair(values, problems),
-        guarded_by=_resource(values[ACCESS_DEPLOYMENT], problems),
+        guarded_by=_resource(values[access_deployment(of.access_deployment)], problems),
         settings=model.Settings(
             module_config=_module_config(env.get("MODULE_CONFIG", ""), problems),
             cluster_id=env.get("CLUSTER_UUID", ""),
             orphan_min_age=datetime.timedelta(seconds=values[ORPHAN_MIN_AGE]),
             period_s=period_s,
             manages_classes=values[MANAGE_CLASSES],
-            provisioner=provisioner,
+            provider=of,
             rules=_rules(values, problems),
         ),
         verbosity=given.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
@@ -205,8 +218,11 @@ def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, st
 def _resource(text: str, problems: list[config.Problem]) -> access.Resource:
     namespace, _, name = text.partition("/")
     if not namespace or not name or "/" in name:
-        flag = f"--{ACCESS_DEPLOYMENT.name}"
-        problems.append(config.Problem(flag, text, "namespace/name of a Deployment"))
+        problems.append(
+            config.Problem(
+                "--access-deployment", text, "namespace/name of a Deployment"
+            )
+        )
     return access.Resource(
         namespace, "apps", "v1", "deployments", "prometheus-metrics", name
     )

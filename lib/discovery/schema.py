@@ -5,8 +5,6 @@ like a secret, are never shown; nor is a whole object or list.
 """
 
 import dataclasses
-import enum
-import functools
 import importlib.resources
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,28 +19,15 @@ SHOWN_MAX = 80
 """Characters of a value that a message shows."""
 
 
-class Schema(enum.StrEnum):
-    """The documents that can be judged, by the name of their schema's file."""
-
-    DISCOVERY_DATA = "openstack_discovery_data"
-    """discovery-data.json, kind OpenStackCloudProviderDiscoveryData."""
-    CLUSTER_CONFIGURATION = "openstack_cluster_configuration"
-    """What the installer is given, kind OpenStackClusterConfiguration."""
-    CLOUD_DISCOVERY_DATA = "openstack_cloud_discovery_data"
-    """What the base infrastructure reports, kind OpenStackCloudDiscoveryData."""
-    SETTINGS = "openstack_settings"
-    """The settings of the module cloud-provider-openstack."""
-    INSTANCE_CLASS = "openstack_instance_class"
-    """The spec of an OpenStackInstanceClass."""
-
-
-def problems(schema: Schema, document: object) -> tuple[config.Problem, ...]:
-    """Say what is wrong with a document; nothing, when it is as its schema says.
+def problems(
+    validator: jsonschema.Draft202012Validator, document: object
+) -> tuple[config.Problem, ...]:
+    """Return what is wrong with a document; nothing, when it is as its schema says.
 
     document: as JSON or YAML decodes it. Fields read like `volumeTypes[0].name`; the
     document itself is `document`. Sorted by field.
     """
-    findings = [_finding(error) for error in validator(schema).iter_errors(document)]
+    findings = [_finding(error) for error in validator.iter_errors(document)]
     # Of a value of the wrong kind nothing else is worth saying.
     mistyped = {one.field for one in findings if one.keyword == "type"}
     found: dict[str, config.Problem] = {}
@@ -52,11 +37,9 @@ def problems(schema: Schema, document: object) -> tuple[config.Problem, ...]:
     return tuple(sorted(found.values(), key=lambda problem: problem.field))
 
 
-@functools.cache
-def validator(schema: Schema) -> jsonschema.Draft202012Validator:
-    """Read a schema from the package."""
-    folder = importlib.resources.files("lib.discovery") / "schemas"
-    text = (folder / f"{schema.value}.json").read_text()
+def read(package: str, path: str) -> jsonschema.Draft202012Validator:
+    """Read a schema from a package, by its path there."""
+    text = (importlib.resources.files(package) / path).read_text()
     return jsonschema.Draft202012Validator(
         json.loads(text), format_checker=formats.checker()
     )

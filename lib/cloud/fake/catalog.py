@@ -16,14 +16,15 @@ T = TypeVar("T")
 class FakeCatalog:
     """Implements `lib.cloud.catalog.Catalog`; tests change it at will.
 
-    document: what is published, to which the input document's zones are added.
-    marked: volumes by the id of the cluster whose mark they carry. faults: errors
-    of parts, as long as they stand there. hidden_types: names of storage types that
-    lists lack although they exist. type_fault: error of the reads of single types.
-    reads: the parts of each read so far. before_call, after_call: run around each
-    read; may raise to stand for the death of the process.
+    parts: those that it has. document: what is published, to which the input
+    document's zones are added. marked: volumes by the id of the cluster whose mark they
+    carry. faults: errors of parts, as long as they stand there. hidden_types: names of
+    storage types that lists lack although they exist. type_fault: error of the reads of
+    single types. reads: the parts of each read so far. before_call, after_call: run
+    around each read; may raise to stand for the death of the process.
     """
 
+    parts: frozenset[Part] = frozenset(Part)
     conditions: tuple[catalog.Condition, ...] = ()
     instance_types: tuple[catalog.InstanceType, ...] = ()
     document: dict[str, object] = dataclasses.field(default_factory=dict)

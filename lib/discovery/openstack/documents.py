@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeGuard
 
-from lib.discovery import schema
-from lib.discovery.openstack import model
+from lib.discovery.openstack import model, schemas
 from lib.process import config
 
 Document = Mapping[str, object]
@@ -23,7 +22,7 @@ def cluster_configuration(document: object) -> model.ClusterConfiguration:
     Raises:
         ConfigError: with everything that its schema does not allow.
     """
-    found = _judged(schema.Schema.CLUSTER_CONFIGURATION, document)
+    found = _judged(schemas.Schema.CLUSTER_CONFIGURATION, document)
     layout = _text(found, "layout")
     block = _object(found, _DHCP_BLOCKS.get(layout, ""))
     return model.ClusterConfiguration(
@@ -40,7 +39,7 @@ def settings(document: object) -> model.Settings:
     Raises:
         ConfigError: with everything that their schema does not allow.
     """
-    found = _judged(schema.Schema.SETTINGS, document if document is not None else {})
+    found = _judged(schemas.Schema.SETTINGS, document if document is not None else {})
     storage_class = _object(found, "storageClass")
     driver = _object(found, "csiDriver")
     return model.Settings(
@@ -69,7 +68,7 @@ def discovered(document: object) -> model.Discovered:
     Raises:
         ConfigError: with everything that its schema does not allow.
     """
-    found = _judged(schema.Schema.CLOUD_DISCOVERY_DATA, document)
+    found = _judged(schemas.Schema.CLOUD_DISCOVERY_DATA, document)
     return model.Discovered(
         internal_network_names=_texts(found, "internalNetworkNames"),
         external_network_names=_texts(found, "externalNetworkNames"),
@@ -86,7 +85,7 @@ def instance_class(spec: object) -> model.InstanceClass:
     Raises:
         ConfigError: with everything that its schema does not allow.
     """
-    found = _judged(schema.Schema.INSTANCE_CLASS, spec)
+    found = _judged(schemas.Schema.INSTANCE_CLASS, spec)
     size = found.get("rootDiskSize")
     return model.InstanceClass(
         flavor_name=_text(found, "flavorName"),
@@ -101,8 +100,8 @@ def instance_class(spec: object) -> model.InstanceClass:
     )
 
 
-def _judged(judge: schema.Schema, document: object) -> Document:
-    config.require(schema.problems(judge, document))
+def _judged(judge: schemas.Schema, document: object) -> Document:
+    config.require(schemas.problems(judge, document))
     return document if _is_document(document) else {}
 
 

@@ -7,8 +7,15 @@ nothing here reads is passed over and named.
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from lib.discovery import schema, storage_classes
-from lib.discovery.openstack import assumed, documents, merge, model, node_groups
+from lib.discovery import storage_classes
+from lib.discovery.openstack import (
+    assumed,
+    documents,
+    merge,
+    model,
+    node_groups,
+    schemas,
+)
 from lib.discovery.openstack.findings import (
     Document,
     Findings,
@@ -211,8 +218,8 @@ def _discovered(
 
 def _judge_offered(document: Document | None, findings: Findings) -> None:
     if document is not None:
-        judge = schema.Schema.DISCOVERY_DATA
-        findings.add(OFFERED, schema.problems(judge, document))
+        judge = schemas.Schema.DISCOVERY_DATA
+        findings.add(OFFERED, schemas.problems(judge, document))
 
 
 def _problems_of_cluster(

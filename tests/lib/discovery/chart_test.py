@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cloud_data_discoverer import main
 from lib.cloud.openstack import environment
 from lib.discovery import options
 from lib.lab import charts, discoverer
@@ -39,7 +40,7 @@ def pod(mode: str) -> dict[str, Any]:
 @pytest.mark.parametrize("mode", MODES)
 def test_arguments_and_environment_are_taken_by_the_program(mode: str) -> None:
     container = pod(mode)["containers"][0]
-    values = flags.parse(options.FLAGS, container["args"])
+    values = flags.parse(main.FLAGS, container["args"])
     (secret,) = rendered(mode, "Secret")
     env = {}
     for one in container["env"]:
@@ -49,7 +50,7 @@ def test_arguments_and_environment_are_taken_by_the_program(mode: str) -> None:
         assert of is None or of["key"] in secret["data"], one
         env[one["name"]] = one.get("value", f"http://{one['name']}")
     environment.read(env)
-    found = options.read(values, {**env, "MODULE_CONFIG": "{}"}, "csi")
+    found = options.read(values, {**env, "MODULE_CONFIG": "{}"}, main.PROVIDER)
     assert (found.plain.port == 8081) == (mode == "proxy")
     assert (found.secure.port == 8080) == (mode == "secure-port")
 
@@ -72,7 +73,7 @@ def test_the_proxy_guards_what_the_secure_port_guards() -> None:
     """kube-rbac-proxy's own configuration, never run here: it is not to be had."""
     (configured,) = rendered("proxy", "ConfigMap")
     asked = yaml.safe_load(configured["data"]["config.yaml"])["authorization"]
-    usual = options.read(flags.parse(options.FLAGS, []), {}, "csi").guarded_by
+    usual = options.read(flags.parse(main.FLAGS, []), {}, main.PROVIDER).guarded_by
     assert asked["resourceAttributes"] == {
         "namespace": usual.namespace,
         "apiGroup": usual.group,

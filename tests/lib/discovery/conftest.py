@@ -12,6 +12,7 @@ import pytest
 from lib.cloud import catalog
 from lib.cloud.fake import catalog as fake_catalog
 from lib.discovery import act, flow, metrics, model, observe, storage_classes
+from lib.discovery.openstack import provider
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.reconcile import queue
@@ -68,7 +69,7 @@ class Ground:
         self.settings = model.Settings(
             cluster_id=CLUSTER,
             manages_classes=True,
-            provisioner=PROVISIONER,
+            provider=provider.OPENSTACK,
             rules=storage_classes.Rules(),
         )
 
@@ -122,7 +123,7 @@ class Process:
             self.told.shown,
             ground.clock,
         )
-        actor = act.Actor(ground.api, self.told, ground.settings.provisioner)
+        actor = act.Actor(ground.api, self.told, ground.settings.provider)
         self.flow = flow.DiscoveryFlow(observer, actor, ground.settings, self.told)
 
     def cycle(self) -> dict[str, Exception]:

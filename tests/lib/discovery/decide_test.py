@@ -6,6 +6,7 @@ import pytest
 
 from lib.cloud import catalog
 from lib.discovery import decide, model, storage_classes
+from lib.discovery.openstack.provider import OPENSTACK
 from lib.kube import objects
 from lib.reconcile.outcome import Outcome
 
@@ -386,7 +387,7 @@ def decided(
     seen = model.SeenClasses(offered, there, not_listed, secret, recorded)
     settings = model.Settings(
         manages_classes=True,
-        provisioner=PROVISIONER,
+        provider=OPENSTACK,
         rules=storage_classes.Rules(default=default),
     )
     return decide.decide(seen, settings, NOW)
@@ -556,7 +557,7 @@ def test_a_class_whose_type_is_in_dispute_is_kept() -> None:
 
 def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
     rules = storage_classes.read_rules(["ssd-.*"])
-    settings = model.Settings(provisioner=PROVISIONER, rules=rules)
+    settings = model.Settings(provider=OPENSTACK, rules=rules)
     types = tuple(map(catalog.StorageType, ("SSD R1", "SSD R2", "slow")))
     there = (
         stored("ssd-r1", "SSD R1"),

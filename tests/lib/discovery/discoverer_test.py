@@ -14,6 +14,7 @@ import pytest
 from lib.cloud import errors, protocol
 from lib.cloud.catalog import Part
 from lib.discovery import discoverer, options
+from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls
 from lib.process import flags
@@ -40,8 +41,11 @@ class Running:
         self.port = port
         self.stop = threading.Event()
         self.codes: list[int] = []
+        table = options.table(("fake",), "a/b")
         words = [f"--listen-address=127.0.0.1:{port}", "--discovery-period=1s"]
-        wanted = options.read(flags.parse(options.FLAGS, words), {}, "csi")
+        wanted = options.read(
+            flags.parse(table, words), {}, Provider("csi", access_deployment="a/b")
+        )
         cloud = protocol.Cloud("fake", catalog=ground.cloud)
         registry = prometheus_client.CollectorRegistry()
         self.discoverer = discoverer.Discoverer(

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from lib.discovery import schema
+from lib.discovery.openstack import schemas
 
 GOOD: dict[str, object] = {
     "apiVersion": "deckhouse.io/v1alpha1",
@@ -51,11 +51,11 @@ REQUIRED = (
     "volumeTypes",
     "zones",
 )
-DISCOVERY_DATA = schema.Schema.DISCOVERY_DATA
+DISCOVERY_DATA = schemas.Schema.DISCOVERY_DATA
 
 
 def told(document: object) -> list[str]:
-    return [str(one) for one in schema.problems(DISCOVERY_DATA, document)]
+    return [str(one) for one in schemas.problems(DISCOVERY_DATA, document)]
 
 
 def test_the_newest_shape_is_accepted() -> None:
@@ -116,7 +116,7 @@ def test_a_wrong_field_is_named_with_its_value(
 
 def test_each_known_field_is_judged() -> None:
     """The table above has a row for every field of the schema."""
-    document = schema.validator(DISCOVERY_DATA).schema
+    document = schemas.validator(DISCOVERY_DATA).schema
     assert isinstance(document, dict)
     assert set(document["properties"]) == {row[0] for row in BAD}
 

@@ -88,7 +88,7 @@ def test_one_part_of_the_cloud_that_fails_hides_no_other(
     ground.cloud.document["images"] = ["new"]
     ground.cloud.marked = {}
     ground.cloud.storage_types += (catalog.StorageType("new"),)
-    (step,) = (step for step, needs in observe.PARTS.items() if needs is part)
+    (step,) = (step for step, needs in model.PARTS.items() if needs is part)
     for _ in range(3):
         assert set(process.cycle()) == {step.value}
     failing = {s.value for s in Step if process.value("step_error", step=s.value)}

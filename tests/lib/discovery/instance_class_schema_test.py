@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lib.discovery import schema
+from lib.discovery.openstack import schemas
 
 CRD = pathlib.Path("charts/cloud-data-discoverer/crds/openstackinstanceclasses.yaml")
 
@@ -54,9 +54,9 @@ def without_words(node: Any) -> Any:
 def test_both_say_the_same(version: str) -> None:
     """What the API server takes is what `mooring render` takes."""
     versions = yaml.safe_load(CRD.read_text())["spec"]["versions"]
-    schemas = {one["name"]: one["schema"]["openAPIV3Schema"] for one in versions}
-    spec = without_words(schemas[version]["properties"]["spec"])
-    ours = schema.validator(schema.Schema.INSTANCE_CLASS).schema
+    by_version = {one["name"]: one["schema"]["openAPIV3Schema"] for one in versions}
+    spec = without_words(by_version[version]["properties"]["spec"])
+    ours = schemas.validator(schemas.Schema.INSTANCE_CLASS).schema
     assert isinstance(ours, dict)
     assert spec == plain(ours, ours["$defs"])
 

@@ -6,12 +6,16 @@ import pathlib
 import pytest
 
 from lib.discovery import options
+from lib.discovery.provider import Provider
 from lib.process import config, flags
+
+PROVIDER = Provider("csi", access_deployment="d8-cloud-provider/discoverer")
+FLAGS = options.table(("fake",), PROVIDER.access_deployment)
 
 
 def read(arguments: list[str], env: dict[str, str] | None = None) -> options.Options:
-    values = flags.parse(options.FLAGS, arguments)
-    return options.read(values, env or {}, "csi")
+    values = flags.parse(FLAGS, arguments)
+    return options.read(values, env or {}, PROVIDER)
 
 
 def test_defaults_are_those_of_the_reference() -> None:

@@ -80,6 +80,11 @@ class OpenStackCatalog:
     def __init__(self, api: client.Client) -> None:
         self._api = api
 
+    @property
+    def parts(self) -> frozenset[Part]:
+        """See the protocol."""
+        return frozenset(Part)
+
     def read(self, wish: catalog.Wish) -> catalog.Reading:
         """See the protocol; OpenStack has no conditions to tell."""
         given = _caught(lambda: translate.given(wish.given))

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lib.discovery import schema
-from lib.discovery.openstack import documents
+from lib.discovery.openstack import documents, schemas
 from lib.process import config
 
 LAYOUTS = ("Standard", "StandardWithNoRouter", "Simple", "SimpleWithInternalNetwork")
@@ -19,8 +18,8 @@ MISSING = object()
 
 
 def told(document: object) -> list[str]:
-    judge = schema.Schema.CLUSTER_CONFIGURATION
-    return [str(one) for one in schema.problems(judge, document)]
+    judge = schemas.Schema.CLUSTER_CONFIGURATION
+    return [str(one) for one in schemas.problems(judge, document)]
 
 
 def put(document: dict[str, Any], path: str, value: object) -> None:
@@ -208,7 +207,7 @@ def test_what_is_wrong_is_named(
 
 def test_each_field_at_the_top_has_a_row() -> None:
     """A field that joins the schema needs a row above."""
-    document = schema.validator(schema.Schema.CLUSTER_CONFIGURATION).schema
+    document = schemas.validator(schemas.Schema.CLUSTER_CONFIGURATION).schema
     assert isinstance(document, dict)
     rows = {row[1].split(".")[0] for row in BAD}
     assert set(document["properties"]) <= rows

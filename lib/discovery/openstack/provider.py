@@ -1,0 +1,23 @@
+"""What is published for OpenStack.
+
+Source: deckhouse, modules/030-cloud-provider-openstack.
+"""
+
+from lib.discovery import provider
+
+
+def _problems(document: object) -> tuple[str, ...]:
+    # Heavy, and not needed for --help.
+    from lib.discovery.openstack import schemas
+
+    found = schemas.problems(schemas.Schema.DISCOVERY_DATA, document)
+    return tuple(str(problem) for problem in found)
+
+
+OPENSTACK = provider.Provider(
+    provisioner="cinder.csi.openstack.org",
+    type_parameter="type",
+    access_deployment="d8-cloud-provider-openstack/cloud-data-discoverer",
+    problems=_problems,
+    lasting=("additionalNetworks", "additionalSecurityGroups"),
+)

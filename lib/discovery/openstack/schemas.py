@@ -1,0 +1,35 @@
+"""The JSON schemas of the documents that Deckhouse has for OpenStack."""
+
+import enum
+import functools
+
+import jsonschema
+
+from lib.discovery import schema
+from lib.process import config
+
+
+class Schema(enum.StrEnum):
+    """The documents that can be judged, by the name of their schema's file."""
+
+    DISCOVERY_DATA = "discovery_data"
+    """discovery-data.json, kind OpenStackCloudProviderDiscoveryData."""
+    CLUSTER_CONFIGURATION = "cluster_configuration"
+    """What the installer is given, kind OpenStackClusterConfiguration."""
+    CLOUD_DISCOVERY_DATA = "cloud_discovery_data"
+    """What the base infrastructure reports, kind OpenStackCloudDiscoveryData."""
+    SETTINGS = "settings"
+    """The settings of the module cloud-provider-openstack."""
+    INSTANCE_CLASS = "instance_class"
+    """The spec of an OpenStackInstanceClass."""
+
+
+def problems(kind: Schema, document: object) -> tuple[config.Problem, ...]:
+    """Return what is wrong with a document; see lib/discovery/schema.py."""
+    return schema.problems(validator(kind), document)
+
+
+@functools.cache
+def validator(kind: Schema) -> jsonschema.Draft202012Validator:
+    """Read a schema from the package."""
+    return schema.read("lib.discovery.openstack", f"schemas/{kind.value}.json")
