@@ -58,6 +58,7 @@ def run(values: flags.Values) -> int:
         version.VERSION,
         cloud,
         lambda calls: openstack.connect(credentials, agent, calls),
+        openstack.REFERENCE,
     )
     code = discoverer.run(program, wanted, os.environ)
     shutdown.end_now(code)  # a read that hangs must not keep the process

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from lib.cloud import protocol
-from lib.cloud.openstack import environment, settings
+from lib.cloud.openstack import environment, reference_metrics, settings
 from lib.cloud.openstack.catalog import offers
 from lib.daemon import counting
 from lib.process import config
+
+REFERENCE = counting.Reference(reference_metrics.CALLS, reference_metrics.request)
 
 
 def read(env: Mapping[str, str]) -> settings.Credentials:

@@ -42,6 +42,7 @@ def _openstack(wanted: options.Options, env: Mapping[str, str]) -> driver.Progra
         openstack_clouds.ZONE_KEY,
         openstack_clouds.FEATURES,
         doors,
+        openstack_clouds.REFERENCE,
     )
 
 

@@ -4,7 +4,14 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import protocol
-from lib.cloud.openstack import circuits, cloud, home, settings, with_volumes
+from lib.cloud.openstack import (
+    circuits,
+    cloud,
+    home,
+    reference_metrics,
+    settings,
+    with_volumes,
+)
 from lib.cloud.openstack import config as cloud_config
 from lib.cloud.openstack.volumes import cloud as volumes
 from lib.csi import driver
@@ -12,6 +19,7 @@ from lib.daemon import counting, reopening
 from lib.process import config, files
 
 FEATURES = volumes.FEATURES
+REFERENCE = counting.Reference(reference_metrics.CALLS, reference_metrics.request)
 DRIVER = "cinder.csi.openstack.org"
 SECTIONS = frozenset({"global", "metadata", "blockstorage"})
 """Of cloud.conf; others affect neither the start nor a reload.

@@ -4,10 +4,23 @@ import pathlib
 from collections.abc import Mapping
 
 from lib.cloud import protocol
-from lib.cloud.openstack import cloud, home, settings, with_load_balancers
+from lib.cloud.openstack import (
+    cloud,
+    home,
+    reference_metrics,
+    settings,
+    with_load_balancers,
+)
 from lib.cloud.openstack import config as cloud_config
 from lib.daemon import counting, reopening
 from lib.process import config, files
+
+REFERENCE = counting.Reference(
+    reference_metrics.CALLS,
+    reference_metrics.request,
+    reference_metrics.RECONCILIATIONS,
+)
+"""cloud-provider-openstack."""
 
 
 def read(

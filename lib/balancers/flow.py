@@ -93,7 +93,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         return self._observer.needs_read(snapshot)
 
     def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
-        """Read them, once for all; who waits for Octavia is not kept by that."""
+        """Read them, once for all; who waits for the cloud is not kept by that."""
         return self._observer.read(seen)
 
     def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
@@ -117,7 +117,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         return isinstance(action, Await | Bar | Settle)
 
     def is_slow(self, action: Action) -> bool:
-        """Octavia answers a creation once all of it is checked: that takes its time."""
+        """A cloud may answer a creation once all of it is checked: that takes time."""
         return isinstance(action, ApplyStep) and not action.load_balancer_id
 
     def failure(self, error: Exception) -> failures.Failure | None:

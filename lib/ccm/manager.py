@@ -64,13 +64,14 @@ class Program:
     """Which manager this is.
 
     provider: the cloud's name, for metrics. connect: opens the cloud; called again when
-    its files have changed.
+    its files have changed. reference: whose metrics are shown besides ours.
     """
 
     name: str
     version: str
     provider: str
     connect: Callable[[counting.CloudMetrics], reopening.Opened]
+    reference: counting.Reference | None = None
 
 
 def run(
@@ -89,7 +90,7 @@ def run(
     flags.warn(values, logs.get(__name__))
     build = process_metrics.Build(program.name, program.version)
     registry = process_metrics.new_registry(build)
-    calls = counting.CloudMetrics(program.provider, registry)
+    calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = reopening.Reopening(lambda: program.connect(calls))
     reach = starting.Reach(wanted.kubeconfig, wanted.master)
     api = starting.connect(build, reach, env, registry)
@@ -198,6 +199,7 @@ class Manager:
             probes=self._probes,
             permit=permit,
             create_in_s=lambda: lease.create_in_s() if lease is not None else 0.0,
+            reference=self._program.reference,
         )
 
     def _permit(self, lease: election.Election | None) -> guarded.Permit:

@@ -10,6 +10,7 @@ import prometheus_client
 from lib.balancers import model as balancers_model
 from lib.cloud import model
 from lib.cloud.steps import ProblemReason
+from lib.daemon import counting
 
 _NEW_NODE_BUCKETS_S = (1, 4, 16, 64, 256, 1024)
 _RECONCILE_BUCKETS_S = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
@@ -117,40 +118,69 @@ class NodeMetrics:
         self._initial_sync.observe(delay_s)
 
 
-class BalancerMetrics:
-    """Tells what is done for Services, how long it takes, and what is wrong with them.
+class _Reconciliations:
+    """What a reference daemon shows of its work for Services."""
 
-    A Service that waits for its load balancer to become ACTIVE is at it all the while:
-    the seconds are those its owner waits, over as many passes as it takes.
-
-    Source: kubernetes/cloud-provider-openstack pkg/metrics/metrics.go (durations,
-    totals, errors); k8s.io/cloud-provider controllers/service/metrics.go.
-    """
-
-    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
-        self._problems = prometheus_client.Gauge(
-            "mooring_load_balancer_problem",
-            "Services that have a problem with their load balancer, by its reason.",
-            ("reason",),
-            registry=registry,
-        )
+    def __init__(
+        self, prefix: str, registry: prometheus_client.CollectorRegistry
+    ) -> None:
         self._seconds = prometheus_client.Histogram(
-            "cloudprovider_openstack_reconcile_duration_seconds",
+            f"{prefix}_reconcile_duration_seconds",
             "Seconds from the first write for a Service until all is done.",
             ("operation",),
             buckets=_RECONCILE_BUCKETS_S,
             registry=registry,
         )
         self._total = prometheus_client.Counter(
-            "cloudprovider_openstack_reconcile",
+            f"{prefix}_reconcile",
             "Services for which something was done.",
             ("operation",),
             registry=registry,
         )
         self._errors = prometheus_client.Counter(
-            "cloudprovider_openstack_reconcile_errors",
+            f"{prefix}_reconcile_errors",
             "Passes for a Service that failed.",
             ("operation",),
+            registry=registry,
+        )
+        for operation in balancers_model.Operation:
+            for each in (self._seconds, self._total, self._errors):
+                each.labels(operation)
+
+    def ended(
+        self, operation: balancers_model.Operation, seconds: float, has_worked: bool
+    ) -> None:
+        """See `BalancerMetrics.ended`."""
+        self._total.labels(operation).inc()
+        self._seconds.labels(operation).observe(seconds)
+        if not has_worked:
+            self._errors.labels(operation).inc()
+
+
+class BalancerMetrics:
+    """Tells what is done for Services, how long it takes, and what is wrong with them.
+
+    A Service that waits for its load balancer to become ACTIVE is at it all the while:
+    the seconds are those its owner waits, over as many passes as it takes.
+
+    Source: k8s.io/cloud-provider controllers/service/metrics.go.
+    """
+
+    def __init__(
+        self,
+        registry: prometheus_client.CollectorRegistry,
+        reference: counting.Reference | None = None,
+    ) -> None:
+        """reference: whose metrics of reconciliations are shown; None: none."""
+        self._reconciliations = None
+        if reference is not None and reference.reconciliations:
+            self._reconciliations = _Reconciliations(
+                reference.reconciliations, registry
+            )
+        self._problems = prometheus_client.Gauge(
+            "mooring_load_balancer_problem",
+            "Services that have a problem with their load balancer, by its reason.",
+            ("reason",),
             registry=registry,
         )
         self._syncs = prometheus_client.Counter(
@@ -169,19 +199,15 @@ class BalancerMetrics:
             buckets=_HOST_BUCKETS_S,
             registry=registry,
         )
-        for operation in balancers_model.Operation:
-            for each in (self._seconds, self._total, self._errors):
-                each.labels(operation)
 
     def ended(
         self, operation: balancers_model.Operation, seconds: float, has_worked: bool
     ) -> None:
         """Note that something was done for a Service, or that it failed."""
         is_update = operation is balancers_model.Operation.UPDATE
-        self._total.labels(operation).inc()
-        self._seconds.labels(operation).observe(seconds)
+        if self._reconciliations is not None:
+            self._reconciliations.ended(operation, seconds, has_worked)
         if not has_worked:
-            self._errors.labels(operation).inc()
             if is_update:
                 self._node_errors.inc()
         elif operation is not balancers_model.Operation.DELETE:

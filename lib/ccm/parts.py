@@ -7,6 +7,7 @@ from typing import Protocol
 
 import prometheus_client
 
+from lib.daemon import counting
 from lib.kube import client, events, guarded, store
 from lib.kube.nodes import Node
 from lib.process import probes
@@ -21,7 +22,8 @@ class Parts:
     reading: for reads and the watch. writing: refuses when the Lease is lost. nodes:
     one watch for all. recorder: gives the Event recorder of a component. metrics: of
     passes. permit: asked before each write of the cloud. create_in_s: seconds until
-    what can't be made twice may be made; see lib/kube/election.py.
+    what can't be made twice may be made; see lib/kube/election.py. reference: whose
+    metrics are shown besides ours.
     """
 
     reading: client.Api
@@ -33,6 +35,7 @@ class Parts:
     probes: probes.Probes
     permit: guarded.Permit
     create_in_s: Callable[[], float]
+    reference: counting.Reference | None = None
 
 
 class Controllers(Protocol):

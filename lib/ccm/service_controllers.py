@@ -48,7 +48,7 @@ class ServiceControllers:
         self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
         self._heartbeat = probes.Heartbeat(record=self._turned)
         self.services = store.Store(parts.reading, resources.SERVICES, model.Service)
-        told = metrics.BalancerMetrics(parts.registry)
+        told = metrics.BalancerMetrics(parts.registry, parts.reference)
         names = {
             model.Source.SERVICE: str(model.Source.SERVICE),
             model.Source.PROVIDER: provider_source,

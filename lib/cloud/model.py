@@ -55,7 +55,7 @@ class Instance:
     addresses: in the order in which a Node shows them; may be empty while the
     network is being set up. addresses_known: False when they could not be read though
     the instance was; addresses is empty then. instance_type: None when the cloud no
-    longer knows it.
+    longer knows it; type_problem says why then, as a clause.
     zone, region: empty when the cloud has none; already fit to be label values.
     labels: further Node labels that this cloud wishes to set, key to value.
     """
@@ -70,6 +70,7 @@ class Instance:
     region: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     addresses_known: bool = True
+    type_problem: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -48,7 +48,8 @@ class Program:
 
     provider: the cloud's name, for metrics. driver: the name in CSIDriver and
     StorageClasses. zone_key: the topology segment; empty: volumes are reached from
-    everywhere. features: of the provider.
+    everywhere. features: of the provider. reference: whose metrics are shown besides
+    ours.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Program:
     zone_key: str
     features: frozenset[Feature]
     doors: Doors
+    reference: counting.Reference | None = None
 
 
 def run(
@@ -135,7 +137,9 @@ class Plugin:
         return self._wanted.has_zones and bool(self._program.zone_key)
 
     def _controller(self, env: Mapping[str, str]) -> controller.Controller:
-        calls = counting.CloudMetrics(self._program.provider, self._registry)
+        calls = counting.CloudMetrics(
+            self._program.provider, self._registry, self._program.reference
+        )
         flows: dict[str, flow.Flow] = {}
         for name, door in self._program.doors.items():
             cloud = reopening.Reopening(functools.partial(door, calls))

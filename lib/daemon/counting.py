@@ -1,26 +1,44 @@
 """What a daemon counts of its calls to cloud and API server."""
 
+import dataclasses
 import threading
+from collections.abc import Callable
 
 import prometheus_client
 
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reference:
+    """The metrics of a reference daemon, which dashboards and alerts read.
+
+    calls: what the names of the metrics of cloud calls begin with; request: returns the
+    value of their label `request` for an operation. reconciliations: what the names of
+    the metrics of Services begin with.
+    """
+
+    calls: str
+    request: Callable[[str], str]
+    reconciliations: str = ""
+
+
 class CloudMetrics:
-    """Counts cloud calls: under our names, and under the reference's.
+    """Counts cloud calls: under our names, and under the reference's if there is one.
 
     worked: set once a call has succeeded.
-
-    Source: cloud-provider-openstack docs/metrics.md: the counters
-    openstack_api_requests_total and _errors_total and the histogram
-    openstack_api_request_duration_seconds, each with the label `request`.
     """
 
     def __init__(
-        self, provider: str, registry: prometheus_client.CollectorRegistry
+        self,
+        provider: str,
+        registry: prometheus_client.CollectorRegistry,
+        reference: Reference | None = None,
     ) -> None:
         self._provider = provider
+        self._reference = None
+        if reference is not None:
+            self._reference = _ReferenceMetrics(reference, registry)
         self.worked = threading.Event()
         self._total = prometheus_client.Counter(
             "cloud_requests",
@@ -32,25 +50,6 @@ class CloudMetrics:
             "cloud_request_duration_seconds",
             "Seconds a cloud call took.",
             ("provider", "operation"),
-            buckets=_BUCKETS_S,
-            registry=registry,
-        )
-        self._reference_total = prometheus_client.Counter(
-            f"{provider}_api_requests",
-            "Cloud calls.",
-            ("request",),
-            registry=registry,
-        )
-        self._reference_errors = prometheus_client.Counter(
-            f"{provider}_api_request_errors",
-            "Cloud calls that failed.",
-            ("request",),
-            registry=registry,
-        )
-        self._reference_duration = prometheus_client.Histogram(
-            f"{provider}_api_request_duration_seconds",
-            "Seconds a cloud call took.",
-            ("request",),
             buckets=_BUCKETS_S,
             registry=registry,
         )
@@ -69,51 +68,46 @@ class CloudMetrics:
         """Count one call. outcome: "ok", or the class of error."""
         self._total.labels(self._provider, operation, outcome).inc()
         self._duration.labels(self._provider, operation).observe(seconds)
-        request = _reference_request(operation)
-        self._reference_total.labels(request).inc()
-        self._reference_duration.labels(request).observe(seconds)
+        if self._reference is not None:
+            self._reference.observe(operation, outcome, seconds)
         if outcome == "ok":
             self.worked.set()
-        else:
-            self._reference_errors.labels(request).inc()
 
 
-_VERBS = ("attach", "create", "delete", "detach", "get", "list", "update")
-_OTHERWISE = {
-    "extend volume": "volume_expand",
-    "find volumes": "volume_list",
-    "find servers": "server_list",
-    "list states": "loadbalancer_list",
-    "update members": "loadbalancer_members_update",
-}
-"""Calls whose verb differs from the reference's, too."""
-_NOUNS = {
-    "load balancer": "loadbalancer",
-    "listener": "loadbalancer_listener",
-    "pool": "loadbalancer_pool",
-    "monitor": "loadbalancer_healthmonitor",
-    "healthmonitor": "loadbalancer_healthmonitor",
-    "member": "loadbalancer_member",
-    "floating IP": "floating_ip",
-    "floatingip": "floating_ip",
-    "external network": "network",
-}
-"""Our nouns, in the singular, and the reference's.
+class _ReferenceMetrics:
+    """Counts cloud calls under the names of a reference daemon."""
 
-Source: kubernetes/cloud-provider-openstack v1.36.0, the arguments of NewMetricContext
-in pkg/openstack, pkg/util/openstack and pkg/csi/cinder/openstack.
-"""
+    def __init__(
+        self, names: Reference, registry: prometheus_client.CollectorRegistry
+    ) -> None:
+        self._names = names
+        self._total = prometheus_client.Counter(
+            f"{names.calls}_api_requests",
+            "Cloud calls.",
+            ("request",),
+            registry=registry,
+        )
+        self._errors = prometheus_client.Counter(
+            f"{names.calls}_api_request_errors",
+            "Cloud calls that failed.",
+            ("request",),
+            registry=registry,
+        )
+        self._duration = prometheus_client.Histogram(
+            f"{names.calls}_api_request_duration_seconds",
+            "Seconds a cloud call took.",
+            ("request",),
+            buckets=_BUCKETS_S,
+            registry=registry,
+        )
 
-
-def _reference_request(operation: str) -> str:
-    """Return the reference's name of a call: "list servers" is server_list."""
-    if operation in _OTHERWISE:
-        return _OTHERWISE[operation]
-    verb, _, noun = operation.partition(" ")
-    if verb not in _VERBS:
-        return operation.replace(" ", "_")
-    noun = noun.removesuffix("s")
-    return f"{_NOUNS.get(noun, noun).replace(' ', '_').replace('-', '_')}_{verb}"
+    def observe(self, operation: str, outcome: str, seconds: float) -> None:
+        """Count one call; see `CloudMetrics`."""
+        request = self._names.request(operation)
+        self._total.labels(request).inc()
+        self._duration.labels(request).observe(seconds)
+        if outcome != "ok":
+            self._errors.labels(request).inc()
 
 
 class KubeMetrics:

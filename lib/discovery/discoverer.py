@@ -42,12 +42,17 @@ LAST_S = 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """Which discoverer this is. connect: opens the cloud; asks nothing of it yet."""
+    """Which discoverer this is.
+
+    connect: opens the cloud; asks nothing of it yet. reference: whose metrics are shown
+    besides ours.
+    """
 
     name: str
     version: str
     provider: str
     connect: Callable[[counting.CloudMetrics], protocol.Cloud]
+    reference: counting.Reference | None = None
 
 
 def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
@@ -59,7 +64,7 @@ def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
     starting.configure_logs(program.name, wanted.verbosity, wanted.logging_format)
     build = process_metrics.Build(program.name, program.version)
     registry = process_metrics.new_registry(build)
-    calls = counting.CloudMetrics(program.provider, registry)
+    calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = program.connect(calls)
     reach = starting.Reach(wanted.kubeconfig, pool_size=CONNECTIONS)
     api = starting.connect(build, reach, env, registry)

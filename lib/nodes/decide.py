@@ -131,7 +131,7 @@ def _initialise_from(
     if not instance.addresses_known:
         return Outcome(requeue_after_s=POLL_S)
     if instance.instance_type is None:
-        text = "the instance's type can't be told: its flavor is gone or can't be read"
+        text = f"the instance's type can't be told: {instance.type_problem}"
         return Outcome(
             (_warning("InstanceTypeUnknown", text),), _RETRY_S[errors.Retry.SLOW]
         )

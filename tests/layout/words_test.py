@@ -24,11 +24,9 @@ OF_OPENSTACK = (
 SOURCE = re.compile(r'Source: .*?(?=\n\s*\n|""")', re.DOTALL)
 
 EXEMPT = {
-    "lib/ccm/metrics.py": "three metrics of the reference; other providers have none",
     "lib/cloud/provider_id.py": "provider IDs of all clouds are written in one file",
     "lib/cloud/fake/instances.py": "its provider IDs, until suites take any provider",
     "lib/cloud/fake/volumes.py": "names the cloud after which phases are modelled",
-    "lib/daemon/counting.py": "the reference's metrics, until providers name them",
     "lib/discovery/model.py": "a field of Kubernetes' PersistentVolume",
     "lib/doctor/ids.py": "remedies, until facts carry theirs",
     "lib/doctor/judge.py": "remedies, until facts carry theirs",
@@ -36,8 +34,6 @@ EXEMPT = {
     "lib/kube/fake/api.py": "kinds of osdpl-controller",
     "lib/kube/resources.py": "kinds of osdpl-controller",
     "lib/process/config.py": "an example in a docstring",
-    "lib/nodes/decide.py": "the reason why a type is unknown, until providers state it",
-    "lib/balancers/flow.py": "two docstrings, until they are reworded",
 }
 
 

@@ -90,6 +90,7 @@ def instance(
 ) -> Instance:
     """Give the model's instance; wiring: None when Neutron could not be read."""
     region = config.credentials.region
+    type_ = instance_type(server.flavor, flavors)
     found: tuple[Address, ...] = ()
     if wiring is not None:
         found = addresses.of_server(server, wiring, config.networking)
@@ -100,7 +101,8 @@ def instance(
         provider_id=provider_id.openstack(server.id, region if config.regional else ""),
         addresses=found,
         addresses_known=wiring is not None,
-        instance_type=instance_type(server.flavor, flavors),
+        instance_type=type_,
+        type_problem="its flavor is gone or can't be read" if type_ is None else "",
         zone=label_value(server.zone or ""),
         region=label_value(region),
     )

@@ -15,6 +15,7 @@ from lib.daemon import common_flags, counting
 from lib.lab import ccm, charts
 from lib.process import flags
 from lib.reconcile import metrics as reconcile_metrics
+from openstack_ccm import cloud_conf
 
 ROOT = pathlib.Path()
 CHART = charts.folder(ROOT, "openstack-ccm")
@@ -221,12 +222,12 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
     """With labels that it has; `up` is Prometheus' own."""
     registry = prometheus_client.CollectorRegistry()
     reconcile_metrics.Metrics(registry)
-    calls = counting.CloudMetrics("openstack", registry)
+    calls = counting.CloudMetrics("openstack", registry, cloud_conf.REFERENCE)
     calls.circuit("compute", is_open=False)
     metrics.InstanceMetrics(registry)
     metrics.DeletionMetrics(registry)
     metrics.LeaderMetrics("lease", registry)
-    metrics.BalancerMetrics(registry)
+    metrics.BalancerMetrics(registry, cloud_conf.REFERENCE)
     ours = {
         f"{family.name}{'_total' if family.type == 'counter' else ''}"
         for family in registry.collect()

@@ -8,6 +8,7 @@ import pytest
 from lib.balancers.model import Operation
 from lib.ccm import metrics
 from lib.cloud.load_balancers import Reason
+from lib.cloud.openstack import reference_metrics
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.daemon import counting
 from lib.kube import events
@@ -15,6 +16,11 @@ from lib.kube.fake import api
 from lib.process import metrics as process_metrics
 from lib.process import slis
 
+OPENSTACK = counting.Reference(
+    reference_metrics.CALLS,
+    reference_metrics.request,
+    reference_metrics.RECONCILIATIONS,
+)
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 NAMES = (
     "node_controller_cloud_provider_taint_removal_delay_seconds",
@@ -87,13 +93,13 @@ def test_every_metric_of_the_reference_is_there_or_has_a_reason() -> None:
     """Prints name and state; one that is neither kept nor explained fails."""
     health = slis.Slis()
     registry = process_metrics.new_registry(process_metrics.Build("ccm", "1"))
-    calls = counting.CloudMetrics("openstack", registry)
+    calls = counting.CloudMetrics("openstack", registry, OPENSTACK)
     calls.observe("list servers", "Unavailable", 0.1)
     counting.KubeMetrics(registry).observe("GET", "nodes", 200, 0.1)
     metrics.NodeMetrics(registry).initialised(NOON, NOON)
     metrics.LeaderMetrics("lease", registry).slow_path()
     metrics.ControllerMetrics(registry).started("cloud-node")
-    metrics.BalancerMetrics(registry).ended(Operation.UPDATE, 1.0, True)
+    metrics.BalancerMetrics(registry, OPENSTACK).ended(Operation.UPDATE, 1.0, True)
     health.observe("healthz", "ping", True)
     found: dict[str, set[str]] = {}
     for family in (*registry.collect(), *health.registry.collect()):
@@ -113,7 +119,7 @@ def test_what_is_done_for_services_is_counted(
 ) -> None:
     """Under the reference's names; a failure counts as done, and as an error."""
     registry = prometheus_client.CollectorRegistry()
-    metrics.BalancerMetrics(registry).ended(operation, 3.0, has_worked)
+    metrics.BalancerMetrics(registry, OPENSTACK).ended(operation, 3.0, has_worked)
     labels = {"operation": str(operation)}
     reference = "cloudprovider_openstack_reconcile"
     value = registry.get_sample_value
@@ -157,7 +163,8 @@ def test_calls_are_named_as_the_reference_names_them(
 ) -> None:
     """So that its dashboards show them."""
     registry = prometheus_client.CollectorRegistry()
-    counting.CloudMetrics("openstack", registry).observe(operation, "ok", 0.1)
+    calls = counting.CloudMetrics("openstack", registry, OPENSTACK)
+    calls.observe(operation, "ok", 0.1)
     labels = {"request": request_label}
     assert registry.get_sample_value("openstack_api_requests_total", labels) == 1
 

@@ -3,6 +3,7 @@
 import prometheus_client
 import pytest
 
+from lib.cloud.openstack import reference_metrics
 from lib.daemon import counting
 
 REFERENCE = {
@@ -69,6 +70,8 @@ OF_OUR_OWN = {
 )
 def test_a_call_has_the_references_name(operation: str, request_name: str) -> None:
     registry = prometheus_client.CollectorRegistry()
-    counting.CloudMetrics("openstack", registry).observe(operation, "ok", 0.1)
+    names = counting.Reference(reference_metrics.CALLS, reference_metrics.request)
+    calls = counting.CloudMetrics("openstack", registry, names)
+    calls.observe(operation, "ok", 0.1)
     name = "openstack_api_requests_total"
     assert registry.get_sample_value(name, {"request": request_name}) == 1
