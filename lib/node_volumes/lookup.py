@@ -1,6 +1,6 @@
 """Finds the disk of a volume by the names that udev gives it, and by its serial. Pure.
 
-The device name that Nova reports is never used: it may be wrong.
+The device name that the cloud reports is never used: it may be wrong.
 """
 
 import dataclasses
