@@ -27,8 +27,9 @@ class Loops:
         thread = threading.Thread(
             target=self._run, args=(name, loop), name=name, daemon=True
         )
-        self._threads.append(thread)
         thread.start()
+        # Not before: another thread may be in `join`, which fails for one not started.
+        self._threads.append(thread)
 
     def _run(self, name: str, loop: Loop) -> None:
         try:

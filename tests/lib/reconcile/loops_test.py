@@ -49,3 +49,21 @@ def test_a_loop_that_does_not_end_is_named() -> None:
     assert group.join(0.05) == ("stubborn",)
     never.set()
     assert group.join(10) == ()
+
+
+def test_a_loop_may_begin_while_the_others_end() -> None:
+    """As when a process is told to stop just when it becomes the leader."""
+    stop = threading.Event()
+    group = loops.Loops(stop)
+
+    def begin() -> None:
+        for number in range(300):
+            group.start(str(number), waits)
+        stop.set()
+
+    starter = threading.Thread(target=begin)
+    starter.start()
+    while starter.is_alive():
+        group.join(0.0)
+    starter.join()
+    assert group.join(10) == ()
