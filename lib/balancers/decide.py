@@ -7,11 +7,10 @@ from lib.balancers import facts, model
 from lib.balancers.model import Action, Snapshot, Source
 from lib.cloud.load_balancers import Observed, Plan, Results, Target
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import Gate, GateState, Notice, Problem, Step
+from lib.cloud.steps import GateState, Notice, Problem
+from lib.plans import model as plans
 from lib.reconcile.outcome import Outcome
 
-MOST_STEPS = 20
-"""Writes of the cloud in one reconciliation, at most."""
 NAMED = 20
 """Nodes named in an Event, at most."""
 UNREADABLE = "unexpected error while the Service was read"
@@ -28,10 +27,10 @@ def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decid
     """
     if seen.error is not None:
         return _failure(seen, seen.error, UNREADABLE)
-    if seen.open is not None and seen.gate is not None:
-        return _go_on(seen, seen.open, seen.gate)
+    if seen.resumed is not None:
+        return _go_on(seen, seen.resumed)
     if seen.target is None:
-        return Outcome(_told(seen, seen.problems))
+        return Outcome(_reported(seen, seen.problems))
     return _observed(seen, seen.target, now, make_plan)
 
 
@@ -73,13 +72,14 @@ def failed_to(verb: str, why: str) -> model.RecordEvent:
     return _event("SyncLoadBalancerFailed", text, is_warning=True)
 
 
-def _go_on(seen: Snapshot, plan: model.Open, gate: Gate | Unknown) -> Decided:
+def _go_on(seen: Snapshot, resumed: plans.Resumed[Target]) -> Decided:
     """Apply the next step of an open plan, if its gate allows it."""
+    plan, gate = resumed.plan, resumed.gate
     if isinstance(gate, Unknown):
         return _failure(seen, gate.error, gate.error.summary)
     if gate.state is GateState.CLOSED:
         return Outcome(requeue_after_s=gate.retry_after_s)
-    return Outcome(_steps(plan.steps, plan.load_balancer_id))
+    return Outcome(plans.next_steps(plan.steps, plan.object_id))
 
 
 def _carry_out(
@@ -91,29 +91,29 @@ def _carry_out(
     if is_wanted and not seen.service.has_finalizer:
         actions.append(model.AddFinalizer())
     actions += missing(seen.service, plan.results)
-    actions += _told(seen, plan.problems, plan.notices)
+    actions += _reported(seen, plan.problems, plan.notices)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)
         return Outcome(tuple(actions), failure=model.Unserved(text))
-    if plan.backs_off and seen.barred_s > 0:
-        return Outcome(tuple(actions), seen.barred_s)
+    if plan.backs_off and seen.backoff_s > 0:
+        return Outcome(tuple(actions), seen.backoff_s)
     if plan.backs_off:
-        actions.append(model.Bar())
+        actions.append(plans.Bar())
     lb_id = plan.object_id or observed.id
-    actions += _steps(plan.steps, lb_id)
+    actions += plans.next_steps(plan.steps, lb_id)
     if plan.object_id and not plan.steps and plan.retry_after_s is not None:
-        actions.append(model.Await(lb_id, plan.retry_after_s))
+        actions.append(plans.Await(lb_id, plan.retry_after_s))
     if plan.settled:
         actions += _settled(seen, plan, is_wanted=is_wanted)
     return Outcome(tuple(actions), plan.retry_after_s)
 
 
-def _told(
+def _reported(
     seen: Snapshot, problems: tuple[Problem, ...], notices: tuple[Notice, ...] = ()
 ) -> tuple[Action, ...]:
-    """Tell what is wrong, if it is not what was told before."""
-    now = model.TellProblems(problems, notices)
-    return () if now == (seen.told or model.TellProblems(())) else (now,)
+    """Report what is wrong, if that was not reported before."""
+    now = plans.TellProblems(problems, notices)
+    return () if now == (seen.reported or plans.TellProblems(())) else (now,)
 
 
 def _is_fatal(problems: tuple[Problem, ...]) -> bool:
@@ -124,7 +124,7 @@ def _announced(
     seen: Snapshot, observed: Observed, plan: Plan, *, is_wanted: bool
 ) -> tuple[Action, ...]:
     """Say once that something is begun."""
-    if seen.is_under_way or not plan.steps:
+    if seen.is_in_progress or not plan.steps:
         return ()
     if not is_wanted:
         return (_event("DeletingLoadBalancer", "Deleting load balancer"),)
@@ -143,7 +143,7 @@ def _settled(seen: Snapshot, plan: Plan, *, is_wanted: bool) -> tuple[Action, ..
         done = _event("DeletedLoadBalancer", "Deleted load balancer")
         return (model.RemoveFinalizer(), done)
     settle = model.Settle(plan.results)
-    if not seen.is_under_way:
+    if not seen.is_in_progress:
         return (settle,)
     if seen.topics != {model.Topic.NODES}:
         text = "Ensured load balancer"
@@ -166,22 +166,6 @@ def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
     ingress = results.ingress
     if ingress is not None and ingress != facts.ingress(service):
         actions.append(model.SetIngress(ingress))
-    return tuple(actions)
-
-
-def _steps(steps: tuple[Step, ...], load_balancer_id: str) -> tuple[Action, ...]:
-    """Return the first steps of a plan, up to one after which must be waited.
-
-    A plan may have a step per Node: the rest waits, so that others get the worker.
-    """
-    actions: list[Action] = []
-    for index, step in enumerate(steps):
-        is_last = step.is_gated or not step.is_repeatable
-        is_last |= index + 1 in (len(steps), MOST_STEPS)
-        rest = steps[index + 1 :]
-        actions.append(model.ApplyStep(step, rest, load_balancer_id, is_last))
-        if is_last:
-            break
     return tuple(actions)
 
 

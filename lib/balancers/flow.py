@@ -6,13 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from lib.balancers import act, decide, model, observe
-from lib.balancers.memory import Memory
 from lib.balancers.model import (
     Action,
-    Again,
-    ApplyStep,
-    Await,
-    Bar,
+    Memory,
     Service,
     Settle,
     Snapshot,
@@ -20,13 +16,15 @@ from lib.balancers.model import (
     Topic,
 )
 from lib.cloud import errors
-from lib.cloud.load_balancers import LoadBalancers, Reason, Target
+from lib.cloud.load_balancers import LoadBalancers, Reason, Results, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
+from lib.plans.engine import Engine
+from lib.plans.model import ApplyStep, Await, Bar
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
-from lib.reconcile.outcome import Outcome
+from lib.reconcile.outcome import Outcome, Requeue
 
 DEEP_EVERY = 6
 """Every so many looks for drift, one looks at all there is: more often where looks are
@@ -39,11 +37,15 @@ Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
+def _immediately() -> float:
+    return 0.0
+
+
 class BalancersFlow(runner.Flow[Snapshot, Action]):
     """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
 
-    writing: refuses when the Lease is lost. again: makes a key due for topics, in
-    seconds. clock: monotonic seconds. create_in_s, ended: see `act.Hands`.
+    writing: refuses when the Lease is lost. clock: monotonic seconds. create_in_s,
+    on_open: see `lib/plans/engine.Engine`. ended: see `act.Hands`.
     """
 
     name = "balancers"
@@ -55,25 +57,25 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         load_balancers: LoadBalancers,
         writing: client.Api,
         recorders: Mapping[Source, events.Recorder],
-        again: Again,
         clock: Callable[[], float] = time.monotonic,
-        create_in_s: Callable[[], float] = act.at_once,
+        create_in_s: Callable[[], float] = _immediately,
+        on_open: Callable[[str, frozenset[str]], None] | None = None,
         ended: act.Ended = act.nobody,
     ) -> None:
         self._memory = Memory(clock)
         self._load_balancers = load_balancers
+        engine: Engine[Target, Results] = Engine(
+            load_balancers, self._memory, clock, create_in_s, on_open
+        )
         self._observer = observe.Observer(
-            sources, load_balancers, self._memory, clock, again
+            sources, load_balancers, self._memory, engine, clock
         )
         hands = act.Hands(
             writing,
             sources.services,
-            load_balancers,
             recorders,
-            again,
+            engine,
             self._retarget,
-            clock,
-            create_in_s,
             ended,
         )
         self._actor = act.Actor(hands, self._memory)
@@ -112,13 +114,19 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         """Count a failure; see the protocol."""
         self._actor.ended(snapshot, error)
 
+    def requeues(
+        self, snapshot: Snapshot, error: Exception | None
+    ) -> Sequence[Requeue]:
+        """See the protocol."""
+        return self._actor.requeues(snapshot, error)
+
     def is_note(self, action: Action) -> bool:
         """See the protocol."""
         return isinstance(action, Await | Bar | Settle)
 
     def is_slow(self, action: Action) -> bool:
         """A cloud may answer a creation once all of it is checked: that takes time."""
-        return isinstance(action, ApplyStep) and not action.load_balancer_id
+        return isinstance(action, ApplyStep) and not action.object_id
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Say what a failed pass means; None for a bug."""
@@ -126,13 +134,10 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
             case kube_errors.Conflict():
                 text = "the service was changed meanwhile"
                 return failures.Failure(text, is_routine=True)
-            case act.Later(retry_after_s=wait_s):
-                text = str(error)
-                return failures.Failure(text, requeue_after_s=wait_s, is_routine=True)
+            case failures.Postponed():
+                return error.failure()
             case model.Unserved():
                 return failures.Failure(str(error))
-            case act.Doubtful():
-                return failures.Failure(str(error), requeue_after_s=act.LOST_S)
             case kube_errors.KubeError() | errors.CloudError():
                 is_busy = isinstance(error, errors.Busy)
                 return failures.Failure(

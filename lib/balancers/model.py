@@ -2,14 +2,14 @@
 
 import dataclasses
 import enum
-from collections.abc import Callable
 
 import msgspec
 
 from lib.cloud import load_balancers
-from lib.cloud.model import Unknown
-from lib.cloud.steps import Gate, Notice, Problem, Step
+from lib.cloud.steps import Problem
 from lib.kube import objects
+from lib.plans import memory
+from lib.plans import model as plans
 from lib.reconcile import outcome
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -47,10 +47,6 @@ class Operation(enum.StrEnum):
 
 class Unserved(Exception):
     """A Service requests what cannot be served; an Event has reported it."""
-
-
-Again = Callable[[str, frozenset[Topic], float], None]
-"""Makes a key due for topics, in seconds."""
 
 
 class ServicePort(msgspec.Struct, frozen=True, rename="camel"):
@@ -140,24 +136,8 @@ class Service(msgspec.Struct, frozen=True):
         return self.is_wanted or self.is_leaving
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Open:
-    """A plan under way: what is left of it, and for what it was made.
-
-    load_balancer_id: whose gate is asked before each step. since_s, due_s: monotonic
-    times at which the last step was applied, and before which no gate is asked.
-    topics: for which it goes on. gate: what a call for others has shown meanwhile.
-    has_written: a step was applied; one that only waits keeps nobody from writing.
-    """
-
-    target: load_balancers.Target
-    steps: tuple[Step, ...]
-    load_balancer_id: str
-    since_s: float
-    due_s: float
-    topics: frozenset[Topic] = frozenset({Topic.SYNC})
-    gate: Gate | None = None
-    has_written: bool = True
+OpenPlan = plans.OpenPlan[load_balancers.Target]
+Memory = memory.Memory[load_balancers.Target, load_balancers.Results]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,13 +145,14 @@ class Snapshot:
     """All that one pass knows of one Service.
 
     held: our own last write is not back in the watch yet. target: None when the facts
-    can't be served; problems says why. observed: None when it need not be read. open:
-    the plan that goes on, with its gate. is_under_way: this process has begun to change
-    its load balancer and has not ended yet. nodes: those that may receive traffic.
-    barred_s: seconds that must pass before what failed is made again. told: what was
-    last told to be wrong. error: why this Service, and no other, could not be read.
-    written: what the API server answered to the last write of this reconciliation.
-    left: the Service as observed, with nothing but our own writes. None: no write yet.
+    can't be served; problems says why. observed: None when it need not be read.
+    resumed: the open plan that goes on, with its gate. is_in_progress: this process has
+    begun to change its load balancer and has not ended yet. nodes: those that may
+    receive traffic. backoff_s: seconds that must pass before what failed is created
+    again. reported: the problems that were reported last. error: why this Service, and
+    no other, could not be read. written: what the API server answered to the last
+    write of this reconciliation. left: the Service as observed, with nothing but our
+    own writes. None: no write yet. requeues: when else the Service is due again.
     """
 
     service: Service
@@ -180,15 +161,15 @@ class Snapshot:
     target: load_balancers.Target | None = None
     problems: tuple[Problem, ...] = ()
     observed: load_balancers.Observation | None = None
-    open: Open | None = None
-    gate: Gate | Unknown | None = None
-    is_under_way: bool = False
+    resumed: plans.Resumed[load_balancers.Target] | None = None
+    is_in_progress: bool = False
     nodes: tuple[load_balancers.Node, ...] = ()
-    barred_s: float = 0.0
-    told: "TellProblems | None" = None
+    backoff_s: float = 0.0
+    reported: plans.TellProblems | None = None
     error: Exception | None = None
     written: Service | None = None
     left: Service | None = None
+    requeues: tuple[outcome.Requeue, ...] = ()
 
     @property
     def latest(self) -> Service:
@@ -248,51 +229,10 @@ class SetIngress:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ApplyStep:
-    """Make one write of the cloud.
-
-    rest: what is left of the plan afterwards. load_balancer_id: empty when the step
-    makes it. is_last: no further step is applied in this pass.
-    """
-
-    step: Step
-    rest: tuple[Step, ...]
-    load_balancer_id: str
-    is_last: bool
-
-    def __str__(self) -> str:
-        return str(self.step)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Await:
-    """Look for nothing but the gate of a load balancer until it opens."""
-
-    load_balancer_id: str
-    after_s: float
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Bar:
-    """Let what failed rest before it is made again, longer each time."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Settle:
     """Remember that everything holds, and what was written on the Service for it."""
 
     results: load_balancers.Results
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TellProblems:
-    """Say what is wrong now, when it has changed, and count it. None: all is well.
-
-    notices: what else is to be said once.
-    """
-
-    problems: tuple[Problem, ...]
-    notices: tuple[Notice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -310,10 +250,10 @@ Action = (
     | RemoveFinalizer
     | SetAnnotations
     | SetIngress
-    | ApplyStep
-    | Await
-    | Bar
+    | plans.ApplyStep
+    | plans.Await
+    | plans.Bar
     | Settle
-    | TellProblems
+    | plans.TellProblems
     | RecordEvent
 )

@@ -4,27 +4,22 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lib.balancers import decide, facts
-from lib.balancers.memory import Memory
-from lib.balancers.model import Again, Open, Service, Snapshot, Topic
+from lib.balancers.model import Memory, Service, Snapshot, Topic
 from lib.cloud.load_balancers import (
     Cluster,
     Depth,
     LoadBalancers,
     Node,
     Problems,
+    Results,
     Target,
 )
-from lib.cloud.model import Unknown
-from lib.cloud.steps import Asked, Gate, GateState, Problem
+from lib.cloud.steps import Problem
 from lib.kube import client, fresh, resources, store
 from lib.kube import errors as kube_errors
+from lib.plans.engine import Engine
 
 Claim = tuple[str, frozenset[Topic]]
-
-
-def never(key: str, topics: frozenset[Topic], delay_s: float) -> None:
-    """Be told what is due, and do nothing: nothing is under way."""
-    del key, topics, delay_s
 
 
 def depth(topics: Iterable[Topic]) -> Depth:
@@ -57,15 +52,13 @@ class Observer:
         sources: Sources,
         load_balancers: LoadBalancers,
         memory: Memory,
+        engine: Engine[Target, Results],
         clock: Callable[[], float],
-        again: Again = never,
     ) -> None:
-        """again: makes a key due for topics, in seconds."""
         self._sources = sources
         self._load_balancers = load_balancers
         self._memory = memory
-        self._clock = clock
-        self._again = again
+        self._engine = engine
         self._fresh = fresh.Fresh(
             sources.services, sources.api, resources.SERVICES, Service, clock
         )
@@ -81,7 +74,7 @@ class Observer:
             snapshot = self._service(key, topics)
             if snapshot is not None and snapshot.service.concerns_us:
                 seen[key] = self._isolated(snapshot, nodes)
-        self._ask(seen)
+        self._resume(seen)
         return seen
 
     def _isolated(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
@@ -127,77 +120,24 @@ class Observer:
             target=target,
             problems=problems,
             nodes=nodes,
-            is_under_way=self._memory.is_under_way(uid),
-            barred_s=self._memory.barred_s(uid, is_wanted=snapshot.service.is_wanted),
-            told=self._memory.told(uid),
+            is_in_progress=self._memory.is_in_progress(uid),
+            backoff_s=self._memory.backoff_s(
+                uid, is_desired=snapshot.service.is_wanted
+            ),
+            reported=self._memory.reported(uid),
         )
 
-    def _ask(self, seen: dict[str, Snapshot]) -> None:
-        """Ask for the gates of all open plans that still fit, with one call."""
-        plans: dict[str, Open] = {}
-        now = self._clock()
-        for key, snapshot in seen.items():
-            plan = self._plan(snapshot)
-            if plan is None:
-                continue
-            if plan.gate is not None:
-                seen[key] = self._answered(snapshot, plan, plan.gate)
-            elif now < plan.due_s:
-                # The watch has brought our own writes back, or a change of no account.
-                gate = Gate(GateState.CLOSED, plan.due_s - now)
-                seen[key] = dataclasses.replace(snapshot, open=plan, gate=gate)
-            else:
-                plans[key] = plan
-        if not plans:
-            return
-        uids = {seen[key].service.metadata.uid for key in plans}
-        others = {u: p for u, p in self._memory.opens().items() if u not in uids}
-        waiting = (*plans.values(), *others.values())
-        asked = {Asked(p.load_balancer_id, now - p.since_s) for p in waiting}
-        gates = self._load_balancers.gates(asked)
-        for key, plan in plans.items():
-            answer = gates[plan.load_balancer_id]
-            seen[key] = self._answered(seen[key], plan, answer)
-        for uid, plan in others.items():
-            self._overheard(uid, plan, gates[plan.load_balancer_id])
-
-    def _overheard(self, uid: str, plan: Open, gate: Gate | Unknown) -> None:
-        """Let a plan that was not due know what its gate is, since it costs nothing.
-
-        So many that wait at one time need no more calls than one.
-        """
-        if isinstance(gate, Unknown) or plan.gate is not None:
-            return
-        if gate.state is GateState.CLOSED:
-            due_s = self._clock() + gate.retry_after_s
-            self._memory.note(uid, plan, dataclasses.replace(plan, due_s=due_s))
-        elif self._memory.note(uid, plan, dataclasses.replace(plan, gate=gate)):
-            self._again(plan.target.ref.key, plan.topics, 0.0)
-
-    def _plan(self, snapshot: Snapshot) -> Open | None:
-        """Give the plan that is under way, if it is for what is wanted now."""
-        uid = snapshot.service.metadata.uid
-        plan = self._memory.open(uid)
-        if plan is None or snapshot.held or snapshot.error is not None:
-            return None
-        if plan.target != snapshot.target:
-            self._memory.drop(uid)
-            return None
-        return plan
-
-    def _answered(self, seen: Snapshot, plan: Open, gate: Gate | Unknown) -> Snapshot:
-        """Go on with a plan, or leave it for a new look."""
-        uid = seen.service.metadata.uid
-        if isinstance(gate, Gate):
-            if gate.state is GateState.LOST:
-                self._memory.drop(uid)
-                return seen
-            if gate.state is GateState.OPEN and not plan.steps:
-                self._memory.drop(uid)
-                return seen
-            due_s = self._clock() + gate.retry_after_s
-            self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s, gate=None))
-        return dataclasses.replace(seen, open=plan, gate=gate)
+    def _resume(self, seen: dict[str, Snapshot]) -> None:
+        """Resume the open plans of all Services that can be decided upon."""
+        by_uid = {
+            snapshot.service.metadata.uid: key
+            for key, snapshot in seen.items()
+            if not snapshot.held and snapshot.error is None
+        }
+        targets = {uid: seen[key].target for uid, key in by_uid.items()}
+        for uid, resumed in self._engine.resume(targets).items():
+            key = by_uid[uid]
+            seen[key] = dataclasses.replace(seen[key], resumed=resumed)
 
     def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
         """Read the cloud for those that need it, those of one depth together."""
@@ -216,7 +156,7 @@ class Observer:
 
     def needs_read(self, snapshot: Snapshot) -> bool:
         """Say whether it must be looked at: not so when all that counts was well."""
-        if snapshot.held or snapshot.open is not None or snapshot.target is None:
+        if snapshot.held or snapshot.resumed is not None or snapshot.target is None:
             return False
         settled = self._memory.settled(snapshot.service.metadata.uid)
         is_compared = Topic.LISTED_DRIFT in snapshot.topics

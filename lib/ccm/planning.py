@@ -12,13 +12,13 @@ from lib.balancers import model as balancers_model
 from lib.balancers import observe as balancers_observe
 from lib.balancers import plan as balancers_plan
 from lib.balancers import receivers
-from lib.balancers.memory import Memory
 from lib.balancers.model import Topic
 from lib.ccm import dry, identity
 from lib.cloud import explained, load_balancers, protocol
 from lib.kube import client, errors, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import flow, model, observe, plan
+from lib.plans.engine import Engine
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -124,7 +124,10 @@ def services(
     sources = balancers_observe.Sources(
         kept, reading, lambda: receiving, lambda: cluster
     )
-    observer = balancers_observe.Observer(sources, balancers, Memory(clock), clock)
+    memory = balancers_model.Memory(clock)
+    observer = balancers_observe.Observer(
+        sources, balancers, memory, Engine(balancers, memory, clock), clock
+    )
     topic = Topic.DEEP_DRIFT if wanted.is_deep else Topic.DRIFT
     some = observer.observe([(key, frozenset({topic})) for key in ours])
     seen = observer.read(some)

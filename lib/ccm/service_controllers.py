@@ -60,7 +60,7 @@ class ServiceControllers:
             load_balancers=Permitted(balancers, parts.permit),
             writing=parts.writing,
             recorders={source: parts.recorder(name) for source, name in names.items()},
-            again=self._queue.add_all,
+            on_open=self._queue.add_all,
             create_in_s=parts.create_in_s,
             ended=told.ended,
         )

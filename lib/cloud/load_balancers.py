@@ -176,6 +176,11 @@ class Target:
     ref: Ref
     spec: Spec | None
 
+    @property
+    def key(self) -> str:
+        """The Service's key."""
+        return self.ref.key
+
 
 # ---------------------------------------------------------------- what is there
 

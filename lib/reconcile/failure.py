@@ -1,4 +1,4 @@
-"""What a loop is told about an error that was to be expected."""
+"""How a reconciliation that failed is reported and retried."""
 
 import dataclasses
 
@@ -17,6 +17,28 @@ class Failure:
     retry_after_s: float | None = None
     requeue_after_s: float | None = None
     is_routine: bool = False
+
+
+class Postponed(Exception):  # -- an answer, not an error
+    """An action found that now is not the time for it; nothing was written.
+
+    The key is due again after requeue_after_s. is_routine: see `Failure`.
+    """
+
+    def __init__(
+        self, message: str, requeue_after_s: float, *, is_routine: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.requeue_after_s = requeue_after_s
+        self.is_routine = is_routine
+
+    def failure(self) -> Failure:
+        """Return what a flow's `failure` explains it as."""
+        return Failure(
+            str(self),
+            requeue_after_s=self.requeue_after_s,
+            is_routine=self.is_routine,
+        )
 
 
 def none_expected(error: Exception) -> Failure | None:

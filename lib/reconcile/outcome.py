@@ -6,6 +6,14 @@ from typing import Generic, TypeVar
 Action = TypeVar("Action")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Requeue:
+    """When a key is due again for other topics than those that it was due for."""
+
+    after_s: float
+    topics: frozenset[str]
+
+
 class Report:
     """Base of actions that only record Events: they leave what is observed as it is."""
 

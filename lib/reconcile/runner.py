@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import structlog
@@ -99,6 +99,17 @@ class Flow(Protocol[Snapshot, Action]):
         Called once for each snapshot that was decided upon, also in a dry run.
         """
         del snapshot, error
+
+    def requeues(
+        self, snapshot: Snapshot, error: Exception | None
+    ) -> Sequence[outcomes.Requeue]:
+        """Return when else the key is due again, after what was carried out.
+
+        Beside what the outcome, or the failure, says of the topics it was due for.
+        Called once, after `ended`, also in a dry run.
+        """
+        del snapshot, error
+        return ()
 
     def failure(self, error: Exception) -> failures.Failure | None:
         """Explain an expected error; None for one that is a bug."""
@@ -409,11 +420,12 @@ class Runner(Generic[Snapshot, Action]):
 
     def _carry_out(self, decided: _Decided[Snapshot, Action]) -> Exception | None:
         """Carry all actions out; return the error with which that, or decide, ended."""
-        outcome, error, snapshot = decided.outcome, decided.error, decided.snapshot
+        outcome, error, key = decided.outcome, decided.error, decided.claim.key
+        snapshot = decided.snapshot
         try:
-            if error is None:
-                snapshot = self._act(decided.claim.key, snapshot, outcome.actions)
-                error = outcome.failure
+            for written in self._act(decided):
+                snapshot = written
+            error = outcome.failure if error is None else error
             if not self._settings.dry_run:
                 for event in outcome.events:
                     snapshot = self._flow.act(snapshot, event)
@@ -421,25 +433,31 @@ class Runner(Generic[Snapshot, Action]):
             error = raised
         try:
             self._flow.ended(snapshot, error)
+            for requeue in self._flow.requeues(snapshot, error):
+                self._queue.add_all(key, requeue.topics, requeue.after_s)
         except Exception as raised:
             error = raised
         return error
 
-    def _act(self, key: str, snapshot: Snapshot, actions: Sequence[Action]) -> Snapshot:
-        """Carry actions out, each upon what those before it have written."""
-        for action in actions:
+    def _act(self, decided: _Decided[Snapshot, Action]) -> Iterator[Snapshot]:
+        """Carry actions out, each upon what those before it have written.
+
+        Yields the snapshot after each, so that it is known also when the next fails.
+        """
+        key, snapshot = decided.claim.key, decided.snapshot
+        for action in decided.outcome.actions:
             if self._given_up.is_set():
-                return snapshot
-            if self._flow.is_note(action):
-                snapshot = self._flow.act(snapshot, action)
-                continue
-            if self._settings.dry_run:
+                return
+            is_note = self._flow.is_note(action)
+            if self._settings.dry_run and not is_note:
                 self._log.info("action left out (dry run)", key=key, action=str(action))
                 continue
             snapshot = self._flow.act(snapshot, action)
-            self._clocks.beat()
-            self._log.info("action carried out", key=key, action=type(action).__name__)
-        return snapshot
+            yield snapshot
+            if not is_note:
+                self._clocks.beat()
+                name = type(action).__name__
+                self._log.info("action carried out", key=key, action=name)
 
     def _requeue_after_s(self, decided: _Decided[Snapshot, Action]) -> float | None:
         """Return when the key is due again; see `Settings.dry_run`."""

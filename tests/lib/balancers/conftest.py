@@ -122,7 +122,7 @@ class Process:
             load_balancers=ground.cloud,
             writing=ground.api,
             recorders=self.recorders,
-            again=self.queue.add_all,
+            on_open=self.queue.add_all,
             clock=lambda: ground.now_s,
         )
         flow.watch(self.services, self.flow, self.queue.add)
@@ -158,10 +158,13 @@ class Process:
 
     def _pass(self, claim: queue.Claim, seen: model.Snapshot) -> None:
         outcome = runner.decide(self.flow, seen, NOW)
-        error = self._act(seen, outcome.actions) or outcome.failure
+        seen, error = self._act(seen, outcome.actions)
+        error = error or outcome.failure
         for event in outcome.events:
             self.flow.act(seen, event)
         self.flow.ended(seen, error)
+        for requeue in self.flow.requeues(seen, error):
+            self.queue.add_all(claim.key, requeue.topics, requeue.after_s)
         if error is not None:
             failure = self.flow.failure(error)
             if failure is None:
@@ -174,19 +177,19 @@ class Process:
 
     def _act(
         self, seen: model.Snapshot, actions: tuple[model.Action, ...]
-    ) -> Exception | None:
-        """Carry actions out; return the error that ended it."""
+    ) -> tuple[model.Snapshot, Exception | None]:
+        """Carry actions out; return what they left, and the error that ended it."""
         for action in actions:
             kind = type(action).__name__
             self.ground.acting = kind
             try:
                 seen = self.flow.act(seen, action)
             except Exception as error:
-                return error
+                return seen, error
             finally:
                 self.ground.acting = "reading"
             self.ground.actions[kind] += 1
-        return None
+        return seen, None
 
     def say(self) -> None:
         """Send the Events that wait."""

@@ -23,15 +23,16 @@ from lib.balancers.model import Snapshot, Topic
 from lib.cloud.load_balancers import Ingress, Plan, Results
 from lib.cloud.model import Unknown
 from lib.cloud.steps import Gate, GateState, Step, Verb
+from lib.plans import model as plans
 
 GATED = Step(Verb.CHANGE, ("pool",), "other members", None)
 FREE = Step(Verb.CREATE, ("floating ip",), "none", None, is_gated=False)
 ONCE = dataclasses.replace(FREE, is_repeatable=False)
-OPEN = model.Open(WANTED, (GATED, FREE), "lb-1", 0.0, 0.0)
+OPEN = plans.OpenPlan(WANTED, (GATED, FREE), "lb-1", 0.0, 0.0, frozenset({Topic.SYNC}))
 
 
 def steps(outcome: decide.Decided) -> list[Step]:
-    return [a.step for a in outcome.actions if isinstance(a, model.ApplyStep)]
+    return [a.step for a in outcome.actions if isinstance(a, plans.ApplyStep)]
 
 
 def words(outcome: decide.Decided) -> list[str]:
@@ -47,17 +48,17 @@ ENSURING = "EnsuringLoadBalancer"
 SERVED = act.written(WEB, model.SetIngress((Ingress("192.0.2.1"),)))
 ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "the gate is closed": (
-        seen(open=OPEN, gate=Gate(GateState.CLOSED, 1.0)),
+        seen(resumed=plans.Resumed(OPEN, Gate(GateState.CLOSED, 1.0))),
         Plan(),
         [],
     ),
     "the gate is open": (
-        seen(open=OPEN, gate=Gate(GateState.OPEN)),
+        seen(resumed=plans.Resumed(OPEN, Gate(GateState.OPEN))),
         Plan(),
         ["ApplyStep"],
     ),
     "the gate can't be read": (
-        seen(open=OPEN, gate=Unknown(OUTAGE)),
+        seen(resumed=plans.Resumed(OPEN, Unknown(OUTAGE))),
         Plan(),
         ["failure"],
     ),
@@ -84,17 +85,17 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ],
     ),
     "goes on": (
-        seen(is_under_way=True),
+        seen(is_in_progress=True),
         Plan((GATED,)),
         ["ApplyStep"],
     ),
     "results first": (
-        seen(is_under_way=True),
+        seen(is_in_progress=True),
         Plan((GATED,), results=RESULTS),
         ["SetAnnotations", "SetIngress", "ApplyStep"],
     ),
     "done": (
-        seen(is_under_way=True),
+        seen(is_in_progress=True),
         Plan(settled=True),
         ["Settle", "EnsuredLoadBalancer"],
     ),
@@ -104,7 +105,7 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ["ApplyStep"],
     ),
     "new nodes, done": (
-        seen(topics=frozenset({Topic.NODES}), is_under_way=True),
+        seen(topics=frozenset({Topic.NODES}), is_in_progress=True),
         Plan(settled=True),
         ["Settle", "UpdatedLoadBalancer"],
     ),
@@ -120,12 +121,12 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ["TellProblems", "Settle"],
     ),
     "failed, first time": (
-        seen(is_under_way=True),
+        seen(is_in_progress=True),
         Plan((GATED,), backs_off=True),
         ["Bar", "ApplyStep"],
     ),
     "failed lately": (
-        seen(is_under_way=True, barred_s=9.0),
+        seen(is_in_progress=True, backoff_s=9.0),
         Plan((GATED,), backs_off=True),
         [],
     ),
@@ -135,28 +136,31 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ["DeletingLoadBalancer", "ApplyStep"],
     ),
     "gone": (
-        seen(target=GONE, observed=NOTHING, is_under_way=True),
+        seen(target=GONE, observed=NOTHING, is_in_progress=True),
         Plan(settled=True),
         ["RemoveFinalizer", "DeletedLoadBalancer"],
     ),
     "leaving one of others": (
-        seen(service=SERVED, target=GONE, is_under_way=True),
+        seen(service=SERVED, target=GONE, is_in_progress=True),
         Plan((GATED,), results=Results(ingress=())),
         ["SetIngress", "ApplyStep"],
     ),
     "a problem that was told": (
-        seen(told=model.TellProblems((ODD,))),
+        seen(reported=plans.TellProblems((ODD,))),
         Plan(problems=(ODD,), settled=True),
         ["Settle"],
     ),
     "a problem that is over": (
-        seen(told=model.TellProblems((ODD,))),
+        seen(reported=plans.TellProblems((ODD,))),
         Plan(settled=True),
         ["TellProblems", "Settle"],
     ),
     "facts still can't be served": (
         seen(
-            target=None, problems=(BAD,), told=model.TellProblems((BAD,)), observed=None
+            target=None,
+            problems=(BAD,),
+            reported=plans.TellProblems((BAD,)),
+            observed=None,
         ),
         Plan(),
         [],
@@ -190,7 +194,7 @@ def test_a_pass_ends_with_the_first_step_that_must_be_waited_for(
     plan = Plan(planned)
     found = decide.decide(SEEN, NOW, lambda target, observed, at: plan)
     assert steps(found) == now
-    applied = [a for a in found.actions if isinstance(a, model.ApplyStep)]
+    applied = [a for a in found.actions if isinstance(a, plans.ApplyStep)]
     assert [one.is_last for one in applied] == [False] * (len(now) - 1) + [True] * bool(
         now
     )
@@ -201,9 +205,9 @@ def test_a_pass_ends_with_the_first_step_that_must_be_waited_for(
 @pytest.mark.parametrize(
     ("snapshot", "plan", "wait_s"),
     [
-        (seen(open=OPEN, gate=Gate(GateState.CLOSED, 1.5)), Plan(), 1.5),
+        (seen(resumed=plans.Resumed(OPEN, Gate(GateState.CLOSED, 1.5))), Plan(), 1.5),
         (seen(), Plan(retry_after_s=3.0), 3.0),
-        (seen(barred_s=9.0), Plan((GATED,), backs_off=True), 9.0),
+        (seen(backoff_s=9.0), Plan((GATED,), backs_off=True), 9.0),
         (seen(), Plan(settled=True), None),
     ],
     ids=["closed", "busy", "barred", "settled"],
@@ -222,5 +226,5 @@ def test_a_plan_may_name_another_load_balancer_to_wait_for(
     """As when the Service leaves one: its gate counts for all steps of the plan."""
     plan = Plan((GATED, GATED), object_id=named)
     outcome = decide.decide(SEEN, NOW, lambda target, observed, now: plan)
-    (step,) = (one for one in outcome.actions if isinstance(one, model.ApplyStep))
-    assert (step.load_balancer_id, step.rest) == (asked, (GATED,))
+    (step,) = (one for one in outcome.actions if isinstance(one, plans.ApplyStep))
+    assert (step.object_id, step.rest) == (asked, (GATED,))

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from lib.balancers import flow, memory, model
+from lib.balancers import flow, model
 from lib.balancers.fake.snapshots import NOW
 from lib.cloud import errors
 from lib.cloud.fake import load_balancers as fake_cloud
 from lib.cloud.load_balancers import Node, Reason
 from lib.kube import objects, resources
+from lib.plans import memory
+from lib.plans.model import ApplyStep
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
@@ -135,7 +137,7 @@ def test_what_may_have_been_made_is_waited_for(
         process.services.relist()
         process.turn()
         made_at, ground.now_s = ground.now_s, ground.now_s + 0.5
-    assert (made_at - began >= memory.DOUBT_S) is not was_rejected
+    assert (made_at - began >= memory.UNKNOWN_S) is not was_rejected
 
 
 @pytest.mark.parametrize("number", [1, 30])
@@ -369,7 +371,7 @@ def test_a_service_that_can_not_be_read_fails_alone(
         process.flow.act(seen["default/bad"], event)
     for key in ("default/good-1", "default/good-2"):
         actions = process.flow.decide(seen[key], NOW).actions
-        assert any(isinstance(one, model.ApplyStep) for one in actions)
+        assert any(isinstance(one, ApplyStep) for one in actions)
     (event,) = said(ground, process)
     assert event.startswith("Warning SyncLoadBalancerFailed: ")
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from lib.balancers import decide
 from lib.balancers.model import Topic
 from lib.cloud.load_balancers import Node, Reason
 from lib.cloud.model import Address, AddressType
@@ -21,6 +20,7 @@ from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason
 from lib.kube import resources
+from lib.plans import model as plans
 
 
 class SameClock(session.FakeClock):
@@ -774,7 +774,7 @@ def test_one_reconciliation_makes_a_bounded_number_of_writes(
         scene.process.turn()
         writes.append(len(scene.cloud.writes) - before)
         scene.ground.now_s += 0.5
-    assert max(writes) <= decide.MOST_STEPS
+    assert max(writes) <= plans.MOST_STEPS
     ports = [call for call in scene.cloud.writes if call.parts[0] == "ports"]
     assert len({call.parts[1] for call in ports}) == len(ports) == 70
     assert scene.address("web")

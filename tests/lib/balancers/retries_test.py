@@ -12,7 +12,7 @@ from hypothesis import strategies
 
 from lib.ccm import service_controllers
 from lib.process import retry_after
-from lib.reconcile import failure, metrics, queue, runner
+from lib.reconcile import failure, metrics, outcome, queue, runner
 from lib.reconcile.outcome import Outcome
 
 NOW = 1_760_000_000.0
@@ -59,6 +59,11 @@ class Nothing:
         raise AssertionError(snapshot)
 
     def ended(self, snapshot: str, error: Exception | None) -> None:
+        raise AssertionError(snapshot, error)
+
+    def requeues(
+        self, snapshot: str, error: Exception | None
+    ) -> Sequence[outcome.Requeue]:
         raise AssertionError(snapshot, error)
 
     def is_note(self, action: str) -> bool:

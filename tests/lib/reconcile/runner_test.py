@@ -69,6 +69,9 @@ class FlowStub:
     ends: list[tuple[str, Exception | None]] = dataclasses.field(default_factory=list)
     upon: list[str] = dataclasses.field(default_factory=list)
     holds: list[float] = dataclasses.field(default_factory=list)
+    again: dict[str, tuple[outcomes.Requeue, ...]] = dataclasses.field(
+        default_factory=dict
+    )
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, str]:
         self.batches.append(tuple(claim.key for claim in claims))
@@ -95,6 +98,11 @@ class FlowStub:
 
     def is_note(self, action: Greet) -> bool:
         return action.is_note
+
+    def requeues(
+        self, snapshot: str, error: Exception | None
+    ) -> Sequence[outcomes.Requeue]:
+        return self.again.get(snapshot, ())
 
     def ended(self, snapshot: str, error: Exception | None) -> None:
         self.ends.append((snapshot, error))
@@ -795,3 +803,26 @@ def test_an_unexpected_error_in_the_reading_lane_ends_the_loop(
     loop = runner.Runner(FlowStub(), keys, reconcile_metrics, reading=Partial())
     with pytest.raises(KeyError):
         loop.run(threading.Event())
+
+
+def test_what_was_carried_out_brings_its_key_back_for_other_topics(
+    run: Run, keys: queue.Queue, eventually: Eventually
+) -> None:
+    """Also when a later action fails: what the first one wrote is not lost."""
+    drift = outcomes.Requeue(0.08, frozenset({"drift"}))
+
+    def decide(key: str, now: datetime.datetime) -> Outcome[Greet]:
+        del now
+        return Outcome((Greet(key, 1), Greet(key, 2)))
+
+    def fail_once(action: Greet) -> None:
+        if action.number == 2 and len(flow.topics) == 1:
+            raise Scheduled("not now")
+
+    flow = FlowStub(decide, fail_once, again={"a, 1 written": (drift,)})
+    run(flow)
+    keys.add("a", "sync")
+    eventually(lambda: len(flow.topics) >= 3)
+    assert flow.topics[0] == {"sync"}
+    assert sorted(map(sorted, flow.topics[1:3])) == [["drift"], ["sync"]]
+    assert flow.ends[0][0] == "a, 1 written"

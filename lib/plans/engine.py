@@ -1,0 +1,288 @@
+"""Carries plans out over several reconciliations, one step after the other.
+
+Rules: a step that is gated is applied only when the gate of its object is open, and
+when no other plan is in progress on that object. A step that must not be repeated is
+not applied as long as an earlier request for it may still be carried out. Nothing waits
+here: what has to wait is an answer with a time, which the runner puts into the queue.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Generic, Protocol
+
+from lib.cloud import errors
+from lib.cloud.model import Unknown
+from lib.cloud.steps import (
+    Asked,
+    CommonReason,
+    Gate,
+    GateState,
+    Problem,
+    Step,
+    StepResult,
+)
+from lib.plans.memory import Memory, Written
+from lib.plans.model import ApplyStep, Await, OpenPlan, Resumed, Target
+from lib.reconcile import failure, outcome
+
+TAKEN_S = 1.0
+"""When to check again an object that another plan is changing."""
+UNKNOWN_FIRST_S = 0.5
+"""When to check first for what a request of unknown outcome has created."""
+UNKNOWN_POLL_S = 4.0
+"""When to check again, as long as it may still appear."""
+LONG_S = 120.0
+"""A write that is rejected as too early for so long is reported."""
+LASTING = (
+    errors.InvalidRequest,
+    errors.AlreadyExists,
+    errors.Unsupported,
+    errors.Forbidden,
+    errors.QuotaExceeded,
+    errors.LimitReached,
+)
+"""How a write fails as long as neither its object nor the cloud is changed."""
+
+
+class Cloud(Protocol):
+    """What an engine needs of a protocol whose plans it carries out."""
+
+    def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
+        """Make one write of the cloud, and do not wait for its effect.
+
+        Raises:
+            CloudError: after Unavailable the outcome may be unknown.
+        """
+        ...
+
+    def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
+        """Return whether open plans may go on, by the id of the object."""
+        ...
+
+
+class UnknownOutcome(failure.Postponed):
+    """A step may have been carried out that must not be applied twice."""
+
+    def __init__(self, error: errors.CloudError) -> None:
+        super().__init__(str(error), UNKNOWN_FIRST_S, is_routine=False)
+        self.error = error
+
+
+def _immediately() -> float:
+    return 0.0
+
+
+class Engine(Generic[Target, Written]):
+    """The open plans of one flow, by the uid of the Kubernetes object.
+
+    Safe for many threads; never called for one uid from two at a time.
+    """
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        memory: Memory[Target, Written],
+        clock: Callable[[], float],
+        create_in_s: Callable[[], float] = _immediately,
+        on_open: Callable[[str, frozenset[str]], None] | None = None,
+    ) -> None:
+        """clock: monotonic seconds.
+
+        create_in_s: seconds until what must not be applied twice may be applied at
+        all. on_open: called with the key and the topics of a plan when a call for
+        others has shown that its gate is open.
+        """
+        self._cloud = cloud
+        self._memory = memory
+        self._clock = clock
+        self._create_in_s = create_in_s
+        self._on_open = on_open
+
+    # ------------------------------------------------------------ observe
+
+    def resume(
+        self, targets: Mapping[str, Target | None]
+    ) -> Mapping[str, Resumed[Target]]:
+        """Return the plans that go on, by uid, each with the answer of its gate.
+
+        One call asks for the gates of all plans that are due, and of all others too.
+        A plan is dropped when its target has changed, or when its gate shows that it
+        cannot go on; the object has to be observed then. targets: what is desired
+        now, by uid; None: invalid.
+        """
+        now = self._clock()
+        resumed: dict[str, Resumed[Target]] = {}
+        due: dict[str, OpenPlan[Target]] = {}
+        for uid, target in targets.items():
+            plan = self._fitting(uid, target)
+            if plan is None:
+                continue
+            if plan.gate is not None:
+                self._answer(uid, plan, plan.gate, resumed)
+            elif now < plan.due_s:
+                # The watch has shown our own writes, or a change of no consequence.
+                gate = Gate(GateState.CLOSED, plan.due_s - now)
+                resumed[uid] = Resumed(plan, gate)
+            else:
+                due[uid] = plan
+        if due:
+            self._ask(due, now, resumed)
+        return resumed
+
+    def _fitting(self, uid: str, target: Target | None) -> OpenPlan[Target] | None:
+        """Return the plan in progress, if it is for what is desired now."""
+        plan = self._memory.open(uid)
+        if plan is not None and plan.target != target:
+            self._memory.drop(uid)
+            return None
+        return plan
+
+    def _ask(
+        self,
+        due: Mapping[str, OpenPlan[Target]],
+        now: float,
+        resumed: dict[str, Resumed[Target]],
+    ) -> None:
+        others = {u: plan for u, plan in self._memory.opens().items() if u not in due}
+        plans = (*due.values(), *others.values())
+        gates = self._cloud.gates(
+            {Asked(plan.object_id, now - plan.since_s) for plan in plans}
+        )
+        for uid, plan in due.items():
+            self._answer(uid, plan, gates[plan.object_id], resumed)
+        for uid, plan in others.items():
+            self._overhear(uid, plan, gates[plan.object_id])
+
+    def _answer(
+        self,
+        uid: str,
+        plan: OpenPlan[Target],
+        gate: Gate | Unknown,
+        resumed: dict[str, Resumed[Target]],
+    ) -> None:
+        """Go on with a plan, or drop it so that the object is observed."""
+        if isinstance(gate, Gate):
+            is_done = gate.state is GateState.OPEN and not plan.steps
+            if is_done or gate.state is GateState.LOST:
+                self._memory.drop(uid)
+                return
+            due_s = self._clock() + gate.retry_after_s
+            self._memory.keep(uid, dataclasses.replace(plan, due_s=due_s, gate=None))
+        resumed[uid] = Resumed(plan, gate)
+
+    def _overhear(self, uid: str, plan: OpenPlan[Target], gate: Gate | Unknown) -> None:
+        """Note the gate of a plan that was not due, since it costs nothing.
+
+        Many that wait at one time need no more calls than one.
+        """
+        if isinstance(gate, Unknown) or plan.gate is not None:
+            return
+        if gate.state is GateState.CLOSED:
+            due_s = self._clock() + gate.retry_after_s
+            self._memory.replace(uid, plan, dataclasses.replace(plan, due_s=due_s))
+            return
+        is_kept = self._memory.replace(uid, plan, dataclasses.replace(plan, gate=gate))
+        if is_kept and self._on_open is not None:
+            self._on_open(plan.target.key, plan.topics)
+
+    # ------------------------------------------------------------ act
+
+    def apply(self, uid: str, action: ApplyStep) -> StepResult:
+        """Make one write of the cloud.
+
+        Raises:
+            Postponed: nothing was done; the reconciliation has to end here.
+            UnknownOutcome: it must not be applied again before it is looked for.
+            CloudError: it was not carried out, or may be applied again.
+        """
+        step = action.step
+        if step.is_gated and self._memory.is_taken(uid, action.object_id):
+            self._memory.drop(uid)
+            text = "another plan is in progress on the same object"
+            raise failure.Postponed(text, TAKEN_S)
+        if not step.is_repeatable:
+            self._require_known(uid, self._memory.unknown_s(uid, step.path))
+        self._memory.begin(uid)
+        try:
+            result = self._cloud.apply(step)
+        except errors.CloudError as error:
+            self._memory.drop(uid)
+            if step.is_repeatable or not _may_be_done(error):
+                raise
+            self._memory.note_unknown(uid, step.path)
+            raise UnknownOutcome(error) from error
+        self._memory.accept(uid)
+        return result
+
+    def require_known(self, uid: str) -> None:
+        """Check that no earlier request can still be carried out.
+
+        Raises:
+            Postponed: one can; the reconciliation has to end here.
+        """
+        self._require_known(uid, self._memory.unknown_s(uid))
+
+    def _require_known(self, uid: str, unknown_s: float) -> None:
+        early_s = max(self._create_in_s(), unknown_s)
+        if early_s > 0:
+            self._memory.drop(uid)
+            text = "what may have been made before is waited for"
+            raise failure.Postponed(text, min(early_s, UNKNOWN_POLL_S))
+
+    def refusal(self, uid: str, error: errors.CloudError) -> str:
+        """Return what to report of a failed write; empty: nothing, or not again.
+
+        An error that lasts is reported once, one of a busy object after LONG_S.
+        """
+        summary, lasts = error.summary, isinstance(error, LASTING)
+        if isinstance(error, errors.Busy):
+            if self._memory.busy_s(uid) < LONG_S:
+                return ""
+            summary, lasts = f"{summary}, for minutes", True
+        problem = Problem(CommonReason.REFUSED, summary)
+        return summary if not lasts or self._memory.refuse(uid, problem) else ""
+
+    def go_on(
+        self,
+        uid: str,
+        target: Target | None,
+        action: ApplyStep,
+        result: StepResult,
+        topics: frozenset[str],
+    ) -> outcome.Requeue:
+        """Keep what is left of a plan after its last step in this reconciliation.
+
+        target: as it is after our own writes; None: invalid. topics: for which it
+        goes on. Returns when its gate may be open.
+        """
+        object_id = action.object_id or result.id
+        wait_s = result.opens_after_s
+        if object_id and target is not None and (action.rest or wait_s > 0):
+            now = self._clock()
+            self._memory.keep(
+                uid,
+                OpenPlan(target, action.rest, object_id, now, now + wait_s, topics),
+            )
+        else:
+            self._memory.drop(uid)
+        return outcome.Requeue(wait_s, topics)
+
+    def await_gate(
+        self, uid: str, target: Target, action: Await, topics: frozenset[str]
+    ) -> None:
+        """Keep an empty plan: its gate costs less than a whole observation."""
+        now = self._clock()
+        due_s = now + action.after_s
+        plan = OpenPlan(
+            target, (), action.object_id, now, due_s, topics, has_written=False
+        )
+        self._memory.keep(uid, plan)
+
+
+def _may_be_done(error: errors.CloudError) -> bool:
+    """Report whether a request may have been carried out, or may be soon.
+
+    A proxy that gives up waiting may name a time for a retry as well.
+    """
+    return isinstance(error, errors.Unavailable) and not error.was_rejected

@@ -1,0 +1,231 @@
+"""What a process keeps of plans between reconciliations; all of it may be lost."""
+
+import collections
+import dataclasses
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from lib.cloud.steps import Notice, Problem, ProblemReason
+from lib.plans.model import OpenPlan, Target, TellProblems
+
+UNKNOWN_S = 30.0
+"""How long a request of unknown outcome may still be carried out."""
+BACKOFF_FIRST_S = 10.0
+BACKOFF_LONGEST_S = 600.0
+
+Written = TypeVar("Written")
+"""What is written on the Kubernetes object once its target holds."""
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(slots=True)
+class _Record(Generic[Target, Written]):
+    """All that is kept for one object.
+
+    began_s: when its changes in progress began. settled: for which target all was
+    well. refusal: why the cloud rejects a write. backoffs: number and end, by whether
+    the object is desired. busy_since_s: since when writes are rejected as too early.
+    unknown: until when a request may still be carried out, by the path of its step.
+    Times are monotonic seconds.
+    """
+
+    open: OpenPlan[Target] | None = None
+    began_s: float | None = None
+    settled: tuple[Target, Written] | None = None
+    problems: tuple[Problem, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    refusal: Problem | None = None
+    backoffs: dict[bool, tuple[int, float]] = dataclasses.field(default_factory=dict)
+    busy_since_s: float | None = None
+    unknown: dict[tuple[str, ...], float] = dataclasses.field(default_factory=dict)
+
+
+class Memory(Generic[Target, Written]):
+    """One record per object, by its uid. Safe for many threads.
+
+    clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._records: dict[str, _Record[Target, Written]] = {}
+
+    def _get(self, uid: str) -> _Record[Target, Written]:
+        """Return what is kept, or an empty record that is not."""
+        return self._records.get(uid) or _Record()
+
+    def _keep(self, uid: str) -> _Record[Target, Written]:
+        """Return what is kept, to be changed."""
+        return self._records.setdefault(uid, _Record())
+
+    def forget(self, uid: str) -> None:
+        """Drop all that is kept for an object that was deleted."""
+        with self._lock:
+            self._records.pop(uid, None)
+
+    def open(self, uid: str) -> OpenPlan[Target] | None:
+        """Return the plan in progress."""
+        with self._lock:
+            return self._get(uid).open
+
+    def opens(self) -> Mapping[str, OpenPlan[Target]]:
+        """Return all plans in progress, by uid."""
+        with self._lock:
+            return dict(self._opens())
+
+    def _opens(self) -> Iterator[tuple[str, OpenPlan[Target]]]:
+        for uid, record in self._records.items():
+            if record.open is not None:
+                yield uid, record.open
+
+    def keep(self, uid: str, plan: OpenPlan[Target]) -> None:
+        """Keep a plan until its gate opens."""
+        with self._lock:
+            self._keep(uid).open = plan
+
+    def replace(
+        self, uid: str, before: OpenPlan[Target], after: OpenPlan[Target]
+    ) -> bool:
+        """Keep a plan in place of another; False when that is not the one kept."""
+        with self._lock:
+            if self._get(uid).open is not before:
+                return False
+            self._keep(uid).open = after
+            return True
+
+    def drop(self, uid: str) -> None:
+        """Drop a plan: the next reconciliation observes."""
+        with self._lock:
+            self._get(uid).open = None
+
+    def is_taken(self, uid: str, object_id: str) -> bool:
+        """Report whether another object's plan is in progress on a cloud object."""
+        with self._lock:
+            return any(
+                plan.object_id == object_id and plan.has_written
+                for other, plan in self._opens()
+                if other != uid and object_id
+            )
+
+    def begin(self, uid: str) -> None:
+        """Note that a change is in progress, and that nothing is settled any more."""
+        with self._lock:
+            record = self._keep(uid)
+            record.began_s = self._clock() if record.began_s is None else record.began_s
+            record.settled = None
+
+    def is_in_progress(self, uid: str) -> bool:
+        """Report whether a change was begun and has not ended."""
+        with self._lock:
+            return self._get(uid).began_s is not None
+
+    def took_s(self, uid: str) -> float:
+        """Return how many seconds ago that was begun; 0 without it."""
+        with self._lock:
+            now = self._clock()
+            began_s = self._get(uid).began_s
+            return 0.0 if began_s is None else now - began_s
+
+    def settle(self, uid: str, target: Target, written: Written) -> None:
+        """Note that all is well, and for which target."""
+        with self._lock:
+            old = self._get(uid)
+            self._records[uid] = _Record(
+                settled=(target, written), problems=old.problems, notices=old.notices
+            )
+
+    def settled(self, uid: str) -> tuple[Target, Written] | None:
+        """Return the target for which all was well when it was last observed."""
+        with self._lock:
+            return self._get(uid).settled
+
+    def back_off(self, uid: str, *, is_desired: bool) -> None:
+        """Note that what failed is created again; the next time waits longer.
+
+        is_desired: a wait while it was desired does not delay its deletion.
+        """
+        with self._lock:
+            backoffs = self._keep(uid).backoffs
+            count, _ = backoffs.get(is_desired, (0, 0.0))
+            wait_s = min(BACKOFF_LONGEST_S, BACKOFF_FIRST_S * 2**count)
+            backoffs[is_desired] = (count + 1, self._clock() + wait_s)
+
+    def backoff_s(self, uid: str, *, is_desired: bool) -> float:
+        """Return how many seconds that still has to wait."""
+        with self._lock:
+            _, until = self._get(uid).backoffs.get(is_desired, (0, 0.0))
+            return max(0.0, until - self._clock())
+
+    def note_unknown(self, uid: str, path: tuple[str, ...]) -> None:
+        """Note a request that may be carried out yet. path: of its step."""
+        with self._lock:
+            self._keep(uid).unknown[path] = self._clock() + UNKNOWN_S
+
+    def unknown_s(self, uid: str, path: tuple[str, ...] | None = None) -> float:
+        """Return how many seconds a request may still be carried out.
+
+        path: of its step; None: any.
+        """
+        with self._lock:
+            now = self._clock()
+            ends = self._get(uid).unknown
+            some = ends.values() if path is None else (ends.get(path, now),)
+            return max((at - now for at in some if at > now), default=0.0)
+
+    def report(
+        self, uid: str, now: TellProblems
+    ) -> tuple[tuple[Problem, ...], tuple[Notice, ...]]:
+        """Note all problems and notices there are now; return those that are new."""
+        with self._lock:
+            record = self._keep(uid)
+            new = _new(now.problems, record.problems), _new(now.notices, record.notices)
+            record.problems, record.notices = now.problems, now.notices
+            return new
+
+    def reported(self, uid: str) -> TellProblems:
+        """Return all that were noted last."""
+        with self._lock:
+            record = self._get(uid)
+            return TellProblems(record.problems, record.notices)
+
+    def refuse(self, uid: str, problem: Problem) -> bool:
+        """Note why the cloud rejected a write; report whether that is new.
+
+        It stands until a write is accepted, or nothing is left to be written.
+        """
+        with self._lock:
+            record = self._keep(uid)
+            is_new = record.refusal != problem
+            record.refusal = problem
+            return is_new
+
+    def busy_s(self, uid: str) -> float:
+        """Return for how many seconds writes have been rejected as too early."""
+        with self._lock:
+            now = self._clock()
+            record = self._keep(uid)
+            since = now if record.busy_since_s is None else record.busy_since_s
+            record.busy_since_s = since
+            return now - since
+
+    def accept(self, uid: str) -> None:
+        """Note that the cloud has accepted a write."""
+        with self._lock:
+            record = self._get(uid)
+            record.busy_since_s = record.refusal = None
+
+    def problems(self) -> Mapping[ProblemReason, int]:
+        """Count the objects that have a problem, by its reason."""
+        with self._lock:
+            by_uid = [
+                {one.reason for one in (*record.problems, record.refusal) if one}
+                for record in self._records.values()
+            ]
+        return collections.Counter(itertools.chain.from_iterable(by_uid))
+
+
+def _new(now: tuple[T, ...], before: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(each for each in now if each not in before)

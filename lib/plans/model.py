@@ -1,0 +1,110 @@
+"""Open plans and the actions of a flow that carries plans out."""
+
+import dataclasses
+from typing import Generic, Protocol, TypeVar
+
+from lib.cloud.model import Unknown
+from lib.cloud.steps import Gate, Notice, Problem, Step
+
+
+class HasKey(Protocol):
+    """What an engine reads of a target."""
+
+    @property
+    def key(self) -> str:
+        """The key in the queue of the object that has the target."""
+        ...
+
+
+Target = TypeVar("Target", bound=HasKey)
+
+
+# No slots: Python 3.11 then could not make it as OpenPlan[...](...).
+@dataclasses.dataclass(frozen=True)
+class OpenPlan(Generic[Target]):
+    """A plan in progress: the steps that are left, and the target it was made for.
+
+    object_id: whose gate is asked before each step. since_s, due_s: monotonic times at
+    which the last step was applied, and before which no gate is asked. topics: for
+    which it goes on. gate: what a call for other plans has shown in the meantime.
+    has_written: a step was applied; one that only waits keeps no other from writing.
+    """
+
+    target: Target
+    steps: tuple[Step, ...]
+    object_id: str
+    since_s: float
+    due_s: float
+    topics: frozenset[str]
+    gate: Gate | None = None
+    has_written: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Resumed(Generic[Target]):
+    """An open plan that goes on, and the answer of its gate."""
+
+    plan: OpenPlan[Target]
+    gate: Gate | Unknown
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ApplyStep:
+    """Make one write of the cloud.
+
+    rest: the steps of the plan that are left afterwards. object_id: whose gate they
+    wait for; empty when the step creates it. is_last: no further step is applied in
+    this reconciliation.
+    """
+
+    step: Step
+    rest: tuple[Step, ...]
+    object_id: str
+    is_last: bool
+
+    def __str__(self) -> str:
+        return str(self.step)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Await:
+    """Ask for nothing but the gate of an object until it opens."""
+
+    object_id: str
+    after_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bar:
+    """Note that what failed is created again; the next time waits longer."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TellProblems:
+    """Report what is wrong now, where it has changed, and count it. None: all is well.
+
+    notices: what else is reported once.
+    """
+
+    problems: tuple[Problem, ...]
+    notices: tuple[Notice, ...] = ()
+
+
+MOST_STEPS = 20
+"""Writes of the cloud in one reconciliation, at most."""
+
+
+def next_steps(steps: tuple[Step, ...], object_id: str) -> tuple[ApplyStep, ...]:
+    """Return the first steps of a plan, up to one after which must be waited.
+
+    A plan may have a step per Node: the rest waits, so that others get the worker.
+    """
+    actions: list[ApplyStep] = []
+    for index, step in enumerate(steps):
+        is_last = step.is_gated or not step.is_repeatable
+        is_last |= index + 1 in (len(steps), MOST_STEPS)
+        rest = steps[index + 1 :]
+        actions.append(ApplyStep(step, rest, object_id, is_last))
+        if is_last:
+            break
+    return tuple(actions)
