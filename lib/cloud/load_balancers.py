@@ -304,13 +304,6 @@ class LoadBalancers(Protocol):
         """Ask whether open plans may go on, by id; one call whatever their number."""
         ...
 
-    def changes(self) -> Iterator[str] | None:
-        """Hints from a watch: uids of Services whose load balancer changed.
-
-        May lie and may miss; None where the cloud has no watch.
-        """
-        ...
-
     def owned(self, cluster_id: str) -> Iterator[Owned]:
         """Find everything that carries the cluster's mark.
 

@@ -56,10 +56,6 @@ class LoadBalancers:
         """See the protocol."""
         return self._now().gates(asked)
 
-    def changes(self) -> Iterator[str] | None:
-        """See the protocol."""
-        return self._now().changes()
-
     def owned(self, cluster_id: str) -> Iterator[model.Owned]:
         """See the protocol."""
         return self._now().owned(cluster_id)

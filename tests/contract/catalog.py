@@ -19,7 +19,7 @@ FIELDS = {
 
 
 class Ground(Protocol):
-    """A cloud that offers something of each part, and the means to change it.
+    """A cloud that offers something of each part it has, and the means to change it.
 
     given: a document of the installer that it accepts. storage_type: one of those
     that it offers, with an ID. no_type: the ID of none.
@@ -55,18 +55,21 @@ class Contract:
     ) -> None:
         reading = read(ground, part)
         there = {kind for kind in Part if getattr(reading, FIELDS[kind]) is not None}
-        assert there == {part}
-        assert isinstance(getattr(reading, FIELDS[part]), Seen)
+        assert there == {part} & ground.catalog.parts
+        if there:
+            assert isinstance(getattr(reading, FIELDS[part]), Seen)
 
     def test_nothing_is_read_when_nothing_is_asked_for(self, ground: Ground) -> None:
         assert read(ground) == Reading()
 
     def test_parts_are_the_same_together_and_alone(self, ground: Ground) -> None:
-        together = read(ground, *Part)
+        together = read(ground, *ground.catalog.parts)
         for part, field in FIELDS.items():
             assert getattr(read(ground, part), field) == getattr(together, field)
 
     def test_instance_types_have_a_size(self, ground: Ground) -> None:
+        if Part.INSTANCE_TYPES not in ground.catalog.parts:
+            return
         found = read(ground, Part.INSTANCE_TYPES).instance_types
         assert isinstance(found, Seen)
         assert found.value

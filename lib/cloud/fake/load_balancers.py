@@ -223,10 +223,6 @@ class FakeLoadBalancers:
             return Gate(GateState.CLOSED, _POLL_S)
         return Gate(GateState.OPEN)
 
-    def changes(self) -> Iterator[str] | None:
-        """See the protocol."""
-        return None
-
     def owned(self, cluster_id: str) -> Iterator[Owned]:
         """See the protocol."""
         for one in tuple(self.there.values()):

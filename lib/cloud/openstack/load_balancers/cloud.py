@@ -181,10 +181,6 @@ class OctaviaLoadBalancers:
         self._pace.forget(asked.id)
         return Gate(GateState.LOST)
 
-    def changes(self) -> Iterator[str] | None:
-        """See the protocol: Octavia has no watch."""
-        return None
-
     def owned(self, cluster_id: str) -> Iterator[Owned]:
         """See the protocol."""
         deadline = self._api.now() + TIMEOUT_S
