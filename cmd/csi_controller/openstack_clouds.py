@@ -4,16 +4,10 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import protocol
-from lib.cloud.openstack import (
-    circuits,
-    cloud,
-    home,
-    reference_metrics,
-    settings,
-    with_volumes,
-)
+from lib.cloud.openstack import cloud, reference_metrics, settings, with_volumes
 from lib.cloud.openstack import config as cloud_config
 from lib.cloud.openstack.volumes import cloud as volumes
+from lib.cloud.support import absence_scope, circuits
 from lib.csi import driver
 from lib.daemon import counting, reopening
 from lib.process import config, files
@@ -65,7 +59,7 @@ class _Door:
         self._name = name
         self._env = env
         self._user_agents = user_agents
-        self._memory = home.Memory()
+        self._memory = absence_scope.Memory()
 
     def open(self, calls: counting.CloudMetrics) -> reopening.Opened:
         """Open the cloud that the files describe now; nothing is asked of it yet.

@@ -4,14 +4,9 @@ import pathlib
 from collections.abc import Mapping
 
 from lib.cloud import protocol
-from lib.cloud.openstack import (
-    cloud,
-    home,
-    reference_metrics,
-    settings,
-    with_load_balancers,
-)
+from lib.cloud.openstack import cloud, reference_metrics, settings, with_load_balancers
 from lib.cloud.openstack import config as cloud_config
+from lib.cloud.support import absence_scope
 from lib.daemon import counting, reopening
 from lib.process import config, files
 
@@ -65,7 +60,7 @@ class Door:
         self._path = path
         self._env = env
         self._user_agents = user_agents
-        self._memory = home.Memory()
+        self._memory = absence_scope.Memory()
 
     def open(self, calls: counting.CloudMetrics) -> reopening.Opened:
         """Open the cloud that the files describe now; nothing is asked of it yet.

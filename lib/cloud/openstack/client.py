@@ -21,13 +21,12 @@ import keystoneauth1.session
 from keystoneauth1 import identity
 
 from lib.cloud import errors
-from lib.cloud.openstack import answers, circuits, endpoints, failures, native
+from lib.cloud.openstack import answers, endpoints, failures, native
+from lib.cloud.support import calls, circuits
 from lib.process import retry_after
 
 T = TypeVar("T")
 Query = Sequence[tuple[str, str]]
-CallObserver = Callable[[str, str, float], None]
-"""Takes operation, outcome ("ok" or the reason of the error) and seconds."""
 
 RETRIABLE = frozenset({429, 502, 503, 504})
 LONGEST_WAIT_S = 5.0
@@ -128,7 +127,7 @@ class Client:
         self,
         session: keystoneauth1.session.Session,
         where: Where,
-        on_call: CallObserver,
+        on_call: calls.CallObserver,
         effects: Effects | None = None,
         on_circuit: circuits.CircuitObserver = circuits.nobody,
     ) -> None:
@@ -219,17 +218,11 @@ class Client:
             return self._endpoint(service).version(operation, "")
 
     def _counted(self, call: Call, deadline: float, send: Callable[[], bytes]) -> bytes:
-        began = self.now()
-        try:
-            if began >= deadline:
+        with calls.counted(self._on_call, call.operation, self.now):
+            if self.now() >= deadline:
                 raise _broken(call, "no time is left for the call", was_rejected=True)
             with self._circuits.call(call.service.value, call.operation):
-                body = send()
-        except errors.CloudError as error:
-            self._on_call(call.operation, error.reason, self.now() - began)
-            raise
-        self._on_call(call.operation, "ok", self.now() - began)
-        return body
+                return send()
 
     def count(self, operation: str, outcome: str) -> None:
         """Count something that is worth a metric and is no call."""

@@ -1,6 +1,5 @@
 """The instances of one OpenStack project."""
 
-import collections
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -18,18 +17,17 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.cloud.openstack import (
-    circuits,
     client,
-    home,
     lists,
     native,
-    reads,
     session,
     singles,
     translate,
 )
 from lib.cloud.openstack.addresses import Wiring
 from lib.cloud.openstack.settings import Config
+from lib.cloud.support import absence_scope, calls, circuits, shared_read
+from lib.cloud.support import refs as refs_of
 
 READ_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
@@ -39,13 +37,9 @@ WITNESSES = 3
 """How many servers are looked for directly before an empty list is believed."""
 
 
-def _nobody(operation: str, outcome: str, seconds: float) -> None:
-    del operation, outcome, seconds
-
-
 def open_client(
     config: Config,
-    on_call: client.CallObserver = _nobody,
+    on_call: calls.CallObserver = calls.ignore,
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> client.Client:
@@ -64,16 +58,18 @@ def open_client(
 
 
 def guard_of(
-    api: client.Client, config: Config, memory: home.Memory | None = None
-) -> home.Guard:
+    api: client.Client, config: Config, memory: absence_scope.Memory | None = None
+) -> absence_scope.Guard:
     """Return what all protocols of one cloud share about where absence counts.
 
     memory: of the cloud that this one replaces.
     """
-    return home.Guard(api.project_id, config.credentials.region, memory)
+    return absence_scope.Guard(api.project_id, config.credentials.region, memory)
 
 
-def of_client(api: client.Client, config: Config, guard: home.Guard) -> protocol.Cloud:
+def of_client(
+    api: client.Client, config: Config, guard: absence_scope.Guard
+) -> protocol.Cloud:
     """Return the cloud with its instances, and nothing else.
 
     `with_load_balancers` and `with_volumes` add theirs: a program contains what it
@@ -99,11 +95,13 @@ class OpenStackInstances:
         api: client.Client,
         config: Config,
         clock: Callable[[], float] = time.monotonic,
-        guard: home.Guard | None = None,
+        guard: absence_scope.Guard | None = None,
     ) -> None:
         """clock: the one that `not_before` is of. guard: where absence counts."""
         self._api = api
-        self._guard = guard or home.Guard(api.project_id, config.credentials.region)
+        self._guard = guard or absence_scope.Guard(
+            api.project_id, config.credentials.region
+        )
         self._config = config
         self._log = structlog.stdlib.get_logger()
         self._flavors: dict[str, str] = {}
@@ -111,8 +109,8 @@ class OpenStackInstances:
         self._wanted = 0
         self._listed = 0
         self._listed_at = -math.inf
-        self._servers = reads.SharedRead(self._read_servers, clock)
-        self._wirings = reads.SharedRead(self._read_wirings, clock)
+        self._servers = shared_read.SharedRead(self._read_servers, clock)
+        self._wirings = shared_read.SharedRead(self._read_wirings, clock)
 
     def observe(
         self, refs: Collection[InstanceRef], not_before: float
@@ -130,7 +128,7 @@ class OpenStackInstances:
             if singly:
                 natives = self._at_home(self._singles(ours))
             else:
-                servers = _Index(self._servers.get(not_before))
+                servers = refs_of.Index(self._servers.get(not_before), "server")
                 natives = self._at_home({ref: servers.find(ref) for ref in ours})
         except errors.CloudError as error:
             return found | dict.fromkeys(ours, Unknown(error))
@@ -233,21 +231,8 @@ class OpenStackInstances:
         return self._api.now() + READ_TIMEOUT_S
 
     def _foreign(self, ref: InstanceRef) -> Foreign | None:
-        if not ref.provider_id:
-            return None
-        try:
-            parsed = provider_id.parse(ref.provider_id)
-        except provider_id.ProviderIdError as error:
-            return Foreign(str(error))
-        if parsed.cloud != provider_id.OPENSTACK:
-            return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
         region = self._config.credentials.region
-        if parsed.region and parsed.region != region:
-            return Foreign(
-                f"provider id {ref.provider_id!r} is of region {parsed.region!r},"
-                f" not of {region!r}"
-            )
-        return None
+        return refs_of.foreign(ref, provider_id.OPENSTACK, region)
 
     def _translated(
         self,
@@ -325,34 +310,3 @@ class OpenStackInstances:
 _NAMELESS: Unknown = Unknown(
     errors.Unsupported("it has no provider id yet", operation="get server")
 )
-
-
-class _Index:
-    """Servers by id, by exact name, and by name in lower case."""
-
-    def __init__(self, servers: Collection[native.Server]) -> None:
-        self._by_id = {server.id: server for server in servers}
-        self._by_name = collections.defaultdict[str, list[native.Server]](list)
-        self._by_folded = collections.defaultdict[str, list[native.Server]](list)
-        for server in servers:
-            name = server.name or ""
-            self._by_name[name].append(server)
-            self._by_folded[name.lower()].append(server)
-
-    def find(self, ref: InstanceRef) -> Observation[native.Server]:
-        """Find a ref's server.
-
-        A name counts exactly; failing that with letter case aside, for Nodes are
-        always in lower case, and the reference's search by name ignores case too.
-        """
-        if ref.provider_id:
-            server = self._by_id.get(provider_id.parse(ref.provider_id).id)
-            return Absent(by_id=True) if server is None else Seen(server)
-        name = ref.node_name
-        matches = self._by_name.get(name) or self._by_folded.get(name.lower()) or []
-        if len(matches) > 1:
-            message = f"{len(matches)} servers have this name"
-            return Unknown(
-                errors.Ambiguous(message, operation="find server", resource=name)
-            )
-        return Seen(matches[0]) if matches else Absent(by_id=False)

@@ -1,15 +1,13 @@
 """Servers read one by one, several at a time: for when lists cost more."""
 
-import concurrent.futures
 import urllib.parse
 from collections.abc import Collection, Mapping
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Observation, Seen, Unknown
 from lib.cloud.openstack import client, native
+from lib.cloud.support import parallel
 
-AT_ONCE = 16
-"""Calls at one time, of one read: enough to be quick, few enough to be polite."""
 CROWD = 1000
 """Up to this one a list is one page."""
 FEW_PER_PAGE = 2
@@ -46,12 +44,8 @@ def servers(
     Absent only when Nova itself says so; a look that failed is Unknown, and leaves the
     others alone. Never raises.
     """
-    if not ids:
-        return {}
-    most = min(AT_ONCE, len(ids))
-    with concurrent.futures.ThreadPoolExecutor(most, "single") as pool:
-        found = pool.map(lambda server_id: _server(api, server_id, deadline), ids)
-        return dict(zip(ids, found, strict=True))
+    found = parallel.each(lambda id_: _server(api, id_, deadline), ids, "single")
+    return dict(zip(ids, found, strict=True))
 
 
 def _server(

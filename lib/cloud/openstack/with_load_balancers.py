@@ -3,13 +3,14 @@
 import dataclasses
 
 from lib.cloud import protocol
-from lib.cloud.openstack import client, cloud, home
+from lib.cloud.openstack import client, cloud
 from lib.cloud.openstack.load_balancers import cloud as load_balancers
 from lib.cloud.openstack.settings import Config
+from lib.cloud.support import absence_scope
 
 
 def of_client(
-    api: client.Client, config: Config, memory: home.Memory | None = None
+    api: client.Client, config: Config, memory: absence_scope.Memory | None = None
 ) -> protocol.Cloud:
     """Return the cloud; without load balancers where cloud.conf disables them.
 

@@ -3,13 +3,14 @@
 import dataclasses
 
 from lib.cloud import protocol
-from lib.cloud.openstack import client, cloud, home
+from lib.cloud.openstack import client, cloud
 from lib.cloud.openstack.settings import Config
 from lib.cloud.openstack.volumes import cloud as volumes
+from lib.cloud.support import absence_scope
 
 
 def of_client(
-    api: client.Client, config: Config, memory: home.Memory | None = None
+    api: client.Client, config: Config, memory: absence_scope.Memory | None = None
 ) -> protocol.Cloud:
     """Return the cloud. memory: of the cloud that this one replaces."""
     guard = cloud.guard_of(api, config, memory)

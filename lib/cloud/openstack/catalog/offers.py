@@ -9,9 +9,10 @@ from typing import Generic, TypeVar, cast
 from lib.cloud import catalog, errors, protocol, provider_id
 from lib.cloud.catalog import Part
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.openstack import circuits, client, session
+from lib.cloud.openstack import client, session
 from lib.cloud.openstack.catalog import lists, native, translate
 from lib.cloud.openstack.settings import Credentials
+from lib.cloud.support import calls, circuits
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -53,7 +54,7 @@ _OF_DOCUMENT: tuple[_List[object], ...] = (
 
 def connect(
     credentials: Credentials,
-    on_call: client.CallObserver,
+    on_call: calls.CallObserver,
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> protocol.Cloud:

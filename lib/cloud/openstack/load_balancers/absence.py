@@ -5,7 +5,6 @@ when Octavia itself answered "not found" to two direct reads, CONFIRM_S apart, i
 project that holds the cluster's objects. One that was seen being deleted needs one.
 """
 
-import concurrent.futures
 import dataclasses
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -13,15 +12,15 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from lib.cloud import errors, provider_id
 from lib.cloud.load_balancers import Node, Ref
 from lib.cloud.model import Seen
-from lib.cloud.openstack import client, home, singles
+from lib.cloud.openstack import client, singles
 from lib.cloud.openstack.load_balancers import identity, lists, names, native
 from lib.cloud.openstack.load_balancers.observed import Identity
+from lib.cloud.support import absence_scope, parallel
 
 CONFIRM_S = 15.0
 """Between the two reads that prove an absence, at least."""
 FORGET_S = 600.0
 """After which a first read proves nothing any more."""
-AT_ONCE = 16
 WITNESSES = 3
 """Nodes whose servers are looked for where nothing else shows the project."""
 
@@ -78,7 +77,7 @@ class Known:
 class Absences:
     """Knows which absences are confirmed. Safe to use from several threads."""
 
-    def __init__(self, api: client.Client, guard: home.Guard) -> None:
+    def __init__(self, api: client.Client, guard: absence_scope.Guard) -> None:
         self._api = api
         self._guard = guard
         self._absent = Since(api.now)
@@ -181,11 +180,7 @@ class Absences:
             except errors.CloudError as error:
                 return error
 
-        if len(ids) < 2:
-            return {id_: read(id_) for id_ in ids}
-        most = min(AT_ONCE, len(ids))
-        with concurrent.futures.ThreadPoolExecutor(most, "absence") as pool:
-            return dict(zip(ids, pool.map(read, ids), strict=True))
+        return dict(zip(ids, parallel.each(read, ids, "absence"), strict=True))
 
     def _check_home(self, deadline: float) -> None:
         """Check that this is the project of the cluster.

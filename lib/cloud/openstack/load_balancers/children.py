@@ -9,7 +9,6 @@ After we have set members, only members are read again: listeners, pools and mon
 are those of before, for one read. What others changed meanwhile is in the next one.
 """
 
-import concurrent.futures
 import dataclasses
 import sys
 import threading
@@ -22,10 +21,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack import client
 from lib.cloud.openstack.load_balancers import lists, native
 from lib.cloud.openstack.load_balancers.observed import Children
-
-AT_ONCE = 16
-"""Calls at one time, of one observation."""
-
+from lib.cloud.support import parallel
 
 CROWD = 100
 TIMES = 5
@@ -230,11 +226,7 @@ class ChildrenReader:
         ids: Sequence[str],
         read: Callable[[str], Seen[Children] | Unknown],
     ) -> dict[str, Seen[Children] | Unknown]:
-        if len(ids) == 1:
-            return {ids[0]: read(ids[0])}
-        most = min(AT_ONCE, len(ids))
-        with concurrent.futures.ThreadPoolExecutor(most, "children") as pool:
-            return dict(zip(ids, pool.map(read, ids), strict=True))
+        return dict(zip(ids, parallel.each(read, ids, "children"), strict=True))
 
 
 def _value(read: Seen[Children] | Unknown) -> Children:

@@ -20,7 +20,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Unknown
-from lib.cloud.openstack import client, home, settings
+from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.load_balancers import (
     absence,
     actions,
@@ -38,6 +38,7 @@ from lib.cloud.openstack.load_balancers.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
 from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
+from lib.cloud.support import absence_scope
 from lib.process import decoding
 
 WRITE_TIMEOUT_S = 60.0
@@ -57,12 +58,12 @@ class OctaviaLoadBalancers:
         self,
         api: client.Client,
         config: settings.LoadBalancer,
-        guard: home.Guard | None = None,
+        guard: absence_scope.Guard | None = None,
     ) -> None:
         """guard: where absence counts; None: nothing was observed yet."""
         self._api = api
         self._config = config
-        guard = guard or home.Guard(api.project_id, "")
+        guard = guard or absence_scope.Guard(api.project_id, "")
         self._absences = absence.Absences(api, guard)
         self._observer = Observer(api, config, self._absences)
         self._choose = backends.Chooser()

@@ -1,6 +1,5 @@
 """The volumes of one OpenStack project."""
 
-import concurrent.futures
 import datetime
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -10,7 +9,7 @@ import structlog
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
-from lib.cloud.openstack import client, home
+from lib.cloud.openstack import client
 from lib.cloud.openstack.settings import BlockStorage
 from lib.cloud.openstack.volumes import (
     leftovers,
@@ -20,6 +19,7 @@ from lib.cloud.openstack.volumes import (
     translate,
     writes,
 )
+from lib.cloud.support import absence_scope, parallel
 from lib.cloud.volumes import (
     ById,
     ByName,
@@ -44,7 +44,6 @@ LIST_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
 FEW = 3
 """Up to so many volumes for each page of the list they are read one by one."""
-AT_ONCE = 16
 FEATURES = frozenset(Feature)
 """Cinder and Nova have all of them."""
 SIZES = Sizing(
@@ -71,7 +70,7 @@ class OpenStackVolumes:
         self,
         api: client.Client,
         settings: BlockStorage,
-        guard: home.Guard | None = None,
+        guard: absence_scope.Guard | None = None,
         now: Callable[[], datetime.datetime] | None = None,
     ) -> None:
         """guard: where absence counts; None: the project of the credentials, always.
@@ -81,7 +80,7 @@ class OpenStackVolumes:
         """
         newest = _OLDEST if settings.ignore_volume_microversion else None
         self._api = api
-        self._guard = guard or home.Guard(api.project_id, "")
+        self._guard = guard or absence_scope.Guard(api.project_id, "")
         self._settings = settings
         self._reads = reads.Reads(api, newest)
         self._writes = writes.Writes(api, newest)
@@ -141,14 +140,16 @@ class OpenStackVolumes:
                 return Reading(found | dict.fromkeys(possible, Unknown(error)))
             found |= _in_list(possible, listed, is_complete)
         single = [ref for ref in possible if ref not in found]
-        seen = self._all(lambda ref: self._look(ref, until), single)
+        seen = parallel.each(lambda ref: self._look(ref, until), single, "volume")
         found |= dict(zip(single, seen, strict=True))
         found |= self._doubted(possible, found)
         full = [ref for ref in possible if isinstance(ref, ById) and ref.in_full]
         found |= dict(
             zip(
                 full,
-                self._all(lambda ref: self._full(found[ref], until), full),
+                parallel.each(
+                    lambda ref: self._full(found[ref], until), full, "volume"
+                ),
                 strict=True,
             )
         )
@@ -322,7 +323,9 @@ class OpenStackVolumes:
         )
         if not failed:
             return found
-        messages = self._all(lambda one: self._messages(one, until), failed)
+        messages = parallel.each(
+            lambda one: self._messages(one, until), failed, "volume"
+        )
         said = dict(zip(failed, messages, strict=True))
         return {
             ref: (
@@ -419,14 +422,6 @@ class OpenStackVolumes:
 
     def _deadline(self, timeout_s: float = CALL_TIMEOUT_S) -> float:
         return self._api.now() + timeout_s
-
-    def _all(self, look: Callable[[T], S], items: Sequence[T]) -> Sequence[S]:
-        """Do something for each item, several at once; in the items' order."""
-        if len(items) <= 1:
-            return [look(item) for item in items]
-        most = min(AT_ONCE, len(items))
-        with concurrent.futures.ThreadPoolExecutor(most, "volume") as pool:
-            return list(pool.map(look, items))
 
 
 def _is_there(found: Found) -> bool:

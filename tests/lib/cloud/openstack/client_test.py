@@ -10,7 +10,8 @@ import pytest
 import structlog.testing
 
 from lib.cloud import errors
-from lib.cloud.openstack import circuit, client, lists, native
+from lib.cloud.openstack import client, lists, native
+from lib.cloud.support import circuit
 
 
 class Call(Protocol):

@@ -22,13 +22,8 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.openstack import (
-    cloud,
-    home,
-    settings,
-    with_load_balancers,
-    with_volumes,
-)
+from lib.cloud.openstack import cloud, settings, with_load_balancers, with_volumes
+from lib.cloud.support import absence_scope
 
 Json = dict[str, object]
 
@@ -496,7 +491,10 @@ def test_connecting_makes_no_call_and_gives_the_protocols_bundle(
 
 
 def moved(
-    stand_in: StandIn, make_config: MakeConfig, memory: home.Memory, project: str
+    stand_in: StandIn,
+    make_config: MakeConfig,
+    memory: absence_scope.Memory,
+    project: str,
 ) -> protocol.Instances:
     """Connect anew, after the credentials became those of that project."""
     stand_in.project = project
@@ -511,7 +509,7 @@ def test_absence_does_not_count_in_a_project_where_no_server_was_ever_seen(
     stand_in: StandIn, make_config: MakeConfig, make_server: Make
 ) -> None:
     """Wrong credentials answer every id with an honest 404; no Node may go for it."""
-    memory = home.Memory()
+    memory = absence_scope.Memory()
     stand_in.servers = [make_server("s-1")]
     before = moved(stand_in, make_config, memory, "project-1")
     assert before.observe([by_id("s-1")], 0.0)
@@ -531,7 +529,7 @@ def test_a_server_of_the_same_name_does_not_make_a_project_ours(
     stand_in: StandIn, make_config: MakeConfig, make_server: Make
 ) -> None:
     """Only ids are proof; two clusters may both have a master-0."""
-    memory = home.Memory(home.Home("project-1", "RegionOne"))
+    memory = absence_scope.Memory(absence_scope.Scope("project-1", "RegionOne"))
     stand_in.servers = [make_server("x-1", "master-0")]
     instances = moved(stand_in, make_config, memory, "project-2")
     found = instances.observe([InstanceRef("master-0"), by_id("s-1")], 0.0)
@@ -543,7 +541,7 @@ def test_absence_counts_again_once_one_id_is_seen_in_the_new_project(
     stand_in: StandIn, make_config: MakeConfig, make_server: Make
 ) -> None:
     """Who really moves the cluster to another project is not held up for ever."""
-    memory = home.Memory(home.Home("project-1", "RegionOne"))
+    memory = absence_scope.Memory(absence_scope.Scope("project-1", "RegionOne"))
     stand_in.servers = [make_server("s-2")]
     instances = moved(stand_in, make_config, memory, "project-2")
     found = instances.observe([by_id("s-1"), by_id("s-2")], 0.0)
@@ -555,7 +553,9 @@ def test_absence_counts_on_with_new_credentials_of_the_same_project(
     stand_in: StandIn, make_config: MakeConfig
 ) -> None:
     """A rotated password changes nothing, even when the last server is gone."""
-    memory = home.Memory(home.Home("project-1", "RegionOne"), ("s-1",))
+    memory = absence_scope.Memory(
+        absence_scope.Scope("project-1", "RegionOne"), ("s-1",)
+    )
     instances = moved(stand_in, make_config, memory, "project-1")
     assert instances.observe([by_id("s-1")], 0.0)[by_id("s-1")] == Absent(by_id=True)
     assert instances.confirm_absent(by_id("s-1"))
@@ -565,15 +565,15 @@ def test_absence_counts_on_with_new_credentials_of_the_same_project(
     ("known", "project", "is_refused"),
     [
         (None, "project-2", False),
-        (home.Home("project-1", "RegionOne"), "project-1", False),
-        (home.Home("project-1", "RegionOne"), "project-2", True),
-        (home.Home("project-1", "RegionTwo"), "project-1", True),
+        (absence_scope.Scope("project-1", "RegionOne"), "project-1", False),
+        (absence_scope.Scope("project-1", "RegionOne"), "project-2", True),
+        (absence_scope.Scope("project-1", "RegionTwo"), "project-1", True),
     ],
 )
 def test_a_reload_may_not_change_the_project_or_region(
     stand_in: StandIn,
     make_config: MakeConfig,
-    known: home.Home | None,
+    known: absence_scope.Scope | None,
     project: str,
     is_refused: bool,
 ) -> None:
@@ -581,7 +581,7 @@ def test_a_reload_may_not_change_the_project_or_region(
     stand_in.project = project
     config = make_config()
     api = cloud.open_client(config)
-    guard = cloud.guard_of(api, config, home.Memory(known))
+    guard = cloud.guard_of(api, config, absence_scope.Memory(known))
     opened = cloud.of_client(api, config, guard)
     assert opened.check_reload is not None
     if is_refused:

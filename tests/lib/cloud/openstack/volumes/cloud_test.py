@@ -11,8 +11,9 @@ import structlog.testing
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
-from lib.cloud.openstack import client, home, settings
+from lib.cloud.openstack import client, settings
 from lib.cloud.openstack.volumes import cloud
+from lib.cloud.support import absence_scope
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
     AttachmentPhase,
@@ -644,7 +645,9 @@ def moved(
     volume = look(volumes, cinder.put(1))
     cinder.volumes.clear()
     stand_in.project = "project-2"
-    volumes._guard.memory.home = home.Home("project-1", "")  # as observed before
+    volumes._guard.memory.home = absence_scope.Scope(
+        "project-1", ""
+    )  # as observed before
     volumes._api._session.auth.invalidate()  # type: ignore[union-attr]  # a new token
     return volumes, volume
 

@@ -13,7 +13,7 @@ from lib.cloud import errors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Home:
+class Scope:
     """One project in one region; the project by ID, which is unambiguous."""
 
     project_id: str
@@ -31,7 +31,7 @@ class Memory:
     that the last list contained. Each value is replaced as a whole.
     """
 
-    home: Home | None = None
+    home: Scope | None = None
     witnesses: tuple[str, ...] = ()
 
 
@@ -49,13 +49,13 @@ class Guard:
         self._region = region
         self.memory = memory or Memory()
 
-    def here(self) -> Home:
+    def here(self) -> Scope:
         """Return the project and region that the credentials lead to.
 
         Raises:
             CloudError: authentication failed.
         """
-        return Home(self._project_id(), self._region)
+        return Scope(self._project_id(), self._region)
 
     def observed(self) -> None:
         """Record that an ID was observed in the present project and region.
@@ -93,7 +93,7 @@ class Guard:
             )
 
 
-def check(known: Home | None, here: Home, operation: str) -> None:
+def check(known: Scope | None, here: Scope, operation: str) -> None:
     """Check that absence here has a meaning.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from lib.cloud import errors
-from lib.cloud.openstack import circuit
+from lib.cloud.support import circuit
 
 CircuitObserver = Callable[[str, bool], None]
 """Takes a service and whether its circuit is open."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.cloud.openstack import reads
+from lib.cloud.support import shared_read
 
 PATIENCE_S = 5.0
 
@@ -74,7 +74,7 @@ def source() -> Iterator[Source]:
     assert made.most <= 1
 
 
-def wait_until_blocked(shared: reads.SharedRead[str], count: int) -> None:
+def wait_until_blocked(shared: shared_read.SharedRead[str], count: int) -> None:
     """Wait until `count` callers wait for a run of another."""
     end = threading.Event()
     for _ in range(500):
@@ -87,7 +87,7 @@ def wait_until_blocked(shared: reads.SharedRead[str], count: int) -> None:
 def test_a_result_is_served_again_as_long_as_it_began_late_enough() -> None:
     """A second caller with an older demand gets the kept result, a newer one reads."""
     clock, numbers = Clock(), iter(range(10))
-    shared = reads.SharedRead(lambda: next(numbers), clock)
+    shared = shared_read.SharedRead(lambda: next(numbers), clock)
     assert shared.get(100.0) == 0
     assert shared.get(99.0) == 0
     clock.now = 101.0
@@ -97,7 +97,7 @@ def test_a_result_is_served_again_as_long_as_it_began_late_enough() -> None:
 
 def test_callers_that_can_use_the_running_read_share_it(source: Source) -> None:
     """Ten callers at the same time cost one read."""
-    shared = reads.SharedRead(source.read, Clock())
+    shared = shared_read.SharedRead(source.read, Clock())
     first = Caller(shared.get, 100.0)
     source.began.get(timeout=PATIENCE_S)
     others = [Caller(shared.get, 100.0) for _ in range(9)]
@@ -110,7 +110,7 @@ def test_callers_that_can_use_the_running_read_share_it(source: Source) -> None:
 def test_callers_that_come_too_late_share_the_next_read(source: Source) -> None:
     """A read that began before the demand is not served; all such share one more."""
     clock = Clock()
-    shared = reads.SharedRead(source.read, clock)
+    shared = shared_read.SharedRead(source.read, clock)
     first = Caller(shared.get, 100.0)
     source.began.get(timeout=PATIENCE_S)
     clock.now = 105.0
@@ -128,7 +128,7 @@ def test_callers_that_come_too_late_share_the_next_read(source: Source) -> None:
 
 def test_an_error_goes_to_all_who_waited_and_is_not_kept(source: Source) -> None:
     """The next caller reads anew, even with an older demand."""
-    shared = reads.SharedRead(source.read, Clock())
+    shared = shared_read.SharedRead(source.read, Clock())
     callers = [Caller(shared.get, 100.0)]
     source.began.get(timeout=PATIENCE_S)
     callers.append(Caller(shared.get, 100.0))
@@ -144,7 +144,7 @@ def test_an_error_goes_to_all_who_waited_and_is_not_kept(source: Source) -> None
 def test_an_error_does_not_reach_those_who_needed_a_later_read(source: Source) -> None:
     """Who could not use the failed read gets the next one."""
     clock = Clock()
-    shared = reads.SharedRead(source.read, clock)
+    shared = shared_read.SharedRead(source.read, clock)
     first = Caller(shared.get, 100.0)
     source.began.get(timeout=PATIENCE_S)
     clock.now = 105.0
@@ -160,7 +160,7 @@ def test_an_error_does_not_reach_those_who_needed_a_later_read(source: Source) -
 def test_an_error_leaves_the_last_good_result_for_older_demands(source: Source) -> None:
     """What was read before is still true for those who accept its age."""
     clock = Clock()
-    shared = reads.SharedRead(source.read, clock)
+    shared = shared_read.SharedRead(source.read, clock)
     source.ends.put(None)
     assert shared.get(100.0) == "result 1"
     clock.now = 110.0

@@ -3,7 +3,7 @@
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.openstack import circuit, circuits
+from lib.cloud.support import circuit, circuits
 
 
 class Ground:

@@ -4,8 +4,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from lib.cloud.openstack import circuit
-from lib.cloud.openstack.circuit import Circuit
+from lib.cloud.support import circuit
+from lib.cloud.support.circuit import Circuit
 
 CLOSED = Circuit()
 NEARLY = Circuit(failures=circuit.FAILURES - 1)
