@@ -33,6 +33,7 @@ from lib.process import (
 )
 from lib.process import metrics as process_metrics
 from lib.reconcile import loops
+from lib.reconcile import metrics as reconcile_metrics
 from lib.volumes import flow
 
 GRACE_S = 5.0
@@ -140,11 +141,12 @@ class Plugin:
         calls = counting.CloudMetrics(
             self._program.provider, self._registry, self._program.reference
         )
+        reconciled = reconcile_metrics.Metrics(self._registry)
         flows: dict[str, flow.Flow] = {}
         for name, door in self._program.doors.items():
             cloud = reopening.Reopening(functools.partial(door, calls))
             self._loops.start(f"watch files of cloud {name!r}", cloud.run)
-            flows[name] = flow.Flow(cloud.volumes)
+            flows[name] = flow.Flow(cloud.volumes, metrics=reconciled)
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.Settings(
             self._wanted.cluster,

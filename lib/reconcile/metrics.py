@@ -82,12 +82,13 @@ class Metrics:
         )
 
     def watch(self, controller: str, waiting: Waiting) -> None:
-        """Show depth and age of a controller's queue, read when they are asked for.
-
-        Every outcome of the controller appears from now on, at zero.
-        """
+        """Show depth and age of a controller's queue, read when they are asked for."""
+        self.show(controller)
         self._depth.labels(controller).set_function(waiting.depth)
         self._age.labels(controller).set_function(waiting.age_s)
+
+    def show(self, controller: str) -> None:
+        """Show every outcome of a controller from now on, at zero."""
         self._retries.labels(controller)
         for result in Result:
             self._passes.labels(controller, result.value)

@@ -10,18 +10,18 @@ import dataclasses
 import datetime
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, Protocol
 
 import structlog
 
+from lib.reconcile import carrying
 from lib.reconcile import failure as failures
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import outcome as outcomes
 from lib.reconcile import queue as queues
+from lib.reconcile.carrying import Action, Snapshot
 
-Snapshot = TypeVar("Snapshot")
-Action = TypeVar("Action")
 Result = reconcile_metrics.Result
 
 TURN_S = 1.0
@@ -39,36 +39,16 @@ SHARE_MANY_S = 1.0
 """The same while a read of more than MANY keys is in progress, which takes long."""
 
 
-class Flow(Protocol[Snapshot, Action]):
-    """The three steps of a reconciliation, and what their errors mean.
+class Flow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
+    """A flow whose keys come from a queue.
 
     Every method may be called from several threads at once, but never for one key.
-    A flow that inherits from this class gets the methods that have a body.
     """
-
-    @property
-    def name(self) -> str:
-        """Name the controller, for logs and metrics."""
-        ...
 
     def observe(self, claims: Sequence[queues.Claim]) -> Mapping[str, Snapshot]:
         """Read all that is needed for these keys; one snapshot per key.
 
         A key left out needs nothing, and is done. May raise: then every key fails.
-        """
-        ...
-
-    def decide(
-        self, snapshot: Snapshot, now: datetime.datetime
-    ) -> outcomes.Outcome[Action]:
-        """Say what is to be done; pure."""
-        ...
-
-    def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
-        """Carry one action out; return the snapshot with the own write in it.
-
-        The next action is carried out upon that. May raise, and then the rest is not
-        carried out.
         """
         ...
 
@@ -80,25 +60,10 @@ class Flow(Protocol[Snapshot, Action]):
         del snapshot
         return 0.0
 
-    def is_note(self, action: Action) -> bool:
-        """Report whether an action changes only what this process remembers.
-
-        It is not logged, and a dry run carries it out.
-        """
-        del action
-        return False
-
     def is_slow(self, action: Action) -> bool:
         """Report whether an action may take many seconds; see `Runner.run`."""
         del action
         return False
-
-    def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
-        """Note the end of a reconciliation; error: None when it succeeded.
-
-        Called once for each snapshot that was decided upon, also in a dry run.
-        """
-        del snapshot, error
 
     def requeues(
         self, snapshot: Snapshot, error: Exception | None
@@ -110,10 +75,6 @@ class Flow(Protocol[Snapshot, Action]):
         """
         del snapshot, error
         return ()
-
-    def failure(self, error: Exception) -> failures.Failure | None:
-        """Explain an expected error; None for one that is a bug."""
-        ...
 
 
 def decide(
@@ -226,6 +187,9 @@ class Runner(Generic[Snapshot, Action]):
         self._landed = threading.Condition()
         self._given_up = threading.Event()
         self._broken: BaseException | None = None
+        self._carrier = carrying.Carrier(
+            flow, self._settings.dry_run, self._clocks.beat, self._given_up.is_set
+        )
         metrics.watch(flow.name, queue)
 
     def run(self, stop: threading.Event) -> None:
@@ -420,17 +384,11 @@ class Runner(Generic[Snapshot, Action]):
 
     def _carry_out(self, decided: _Decided[Snapshot, Action]) -> Exception | None:
         """Carry all actions out; return the error with which that, or decide, ended."""
-        outcome, error, key = decided.outcome, decided.error, decided.claim.key
-        snapshot = decided.snapshot
-        try:
-            for written in self._act(decided):
-                snapshot = written
-            error = outcome.failure if error is None else error
-            if not self._settings.dry_run:
-                for event in outcome.events:
-                    snapshot = self._flow.act(snapshot, event)
-        except Exception as raised:
-            error = raised
+        key = decided.claim.key
+        snapshot, error = self._carrier.carry_out(
+            key, decided.snapshot, decided.outcome
+        )
+        error = decided.error or error
         try:
             self._flow.ended(snapshot, error)
             for requeue in self._flow.requeues(snapshot, error):
@@ -439,36 +397,11 @@ class Runner(Generic[Snapshot, Action]):
             error = raised
         return error
 
-    def _act(self, decided: _Decided[Snapshot, Action]) -> Iterator[Snapshot]:
-        """Carry actions out, each upon what those before it have written.
-
-        Yields the snapshot after each, so that it is known also when the next fails.
-        """
-        key, snapshot = decided.claim.key, decided.snapshot
-        for action in decided.outcome.actions:
-            if self._given_up.is_set():
-                return
-            is_note = self._flow.is_note(action)
-            if self._settings.dry_run and not is_note:
-                self._log.info("action left out (dry run)", key=key, action=str(action))
-                continue
-            snapshot = self._flow.act(snapshot, action)
-            yield snapshot
-            if not is_note:
-                self._clocks.beat()
-                name = type(action).__name__
-                self._log.info("action carried out", key=key, action=name)
-
     def _requeue_after_s(self, decided: _Decided[Snapshot, Action]) -> float | None:
         """Return when the key is due again; see `Settings.dry_run`."""
-        if self._settings.dry_run and any(map(self._is_write, decided.outcome.actions)):
+        if self._carrier.is_skipped(decided.outcome.actions):
             return None
         return decided.outcome.requeue_after_s
-
-    def _is_write(self, action: Action) -> bool:
-        return not isinstance(action, outcomes.Report) and not self._flow.is_note(
-            action
-        )
 
     def _succeed(self, claim: queues.Claim, requeue_after_s: float | None) -> Result:
         self._queue.forget(claim.key)

@@ -100,7 +100,7 @@ def _act(*actions: Action, why: str, after_s: float = SOON_S) -> Outcome:
 
 
 def _refuse(code: Code, message: str) -> Outcome:
-    return Outcome(refusal=Refused(code, message))
+    return Outcome(failure=Refused(code, message))
 
 
 def _is(volume: Volume) -> str:
@@ -180,7 +180,7 @@ def _create(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome:
         past.causes[-1].code is not Code.RESOURCE_EXHAUSTED
         or len(past.causes) >= len(candidates)
     ):
-        return Outcome(refusal=past.causes[-1])
+        return Outcome(failure=past.causes[-1])
     if spec.source is not None and (unfit := _unfit(spec, source, past)):
         return unfit
     if past.process_s < START_S:

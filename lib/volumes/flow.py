@@ -6,7 +6,6 @@ the same name or id finds and finishes.
 
 import contextlib
 import dataclasses
-import threading
 from collections.abc import Callable, Iterator, Mapping
 
 from lib.cloud import errors
@@ -21,15 +20,12 @@ from lib.cloud.volumes import (
     Volumes,
     VolumeSpec,
 )
-from lib.volumes import act, calls, decide, facts, model, reader, refusals, turns
+from lib.reconcile import metrics as reconcile_metrics
+from lib.reconcile import waiting
+from lib.volumes import calls, decide, facts, model, reader, refusals, turns
+from lib.volumes import lost as requests
 from lib.volumes.refusals import Code, Refused
-
-BUSY_S = 2.0
-"""Between two tries of what the cloud is too busy for."""
-BLIND_S = 2.0
-BLIND_LOOKS = 5
-"""Looks that fail one after the other, while waiting, before the caller is told; the
-pause after each."""
+from lib.volumes.settling import Settling, Tools
 
 
 class Flow:
@@ -40,10 +36,15 @@ class Flow:
         cloud: Callable[[], Volumes],
         effects: calls.Effects | None = None,
         started: float | None = None,
+        *,
+        metrics: reconcile_metrics.Metrics | None = None,
+        dry_run: bool = False,
     ) -> None:
         """cloud: gives the one to ask now; may change between two calls.
 
         started: when this process started, in the time of the clock; None: now.
+        metrics: of reconciliations; None: not counted. dry_run: log actions in place
+        of carrying them out; a call that needs one is refused.
         """
         self._cloud = cloud
         self._effects = effects or calls.Effects()
@@ -52,7 +53,10 @@ class Flow:
         self._reader = reader.Reader(cloud, self._facts, self._effects)
         self._holds = turns.Holds()
         self._turns = turns.Turns(self._effects)
-        self._lost = _Lost(self._effects)
+        self._settler = waiting.Settler(metrics, dry_run, self._effects.clock)
+        if metrics is not None:
+            metrics.show(Settling.name)
+        self._lost = requests.Lost(self._effects)
 
     @property
     def cloud(self) -> Volumes:
@@ -71,8 +75,22 @@ class Flow:
             name = self.type_name(wish.change.type)
             change = dataclasses.replace(wish.change, type=name)
             wish = dataclasses.replace(wish, change=change)
-        with self._holds.hold(model.key(wish)), self._line(wish) as turn:
-            return _Settling(wish, call, turn, self._tools()).run()
+        key = model.key(wish)
+        with self._holds.hold(key), self._line(wish) as turn:
+            return self._settle(key, Settling(wish, call, turn, self._tools()))
+
+    def _settle(self, key: str, settling: Settling) -> Volume | None:
+        try:
+            self._settler.settle(settling, key)
+        except errors.CloudError as error:
+            raise settling.refused(error) from error
+        except waiting.Skipped as skipped:
+            raise Refused(Code.ABORTED, str(skipped)) from skipped
+        except Refused as refused:
+            if refused.code is not Code.DEADLINE_EXCEEDED:
+                raise
+            raise settling.late() from refused
+        return settling.result()
 
     def type_name(self, type: str) -> str:
         """Return the name of a type, which may be given by its ID.
@@ -85,8 +103,8 @@ class Flow:
         except errors.CloudError as error:
             raise refusals.not_final(refusals.from_cloud(error)) from error
 
-    def _tools(self) -> "_Tools":
-        return _Tools(
+    def _tools(self) -> Tools:
+        return Tools(
             self._cloud(), self._reader, self._effects, self._lost, self._started
         )
 
@@ -170,7 +188,7 @@ class Flow:
         """
         if refused.code in refusals.NOT_FINAL:
             return refused
-        lost_s = self._lost.age_s(_creation(name))
+        lost_s = self._lost.age_s(requests.creation(name))
         try:
             exists = self.exists(name, cluster, call)
         except Refused as unknown:
@@ -199,230 +217,3 @@ class Flow:
         if isinstance(found, Unknown):
             raise refusals.from_cloud(found.error) from found.error
         return found
-
-
-_Key = tuple[str, ...]
-"""What a request is about: see `_creation` and `_attach`."""
-
-
-def _creation(name: str) -> _Key:
-    return ("create", name)
-
-
-def _attach(volume_id: VolumeId, instance_id: str) -> _Key:
-    return ("attach", volume_id, instance_id)
-
-
-class _Lost:
-    """When the outcome of a request became unknown: it may still be carried out."""
-
-    def __init__(self, effects: calls.Effects) -> None:
-        self._effects = effects
-        self._lock = threading.Lock()
-        self._at: dict[_Key, float] = {}
-
-    def note(self, key: _Key) -> None:
-        now = self._effects.clock()
-        with self._lock:
-            self._at = {k: at for k, at in self._at.items() if at > now - decide.LOST_S}
-            self._at[key] = now
-
-    def forget(self, key: _Key) -> None:
-        with self._lock:
-            self._at.pop(key, None)
-
-    def age_s(self, prefix: _Key) -> float | None:
-        """Return the age of the youngest request that a key begins with."""
-        with self._lock:
-            times = [at for k, at in self._at.items() if k[: len(prefix)] == prefix]
-        return self._effects.clock() - max(times) if times else None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Tools:
-    """What one settling works with; the cloud stays the same throughout."""
-
-    cloud: Volumes
-    reader: reader.Reader
-    effects: calls.Effects
-    lost: _Lost
-    started: float
-
-
-class _Settling:
-    """One call's passes."""
-
-    def __init__(
-        self,
-        wish: model.Wish,
-        call: calls.Call,
-        turn: turns.Turn | None,
-        tools: _Tools,
-    ) -> None:
-        self._wish = wish
-        self._call = call
-        self._turn = turn
-        self._tools = tools
-        self._began = self._floor = self._due = tools.effects.clock()
-        self._past = model.Past()
-        self._why = "it was not looked at yet"
-        self._busy: errors.CloudError | None = None
-        self._was_busy = False
-        self._blind = 0
-        self._absences = 0
-        self._may_exist = True
-
-    def run(self) -> Volume | None:
-        """Pass after pass; see Flow.settle."""
-        try:
-            while True:
-                outcome = self._pass()
-                if outcome.refusal is not None:
-                    raise outcome.refusal
-                if outcome.requeue_after_s is None:
-                    self._forget()
-                    return outcome.volume
-                self._why = outcome.waiting_for
-                self._due = self._now() + outcome.requeue_after_s
-        except errors.CloudError as error:
-            raise self._kept_open(self._told(error)) from error
-        except Refused as refused:
-            if refused.code is not Code.DEADLINE_EXCEEDED:
-                raise
-            raise self._late() from refused
-
-    def _forget(self) -> None:
-        """Drop what is known of lost attaches once the volume is attached."""
-        if isinstance(self._wish, model.Publish):
-            self._tools.lost.forget(_attach(self._wish.id, self._wish.instance_id))
-
-    def _kept_open(self, refused: Refused) -> Refused:
-        """Return no final code while a volume of the name may exist."""
-        is_open = isinstance(self._wish, model.Make) and self._may_exist
-        return refusals.not_final(refused) if is_open else refused
-
-    def _told(self, error: errors.CloudError) -> Refused:
-        """Name the field that the caller got wrong, where it is not the volume."""
-        wish = self._wish
-        is_instance = isinstance(wish, model.Publish) and (
-            isinstance(error, errors.NotFound) and error.resource == wish.instance_id
-        )
-        if not is_instance:
-            return refusals.from_cloud(error)
-        text = f"node_id is {error.resource!r}; there is no such instance"
-        return Refused(Code.NOT_FOUND, text)
-
-    def _late(self) -> Refused:
-        """Say what the time was spent waiting for."""
-        if self._busy is not None:
-            return refusals.from_cloud(self._busy)
-        text = f"the caller's time is over, and {self._why}"
-        return Refused(Code.DEADLINE_EXCEEDED, text)
-
-    def _now(self) -> float:
-        return self._tools.effects.clock()
-
-    def _pass(self) -> model.Outcome:
-        self._call.check(self._tools.effects)
-        refs = model.needs(self._wish, self._so_far())
-        found = self._tools.reader.read(refs, self._floor, self._due, self._call)
-        known = [one for one in found if not isinstance(one, Unknown)]
-        for one in found:
-            if isinstance(one, Unknown):
-                return self._unseen(one.error)
-        self._blind = 0
-        volumes, source = (*known, (), ())[:2]
-        self._absences = 0 if volumes else self._absences + 1
-        past = self._so_far()
-        self._may_exist = bool(volumes) or decide.may_appear(past)
-        seen = model.Observed(volumes, source[0] if source else None)
-        outcome = decide.decide(self._wish, seen if refs else None, past)
-        return self._act(outcome)
-
-    def _unseen(self, error: errors.CloudError) -> model.Outcome:
-        """Bear with a cloud that fails while something is under way, for a while."""
-        self._blind += 1
-        is_passing = error.retry in (errors.Retry.BACKOFF, errors.Retry.SHORT)
-        if not self._past.actions or not is_passing or self._blind >= BLIND_LOOKS:
-            raise error
-        pause_s = max(BLIND_S, error.retry_after_s or 0.0)
-        return model.Outcome(requeue_after_s=pause_s, waiting_for=error.summary)
-
-    def _so_far(self) -> model.Past:
-        now = self._now()
-        lost_create_s, lost_attach_s = self._lost_s()
-        return dataclasses.replace(
-            self._past,
-            waited_s=now - self._began,
-            since_action_s=now - self._floor,
-            lost_create_s=lost_create_s,
-            lost_attach_s=lost_attach_s,
-            process_s=now - self._tools.started,
-            was_busy=self._was_busy,
-            absences=self._absences,
-        )
-
-    def _lost_s(self) -> tuple[float | None, float | None]:
-        """Return the ages of requests of unknown outcome: creation, attach."""
-        wish, lost = self._wish, self._tools.lost
-        if isinstance(wish, model.Make):
-            return lost.age_s(_creation(wish.spec.name)), None
-        if isinstance(wish, model.Unpublish):
-            key = _attach(wish.id, wish.instance_id or "")
-            return None, lost.age_s(key if wish.instance_id else key[:-1])
-        return None, None
-
-    def _act(self, outcome: model.Outcome) -> model.Outcome:
-        self._busy = None
-        if not outcome.actions:
-            if self._turn is not None:
-                self._turn.leave()
-            return outcome
-        try:
-            for action in outcome.actions:
-                self._do(action)
-        except errors.Busy as error:
-            # In time the thing is let go of; the next pass looks at it anew.
-            self._busy, self._was_busy = error, True
-            waited_s = self._now() - self._began
-            pause_s = error.retry_after_s or max(BUSY_S, 2 * decide.look_s(waited_s))
-            return model.Outcome(requeue_after_s=pause_s, waiting_for=error.summary)
-        return outcome
-
-    def _do(self, action: model.Action) -> None:
-        if self._turn is not None:
-            self._turn.wait(self._call)
-        try:
-            made = act.act(self._tools.cloud, action)
-            self._may_exist = self._may_exist or made is not None
-        except errors.Unavailable as error:
-            if not error.was_rejected:
-                self._note_lost(action)
-            raise
-        except errors.Unplaceable as error:
-            # The next pass tries another place, or ends with this reason.
-            self._add(causes=(*self._past.causes, refusals.from_cloud(error)))
-            return
-        finally:
-            self._floor = self._now()
-            if self._turn is not None:
-                self._turn.leave()
-        past = self._past
-        self._add(actions=(*past.actions, action))
-        if made is not None:
-            self._add(created=(*past.created, made))
-        if isinstance(action, model.DeleteVolume) and action.cause is not None:
-            self._add(causes=(*past.causes, action.cause))
-
-    def _add(self, **parts: object) -> None:
-        self._past = dataclasses.replace(self._past, **parts)  # type: ignore[arg-type]  # fields
-
-    def _note_lost(self, action: model.Action) -> None:
-        """Remember a request that may be carried out although it was not answered."""
-        match action:
-            case model.CreateVolume():
-                self._may_exist = True
-                self._tools.lost.note(_creation(action.spec.name))
-            case model.AttachVolume():
-                key = _attach(action.volume.id, action.instance_id)
-                self._tools.lost.note(key)

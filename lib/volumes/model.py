@@ -5,6 +5,7 @@ import math
 
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import ById, ByName, Change, Ref, Volume, VolumeId, VolumeSpec
+from lib.reconcile import outcome
 from lib.volumes.refusals import Refused
 
 
@@ -170,20 +171,30 @@ class Past:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """What to do next.
+class Snapshot:
+    """What is decided upon. seen: what `needs` named; None: it named nothing."""
 
-    actions: in order. requeue_after_s: when to look again; None: the wish is settled,
-    by `refusal` or else fulfilled. volume: as it fulfils the wish; None when the wish
-    is its absence. waiting_for: why the wish is not fulfilled yet, for the caller that
-    runs out of time.
+    wish: Wish
+    seen: Observed | None
+    past: Past
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome(outcome.Outcome[Action]):
+    """What to do next; without requeue_after_s the wish is settled.
+
+    By `failure`, a Refused, or else fulfilled. volume: as it fulfils the wish; None
+    when the wish is its absence. waiting_for: why the wish is not fulfilled yet, for
+    the caller that runs out of time.
     """
 
-    actions: tuple[Action, ...] = ()
-    requeue_after_s: float | None = None
     volume: Volume | None = None
-    refusal: Refused | None = None
     waiting_for: str = ""
+
+    @property
+    def refusal(self) -> Refused | None:
+        """The failure, which is always a Refused."""
+        return self.failure if isinstance(self.failure, Refused) else None
 
 
 def key(wish: Wish) -> str:

@@ -26,16 +26,16 @@ AT_ONCE = 3
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Ticket:
-    """One caller's wish to see. floor: readings from before it do not count."""
+    """One caller's wish to see. not_before: readings from before it do not count."""
 
     refs: tuple[Ref, ...]
-    floor: float
+    not_before: float
     due: float
     found: tuple[Found, ...] | None = None
 
     def counts(self, began: float) -> bool:
         """Tell whether a reading that began then may answer it."""
-        return self.found is None and self.floor <= began
+        return self.found is None and self.not_before <= began
 
     def is_due(self, now: float) -> bool:
         """Tell whether it is to be read now, or soon enough to be taken along."""
@@ -68,19 +68,19 @@ class Reader:
         self._running: list[_Read] = []
 
     def read(
-        self, refs: tuple[Ref, ...], floor: float, due: float, call: calls.Call
+        self, refs: tuple[Ref, ...], not_before: float, due: float, call: calls.Call
     ) -> tuple[Found, ...]:
         """Wait until a time, then see the refs as they are then, or earlier for free.
 
         Gives one answer for each ref, in order; without refs it only waits.
 
-        floor, due: in the time of the clock; the former is the end of the caller's
+        not_before, due: in the time of the clock; the former is the end of the caller's
         last write, or its beginning.
 
         Raises:
             Refused: CANCELLED or DEADLINE_EXCEEDED.
         """
-        ticket = _Ticket(refs, floor, max(floor, due))
+        ticket = _Ticket(refs, not_before, max(not_before, due))
         with self._changed:
             self._tickets.append(ticket)
             try:
