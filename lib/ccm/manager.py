@@ -27,7 +27,7 @@ from lib.daemon import (
     access,
     common_flags,
     counting,
-    leadership,
+    daemon,
     reopening,
     server_certificate,
     starting,
@@ -35,28 +35,12 @@ from lib.daemon import (
 from lib.kube import client, election, events, guarded, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import model
-from lib.process import (
-    command_line,
-    endpoints,
-    exchange,
-    flags,
-    logs,
-    probes,
-    serving,
-    shutdown,
-    slis,
-)
+from lib.process import command_line, exchange, flags, logs, shutdown
 from lib.process import metrics as process_metrics
-from lib.reconcile import loops
 from lib.reconcile import metrics as reconcile_metrics
 
-LAST_S = 7.0
-LAST_LEASE_S = 3.0
+GRACE = daemon.Grace(loops_s=7.0, lease_s=3.0)
 """How long all that acts may take to end, once told; and then the release."""
-OVERDUE_S = 20.0
-"""How long past the end of its Lease a process may still run before it is dead.
-
-Source: k8s.io/cloud-provider app.Run, NewLeaderHealthzAdaptor."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,11 +69,9 @@ def run(
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
-    written = values[common_flags.LOGGING_FORMAT]
-    starting.configure_logs(program.name, values[command_line.VERBOSITY], written)
-    flags.warn(values, logs.get(__name__))
     build = process_metrics.Build(program.name, program.version)
-    registry = process_metrics.new_registry(build)
+    written = values[common_flags.LOGGING_FORMAT]
+    registry = starting.begin(build, values[command_line.VERBOSITY], written, values)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = reopening.Reopening(lambda: program.connect(calls))
     reach = starting.Reach(wanted.kubeconfig, wanted.master)
@@ -116,12 +98,9 @@ class Manager:
         self._values = values
         self._wanted = wanted
         self._registry = registry
-        self._stop = stop
-        self._slis = slis.Slis()
-        self._probes = probes.Probes(self._slis.observe)
+        self._daemon = daemon.Daemon(registry, stop, GRACE)
         self._leader = metrics.LeaderMetrics(wanted.lease_name, registry)
         self._running = metrics.ControllerMetrics(registry)
-        self._loops = loops.Loops(stop)
         self._leading = threading.Event()
         self._log = logs.get(__name__)
 
@@ -133,42 +112,26 @@ class Manager:
                 return "no call to the cloud has succeeded yet"
             return None
 
-        self._probes.add_ready("cloud", check)
+        self._daemon.probes.add_ready("cloud", check)
 
     def run(
         self, cloud: reopening.Reopening, api: client.Api, env: Mapping[str, str]
     ) -> int:
         """Serve, watch, wait for the Lease, act; until told to stop."""
-        server = self._server(api)
+        self._serve(api)
         lease = self._election(api)
-        if server is not None:
-            server.start()
         recorders: dict[str, events.Recorder] = {}
         shared = self._parts(api, lease, recorders)
         controllers = tuple(self._controllers(cloud.cloud(), shared, env))
         for one in controllers:
-            one.watch(self._loops)
             cloud.after(one.look_again)
+        running: list[daemon.Part] = [*controllers]
         if controllers:
-            self._watch_nodes(shared.nodes)
-        self._loops.start("watch cloud files", cloud.run)
+            running.append(self._watching_nodes(shared.nodes))
+        running.append(daemon.Background("watch cloud files", cloud.run))
         for component, recorder in recorders.items():
-            self._loops.start(f"events of {component}", recorder.run)
-        leading = leadership.Leadership(lease, self._wanted.lease_name, self._stop)
-        leading.begin(lambda: self._start(controllers))
-        self._stop.wait()
-        self._end(leading)
-        if server is not None:
-            server.stop()
-        failed = self._loops.failed.is_set() or leading.has_failed
-        return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
-
-    def _end(self, leading: leadership.Leadership) -> None:
-        """Let what is under way end, and only then give the Lease away."""
-        left = self._loops.join(LAST_S)
-        left += leading.end(LAST_LEASE_S)
-        if left:
-            self._log.warning("loops were left behind", loops=left)
+            running.append(daemon.Background(f"events of {component}", recorder.run))
+        return self._daemon.run(running, lambda: self._lead(controllers))
 
     def _parts(
         self,
@@ -196,7 +159,7 @@ class Manager:
             recorder=recorder,
             registry=self._registry,
             metrics=reconcile_metrics.Metrics(self._registry),
-            probes=self._probes,
+            probes=self._daemon.probes,
             permit=permit,
             create_in_s=lambda: lease.create_in_s() if lease is not None else 0.0,
             reference=self._program.reference,
@@ -207,24 +170,17 @@ class Manager:
             return dry.refuse
         return parts.always if lease is None else lease.acting
 
-    def _watch_nodes(self, nodes: store.Store[kube_nodes.Node]) -> None:
+    def _watching_nodes(self, nodes: store.Store[kube_nodes.Node]) -> daemon.Part:
         synced = nodes.synced
-        self._probes.add_ready(
+        self._daemon.probes.add_ready(
             "nodes", lambda: None if synced.is_set() else "the Nodes are not listed yet"
         )
-        self._loops.start("watch nodes", nodes.run)
+        return daemon.Background("watch nodes", nodes.run)
 
-    def _server(self, api: client.Api) -> serving.Server | None:
+    def _serve(self, api: client.Api) -> None:
         values = self._values
-        listener = serving.listen(
-            values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]
-        )
-        if listener is None:
-            return None
-        certificate = server_certificate.choose(
-            (values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]),
-            values[flag_table.CLIENT_CA],
-        )
+        files = values[common_flags.TLS_CERT], values[common_flags.TLS_KEY]
+        authorities = values[flag_table.CLIENT_CA]
         judge = access.Access(
             api,
             access.Settings(
@@ -233,13 +189,13 @@ class Manager:
                 values[flag_table.UNAUTHORIZED_TTL],
             ),
         )
-        handlers = {
-            **endpoints.standard(self._probes, self._registry, self._slis.registry),
-            configz.PATH: configz.handler(values),
-        }
+        handlers = {**self._daemon.handlers(), configz.PATH: configz.handler(values)}
         open_paths = exchange.OpenPaths.parse(values[flag_table.ALWAYS_ALLOW])
-        routes = exchange.Routes(handlers, judge.authorize, open_paths)
-        return serving.Server(listener, certificate, routes)
+        self._daemon.serve_http(
+            (values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]),
+            exchange.Routes(handlers, judge.authorize, open_paths),
+            lambda: server_certificate.choose(files, authorities),
+        )
 
     def _election(self, api: client.Api) -> election.Election | None:
         wanted = self._wanted
@@ -255,7 +211,7 @@ class Manager:
             retry_s=wanted.retry_s,
             on_slow_path=self._leader.slow_path,
         )
-        self._probes.add_live("leaderElection", lambda: _overdue(lease))
+        self._daemon.elect(lease, wanted.lease_name)
         return lease
 
     def _controllers(
@@ -285,8 +241,8 @@ class Manager:
             f"cloud-provider-{self._program.provider}",
         )
 
-    def _start(self, controllers: Sequence[parts.Controllers]) -> None:
-        """Have all controllers act."""
+    def _lead(self, controllers: Sequence[parts.Controllers]) -> None:
+        """Note that the controllers act from now on."""
         self._leading.set()
         if self._wanted.dry_run:
             self._log.info("dry run: nothing is written, no lease is taken")
@@ -294,13 +250,5 @@ class Manager:
             self._leader.leading()
             self._log.info("leading", lease=self._wanted.lease_name)
         for one in controllers:
-            one.start(self._loops)
             for name in one.names:
                 self._running.started(flag_table.CONTROLLERS[name])
-
-
-def _overdue(lease: election.Election) -> str | None:
-    overdue_s = lease.overdue_s()
-    if overdue_s <= OVERDUE_S:
-        return None
-    return f"the Lease was over {overdue_s:.0f} s ago, and this process still runs"

@@ -18,21 +18,23 @@ from lib.csi import (
     server,
     services,
 )
-from lib.daemon import common_flags, counting, reopening, starting
+from lib.daemon import (
+    access,
+    common_flags,
+    counting,
+    daemon,
+    reopening,
+    starting,
+)
 from lib.process import (
     arenas,
     command_line,
-    endpoints,
     exchange,
     flags,
     logs,
-    probes,
-    serving,
     shutdown,
-    slis,
 )
 from lib.process import metrics as process_metrics
-from lib.reconcile import loops
 from lib.reconcile import metrics as reconcile_metrics
 from lib.volumes import flow
 
@@ -75,12 +77,9 @@ def run(
         ConfigError: the configuration can't be used; nothing was started.
     """
     arenas.limit()
+    build = process_metrics.Build(program.name, program.version)
     written = values[common_flags.LOGGING_FORMAT]
-    starting.configure_logs(program.name, values[command_line.VERBOSITY], written)
-    flags.warn(values, logs.get(__name__))
-    registry = process_metrics.new_registry(
-        process_metrics.Build(program.name, program.version)
-    )
+    registry = starting.begin(build, values[command_line.VERBOSITY], written, values)
     stop = threading.Event()
     with shutdown.on_signal(stop):
         return Plugin(program, wanted, registry, stop).run(env)
@@ -102,9 +101,8 @@ class Plugin:
         self._build = process_metrics.Build(program.name, program.version)
         self._wanted = wanted
         self._registry = registry
-        self._stop = stop
-        self._loops = loops.Loops(stop)
-        self._log = logs.get(__name__)
+        self._daemon = daemon.Daemon(registry, stop, daemon.Grace(loops_s=1.0))
+        self._parts: list[daemon.Part] = []
 
     def run(self, env: Mapping[str, str]) -> int:
         """Serve until told to stop."""
@@ -120,18 +118,11 @@ class Plugin:
             offered.append(services.controller(self._controller(env)))
         counted = server.Metrics(self._program.driver, self._registry)
         rpcs = server.Server(self._wanted.endpoint, tuple(offered), counted)
-        http = self._http()
-        if http is not None:
-            http.start()
-        rpcs.start()
-        self._log.info("serving", endpoint=self._wanted.endpoint)
-        self._stop.wait()
-        rpcs.stop(self._grace_s)
-        if http is not None:
-            http.stop()
-        self._loops.join(1.0)
-        failed = self._loops.failed.is_set()
-        return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
+        if self._wanted.http is not None:
+            routes = exchange.Routes(self._daemon.handlers(), access.everybody)
+            self._daemon.serve_http(self._wanted.http, routes)
+        self._daemon.serve(_Rpcs(rpcs, self._wanted.endpoint, self._grace_s))
+        return self._daemon.run(self._parts)
 
     @property
     def _has_zones(self) -> bool:
@@ -145,7 +136,8 @@ class Plugin:
         flows: dict[str, flow.Flow] = {}
         for name, door in self._program.doors.items():
             cloud = reopening.Reopening(functools.partial(door, calls))
-            self._loops.start(f"watch files of cloud {name!r}", cloud.run)
+            watching = daemon.Background(f"watch files of cloud {name!r}", cloud.run)
+            self._parts.append(watching)
             flows[name] = flow.Flow(cloud.volumes, metrics=reconciled)
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.Settings(
@@ -163,20 +155,18 @@ class Plugin:
         api = starting.connect(self._build, reach, env, self._registry)
         return claims.Claims(api).annotations
 
-    def _http(self) -> serving.Server | None:
-        if self._wanted.http is None:
-            return None
-        listener = serving.listen(*self._wanted.http)
-        if listener is None:
-            return None
-        health = slis.Slis()
-        checks = probes.Probes(health.observe)
-        handlers = endpoints.standard(checks, self._registry, health.registry)
-        routes = exchange.Routes(handlers, _everybody)
-        return serving.Server(listener, None, routes)
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Rpcs:
+    """The server of RPCs, as a server of the daemon."""
 
-def _everybody(request: exchange.Request) -> exchange.Decision:
-    """Let everybody read, as the reference does: there is nothing secret."""
-    del request
-    return exchange.Decision.ALLOW
+    rpcs: server.Server
+    endpoint: str
+    grace_s: float
+
+    def start(self) -> None:
+        self.rpcs.start()
+        logs.get(__name__).info("serving", endpoint=self.endpoint)
+
+    def stop(self) -> None:
+        self.rpcs.stop(self.grace_s)

@@ -9,7 +9,7 @@ import prometheus_client
 from lib.daemon import counting
 from lib.kube import client, errors
 from lib.kube import config as kube_config
-from lib.process import config, logs
+from lib.process import config, flags, logs
 from lib.process import metrics as process_metrics
 
 _PRETTY = {"text": True, "json": False, "": None}
@@ -32,6 +32,19 @@ class Reach:
 def configure_logs(program: str, verbosity: int, format: str) -> None:
     """Log as --v and --logging-format say: text, json, or empty for either."""
     logs.configure(logs.Settings(program, verbosity, is_pretty=_PRETTY[format]))
+
+
+def begin(
+    build: process_metrics.Build,
+    verbosity: int,
+    format: str,
+    values: flags.Values | None = None,
+) -> prometheus_client.CollectorRegistry:
+    """Log as asked, warn of flags without effect, and make the process's registry."""
+    configure_logs(build.component, verbosity, format)
+    if values is not None:
+        flags.warn(values, logs.get(__name__))
+    return process_metrics.new_registry(build)
 
 
 def connect(

@@ -8,23 +8,20 @@ from collections.abc import Callable, Mapping
 import prometheus_client
 
 from lib.cloud import protocol
-from lib.daemon import access, counting, server_certificate, starting
+from lib.daemon import access, counting, daemon, server_certificate, starting
 from lib.discovery import act, flow, metrics, observe
 from lib.discovery.options import Options
 from lib.kube import client
 from lib.process import (
-    endpoints,
     exchange,
     kinds,
     logs,
     probes,
-    serving,
     shutdown,
-    slis,
 )
 from lib.process import metrics as process_metrics
-from lib.reconcile import loops, periodic, queue, runner
 from lib.reconcile import metrics as reconcile_metrics
+from lib.reconcile import periodic, queue, runner
 
 BACKOFF = queue.Backoff(base_s=3.0, max_s=300.0, jitter=0.3)
 """Of a step that failed; the next cycle comes anyway."""
@@ -36,7 +33,7 @@ REFUSED_S = 360.0
 Source: what the reference's 15 attempts take."""
 CONNECTIONS = 4
 """Kept to the API server."""
-LAST_S = 10.0
+GRACE = daemon.Grace(loops_s=10.0)
 """For what is under way, once told to stop. Source: the reference's own."""
 
 
@@ -61,9 +58,8 @@ def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
-    starting.configure_logs(program.name, wanted.verbosity, wanted.logging_format)
     build = process_metrics.Build(program.name, program.version)
-    registry = process_metrics.new_registry(build)
+    registry = starting.begin(build, wanted.verbosity, wanted.logging_format)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = program.connect(calls)
     reach = starting.Reach(wanted.kubeconfig, pool_size=CONNECTIONS)
@@ -90,10 +86,7 @@ class Discoverer:
             raise TypeError(f"the cloud {cloud.name} has no catalog")
         self._api = api
         self._wanted = wanted
-        self._registry = registry
-        self._stop = stop
-        self._slis = slis.Slis()
-        self._probes = probes.Probes(self._slis.observe)
+        self._daemon = daemon.Daemon(registry, stop, GRACE)
         self._log = logs.get(__name__)
         settings = dataclasses.replace(wanted.settings, parts=cloud.catalog.parts)
         self._steps = settings.steps
@@ -112,11 +105,11 @@ class Discoverer:
             runner.Settings(workers=1, batch_max=len(settings.steps)),
             runner.Clocks(beat=heartbeat.beat),
         )
-        self._probes.add_live("discovery", heartbeat.within(STALL_S))
+        self._daemon.probes.add_live("discovery", heartbeat.within(STALL_S))
 
     def ready_with(self, worked: threading.Event) -> None:
         """Be ready only after the cloud has answered once."""
-        self._probes.add_ready(
+        self._daemon.probes.add_ready(
             "cloud",
             lambda: None if worked.is_set() else "no call to the cloud has succeeded",
         )
@@ -127,60 +120,50 @@ class Discoverer:
 
     def run(self) -> int:
         """Serve, and take cycles, until told to stop."""
-        servers = self._servers()
-        for server in servers:
-            server.start()
+        self._serve()
         if not self._wanted.settings.cluster_id:
             self._log.warning("no CLUSTER_UUID: orphaned disks are not looked for")
-        group = loops.Loops(self._stop)
-        group.start("discovery", self._runner.run)
         cycle = periodic.Periodic(
             "cycle", self._wanted.period_s, self._begin, self._passes, sliding=False
         )
-        group.start("cycle", cycle.run)
-        self._stop.wait()
-        left = group.join(LAST_S)
-        if left:
-            self._log.warning("loops were left behind", loops=left)
-        for server in servers:
-            server.stop()
-        return shutdown.Exit.FAILURE if group.failed.is_set() else shutdown.Exit.OK
+        return self._daemon.run(
+            [
+                daemon.Acting("discovery", self._runner.run),
+                daemon.Acting("cycle", cycle.run),
+            ]
+        )
 
     def _begin(self) -> None:
         """Make every step due, in order."""
         for step in self._steps:
             self._queue.add(step.value, flow.CYCLE)
 
-    def _servers(self) -> tuple[serving.Server, ...]:
+    def _serve(self) -> None:
         plain, secure = self._wanted.plain, self._wanted.secure
         handlers = self._handlers()
         judge = access.Access(
             self._api, access.Settings(resource=self._wanted.guarded_by)
         )
-        found = []
-        if listener := serving.listen(plain.address, plain.port):
-            routes = exchange.Routes(handlers, _everybody)
-            found.append(serving.Server(listener, None, routes))
-        if listener := serving.listen(secure.address, secure.port):
-            routes = exchange.Routes(handlers, judge.authorize)
-            found.append(
-                serving.Server(
-                    listener, server_certificate.choose(self._wanted.tls_files), routes
-                )
-            )
-        return tuple(found)
+        self._daemon.serve_http(
+            (plain.address, plain.port), exchange.Routes(handlers, access.everybody)
+        )
+        self._daemon.serve_http(
+            (secure.address, secure.port),
+            exchange.Routes(handlers, judge.authorize),
+            lambda: server_certificate.choose(self._wanted.tls_files),
+        )
 
     def _handlers(self) -> Mapping[str, exchange.Handler]:
         page = _page(self._wanted.period_s)
         return {
-            **endpoints.standard(self._probes, self._registry, self._slis.registry),
+            **self._daemon.handlers(),
             "/healthz": self._health,
             "/": lambda request: exchange.Reply(page, content_type=_HTML),
         }
 
     def _health(self, request: exchange.Request) -> exchange.Reply:
         """Answer as the reference does; but well again is well again."""
-        is_alive = self._probes.live(request.query, "healthz").is_well
+        is_alive = self._daemon.probes.live(request.query, "healthz").is_well
         is_taken = self._told.refused_for_s() < self._refused_s
         if is_alive and is_taken:
             return exchange.Reply(b"ok")
@@ -197,9 +180,3 @@ def _page(period_s: float) -> bytes:
         f"<h1>cloud-data-discoverer</h1><p>Discovers every {every}.</p>"
         '<p><a href="/metrics">Metrics</a></p>\n'
     ).encode()
-
-
-def _everybody(request: exchange.Request) -> exchange.Decision:
-    """Let all in: only this pod can reach the loopback address."""
-    del request
-    return exchange.Decision.ALLOW
