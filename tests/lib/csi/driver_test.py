@@ -67,6 +67,7 @@ class Running:
             "zone",
             frozenset(Feature),
             {"": self.clouds.open},
+            counting.Reference("fake", lambda operation: operation.replace(" ", "_")),
         )
         wanted = options.Options(
             endpoint=f"unix://{self.socket}",
