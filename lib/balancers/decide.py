@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable
 
-from lib.balancers import facts, model
+from lib.balancers import model, translate
 from lib.balancers.model import Action, Snapshot, Source
 from lib.cloud.load_balancers import Observed, Plan, Results, Target
 from lib.cloud.model import Seen, Unknown
@@ -164,7 +164,7 @@ def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
     if wrong:
         actions.append(model.SetAnnotations(wrong))
     ingress = results.ingress
-    if ingress is not None and ingress != facts.ingress(service):
+    if ingress is not None and ingress != translate.ingress(service):
         actions.append(model.SetIngress(ingress))
     return tuple(actions)
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from lib.balancers import decide, facts
+from lib.balancers import decide, translate
 from lib.balancers.model import Memory, Service, Snapshot, Topic
 from lib.cloud.load_balancers import (
     Cluster,
@@ -101,7 +101,7 @@ class Observer:
         self, service: Service, nodes: tuple[Node, ...]
     ) -> tuple[Target | None, tuple[Problem, ...]]:
         """Say what a Service wants of the cloud, or why that can't be served."""
-        asked = facts.of(service, nodes, self._sources.cluster())
+        asked = translate.of(service, nodes, self._sources.cluster())
         ref = self._load_balancers.refer(asked)
         if not service.is_wanted:
             return Target(ref, None), ()

@@ -14,12 +14,12 @@ import prometheus_client
 
 from lib.ccm import (
     configz,
-    dry,
     flag_table,
     metrics,
     node_controllers,
     options,
     parts,
+    read_only,
     service_controllers,
 )
 from lib.cloud import protocol
@@ -167,7 +167,7 @@ class Manager:
 
     def _permit(self, lease: election.Election | None) -> guarded.Permit:
         if self._wanted.dry_run:
-            return dry.refuse
+            return read_only.refuse
         return parts.always if lease is None else lease.acting
 
     def _watching_nodes(self, nodes: store.Store[kube_nodes.Node]) -> daemon.Part:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
 from lib.daemon import common_flags
-from lib.nodes import guard
+from lib.nodes import deletion_limit
 from lib.process import config, exchange, files, flags
 
 NODE = "cloud-node-controller"
@@ -41,7 +41,7 @@ class Options:
     lease_s: float
     renew_s: float
     retry_s: float
-    delete_limit: guard.Limit
+    delete_limit: deletion_limit.Limit
     dry_run: bool
 
 
@@ -70,7 +70,7 @@ def read(values: flags.Values, provider: str) -> Options:
         lease_s=values[table.LEASE_DURATION],
         renew_s=values[table.RENEW_DEADLINE],
         retry_s=values[table.RETRY_PERIOD],
-        delete_limit=guard.Limit(
+        delete_limit=deletion_limit.Limit(
             values[table.NODE_DELETE_WINDOW],
             values[table.NODE_DELETE_MAX_COUNT],
             values[table.NODE_DELETE_MAX_PERCENT],

@@ -4,7 +4,7 @@ import threading
 
 from lib.balancers import flow, model, observe, receivers
 from lib.balancers.model import Topic
-from lib.ccm import identity, metrics, options
+from lib.ccm import cluster_id, metrics, options
 from lib.ccm.parts import Parts
 from lib.ccm.permitted import Permitted
 from lib.cloud import load_balancers
@@ -134,11 +134,11 @@ class ServiceControllers:
     def _identify(self) -> bool:
         wanted = self._wanted
         try:
-            self._cluster = identity.read(
+            self._cluster = cluster_id.read(
                 self._parts.reading, wanted.cluster_id, wanted.cluster_name
             )
         except kube_errors.KubeError as error:
-            advice = f"give access to namespace {identity.NAMESPACE}, or --cluster-id"
+            advice = f"give access to namespace {cluster_id.NAMESPACE}, or --cluster-id"
             self._log.error("cluster not identified", error=str(error), advice=advice)
             return False
         self._log.info("cluster identified", cluster_id=self._cluster.id)

@@ -3,7 +3,7 @@
 from lib.cloud import errors
 from lib.cloud.model import Absent, Foreign, Instance, Phase, Seen, Unknown
 from lib.kube import nodes as kube_nodes
-from lib.nodes import addresses, guard, labels, model
+from lib.nodes import addresses, deletion_limit, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile.outcome import Outcome
 
@@ -82,7 +82,7 @@ def _gone(seen: Snapshot, node: kube_nodes.Node, settings: model.Settings) -> De
     if not node.spec.provider_id and sure_age_s < settings.unnamed_age_s:
         return Outcome()
     uid = node.metadata.uid
-    if not model.is_confirmed(node) and guard.holds_back(
+    if not model.is_confirmed(node) and deletion_limit.holds_back(
         seen.crowd, settings.limit, uid
     ):
         held = model.HoldNodeBack(_held_back(settings.limit))
@@ -98,14 +98,14 @@ def _gone(seen: Snapshot, node: kube_nodes.Node, settings: model.Settings) -> De
     return Outcome(actions=(event, model.DeleteNode()))
 
 
-def _held_back(limit: guard.Limit) -> str:
+def _held_back(limit: deletion_limit.Limit) -> str:
     """Return the same text each time, so that the Event is counted up."""
     return (
         "Not deleting the node yet, although the cloud does not show its instance: at"
         f" most {limit.count} nodes, or {limit.percent}% of all if that is more, are"
         f" deleted within {limit.window_s:g}s, and none while more than"
-        f" {guard.UNHEALTHY_PERCENT}% are absent. Check the cloud; annotate the node"
-        f" with {guard.CONFIRM_ANNOTATION} to have it deleted"
+        f" {deletion_limit.UNHEALTHY_PERCENT}% are absent. Check the cloud; annotate"
+        f" the node with {deletion_limit.CONFIRM_ANNOTATION} to have it deleted"
     )
 
 

@@ -6,7 +6,7 @@ import enum
 from lib.cloud.model import Address, Instance, Observation
 from lib.kube import nodes
 from lib.kube.nodes import Node
-from lib.nodes import guard
+from lib.nodes import deletion_limit
 from lib.reconcile import outcome
 
 PROVIDED_IP_ANNOTATION = "alpha.kubernetes.io/provided-node-ip"
@@ -35,7 +35,7 @@ def may_be_gone(node: Node) -> bool:
 
 def is_confirmed(node: Node) -> bool:
     """Report whether a user has confirmed that the Node may be deleted."""
-    return guard.CONFIRM_ANNOTATION in node.metadata.annotations
+    return deletion_limit.CONFIRM_ANNOTATION in node.metadata.annotations
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,7 +52,9 @@ class Settings:
     deletes: bool = True
     confirm_after_s: float = 15.0
     unnamed_age_s: float = 600.0
-    limit: guard.Limit = dataclasses.field(default_factory=guard.Limit)
+    limit: deletion_limit.Limit = dataclasses.field(
+        default_factory=deletion_limit.Limit
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Snapshot:
     known_for_s: float = 0.0
     instance: Observation[Instance] | None = None
     gone_for_s: float | None = None
-    crowd: guard.Crowd = dataclasses.field(default_factory=guard.Crowd)
+    crowd: deletion_limit.Crowd = dataclasses.field(
+        default_factory=deletion_limit.Crowd
+    )
     was_told: bool = False
 
 

@@ -20,7 +20,7 @@ from lib.cloud.model import (
 from lib.kube import client, fresh, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.kube.nodes import Node
-from lib.nodes import guard, labels, model
+from lib.nodes import deletion_limit, labels, model
 from lib.nodes.model import Snapshot, Topic
 
 LOOKS_AT_LEAST = 20
@@ -100,7 +100,8 @@ class Observer:
     """Reads for a batch of Nodes at once.
 
     Keeps only what may be thrown away: since when a Node is held back, since when
-    direct reads say that its instance is gone, and how many Nodes went (see guard.py).
+    direct reads say that its instance is gone, and how many Nodes went (see
+    deletion_limit.py).
     sight: told why the cloud can't be read from now on; None: it can be read again.
     """
 
@@ -127,7 +128,7 @@ class Observer:
         self._known_since: dict[str, float] = {}
         self._is_blind = False
         self._log = structlog.stdlib.get_logger().bind(controller="nodes")
-        self.memory = guard.Memory(settings.limit, clock)
+        self.memory = deletion_limit.Deletions(settings.limit, clock)
 
     def observe(
         self, claims: Sequence[tuple[str, frozenset[Topic]]]
@@ -215,7 +216,7 @@ class Observer:
             self.memory.missing(node.metadata.uid)
         return noted
 
-    def _crowd(self) -> guard.Crowd:
+    def _crowd(self) -> deletion_limit.Crowd:
         nodes = self._nodes.items().values()
         return self.memory.crowd(
             {
@@ -224,10 +225,14 @@ class Observer:
             }
         )
 
-    def _judged(self, node: Node, snapshot: Snapshot, crowd: guard.Crowd) -> Snapshot:
+    def _judged(
+        self, node: Node, snapshot: Snapshot, crowd: deletion_limit.Crowd
+    ) -> Snapshot:
         """Look directly for what is missing, unless it is held back anyway."""
         gone_for_s = None
-        is_held = guard.holds_back(crowd, self._settings.limit, node.metadata.uid)
+        is_held = deletion_limit.holds_back(
+            crowd, self._settings.limit, node.metadata.uid
+        )
         may_go = self._settings.deletes and (model.is_confirmed(node) or not is_held)
         if may_go and _is_missing(snapshot):
             gone_for_s = self._gone_for_s(node)

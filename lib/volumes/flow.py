@@ -22,7 +22,7 @@ from lib.cloud.volumes import (
 )
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import waiting
-from lib.volumes import calls, decide, facts, model, reader, refusals, turns
+from lib.volumes import cache, calls, decide, model, reader, refusals, turns
 from lib.volumes import lost as requests
 from lib.volumes.refusals import Code, Refused
 from lib.volumes.settling import Settling, Tools
@@ -49,7 +49,7 @@ class Flow:
         self._cloud = cloud
         self._effects = effects or calls.Effects()
         self._started = self._effects.clock() if started is None else started
-        self._facts = facts.Facts(cloud, self._effects)
+        self._facts = cache.Cache(cloud, self._effects)
         self._reader = reader.Reader(cloud, self._facts, self._effects)
         self._holds = turns.Holds()
         self._turns = turns.Turns(self._effects)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from lib.cloud.model import Unknown
 from lib.cloud.volumes import ByName, Found, Reading, Ref, Volumes
-from lib.volumes import calls, facts
+from lib.volumes import cache, calls
 
 TOGETHER_S = 0.5
 """Looks that are due so soon are taken along with one that is due now."""
@@ -56,7 +56,7 @@ class Reader:
     def __init__(
         self,
         cloud: Callable[[], Volumes],
-        known: facts.Facts,
+        known: cache.Cache,
         effects: calls.Effects,
     ) -> None:
         """cloud: gives the one to ask now. known: told of everything that is seen."""

@@ -12,7 +12,7 @@ import rich.table
 from mooring.commands import edge, plan_osdpl, plan_services, printable, reach
 
 if TYPE_CHECKING:
-    from lib.ccm import planning
+    from lib.ccm import previews
 
 
 @click.group()
@@ -44,12 +44,12 @@ def nodes(  # noqa: PLR0913 - one argument for each option
     be judged.
     """
     with edge.plainly():
-        from lib.ccm import planning
+        from lib.ccm import previews
         from lib.kube import client
-        from lib.nodes import guard, model
+        from lib.nodes import deletion_limit, model
 
         reach.quiet()
-        limit = guard.Limit(
+        limit = deletion_limit.Limit(
             count=node_delete_max_count, percent=node_delete_max_percent
         )
         settings = model.Settings(
@@ -58,12 +58,12 @@ def nodes(  # noqa: PLR0913 - one argument for each option
         instances = reach.provider(cloud).read(cloud_config, os.environ).instances()
         found = reach.cluster(kubeconfig, context)
         api = client.Client(found, user_agent="mooring-plan")
-        made = planning.nodes(api, instances, settings)
+        made = previews.nodes(api, instances, settings)
         _show(made, output)
     sys.exit(1 if made.unread else 0)
 
 
-def _show(made: "planning.Plan", output: str) -> None:
+def _show(made: "previews.Plan", output: str) -> None:
     if output == reach.JSON:
         actions = [
             {"node": row.node, "action": row.action, "why": row.why}
@@ -81,7 +81,7 @@ def _show(made: "planning.Plan", output: str) -> None:
         click.echo(said, err=True)
 
 
-def _table(made: "planning.Plan") -> rich.table.Table:
+def _table(made: "previews.Plan") -> rich.table.Table:
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Node", no_wrap=True)
     table.add_column("Action")
@@ -93,7 +93,7 @@ def _table(made: "planning.Plan") -> rich.table.Table:
     return table
 
 
-def _summary(made: "planning.Plan") -> str:
+def _summary(made: "previews.Plan") -> str:
     touched = len({row.node for row in made.rows})
     if not touched:
         said = f"Nothing would change: {made.nodes} Nodes looked at"

@@ -15,8 +15,8 @@ import rich.tree
 from mooring.commands import edge, printable, reach
 
 if TYPE_CHECKING:
-    from lib.balancers import plan
-    from lib.ccm import planning
+    from lib.balancers import preview
+    from lib.ccm import previews
     from lib.cloud import explained
 
 SHOWN = 12
@@ -65,7 +65,7 @@ def services(  # noqa: PLR0913 - one argument for each option
     code 1 if some Services could not be judged.
     """
     with edge.plainly():
-        from lib.ccm import planning
+        from lib.ccm import previews
         from lib.kube import client
 
         reach.quiet()
@@ -75,8 +75,8 @@ def services(  # noqa: PLR0913 - one argument for each option
         api = client.Client(
             reach.cluster(kubeconfig, context), user_agent="mooring-plan"
         )
-        wanted = planning.Wanted(cluster_id, cluster_name, namespace, names, is_deep)
-        made = planning.services(api, balancers, explain, wanted)
+        wanted = previews.Wanted(cluster_id, cluster_name, namespace, names, is_deep)
+        made = previews.services(api, balancers, explain, wanted)
         if output == reach.JSON:
             click.echo(json.dumps(document(made), indent=2))
         else:
@@ -84,7 +84,7 @@ def services(  # noqa: PLR0913 - one argument for each option
     sys.exit(1 if made.unread else 0)
 
 
-def document(made: "planning.Services") -> dict[str, object]:
+def document(made: "previews.Services") -> dict[str, object]:
     """Give everything, for programs."""
     return {
         "services": [dataclasses.asdict(row) for row in made.rows],
@@ -93,12 +93,12 @@ def document(made: "planning.Services") -> dict[str, object]:
     }
 
 
-def totals(made: "planning.Services") -> dict[str, int]:
+def totals(made: "previews.Services") -> dict[str, int]:
     """Count the Services of each state that there is."""
     return dict(collections.Counter(str(row.state) for row in made.rows))
 
 
-def show(made: "planning.Services", console: rich.console.Console) -> None:
+def show(made: "previews.Services", console: rich.console.Console) -> None:
     """Print a tree for each Service, and the totals."""
     for row in made.rows:
         console.print(_tree(printable.deep(row)))
@@ -108,7 +108,7 @@ def show(made: "planning.Services", console: rich.console.Console) -> None:
     click.echo(summary(made))
 
 
-def summary(made: "planning.Services") -> str:
+def summary(made: "previews.Services") -> str:
     """Say in one sentence what there is to do."""
     counted = totals(made)
     looked = "1 Service" if len(made.rows) == 1 else f"{len(made.rows)} Services"
@@ -122,8 +122,8 @@ def summary(made: "planning.Services") -> str:
     return f"{said}."
 
 
-def _tree(row: "plan.Row") -> rich.tree.Tree:
-    from lib.balancers import plan
+def _tree(row: "preview.Row") -> rich.tree.Tree:
+    from lib.balancers import preview
 
     state = str(row.state)
     label = rich.text.Text(f"{row.service}: ")
@@ -140,12 +140,12 @@ def _tree(row: "plan.Row") -> rich.tree.Tree:
         top.add(rich.text.Text(f"! {notice}", "yellow"))
     for foreign in row.foreign:
         top.add(rich.text.Text(f"! foreign: {foreign}", "cyan"))
-    for branch in plan.tree(row.touched):
+    for branch in preview.tree(row.touched):
         _add(top, branch)
     return top
 
 
-def _add(above: rich.tree.Tree, branch: "plan.Branch") -> None:
+def _add(above: rich.tree.Tree, branch: "preview.Branch") -> None:
     if not branch.touched:
         here = above.add(rich.text.Text(branch.name))
     for touched in branch.touched:

@@ -6,8 +6,8 @@ import json
 import pytest
 import rich.console
 
-from lib.balancers.plan import Row, State
-from lib.ccm import planning
+from lib.balancers.preview import Row, State
+from lib.ccm import previews
 from lib.cloud.explained import Change, Touched
 from lib.cloud.load_balancers import Reason
 from lib.cloud.steps import Problem, Verb
@@ -51,7 +51,7 @@ UNREAD = Row("default/dark", State.UNREAD, "list load balancers: silent")
 def printed(*rows: Row, others: int = 0) -> list[str]:
     file = io.StringIO()
     console = rich.console.Console(file=file, width=500, highlight=False)
-    plan_services.show(planning.Services(rows, others), console)
+    plan_services.show(previews.Services(rows, others), console)
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
@@ -109,7 +109,7 @@ def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_programs_get_everything() -> None:
-    made = planning.Services((CHANGED, REFUSED), 1)
+    made = previews.Services((CHANGED, REFUSED), 1)
     told = json.loads(json.dumps(plan_services.document(made)))
     assert told["totals"] == {"would change": 1, "can't be served": 1}
     assert told["other_controllers"] == 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.ccm import dry, parts
+from lib.ccm import parts, read_only
 from lib.kube import client, events, guarded, resources, store
 from lib.kube.nodes import Node
 from lib.process import probes
@@ -26,7 +26,7 @@ def make_parts() -> MakeParts:
         is_dry: bool = False,
         create_in_s: Callable[[], float] = lambda: 0.0,
     ) -> parts.Parts:
-        permit = dry.refuse if is_dry else parts.always
+        permit = read_only.refuse if is_dry else parts.always
         writing = guarded.Guarded(api, permit)
         registry = prometheus_client.CollectorRegistry()
 

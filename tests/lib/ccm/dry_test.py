@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import structlog
 
-from lib.ccm import dry, node_controllers, options, parts
+from lib.ccm import node_controllers, options, parts, read_only
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import errors, resources
@@ -114,7 +114,7 @@ def test_the_same_without_a_dry_run_writes(make_parts: MakeParts) -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_an_api_for_dry_runs_refuses_every_write_unsent(method: str) -> None:
     api, _ = ground()
-    refusing = dry.read_only(api)
+    refusing = read_only.read_only(api)
     with pytest.raises(errors.Forbidden, match="dry run"):
         refusing.request(method, resources.NODES.path(None, "new"), timeout_s=1)
     assert api.calls == []

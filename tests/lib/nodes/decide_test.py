@@ -9,7 +9,7 @@ import pytest
 from lib.cloud import errors
 from lib.cloud.model import Absent, Address, AddressType, Foreign, Phase, Seen, Unknown
 from lib.kube import nodes as kube_nodes
-from lib.nodes import decide, guard, model
+from lib.nodes import decide, deletion_limit, model
 from lib.nodes.model import (
     AddShutdownTaint,
     DeleteNode,
@@ -423,12 +423,12 @@ def test_liveness(
 
 def absences(
     nodes: int, place: int, *, of: int, went: int = 0, is_young: bool = False
-) -> guard.Crowd:
+) -> deletion_limit.Crowd:
     """Return a crowd in which node-1 has a place, from 1, among so many absences."""
     uids = [f"other-{number}" for number in range(of)]
     uids[place - 1] = "uid-1"
     pending = {uid: ahead for ahead, uid in enumerate(uids)}
-    return guard.Crowd(nodes, went, pending, is_young)
+    return deletion_limit.Crowd(nodes, went, pending, is_young)
 
 
 HOLDING = [
@@ -465,7 +465,7 @@ HOLDING = [
     ),
     pytest.param(
         absences(5, 1, of=5),
-        {guard.CONFIRM_ANNOTATION: ""},
+        {deletion_limit.CONFIRM_ANNOTATION: ""},
         False,
         "deleted",
         id="a human has confirmed it; the value says nothing",
@@ -483,7 +483,7 @@ HOLDING = [
 @pytest.mark.parametrize(("crowd", "annotations", "was_told", "end"), HOLDING)
 def test_too_many_deletions_at_once_are_held_back(
     make_node: Make,
-    crowd: guard.Crowd,
+    crowd: deletion_limit.Crowd,
     annotations: dict[str, str],
     was_told: bool,
     end: str,
@@ -504,7 +504,7 @@ def test_too_many_deletions_at_once_are_held_back(
         case "told":
             (told_so,) = actions
             assert isinstance(told_so, HoldNodeBack)
-            assert guard.CONFIRM_ANNOTATION in told_so.message
+            assert deletion_limit.CONFIRM_ANNOTATION in told_so.message
         case "kept":
             assert actions == ()
 

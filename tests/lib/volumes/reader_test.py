@@ -21,7 +21,7 @@ from lib.cloud.volumes import (
     VolumeId,
     VolumePhase,
 )
-from lib.volumes import calls, facts, reader
+from lib.volumes import cache, calls, reader
 from lib.volumes.refusals import Code, Refused
 
 
@@ -58,7 +58,7 @@ class Reads:
     def __init__(self) -> None:
         self.cloud = Gated()
         self.effects = calls.Effects()
-        known = facts.Facts(lambda: self.cloud, self.effects)
+        known = cache.Cache(lambda: self.cloud, self.effects)
         self.reader = reader.Reader(lambda: self.cloud, known, self.effects)
         self.pool = concurrent.futures.ThreadPoolExecutor(128)
 
@@ -191,7 +191,7 @@ class Quiet:
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.put(*(_volume(number) for number in range(volumes)))
         effects = calls.Effects(self.clock, self.clock.wait)
-        self.facts = facts.Facts(lambda: self.cloud, effects)
+        self.facts = cache.Cache(lambda: self.cloud, effects)
         self.reader = reader.Reader(lambda: self.cloud, self.facts, effects)
 
     def call(self) -> calls.Call:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from lib.balancers import model
-from lib.balancers.plan import Row, State
-from lib.ccm import planning
+from lib.balancers.preview import Row, State
+from lib.ccm import previews
 from lib.cloud.load_balancers import (
     Cluster,
     Port,
@@ -25,7 +25,7 @@ from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 
-WANTED = planning.Wanted(cluster_id=driver.CLUSTER.id)
+WANTED = previews.Wanted(cluster_id=driver.CLUSTER.id)
 PORTS = (Port(80, PortProtocol.TCP, 30080, "http"),)
 
 
@@ -95,13 +95,13 @@ class Ground:
         found["status"] = {"loadBalancer": {"ingress": ingress}}
         self.api.put(resources.SERVICES, found)
 
-    def plan(self, wanted: planning.Wanted = WANTED) -> planning.Services:
+    def plan(self, wanted: previews.Wanted = WANTED) -> previews.Services:
         """Plan as a process that knows nothing, and see that nothing was written."""
         writes = len(self.on.cloud.writes)
         room = OctaviaLoadBalancers(self.on.cloud.client(), self.config)
         told = functools.partial(explain.explain, self.config)
         clock = self.on.cloud.clock
-        made = planning.services(self.api, room, told, wanted, clock)
+        made = previews.services(self.api, room, told, wanted, clock)
         assert len(self.on.cloud.writes) == writes
         assert [call for call in self.api.calls if call.is_write] == []
         return made
@@ -300,7 +300,7 @@ def test_the_cluster_is_known_by_the_uid_of_its_namespace(ground: Ground) -> Non
     metadata = made["metadata"]
     assert isinstance(metadata, dict)
     ground.service("web")
-    (row,) = ground.plan(planning.Wanted()).rows
+    (row,) = ground.plan(previews.Wanted()).rows
     tags = changes(row, "tags")[0][1]
     assert f"mooring:{metadata['uid']}:" in tags
     asked = {(call.verb, call.resource) for call in ground.api.calls}

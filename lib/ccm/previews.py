@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from lib.balancers import model as balancers_model
 from lib.balancers import observe as balancers_observe
-from lib.balancers import plan as balancers_plan
+from lib.balancers import preview as balancers_preview
 from lib.balancers import receivers
 from lib.balancers.model import Topic
-from lib.ccm import dry, identity
+from lib.ccm import cluster_id, read_only
 from lib.cloud import explained, load_balancers, protocol
 from lib.kube import client, errors, resources, store
 from lib.kube import nodes as kube_nodes
-from lib.nodes import flow, model, observe, plan
+from lib.nodes import flow, model, observe, preview
 from lib.plans.engine import Engine
 
 
@@ -29,7 +29,7 @@ class Plan:
     unread: those that could not be judged, each with the reason.
     """
 
-    rows: tuple[plan.Row, ...]
+    rows: tuple[preview.Row, ...]
     nodes: int
     foreign: int
     unread: tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ def nodes(
     Raises:
         KubeError: the Nodes can't be read.
     """
-    reading = dry.read_only(api)
+    reading = read_only.read_only(api)
     kept = store.Store(reading, resources.NODES, kube_nodes.Node)
     kept.relist()
     once = dataclasses.replace(settings, confirm_after_s=0.0)
@@ -58,10 +58,10 @@ def nodes(
     names = sorted(kept.items())
     seen = observer.observe([(name, topics) for name in names])
     return Plan(
-        rows=tuple(row for name in names for row in plan.rows(seen[name], once)),
+        rows=tuple(row for name in names for row in preview.rows(seen[name], once)),
         nodes=len(names),
-        foreign=sum(plan.is_foreign(seen[name]) for name in names),
-        unread=tuple((n, why) for n in names if (why := plan.unread(seen[n]))),
+        foreign=sum(preview.is_foreign(seen[name]) for name in names),
+        unread=tuple((n, why) for n in names if (why := preview.unread(seen[n]))),
     )
 
 
@@ -87,13 +87,13 @@ class Services:
     others: how many have a class, and thus are another controller's.
     """
 
-    rows: tuple[balancers_plan.Row, ...]
+    rows: tuple[balancers_preview.Row, ...]
     others: int
 
     @property
-    def unread(self) -> tuple[balancers_plan.Row, ...]:
+    def unread(self) -> tuple[balancers_preview.Row, ...]:
         """Those that could not be judged."""
-        unread = balancers_plan.State.UNREAD
+        unread = balancers_preview.State.UNREAD
         return tuple(row for row in self.rows if row.state is unread)
 
 
@@ -113,8 +113,8 @@ def services(
         KubeError: they can't be read. NotFound: one that was named is not there, or
         is none of ours.
     """
-    reading = dry.read_only(api)
-    cluster = identity.read(reading, wanted.cluster_id, wanted.cluster_name)
+    reading = read_only.read_only(api)
+    cluster = cluster_id.read(reading, wanted.cluster_id, wanted.cluster_name)
     kept = store.Store(reading, resources.SERVICES, balancers_model.Service)
     kept.relist()
     asked = [one for _, one in sorted(kept.items().items()) if _is_asked(one, wanted)]
@@ -132,7 +132,9 @@ def services(
     some = observer.observe([(key, frozenset({topic})) for key in ours])
     seen = observer.read(some)
     now = datetime.datetime.now(datetime.UTC)
-    rows = [balancers_plan.row(seen[key], now, balancers.plan, explain) for key in ours]
+    rows = [
+        balancers_preview.row(seen[key], now, balancers.plan, explain) for key in ours
+    ]
     return Services(tuple(rows), sum(map(_is_of_others, asked)))
 
 

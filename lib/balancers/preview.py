@@ -5,7 +5,7 @@ import datetime
 import enum
 from collections.abc import Iterable
 
-from lib.balancers import decide, facts, model
+from lib.balancers import decide, model, translate
 from lib.balancers.model import Service, Snapshot
 from lib.cloud.explained import Change, Explain, Touched
 from lib.cloud.load_balancers import Ingress, Observed, Plan
@@ -122,7 +122,7 @@ def _written(service: Service, actions: Iterable[model.Action]) -> Iterable[Touc
                 why = "they lead back to the load balancer"
                 yield Touched((SERVICE, "annotations"), Verb.CHANGE, changes, why)
             case model.SetIngress(ingress):
-                old = _addresses(facts.ingress(service))
+                old = _addresses(translate.ingress(service))
                 change = Change("status.loadBalancer", old, _addresses(ingress))
                 why = "clients find the load balancer there"
                 yield Touched((SERVICE, "status"), Verb.CHANGE, (change,), why)

@@ -5,7 +5,7 @@ import dataclasses
 from lib.cloud import errors
 from lib.cloud.model import Absent, Address, Foreign, Seen, Unknown
 from lib.kube import nodes as kube_nodes
-from lib.nodes import decide, guard, model
+from lib.nodes import decide, deletion_limit, model
 from lib.nodes.model import Action, Snapshot, Topic
 
 
@@ -110,7 +110,7 @@ def _gone(node: kube_nodes.Node) -> str:
         f" a second look {model.Settings().confirm_after_s:g} s later must agree"
     )
     if model.is_confirmed(node):
-        return f"{told}; {guard.CONFIRM_ANNOTATION} is set"
+        return f"{told}; {deletion_limit.CONFIRM_ANNOTATION} is set"
     return told
 
 

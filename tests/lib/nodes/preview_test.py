@@ -17,14 +17,14 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.kube import nodes as kube_nodes
-from lib.nodes import guard, model, plan
+from lib.nodes import deletion_limit, model, preview
 
 MakeNode = Callable[..., kube_nodes.Node]
 MakeInstance = Callable[..., Instance]
 NEW = (kube_nodes.UNINITIALIZED_TAINT,)
 SHUT = (kube_nodes.SHUTDOWN_TAINT,)
 ONCE = model.Settings(confirm_after_s=0.0)
-MANY = guard.Crowd(nodes=20, went=0, pending={f"n{n}": n for n in range(20)})
+MANY = deletion_limit.Crowd(nodes=20, went=0, pending={f"n{n}": n for n in range(20)})
 SILENT = errors.Unavailable("silent", operation="list servers")
 TWINS = errors.Ambiguous("2 servers have this name", operation="find server")
 OTHER = (Address(AddressType.INTERNAL_IP, "10.0.0.2"),)
@@ -39,7 +39,7 @@ def snapshot(
 
 
 def told(seen: model.Snapshot) -> list[tuple[str, str]]:
-    return [(row.action, row.why) for row in plan.rows(seen, ONCE)]
+    return [(row.action, row.why) for row in preview.rows(seen, ONCE)]
 
 
 def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) -> None:
@@ -124,9 +124,9 @@ def test_what_could_not_be_read_is_said(
         (Foreign("of another cloud"), ""),
     ]
     for instance, why in table:
-        assert plan.unread(snapshot(make_node(), instance)) == why
+        assert preview.unread(snapshot(make_node(), instance)) == why
 
 
 def test_a_node_of_another_cloud_is_counted(make_node: MakeNode) -> None:
-    assert plan.is_foreign(snapshot(make_node(), Foreign("of another cloud")))
-    assert not plan.is_foreign(snapshot(make_node(), Absent(True)))
+    assert preview.is_foreign(snapshot(make_node(), Foreign("of another cloud")))
+    assert not preview.is_foreign(snapshot(make_node(), Absent(True)))

@@ -63,7 +63,7 @@ def holds_back(crowd: Crowd, limit: Limit, uid: str) -> bool:
     return crowd.pending.get(uid, 0) >= room
 
 
-class Memory:
+class Deletions:
     """Which Nodes went, and which are missing; by uid.
 
     Safe to use from several threads: each step is one operation on a dictionary.

@@ -1,6 +1,6 @@
 """Tables: a snapshot and a plan in, a row of what would be done out."""
 
-from lib.balancers import model, plan
+from lib.balancers import model, preview
 from lib.balancers.fake.snapshots import (
     BAD,
     BARE,
@@ -14,7 +14,7 @@ from lib.balancers.fake.snapshots import (
     seen,
 )
 from lib.balancers.model import Snapshot
-from lib.balancers.plan import State
+from lib.balancers.preview import State
 from lib.cloud.explained import Change, Explanation, Touched
 from lib.cloud.load_balancers import Observed, Plan, Target
 from lib.cloud.model import Unknown
@@ -31,11 +31,11 @@ def explain(target: Target, observed: Observed, made: Plan) -> Explanation:
     return Explanation(observed.id, waits_for, (), steps)
 
 
-def row(snapshot: Snapshot, made: Plan) -> plan.Row:
-    return plan.row(snapshot, NOW, lambda target, observed, now: made, explain)
+def row(snapshot: Snapshot, made: Plan) -> preview.Row:
+    return preview.row(snapshot, NOW, lambda target, observed, now: made, explain)
 
 
-SERVICE = plan.SERVICE
+SERVICE = preview.SERVICE
 ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
     "all is well": (SEEN, Plan(settled=True), State.WELL, []),
     "well, with something odd": (
@@ -129,10 +129,10 @@ def test_things_hang_below_those_that_hold_them() -> None:
     paths = (("a", "b", "c"), ("a", "d"), ("e",), ("a", "b"))
     touched = tuple(Touched(path, Verb.CHANGE) for path in paths)
 
-    def shape(branches: tuple[plan.Branch, ...]) -> dict[str, object]:
+    def shape(branches: tuple[preview.Branch, ...]) -> dict[str, object]:
         return {
             f"{one.name}{'*' * len(one.touched)}": shape(one.branches)
             for one in branches
         }
 
-    assert shape(plan.tree(touched)) == {"a": {"b*": {"c*": {}}, "d*": {}}, "e*": {}}
+    assert shape(preview.tree(touched)) == {"a": {"b*": {"c*": {}}, "d*": {}}, "e*": {}}

@@ -23,7 +23,7 @@ class _Fact:
     at: float
 
 
-class Facts:
+class Cache:
     """All volumes of one project. Safe for many threads."""
 
     def __init__(self, cloud: Callable[[], Volumes], effects: calls.Effects) -> None:

@@ -1,13 +1,13 @@
 """A plan of all Nodes says what a dry run would log, and sends reads only."""
 
-from lib.ccm import planning
+from lib.ccm import previews
 from lib.cloud import errors
 from lib.cloud.fake import instances as fake_instances
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import nodes as kube_nodes
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
-from lib.nodes import guard, model
+from lib.nodes import deletion_limit, model
 
 NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 
@@ -46,7 +46,7 @@ def ground(
 def test_a_plan_is_what_would_be_done() -> None:
     """In the order of the names; nothing is written, and the cloud is listed once."""
     api, cloud = ground()
-    made = planning.nodes(api, cloud, model.Settings())
+    made = previews.nodes(api, cloud, model.Settings())
     assert [(row.node, row.action) for row in made.rows] == [
         ("gone-0", "delete"),
         ("new", "initialise"),
@@ -60,16 +60,16 @@ def test_a_plan_is_what_would_be_done() -> None:
 def test_too_many_deletions_are_planned_as_none() -> None:
     """As the limit says for a process that has just started."""
     api, cloud = ground(gone=4)
-    rows = planning.nodes(api, cloud, model.Settings()).rows
+    rows = previews.nodes(api, cloud, model.Settings()).rows
     assert [row.action for row in rows if row.node.startswith("gone")] == ["keep"] * 4
-    more = model.Settings(limit=guard.Limit(count=4))
-    rows = planning.nodes(api, cloud, more).rows
+    more = model.Settings(limit=deletion_limit.Limit(count=4))
+    rows = previews.nodes(api, cloud, more).rows
     assert [row.action for row in rows if row.node.startswith("gone")] == ["delete"] * 4
 
 
 def test_without_deletion_nothing_is_planned_for_what_is_gone() -> None:
     api, cloud = ground()
-    rows = planning.nodes(api, cloud, model.Settings(deletes=False)).rows
+    rows = previews.nodes(api, cloud, model.Settings(deletes=False)).rows
     assert not [row for row in rows if row.node.startswith("gone")]
 
 
@@ -77,6 +77,6 @@ def test_a_silent_cloud_is_no_plan_without_change() -> None:
     """Each Node that was not judged is named, with the reason."""
     api, cloud = ground()
     cloud.faults = [errors.Unavailable("silent", operation="list servers")]
-    made = planning.nodes(api, cloud, model.Settings())
+    made = previews.nodes(api, cloud, model.Settings())
     assert [name for name, _ in made.unread] == ["gone-0", "new", "off", "static"]
     assert made.unread[0][1] == "list servers: silent"
