@@ -20,7 +20,7 @@ from lib.cloud.load_balancers import LoadBalancers, Reason, Results, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
-from lib.plans.engine import Engine
+from lib.plans.engine import Engine, Writing
 from lib.plans.model import ApplyStep, Await, Bar
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
@@ -37,15 +37,12 @@ Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
-def _immediately() -> float:
-    return 0.0
-
-
 class BalancersFlow(runner.Flow[Snapshot, Action]):
     """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
 
-    writing: refuses when the Lease is lost. clock: monotonic seconds. create_in_s,
-    on_open: see `lib/plans/engine.Engine`. ended: see `act.Hands`.
+    writing: refuses when the Lease is lost. clock: monotonic seconds. applying: when
+    the cloud may be written. on_open: see `lib/plans/engine.Engine`. ended: see
+    `act.Hands`.
     """
 
     name = "balancers"
@@ -58,14 +55,14 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         writing: client.Api,
         recorders: Mapping[Source, events.Recorder],
         clock: Callable[[], float] = time.monotonic,
-        create_in_s: Callable[[], float] = _immediately,
+        applying: Writing | None = None,
         on_open: Callable[[str, frozenset[str]], None] | None = None,
         ended: act.Ended = act.nobody,
     ) -> None:
         self._memory = Memory(clock)
         self._load_balancers = load_balancers
         engine: Engine[Target, Results] = Engine(
-            load_balancers, self._memory, clock, create_in_s, on_open
+            load_balancers, self._memory, clock, applying, on_open
         )
         self._observer = observe.Observer(
             sources, load_balancers, self._memory, engine, clock

@@ -168,7 +168,7 @@ class Manager:
     def _permit(self, lease: election.Election | None) -> guarded.Permit:
         if self._wanted.dry_run:
             return read_only.refuse
-        return parts.always if lease is None else lease.acting
+        return guarded.always if lease is None else lease.acting
 
     def _watching_nodes(self, nodes: store.Store[kube_nodes.Node]) -> daemon.Part:
         synced = nodes.synced

@@ -1,8 +1,7 @@
 """What the controllers of one manager share."""
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 import prometheus_client
@@ -57,10 +56,3 @@ class Controllers(Protocol):
     def start(self, loop: loops.Loops) -> None:
         """Begin to act."""
         ...
-
-
-@contextlib.contextmanager
-def always(operation: str) -> Iterator[float]:
-    """Permit every write: nobody else acts."""
-    del operation
-    yield float("inf")

@@ -6,10 +6,10 @@ from lib.balancers import flow, model, observe, receivers
 from lib.balancers.model import Topic
 from lib.ccm import cluster_id, metrics, options
 from lib.ccm.parts import Parts
-from lib.ccm.permitted import Permitted
 from lib.cloud import load_balancers
 from lib.kube import errors as kube_errors
 from lib.kube import resources, store
+from lib.plans.engine import Writing
 from lib.process import logs, probes
 from lib.reconcile import loops, periodic, queue, runner
 
@@ -57,11 +57,11 @@ class ServiceControllers:
             sources=observe.Sources(
                 self.services, parts.reading, self._receivers.all, self._known_cluster
             ),
-            load_balancers=Permitted(balancers, parts.permit),
+            load_balancers=balancers,
             writing=parts.writing,
             recorders={source: parts.recorder(name) for source, name in names.items()},
             on_open=self._queue.add_all,
-            create_in_s=parts.create_in_s,
+            applying=Writing(parts.permit, parts.create_in_s),
             ended=told.ended,
         )
         told.watch(self._flow.problems, self._flow.reasons)

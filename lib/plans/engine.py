@@ -6,6 +6,7 @@ not applied as long as an earlier request for it may still be carried out. Nothi
 here: what has to wait is an answer with a time, which the runner puts into the queue.
 """
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping
@@ -69,8 +70,27 @@ class UnknownOutcome(failure.Postponed):
         self.error = error
 
 
+def _always(operation: str) -> contextlib.AbstractContextManager[float]:
+    del operation
+    return contextlib.nullcontext(math.inf)
+
+
 def _immediately() -> float:
     return 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Writing:
+    """When the cloud may be written.
+
+    permit: given an operation, lets one write happen within its block and gives the
+    seconds it may take, or raises and it is not sent: the end of the Lease holds for
+    the cloud as for the API server. create_in_s: seconds until what must not be
+    applied twice may be applied at all.
+    """
+
+    permit: Callable[[str], contextlib.AbstractContextManager[float]] = _always
+    create_in_s: Callable[[], float] = _immediately
 
 
 class Engine(Generic[Target, Written]):
@@ -84,19 +104,18 @@ class Engine(Generic[Target, Written]):
         cloud: Cloud,
         memory: Memory[Target, Written],
         clock: Callable[[], float],
-        create_in_s: Callable[[], float] = _immediately,
+        writing: Writing | None = None,
         on_open: Callable[[str, frozenset[str]], None] | None = None,
     ) -> None:
         """clock: monotonic seconds.
 
-        create_in_s: seconds until what must not be applied twice may be applied at
-        all. on_open: called with the key and the topics of a plan when a call for
-        others has shown that its gate is open.
+        on_open: called with the key and the topics of a plan when a call for others
+        has shown that its gate is open.
         """
         self._cloud = cloud
         self._memory = memory
         self._clock = clock
-        self._create_in_s = create_in_s
+        self._writing = writing or Writing()
         self._on_open = on_open
 
     # ------------------------------------------------------------ observe
@@ -195,6 +214,7 @@ class Engine(Generic[Target, Written]):
             Postponed: nothing was done; the reconciliation has to end here.
             UnknownOutcome: it must not be applied again before it is looked for.
             CloudError: it was not carried out, or may be applied again.
+            Exception: of the permit; it was not sent.
         """
         step = action.step
         if step.is_gated and self._memory.is_taken(uid, action.object_id):
@@ -205,7 +225,7 @@ class Engine(Generic[Target, Written]):
             self._require_known(uid, self._memory.unknown_s(uid, step.path))
         self._memory.begin(uid)
         try:
-            result = self._cloud.apply(step)
+            result = self._write(step)
         except errors.CloudError as error:
             self._memory.drop(uid)
             if step.is_repeatable or not _may_be_done(error):
@@ -214,6 +234,10 @@ class Engine(Generic[Target, Written]):
             raise UnknownOutcome(error) from error
         self._memory.accept(uid)
         return result
+
+    def _write(self, step: Step) -> StepResult:
+        with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
+            return self._cloud.apply(step, left_s)
 
     def require_known(self, uid: str) -> None:
         """Check that no earlier request can still be carried out.
@@ -224,7 +248,7 @@ class Engine(Generic[Target, Written]):
         self._require_known(uid, self._memory.unknown_s(uid))
 
     def _require_known(self, uid: str, unknown_s: float) -> None:
-        early_s = max(self._create_in_s(), unknown_s)
+        early_s = max(self._writing.create_in_s(), unknown_s)
         if early_s > 0:
             self._memory.drop(uid)
             text = "what may have been made before is waited for"

@@ -26,7 +26,7 @@ def make_parts() -> MakeParts:
         is_dry: bool = False,
         create_in_s: Callable[[], float] = lambda: 0.0,
     ) -> parts.Parts:
-        permit = read_only.refuse if is_dry else parts.always
+        permit = read_only.refuse if is_dry else guarded.always
         writing = guarded.Guarded(api, permit)
         registry = prometheus_client.CollectorRegistry()
 

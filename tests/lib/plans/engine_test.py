@@ -1,7 +1,8 @@
 """The engine of open plans, with routes of routers in place of load balancers."""
 
+import contextlib
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import pytest
 
@@ -42,9 +43,10 @@ class Routers:
         self.lost: set[str] = set()
         self.failures: list[errors.CloudError] = []
         self.asked: list[Collection[Asked]] = []
+        self.within: list[float] = []
 
     def apply(self, step: Step, within_s: float = float("inf")) -> StepResult:
-        assert within_s > 0
+        self.within.append(within_s)
         _, router, destination = step.path
         failed = self.failures.pop(0) if self.failures else None
         if failed is not None and failed.was_rejected:
@@ -69,7 +71,7 @@ class Routers:
 class Scene:
     """An engine on these routers, and the flow that drives it."""
 
-    def __init__(self) -> None:
+    def __init__(self, writing: engine.Writing | None = None) -> None:
         self.routers = Routers()
         self.memory = memory.Memory[Routes, str](lambda: self.routers.now_s)
         self.opened: list[tuple[str, frozenset[str]]] = []
@@ -77,6 +79,7 @@ class Scene:
             self.routers,
             self.memory,
             lambda: self.routers.now_s,
+            writing,
             on_open=lambda key, topics: self.opened.append((key, topics)),
         )
 
@@ -299,3 +302,45 @@ def test_nothing_is_kept_of_an_object_that_was_deleted() -> None:
     scene.memory.forget("u1")
     assert scene.memory.opens() == {}
     assert scene.memory._records == {}
+
+
+class NotLeader(Exception):
+    """The Lease is lost."""
+
+
+def lease(left_s: float) -> engine.Writing:
+    @contextlib.contextmanager
+    def acting(operation: str) -> Iterator[float]:
+        if left_s <= 0:
+            raise NotLeader(operation)
+        yield left_s
+
+    return engine.Writing(acting)
+
+
+def test_a_write_may_take_as_long_as_the_lease_lasts() -> None:
+    """The seconds that are left reach the provider as the bound of the request."""
+    for left_s in (7.0, 0.2):
+        scene = Scene(lease(left_s))
+        scene.carry_out("u1", TARGET, STEPS)
+        assert scene.routers.within == [left_s]
+
+
+def test_without_the_lease_no_write_is_sent() -> None:
+    scene = Scene(lease(0.0))
+    with pytest.raises(NotLeader, match="create router / r1 / 10.0.0.0/24"):
+        scene.carry_out("u1", TARGET, STEPS)
+    assert scene.routers.within == []
+
+
+def test_after_a_takeover_nothing_is_created_too_early() -> None:
+    ready_at = 110.0
+    writing = engine.Writing(create_in_s=lambda: ready_at - scene.routers.now_s)
+    scene = Scene(writing)
+    once = step("r1", "10.0.0.0/24", is_repeatable=False)
+    with pytest.raises(failure.Postponed):
+        scene.carry_out("u1", TARGET, (once,))
+    scene.carry_out("u1", TARGET, (step("r1", "10.0.9.0/24"),))
+    scene.routers.now_s += 10.0
+    scene.carry_out("u1", TARGET, (once,))
+    assert scene.routers.routes == {"r1": ["10.0.9.0/24", "10.0.0.0/24"]}
