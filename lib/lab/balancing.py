@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import pathlib
 import re
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,8 +28,12 @@ _POLL = re.compile(r"^GET +octavia \S+/loadbalancers(/\* |\S* \S+fields=provisio
 _OF_ALL = "fields=provisioning_status"
 TIMEOUT_S = 30.0
 """Of one call of the cloud: a busy lab takes long for twenty ports."""
+PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
+"""A lab on a busy machine takes minutes for what Octavia does in seconds. Polls that
+come so long after the last write are counted apart."""
 WRITES = frozenset({"POST", "PUT", "DELETE"})
 _POLL_S = 0.1
+LAG_MEDIAN_S, LAG_LONGEST_S = 1.5, 5.0
 
 
 def conf(
@@ -215,6 +220,20 @@ class Counted:
             call for call in self.calls() if _POLL.search(f"{kind(call)} {call.path}")
         ]
 
+    def late_polls(self, more_s: float = 0.0) -> int:
+        """Count the polls for which only a slow machine is the reason.
+
+        more_s: that Octavia is known to take for a change, beyond what is usual.
+        """
+        writes = [call for call in self.writes() if call.service == layout.OCTAVIA]
+        late = 0
+        for poll in self.polls():
+            before = [call for call in writes if call.at < poll.at]
+            if before:
+                last = max(before, key=lambda call: call.at)
+                late += poll.at - last.at > PATIENCE_S[last.method] + more_s
+        return late
+
     def by_kind(self) -> Mapping[str, int]:
         """Count them by method and path, ids left out."""
         return Counter(kind(call) for call in self.calls())
@@ -265,3 +284,21 @@ def lags(
         if after:
             found.append(max(0.0, min(after) - max([at, *under_way])))
     return found
+
+
+def prompt(lags: Sequence[float], longest_change_s: float) -> tuple[bool, str]:
+    """Report whether load balancers were asked for soon after they turned ACTIVE.
+
+    One is polled by the time its own last change took, so a poll is late by at most
+    that time. lags: see `lags`. longest_change_s: of all load balancers.
+
+    Returns:
+        The answer, and the figures in words.
+    """
+    median, longest = statistics.median(lags), max(lags)
+    most_s = max(LAG_LONGEST_S, longest_change_s)
+    shown = (
+        f"asked after ACTIVE: {[round(lag, 2) for lag in sorted(lags)]} s;"
+        f" median {median:.1f} s of {LAG_MEDIAN_S}, {longest:.1f} of {most_s:.1f}"
+    )
+    return median <= LAG_MEDIAN_S and longest <= most_s, shown

@@ -139,15 +139,19 @@ def make_node(
     name: str,
     addresses: Sequence[str],
     labels: Mapping[str, str] | None = None,
+    server_id: str = "",
 ) -> None:
     """Create a Node with these internal addresses, which no kubelet stands behind.
 
     Load balancers take it all the same: whether it is Ready is for monitors to find.
+    server_id: of its server in OpenStack; empty: it has no provider ID.
     """
     shown = [{"type": "InternalIP", "address": address} for address in addresses]
     nodes = kube_objects.Objects(api, "")
     about = {"labels": dict(labels or {})}
-    nodes.make(resources.NODES, name, about, status={"addresses": shown})
+    spec = {"providerID": f"openstack:///{server_id}"} if server_id else {}
+    status = {"addresses": shown}
+    nodes.make(resources.NODES, name, about, status=status, spec=spec)
 
 
 def node_labels(api: client.Api) -> Mapping[str, Mapping[str, str]]:

@@ -64,10 +64,12 @@ class Watch:
     """Looks into Octavia's own database.
 
     turned: id of the load balancer, and when that was seen, by the monotonic clock.
+    longest_s: that one of them was seen not to be ACTIVE.
     """
 
     def __init__(self, home: layout.Layout, pause_s: float = 0.05) -> None:
         self.turned: list[tuple[str, float]] = []
+        self.longest_s = 0.0
         self._home = home
         self._pause_s = pause_s
         self._stop = threading.Event()
@@ -87,11 +89,15 @@ class Watch:
     def _run(self, session: database_session.Session) -> None:
         query = "SELECT id, provisioning_status FROM octavia.load_balancer"
         before: Mapping[str, str] = {}
+        began: dict[str, float] = {}
         while not self._stop.wait(self._pause_s):
             now = {row[0]: row[1] for row in session.ask(query)}
             at = time.monotonic()
             for id_, state in now.items():
                 was = before.get(id_, balancers.ACTIVE)
-                if state == balancers.ACTIVE != was:
+                if state != balancers.ACTIVE:
+                    began.setdefault(id_, at)
+                elif was != balancers.ACTIVE:
                     self.turned.append((id_, at))
+                    self.longest_s = max(self.longest_s, at - began.pop(id_))
             before = now

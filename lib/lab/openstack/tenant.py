@@ -224,6 +224,33 @@ class Tenant:
             )
             return str(port.fixed_ips[0]["ip_address"])
 
+    def add_load_balancer(
+        self, name: str, ports: Sequence[int], tags: Sequence[str] = ()
+    ) -> str:
+        """Have a load balancer on `lab-net`, not yet ACTIVE; give its id.
+
+        ports: of its TCP listeners, each with a pool.
+        """
+        network = self.connection.network
+        pool = {"name": name, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}
+        with cloud.sentences():
+            inside = network.find_network(NETWORK, ignore_missing=False)
+            made = self.connection.load_balancer.create_load_balancer(
+                name=name,
+                tags=list(tags),
+                vip_subnet_id=inside.subnet_ids[0],
+                listeners=[
+                    {
+                        "name": f"{name}-{port}",
+                        "protocol": "TCP",
+                        "protocol_port": port,
+                        "default_pool": {**pool, "name": f"{name}-{port}"},
+                    }
+                    for port in ports
+                ],
+            )
+            return str(made.id)
+
     def clear(self, timeout_s: float = 120) -> None:
         """Delete the project's servers, floating IPs, routers and networks."""
         for server in self.items():

@@ -5,9 +5,7 @@ import contextlib
 import dataclasses
 import json
 import os
-import select
 import signal
-import socket
 import threading
 import time
 import tracemalloc
@@ -16,7 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from lib.kube import client, config, errors, objects, resources, store
-from lib.lab import cluster, control_plane, places, processes, progress, waiting
+from lib.lab import (
+    cluster,
+    control_plane,
+    places,
+    processes,
+    progress,
+    tcp_proxy,
+    waiting,
+)
 
 NODES = 40
 PAGE = 7
@@ -38,85 +44,6 @@ FAULTS = (
     "many changes",
 )
 TIMEOUT_S = 10.0
-
-
-class Pipe:
-    """A TCP proxy in front of the API server that can drop and fall silent."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._open: list[socket.socket] = []
-        self._dead: set[socket.socket] = set()
-        self._is_shut = False
-        self._is_silent = False
-        self._lock = threading.Lock()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def port(self) -> int:
-        port: int = self._listener.getsockname()[1]
-        return port
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self._listener.accept()
-                if self._is_silent:
-                    self._open.append(near)
-                    continue
-                far = None if self._is_shut else self._reach()
-                if far is None:
-                    near.close()
-                    continue
-                with self._lock:
-                    self._open += [near, far]
-                threading.Thread(
-                    target=self._carry, args=(near, far), daemon=True
-                ).start()
-
-    def _reach(self) -> socket.socket | None:
-        with contextlib.suppress(OSError):
-            return socket.create_connection(("127.0.0.1", self._target))
-        return None
-
-    def _carry(self, near: socket.socket, far: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while True:
-                for one in select.select([near, far], [], [], 0.2)[0]:
-                    if one in self._dead:
-                        return  # both stay open, and nobody serves them any more
-                    data = one.recv(65536)
-                    if not data:
-                        raise OSError
-                    (far if one is near else near).sendall(data)
-        near.close()
-        far.close()
-
-    @contextlib.contextmanager
-    def shut(self) -> Iterator[None]:
-        """Cut all connections, and refuse new ones while the block runs."""
-        self._is_shut = True
-        with self._lock:
-            for one in self._open:
-                with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-            self._open.clear()
-        yield
-        self._is_shut = False
-
-    @contextlib.contextmanager
-    def silent(self) -> Iterator[None]:
-        """Keep all connections and forward nothing; those of now never again."""
-        self._is_silent = True
-        with self._lock:
-            self._dead |= set(self._open)
-        yield
-        self._is_silent = False
-
-    def close(self) -> None:
-        with self.shut():
-            self._listener.close()
 
 
 class Tapped:
@@ -261,7 +188,7 @@ class Harbour:
         self.where = where
         self.kubeconfig = str(control_plane.admin_kubeconfig(where))
         self.direct = cluster.connect(control_plane.admin_kubeconfig(where))
-        self.pipe = Pipe(where.port("apiserver"))
+        self.pipe = tcp_proxy.TcpProxy(where.port("apiserver"))
         self.watched = Watched(self._through())
         self.book = Book()
         self.store = store.Store(

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.lab import balancing, services, testing, waiting
+from lib.lab import balancing, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import balancers, layout
 
-WINDOW_S = testing.by_tier(12.0, 20.0)
+WINDOW_S = 12.0
 """How long Octavia refuses, at least."""
 CALLS_MAX = 12
 """In that time, of all services: a circuit opens soon, and is probed now and then."""

@@ -18,8 +18,7 @@ import pytest
 
 from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.steps import CommonReason
-from lib.kube import client
-from lib.lab import balancing, ccm, kube_objects, metrics, places, services, waiting
+from lib.lab import balancing, ccm, metrics, places, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import accounts, balancers, cloud
 from lib.lab.services import Told
@@ -187,13 +186,6 @@ def server_subnet(ground: Ground, name: str, server: str) -> str:
     return str(subnet.id)
 
 
-def make_node(api: client.Api, name: str, server: str, address: str) -> None:
-    nodes = kube_objects.Objects(api, "")
-    status = {"addresses": [{"type": "InternalIP", "address": address}]}
-    spec = {"providerID": f"openstack:///{server}"}
-    nodes.make(kube_objects.NODE, name, status=status, spec=spec)
-
-
 @pytest.mark.parametrize("is_first", [True, False])
 def test_of_two_subnets_with_one_cidr_members_get_that_of_the_nodes_server(
     ground: Ground, is_first: bool
@@ -205,7 +197,7 @@ def test_of_two_subnets_with_one_cidr_members_get_that_of_the_nodes_server(
     servers = {name: str(uuid.uuid4()) for name in (own, other)}
     order = (own, other) if is_first else (other, own)
     subnets = {name: server_subnet(ground, name, servers[name]) for name in order}
-    make_node(room.api, f"node-{suffix}", servers[own], TWICE)
+    services.make_node(room.api, f"node-{suffix}", [TWICE], server_id=servers[own])
     try:
         name = f"one-cidr-{suffix}"
         room.services.make(name, INTERNAL)

@@ -81,12 +81,12 @@ class StandIn:
 
     def paths(self) -> list[str]:
         """Give the paths called, without versions."""
-        return [re.sub(_VERSIONED, "", call.path.rstrip("/")) for call in self.calls]
+        return [_unversioned(call) for call in self.calls]
 
     def answer(self, call: Call) -> Answer:
         """Answer one call."""
         self.calls.append(call)
-        name = self.paths()[-1]
+        name = _unversioned(call)
         if name in self.silent:
             self.release.wait(10)
         if self.faults[name]:
@@ -205,6 +205,10 @@ class StandIn:
             | {"region": "RegionOne", "region_id": "RegionOne"}
         ]
         return {"type": kind, "name": kind, "id": kind, "endpoints": endpoints}
+
+
+def _unversioned(call: Call) -> str:
+    return re.sub(_VERSIONED, "", call.path.rstrip("/"))
 
 
 def _ok(body: Json) -> Answer:

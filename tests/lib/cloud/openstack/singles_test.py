@@ -173,19 +173,32 @@ def test_looks_take_whatever_needs_fewer_calls(
     assert singles.is_list_cheaper(wanted, listed) is is_list
 
 
-def test_ten_not_ready_nodes_of_fifty_cost_one_call_a_pass(
-    stand_in: StandIn, make_instances: MakeInstances, make_server: Make, clock: Clock
+@pytest.mark.parametrize(
+    ("nodes", "not_ready", "a_pass"),
+    [pytest.param(50, 10, 1, id="10 of 50"), pytest.param(1000, 200, 2, id="200")],
+)
+def test_not_ready_nodes_cost_lists_and_no_single_reads(  # fixtures
+    stand_in: StandIn,
+    make_instances: MakeInstances,
+    make_server: Make,
+    clock: Clock,
+    nodes: int,
+    not_ready: int,
+    a_pass: int,
 ) -> None:
-    """Twelve passes a minute: 12 calls where single reads would be 120."""
-    stand_in.servers = [make_server(f"s-{n}") for n in range(50)]
+    """Twelve passes a minute: 12 calls for 10 of 50, where single reads were 120.
+
+    200 of 1,000 cost two pages a pass; the bound is 3.
+    """
+    stand_in.servers = [make_server(f"s-{n}") for n in range(nodes)]
     instances = make_instances()
-    instances.observe([ref(n) for n in range(50)], clock.now)
+    instances.observe([ref(n) for n in range(nodes)], clock.now)
     counts(stand_in)
     for _ in range(12):
         clock.now += 5
-        found = instances.look([ref(n) for n in range(10)])
+        found = instances.look([ref(n) for n in range(not_ready)])
         assert all(isinstance(seen, Seen) for seen in found.values())
-    assert counts(stand_in) == {"servers/detail": 12}
+    assert counts(stand_in) == {"servers/detail": 12 * a_pass}
     stand_in.fail("servers/detail", 500)
     stand_in.fail("servers/detail", 500)
     clock.now += 5

@@ -57,3 +57,10 @@ def test_nobody_can_ask_again_before_the_answer() -> None:
     after = call(f"{LISTED}/{ID}", 6.5)
     assert balancing.lags([(ID, 2.0)], [slow, after]) == [1.5]
     assert balancing.lags([(ID, 5.5)], [slow, after]) == [1.0]
+
+
+def test_a_poll_may_be_late_by_the_time_of_a_change() -> None:
+    assert balancing.prompt([0.5, 1.0, 4.9], 1.0)[0]
+    assert not balancing.prompt([0.5, 1.0, 8.0], 1.0)[0]
+    assert balancing.prompt([0.5, 1.0, 8.0], 9.0)[0]
+    assert not balancing.prompt([2.0, 2.0, 2.0], 9.0)[0]

@@ -474,7 +474,7 @@ HOSTILE = {
 def test_a_hostile_pattern_costs_little(name: str) -> None:
     """Linear in pattern and name; what can't be compiled is a bad value."""
     pattern = HOSTILE[name]
-    began = time.monotonic()
+    began = time.thread_time()
     made = parse.parse(annotated(FLOATING_SUBNET=pattern), Config())
     if isinstance(made, Problems):
         (problem,) = made.problems
@@ -483,7 +483,7 @@ def test_a_hostile_pattern_costs_little(name: str) -> None:
     else:
         for subnet in ("public-v4", "a" * 255):
             subnets.matches(pattern)(subnet)
-    assert time.monotonic() - began < 0.2
+    assert time.thread_time() - began < 0.2
 
 
 @hypothesis.given(

@@ -1,0 +1,172 @@
+"""openstack-ccm, the PEX, whose cloud.conf suddenly leads to another project.
+
+There every server and load balancer of the cluster is "not found". A reload is refused;
+a process that starts with it changes nothing; both go on when the file is right again.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lib.lab import balancing, ccm, places, services, stages, waiting
+from lib.lab.balancing import Room
+from lib.lab.openstack import accounts, balancers, census, tenant
+from lib.lab.openstack import testing as openstack_testing
+
+OFTEN = ("--lb-drift-period=10s", "--node-monitor-period=5s")
+BOTH = ("--controllers=service-lb-controller,cloud-node-lifecycle-controller",)
+"""After a restart a few Nodes that are not Ready have less protection: decision 6."""
+SERVERS = ("mine-1", "mine-2")
+ABSENT_S = 30.0
+"""Twice the time between the two reads that prove an absence."""
+SERVED_S = 300.0
+REFUSED = '"event": "cloud not reopened, old one kept"'
+REOPENED = '"event": "cloud reopened, its files have changed"'
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """The room of the one project, and the other one, which has no server."""
+
+    room: Room
+    account: accounts.Account
+    other: tenant.Tenant
+
+    def lead(self, account: accounts.Account) -> None:
+        """Let the daemon's cloud.conf lead to a project."""
+        replica = self.room.replicas[1]
+        file = replica.place.state / "cloud.conf"
+        text = balancing.conf(self.room.entrance, self.room.where, account)
+        part = file.with_suffix(".new")
+        part.write_text(text)
+        part.replace(file)
+
+    def log(self) -> str:
+        return (self.room.replicas[1].place.log / f"{ccm.NAME}.log").read_text()
+
+    def logged(self, text: str) -> Callable[[], bool]:
+        """Return whether an entry is there that is not there yet."""
+        count = self.log().count(text)
+        return lambda: self.log().count(text) > count
+
+    def service(self, name: str) -> Callable[[], object]:
+        return lambda: services.addresses(self.room.services.get(name))
+
+    def pictures(self) -> tuple[object, object, object]:
+        """Return all of both projects, the Services and which Nodes there are."""
+        room = self.room
+        there = room.services.all()
+        shown = {
+            name: (service["metadata"].get("annotations"), service["status"])
+            for name, service in there.items()
+        }
+        nodes = sorted(services.node_labels(room.api))
+        other = balancers.look(self.other.connection)
+        assert (other.balancers, other.floating_ips) == ({}, {})
+        return census.take(room.mine.connection), shown, nodes
+
+    def unchanged(self, before: tuple[object, object, object]) -> None:
+        cloud, *cluster = self.pictures()
+        assert census.changes(before[0], cloud) == ()  # type: ignore[arg-type]
+        assert cluster == list(before[1:])
+
+
+@pytest.fixture(scope="module")
+def ground(
+    where: places.Places,
+    kubernetes: stages.Cluster,
+    project: openstack_testing.MakeProject,
+) -> Iterator[Ground]:
+    account, mine = project("here")
+    elsewhere, other = project("elsewhere")
+    api, pex = kubernetes.api, kubernetes.pex
+    with balancing.room(where, pex, kubernetes.kubeconfig, account, 0) as room:
+        booted = mine.boot_all(SERVERS)
+        try:
+            yield Ground(room, elsewhere, other)
+        finally:
+            services.delete_nodes(api, booted)
+            for server in mine.items():
+                mine.delete(server.id)
+            waiting.until("the servers are gone", lambda: not mine.items())
+
+
+def add_node(ground: Ground, name: str) -> None:
+    """Register a server as a Node that has never become ready."""
+    (server,) = (one for one in ground.room.mine.items() if one.name == name)
+    api = ground.room.api
+    services.make_node(api, name, server.addresses, server_id=server.id)
+
+
+def settled(ground: Ground) -> tuple[object, object, object]:
+    """Return the pictures once nothing changes any more."""
+    found = [ground.pictures()]
+
+    def is_still() -> bool:
+        found.append(ground.pictures())
+        return found[-1] == found[-2]
+
+    waiting.until("nothing changes", is_still, SERVED_S, 2.0)
+    return found[-1]
+
+
+def members(ground: Ground) -> int:
+    return len(census.take(ground.room.mine.connection)[balancers.MEMBERS])
+
+
+def is_gone(ground: Ground, name: str) -> Callable[[], bool]:
+    return lambda: ground.room.services.get(name) is None
+
+
+def reload_is_refused(ground: Ground) -> None:
+    """All stays as it is, and the former credentials go on working."""
+    before, refused = settled(ground), ground.logged(REFUSED)
+    ground.lead(ground.account)
+    waiting.until("the reload is refused", refused, SERVED_S)
+    time.sleep(ABSENT_S)
+    ground.unchanged(before)
+    add_node(ground, SERVERS[1])
+    waiting.until("the Node is a member", lambda: members(ground) == 4, SERVED_S)
+    ground.room.services.delete(["leaves"])
+    waiting.until("the Service is deleted", is_gone(ground, "leaves"), SERVED_S)
+    found = balancers.look(ground.room.mine.connection)
+    assert (len(found.balancers), len(found.floating_ips)) == (1, 1)
+
+
+def restart_changes_nothing(ground: Ground) -> None:
+    """No load balancer is created there, and no Service is released."""
+    room, before = ground.room, settled(ground)
+    replica = room.replica(1, OFTEN)
+    ground.lead(ground.account)
+    replica.start()
+
+    def told() -> list[str]:
+        events = room.services.events().get("stays", ())
+        return [one.message for one in events if one.type == "Warning"]
+
+    waiting.until("an Event says so", told, SERVED_S)
+    room.services.delete(["stays"])
+    time.sleep(ABSENT_S)
+    print(told())
+    ground.unchanged(before)
+
+
+def test_another_project_deletes_and_creates_nothing(ground: Ground) -> None:
+    """Neither after a reload nor after a restart; then the file is right again."""
+    room = ground.room
+    add_node(ground, SERVERS[0])
+    room.replica(1, (*OFTEN, *BOTH)).start()
+    for name in ("stays", "leaves"):
+        room.services.make(name)
+    for name in ("stays", "leaves"):
+        waiting.until(f"{name} is served", ground.service(name), SERVED_S)
+    reload_is_refused(ground)
+    restart_changes_nothing(ground)
+    reopened = ground.logged(REOPENED)
+    ground.lead(room.account)
+    waiting.until("the right file is read", reopened, SERVED_S)
+    waiting.until("the Service is deleted", is_gone(ground, "stays"), SERVED_S)
+    found = balancers.look(room.mine.connection)
+    assert (found.balancers, found.floating_ips) == ({}, {})

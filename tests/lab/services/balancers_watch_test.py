@@ -1,0 +1,134 @@
+"""openstack-ccm, the PEX, reaches the API server by a proxy that cuts idle connections.
+
+Such proxies close a connection after 35 to 60 s, before the first bookmark of a watch.
+Here it is sooner in the default tier; the long tier has 50 s. The API server's audit
+log shows what the daemon asks for.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import datetime
+import pathlib
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import yaml
+
+from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.lab import (
+    audit,
+    balancing,
+    ccm,
+    pki,
+    places,
+    services,
+    stages,
+    tcp_proxy,
+    testing,
+    waiting,
+)
+from lib.lab.balancing import Room
+from lib.lab.openstack import balancers
+from lib.lab.openstack import testing as openstack_testing
+
+IDLE_S = testing.by_tier(4.0, 50.0)
+CUTS = testing.by_tier(6, 3)
+"""Of each watch, while nothing happens."""
+WATCHED = ("services", "nodes")
+SLACK = 2
+"""Watches more than cuts: the first one, and one that a Service has prolonged."""
+SERVED_S = 240.0
+FAILED = '"event": "watch failed"'
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """The room, whose daemon reaches the API server through the proxy."""
+
+    room: Room
+    proxy: tcp_proxy.TcpProxy
+
+    def requests(self, began: datetime.datetime) -> collections.Counter[str]:
+        """Count the daemon's lists and watches since a time."""
+        found: collections.Counter[str] = collections.Counter()
+        seen = set()
+        for row in audit.rows(self.room.where, ccm.ACCOUNT):
+            at = datetime.datetime.fromisoformat(row.received)
+            key = (row.verb, row.resource, row.received)
+            # A watch is logged at its start and at its end.
+            if at >= began and row.resource in WATCHED and key not in seen:
+                seen.add(key)
+                found[f"{row.verb} {row.resource}"] += 1
+        return found
+
+    def log(self) -> str:
+        return (self.room.replicas[1].place.log / f"{ccm.NAME}.log").read_text()
+
+
+def through(
+    proxy: tcp_proxy.TcpProxy, kubeconfig: pathlib.Path, target: pathlib.Path
+) -> pathlib.Path:
+    """Write a kubeconfig that leads through the proxy."""
+    read = yaml.safe_load(kubeconfig.read_text())
+    read["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{proxy.port}"
+    pki.write_secret(target, yaml.safe_dump(read).encode())
+    return target
+
+
+@pytest.fixture(scope="module")
+def ground(
+    where: places.Places,
+    kubernetes: stages.Cluster,
+    project: openstack_testing.MakeProject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Ground]:
+    account, _ = project("idle")
+    file = tmp_path_factory.mktemp("idle") / "kubeconfig"
+    with contextlib.closing(
+        tcp_proxy.TcpProxy(where.port("apiserver"), IDLE_S)
+    ) as proxy:
+        behind = through(proxy, kubernetes.kubeconfig, file)
+        with balancing.room(where, kubernetes.pex, behind, account, 1) as room:
+            room.add_nodes(room.nodes)
+            yield Ground(room, proxy)
+
+
+def served(room: Room, name: str) -> Callable[[], bool]:
+    return lambda: services.addresses(room.services.get(name)) != []
+
+
+def lists(requests: collections.Counter[str]) -> list[str]:
+    return [name for name in requests if name.startswith("list")]
+
+
+def test_watches_that_a_proxy_cuts_cost_no_list(ground: Ground) -> None:
+    """Each is resumed where it was, without a pause, and no change is lost."""
+    room = ground.room
+    room.replica(1).start()
+    room.services.make("before", {keys.INTERNAL: "true"})
+    waiting.until("served", served(room, "before"), SERVED_S)
+    quiet, cuts = datetime.datetime.now(datetime.UTC), ground.proxy.cuts
+    began = time.monotonic()
+
+    def opened() -> int:
+        return min(ground.requests(quiet)[f"watch {kind}"] for kind in WATCHED)
+
+    waiting.until("cuts", lambda: opened() >= CUTS, 10 * CUTS * IDLE_S, 1.0)
+    took_s, requests = time.monotonic() - began, ground.requests(quiet)
+    print(
+        f"idle after {IDLE_S:.0f} s: {ground.proxy.cuts - cuts} connections closed in"
+        f" {took_s:.0f} s; {dict(requests)}"
+    )
+    assert lists(requests) == []
+    most = took_s / IDLE_S + SLACK
+    watches = [requests[f"watch {kind}"] for kind in WATCHED]
+    assert max(watches) <= most, "a watch is opened without a cut"
+    room.services.make("after", {keys.INTERNAL: "true"})
+    waiting.until("served", served(room, "after"), SERVED_S)
+    room.services.delete(["before"])
+    waiting.until("gone", lambda: room.services.get("before") is None, SERVED_S)
+    assert lists(ground.requests(quiet)) == [], "a change was found by a list"
+    assert FAILED not in ground.log()
+    assert len(balancers.listed(room.mine.connection, balancers.BALANCERS)) == 1
