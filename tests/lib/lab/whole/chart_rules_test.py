@@ -32,6 +32,8 @@ REFERENCE_PORTS = {
     10258: "openstack-cloud-controller-manager",
 }
 """Of the reference's pods in their hosts' network."""
+FIXED = {"cloud-data-discoverer", "kube-system", "d8-monitoring"}
+"""A Secret and namespaces that no value names."""
 DECKHOUSE = re.compile(r"heritage|deckhouse|\bd8[-_.]|cluster-low|severity_level")
 ANYWHERE = re.compile(
     r"d8-cloud-provider-openstack"  # the namespace of the snapshot
@@ -151,10 +153,8 @@ def test_texts_of_the_user_are_quoted(snapshot: charts.Snapshot) -> None:
     """Where they stand alone: a text that looks like a number stays a text."""
     for line in snapshot.file(ROOT).read_text().splitlines():
         key, _, value = line.strip().removeprefix("- ").partition(": ")
-        is_fixed = value == "kube-system" and "files" in snapshot.chart
-        if key in ("image", "priorityClassName", "secretName") and not is_fixed:
-            fixed = value in ("cloud-data-discoverer",)
-            assert fixed or value.startswith('"'), line
+        if key in ("image", "priorityClassName", "secretName", "namespace"):
+            assert value in FIXED or value.startswith('"'), line
 
 
 @pytest.mark.parametrize("chart", CHARTS)
