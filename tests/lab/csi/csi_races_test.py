@@ -43,7 +43,7 @@ CLUSTER = "races"
 BROKEN = "race-broken"
 """A type that no back end can make."""
 TIMES = 30.0
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]

@@ -870,6 +870,13 @@ ROWS = (
         "DEADLINE_EXCEEDED: 'resizing'",
         _both(_has(), _stuck("resize")),
     ),
+    Row(
+        EXPAND,
+        "attached, where the cloud can't grow that",
+        expand(),
+        "FAILED_PRECONDITION: words",
+        _both(_held(NODE), _refuses(None, errors.InUse)),
+    ),
     Row(EXPAND, "cloud down", expand(), _down_ends, _down),
     Row(MODIFY, "another type", modify(type="fast"), "OK", _has()),
     Row(MODIFY, "the same type", modify(type="slow"), "OK", _has()),
