@@ -2,9 +2,11 @@
 
 A code is chosen by what the sidecar does next, and that differs among them.
 
-Source: external-provisioner 6.3.0 pkg/controller (checkError), external-attacher 4.13.0
-pkg/attacher (isFinalError) and pkg/controller (csiDetach), external-resizer 2.3.0
-pkg/util (IsFinalError, IsInfeasibleError), pkg/controller (inUseError).
+Source: external-provisioner 6.3.0 pkg/controller (checkError) and its library
+sig-storage-lib-external-provisioner 13.0.0 controller (isInfeasibleError, slowSet),
+external-attacher 4.13.0 pkg/attacher (isFinalError) and pkg/controller (csiDetach),
+external-resizer 2.3.0 pkg/util (IsFinalError, IsInfeasibleError), pkg/controller
+(inUseError).
 """
 
 import enum
@@ -22,7 +24,8 @@ class Next(enum.Enum):
     """What exists in the cloud at that moment leaks."""
     RESCHEDULE = "lets the scheduler choose another Node; otherwise as FINAL"
     DETACH = "repeats the call with backoff; when the pod goes, detaches first"
-    INFEASIBLE = "reports that the size or the class can't be had, and tries it rarely"
+    INFEASIBLE = "reports that the size or the class can't be had; retries after 5 min"
+    """Otherwise as FINAL. The resizer's time is a flag, the provisioner's is fixed."""
     OFFLINE = "waits until no pod uses the volume, where it handles that (--handle-...)"
 
 
@@ -30,6 +33,8 @@ def provisioner(code: Code) -> Next:
     """Return what external-provisioner does after a failed CreateVolume."""
     if code in NOT_FINAL:
         return Next.RETRY
+    if code is Code.INVALID_ARGUMENT:
+        return Next.INFEASIBLE
     return Next.RESCHEDULE if code is Code.RESOURCE_EXHAUSTED else Next.FINAL
 
 

@@ -125,11 +125,15 @@ def arguments(name: str) -> tuple[str, ...]:
 
 
 def start_sidecars(
-    where: places.Places, kubeconfig: pathlib.Path, extra: Sequence[str] = ()
+    where: places.Places,
+    kubeconfig: pathlib.Path,
+    extra: Sequence[str] = (),
+    socket_path: pathlib.Path | None = None,
 ) -> None:
     """Start those sidecars that do not run; they wait for the driver themselves.
 
-    extra: more of each one's command line.
+    extra: more of each one's command line. socket_path: where they find the driver;
+    None: its own socket.
 
     Raises:
         LabError: one is not built.
@@ -137,7 +141,7 @@ def start_sidecars(
     for name in SIDECARS:
         words = (
             str(programs.path(where, name)),
-            f"--csi-address={address(where)}",
+            f"--csi-address={socket_path or address(where)}",
             f"--kubeconfig={kubeconfig}",
             *arguments(name),
             *extra,

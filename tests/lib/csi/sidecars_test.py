@@ -153,6 +153,13 @@ def test_each_situation_has_codes_and_each_code_a_consequence() -> None:
             assert sidecars.resizer(code) is Next.RETRY
 
 
+def test_only_an_invalid_request_is_not_retried_for_minutes() -> None:
+    infeasible = [
+        code for code in Code if sidecars.provisioner(code) is Next.INFEASIBLE
+    ]
+    assert infeasible == [Code.INVALID_ARGUMENT]
+
+
 def test_a_volume_that_needs_to_be_detached_first_is_expanded_offline() -> None:
     assert sidecars.resizer(Code.FAILED_PRECONDITION) is Next.OFFLINE
     assert sidecars.resizer(Code.UNIMPLEMENTED) is Next.FINAL
