@@ -26,7 +26,7 @@ CLUSTER = "contract"
 NOBODY = VolumeId("00000000-0000-0000-0000-000000000000")
 NOWHERE = InstanceId("00000000-0000-0000-0000-000000000000")
 SHARED = "contract-shared"
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Ground(Protocol):
