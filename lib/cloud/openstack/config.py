@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from lib.cloud.openstack import clouds_yaml, gcfg, settings
 from lib.cloud.openstack.section_reader import (
+    SECRETS,
     Findings,
     SectionReader,
     not_known,
@@ -98,6 +99,55 @@ def read(
     if findings.problems:
         raise ConfigError(tuple(findings.problems))
     return config
+
+
+def read_node(text: str) -> settings.NodeConfig:
+    """Read what a node needs of cloud.conf: [Metadata] and [BlockStorage].
+
+    All else is ignored; whether it holds credentials is reported.
+
+    Raises:
+        ConfigError: with every problem at once.
+    """
+    try:
+        sections = gcfg.parse(text)
+    except gcfg.SyntaxFault as fault:
+        raise ConfigError((str(fault),)) from None
+    findings = Findings()
+    reader = _Sections(sections, findings, ("metadata", "blockstorage"))
+    limit = reader.one("BlockStorage").text("node-volume-attach-limit")
+    found = settings.NodeConfig(
+        search_order=_metadata(reader.one("Metadata")).search_order,
+        attach_limit=_attach_limit(limit, findings),
+        has_credentials=any(
+            SECRETS & section.values.keys()
+            for section in sections
+            if section.name.lower() == "global"
+        ),
+    )
+    if findings.problems:
+        raise ConfigError(tuple(findings.problems))
+    return found
+
+
+def _attach_limit(text: str, findings: Findings) -> int | None:
+    """Parse the limit as the reference does: out of range means the maximum.
+
+    Source: kubernetes/cloud-provider-openstack pkg/csi/cinder/openstack
+    (GetMaxVolLimit).
+    """
+    most = BlockStorage().node_volume_attach_limit
+    if not text:
+        return None
+    try:
+        limit = int(text)
+    except ValueError:
+        problem = f"[BlockStorage] node-volume-attach-limit is {shown(text)}"
+        findings.problems.append(f"{problem}; must be a whole number")
+        return None
+    if limit == 0:
+        return None
+    return limit if 0 < limit <= most else most
 
 
 class _Sections:

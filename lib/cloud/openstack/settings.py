@@ -134,6 +134,19 @@ class BlockStorage:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """What a node uses of cloud.conf.
+
+    search_order: sources of metadata, in order. attach_limit: None: not set.
+    has_credentials: the file holds some, which a node does not need.
+    """
+
+    search_order: tuple[str, ...]
+    attach_limit: int | None
+    has_credentials: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Config:
     """All of cloud.conf and of the environment that belongs to it.
 

@@ -6,7 +6,7 @@ import pytest
 
 from lib.kernel.fake.kernel import FakeKernel
 from lib.kernel.model import Content, ContentKind, DeviceNumber, Disk, Link, Mount
-from lib.node_volumes import lookup, mkfs_options, orphans, stats
+from lib.node_volumes import limits, lookup, mkfs_options, orphans, stats
 from lib.node_volumes.failures import Failure, Reason
 from lib.node_volumes.flow import Flow
 from lib.node_volumes.model import Publish, Stage, Volume
@@ -159,3 +159,16 @@ def test_statistics_and_condition() -> None:
     kernel.unplug(plugged)
     for path in ("/stage", "/block"):
         assert "disappeared" in stats.read(kernel, ID, path).problem
+
+
+def test_the_limit_is_the_capacity_of_the_bus_without_other_disks() -> None:
+    own = "/k/plugins/kubernetes.io/csi/mine/1/globalmount"
+    managed = limits.managed((mount(own, B), mount("/elsewhere", C)), "/k", "mine")
+    assert managed == {B}
+    virtio = [disk("vda", DeviceNumber(254, 0)), disk("vdb", B), disk("loop0", C)]
+    assert limits.of_bus(virtio, managed) == 25
+    assert limits.of_bus(virtio, set()) == 24
+    scsi = [disk("sda", DeviceNumber(8, 0)), disk("sdb", C)]
+    assert limits.of_bus(scsi, {C}) == 255
+    many = [disk(f"vd{n}", DeviceNumber(254, 16 * n)) for n in range(40)]
+    assert limits.of_bus(many, set()) == 1

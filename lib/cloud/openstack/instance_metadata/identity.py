@@ -1,0 +1,76 @@
+"""Which server this is: sources in the configured order, then DMI for the id only."""
+
+import pathlib
+import re
+import threading
+from collections.abc import Callable, Sequence
+
+from lib.cloud.openstack.instance_metadata import document
+from lib.cloud.openstack.instance_metadata.document import InstanceMetadata
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NIL = "00000000-0000-0000-0000-000000000000"
+_DMI = "class/dmi/id/product_uuid"
+
+Source = Callable[[], bytes | None]
+"""Returns meta_data.json, None when the source is absent; raises ValueError."""
+
+
+class Unknown(Exception):
+    """No source names the server. The message has each source's reason."""
+
+
+class Identity:
+    """The server. The first document is kept; nothing else is. Safe for threads."""
+
+    def __init__(
+        self, sources: Sequence[tuple[str, Source]], sys: pathlib.Path
+    ) -> None:
+        """sources: name and reader, in order. sys: the root of /sys."""
+        self._sources = tuple(sources)
+        self._sys = sys
+        self._lock = threading.Lock()
+        self._known: InstanceMetadata | None = None
+
+    def read(self) -> InstanceMetadata:
+        """Return the server; from DMI with an id only.
+
+        Raises:
+            Unknown: no source has it. It is never guessed.
+        """
+        with self._lock:
+            if self._known is not None:
+                return self._known
+            found = self._search()
+            if found.is_complete:
+                self._known = found
+            return found
+
+    def _search(self) -> InstanceMetadata:
+        reasons = []
+        for name, source in self._sources:
+            try:
+                body = source()
+                if body is not None:
+                    return document.parse(body)
+                reasons.append(f"{name}: not found")
+            except ValueError as error:
+                reasons.append(f"{name}: {error}")
+        server_id = product_uuid(self._sys)
+        if server_id:
+            return InstanceMetadata(server_id, "", "", is_complete=False)
+        reasons.append(f"{self._sys / _DMI}: no UUID")
+        raise Unknown("; ".join(reasons))
+
+
+def product_uuid(sys: pathlib.Path) -> str:
+    """Return the UUID that the firmware reports, empty for none.
+
+    Source: SMBIOS 3.7, 7.2.1; all zeros or all ones mean "not set".
+    """
+    try:
+        text = (sys / _DMI).read_text().strip().lower()
+    except OSError:
+        return ""
+    is_set = text not in (_NIL, _NIL.replace("0", "f"))
+    return text if _UUID.fullmatch(text) and is_set else ""

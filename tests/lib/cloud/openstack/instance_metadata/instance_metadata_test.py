@@ -1,0 +1,260 @@
+"""A server finds out which one it is, from images that Nova's own tools wrote."""
+
+import http.server
+import lzma
+import pathlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+import pytest
+
+from lib.cloud.openstack import config, settings
+from lib.cloud.openstack.instance_metadata import (
+    config_drive,
+    document,
+    fat,
+    identity,
+    service,
+)
+
+IMAGES = pathlib.Path(__file__).with_name("images")
+ID = "83679162-1378-4288-a2d4-70e13ec132aa"
+SERIAL = "11111111-2222-3333-4444-555555555555"
+BODY = b'{"uuid": "%s", "availability_zone": "Zone A"}' % ID.encode()
+NAMES = ("iso", "fat12", "fat16", "fat32")
+
+
+@pytest.fixture()
+def image(tmp_path: pathlib.Path) -> Callable[[str], pathlib.Path]:
+    def unpack(name: str) -> pathlib.Path:
+        file = tmp_path / f"{name}.img"
+        file.write_bytes(lzma.decompress((IMAGES / f"{name}.img.xz").read_bytes()))
+        return file
+
+    return unpack
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_config_drive_is_read_without_mounting_it(
+    image: Callable[[str], pathlib.Path], tmp_path: pathlib.Path, name: str
+) -> None:
+    blank = tmp_path / "blank"
+    blank.write_bytes(bytes(2**20))
+    devices = [str(tmp_path / "absent"), str(blank), str(image(name))]
+    body = config_drive.find(devices)
+    assert body is not None
+    server = document.parse(body)
+    assert (server.id, server.name, server.zone) == (ID, "node-1", "Zone A")
+    assert server.disks == (document.Device("scsi", "1:0:2:0", SERIAL),)
+    assert config_drive.find(devices[:2]) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_another_label_is_no_config_drive(
+    image: Callable[[str], pathlib.Path], name: str
+) -> None:
+    file = image(name)
+    data = file.read_bytes()
+    wide = "config-2".encode("utf-16-be")
+    data = data.replace(b"config-2", b"config-3").replace(wide, wide[:-1] + b"3")
+    file.write_bytes(data.replace(b"CONFIG-2", b"CONFIG-3"))
+    assert config_drive.find([str(file)]) is None
+
+
+def damage(file: pathlib.Path, at: int, data: bytes) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(at)
+        opened.write(data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_images_give_an_answer_or_one_error(
+    image: Callable[[str], pathlib.Path], name: str
+) -> None:
+    """Each 16 bytes of the first structures are overwritten, one after the other."""
+    file = image(name)
+    data = file.read_bytes()
+    begin = 32768 if name == "iso" else 0
+    results = {"read": 0, "no drive": 0, "error": 0}
+    for at in range(begin, begin + 2048, 16):
+        damage(file, at, b"\xff" * 16)
+        try:
+            body = config_drive.find([str(file)])
+        except ValueError:
+            results["error"] += 1
+        else:
+            results["no drive" if body is None else "read"] += 1
+        damage(file, at, data[at : at + 16])
+    print(name, results)
+    assert sum(results.values()) == 128
+    assert results["read"] > 0
+
+
+def test_a_chain_of_clusters_that_does_not_end_is_cut(
+    image: Callable[[str], pathlib.Path],
+) -> None:
+    """The file's chain is a loop of its first cluster; so is that of its folder."""
+    data = bytearray(image("fat16").read_bytes())
+    table = int.from_bytes(data[14:16], "little") * 512
+    for number in range(2, 64):
+        data[table + 2 * number : table + 2 * number + 2] = number.to_bytes(2, "little")
+    reads: list[int] = []
+
+    def read(offset: int, length: int) -> bytes:
+        reads.append(length)
+        return bytes(data[offset : offset + length])
+
+    disk = fat.FatDisk(read)
+    assert disk.file(("openstack", "latest", "absent")) is None
+    assert sum(reads) < 64 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"", "malformed"),
+        (b"[]", "malformed"),
+        (b'{"uuid": 5}', "malformed"),
+        (b"{}", "uuid: not set"),
+        (b'{"uuid": ""}', "uuid: not set"),
+        (b"\xff\xfe", "malformed"),
+    ],
+)
+def test_documents_that_name_no_server(body: bytes, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        document.parse(body)
+
+
+class _Service(http.server.BaseHTTPRequestHandler):
+    answers: ClassVar[list[tuple[int, bytes]]]
+    paths: ClassVar[list[str]]
+
+    def do_GET(self) -> None:  # noqa: N802 -- the base class's name
+        self.paths.append(self.path)
+        code, body = self.answers.pop(0) if self.answers else (404, b"")
+        self.send_response(code)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+
+@pytest.fixture()
+def metadata_service() -> Iterator[tuple[str, type[_Service]]]:
+    class Service(_Service):
+        answers: ClassVar[list[tuple[int, bytes]]] = []
+        paths: ClassVar[list[str]] = []
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", Service
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_metadata_service_is_asked_three_times(
+    metadata_service: tuple[str, type[_Service]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, state = metadata_service
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    pauses: list[float] = []
+    state.answers[:] = [(500, b""), (404, b""), (200, BODY)]
+    assert service.read(address, pauses.append) == BODY
+    assert state.paths == ["/openstack/latest/meta_data.json"] * 3
+    assert pauses == [1.0, 1.0]
+    with pytest.raises(ValueError, match=r"metadata service http://.*: HTTP 404"):
+        service.read(address, pauses.append)
+    with pytest.raises(ValueError, match="must be http://host"):
+        service.read("https://", pauses.append)
+
+
+def nothing() -> bytes | None:
+    return None
+
+
+def refusing() -> bytes | None:
+    raise ValueError("refused")
+
+
+def test_sources_are_tried_in_order_and_the_first_success_is_kept(
+    tmp_path: pathlib.Path,
+) -> None:
+    calls: list[str] = []
+
+    def answering() -> bytes | None:
+        calls.append("read")
+        return BODY
+
+    sources = (("configDrive", nothing), ("one", refusing), ("two", answering))
+    found = identity.Identity(sources, tmp_path)
+    assert found.read().id == ID
+    assert found.read().zone == "Zone A"
+    assert calls == ["read"]
+
+
+def dmi(root: pathlib.Path, text: str) -> None:
+    file = root / "class/dmi/id/product_uuid"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_dmi_gives_an_id_without_a_zone_and_is_not_kept(
+    tmp_path: pathlib.Path,
+) -> None:
+    dmi(tmp_path, f"{ID.upper()}\n")
+    answers = [None, BODY]
+    found = identity.Identity((("configDrive", lambda: answers.pop(0)),), tmp_path)
+    first = found.read()
+    assert (first.id, first.zone, first.is_complete) == (ID, "", False)
+    second = found.read()
+    assert (second.zone, second.is_complete) == ("Zone A", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "not a uuid", "00000000-0000-0000-0000-000000000000", "F" * 8]
+)
+def test_an_identity_is_never_guessed(tmp_path: pathlib.Path, text: str) -> None:
+    dmi(tmp_path, text)
+    sources = (("configDrive", nothing), ("metadataService", refusing))
+    with pytest.raises(identity.Unknown) as caught:
+        identity.Identity(sources, tmp_path).read()
+    told = str(caught.value)
+    assert told.startswith("configDrive: not found; metadataService: refused; ")
+    assert told.endswith("product_uuid: no UUID")
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("", None),
+        ("node-volume-attach-limit = 0", None),
+        ("node-volume-attach-limit = 20", 20),
+        ("node-volume-attach-limit = -1", 256),
+        ("node-volume-attach-limit = 300", 256),
+    ],
+)
+def test_a_node_reads_two_sections(text: str, limit: int | None) -> None:
+    found = config.read_node(
+        f"[Global]\npassword = x\n[BlockStorage]\n{text}\n"
+        "[Metadata]\nsearch-order = metadataService\n"
+    )
+    assert found == settings.NodeConfig(("metadataService",), limit, True)
+    assert config.read_node("").has_credentials is False
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[BlockStorage]\nnode-volume-attach-limit = many", "attach-limit is 'many'"),
+        ("[Metadata]\nsearch-order = nowhere", "search-order"),
+        ("no section", "line 1 can't be read"),
+    ],
+)
+def test_bad_configuration_of_a_node(text: str, expected: str) -> None:
+    with pytest.raises(settings.ConfigError) as caught:
+        config.read_node(text)
+    assert expected in "\n".join(caught.value.problems)
