@@ -54,10 +54,15 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """The rows, and why the object as a whole is not served; empty: it is."""
+    """What would be done.
+
+    refused: why the object as a whole is not served; empty: it is. ignored: a text per
+    field of the spec that has no effect, with its path.
+    """
 
     rows: tuple[Row, ...]
     refused: str = ""
+    ignored: tuple[str, ...] = ()
 
 
 class _List(msgspec.Struct, frozen=True):
@@ -110,7 +115,7 @@ class Planner:
                     reason=f"{refusal.reason.value}: {words}",
                 )
             )
-        return Plan(tuple(rows))
+        return Plan(tuple(rows), ignored=desired.rendered.ignored)
 
     def _document(self, file: Document | None) -> Document:
         """Return the oldest object; with a file: its spec in the object's place."""

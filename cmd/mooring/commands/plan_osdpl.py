@@ -82,9 +82,12 @@ def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
             }
             for row in made.rows
         ]
-        click.echo(
-            json.dumps({"refused": made.refused, "releases": releases}, indent=2)
-        )
+        document = {
+            "refused": made.refused,
+            "ignored": list(made.ignored),
+            "releases": releases,
+        }
+        click.echo(json.dumps(document, indent=2))
         return
     if made.refused:
         click.echo(f"Nothing would be changed: {made.refused}")
@@ -97,6 +100,9 @@ def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
             row.service, row.name, row.state.value, row.action.value, row.reason
         )
     rich.console.Console().print(table)
+    if made.ignored:
+        click.echo("Fields without effect:")
+        click.echo("\n".join(f"  {text}" for text in made.ignored))
     for row in made.rows if has_diff else ():
         if row.diff:
             click.echo(f"\n{row.name}:")

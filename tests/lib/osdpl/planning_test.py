@@ -81,6 +81,14 @@ def test_a_release_of_another_program(cluster: Cluster) -> None:
     assert "belongs to another program" in row.reason
 
 
+def test_fields_without_effect(cluster: Cluster) -> None:
+    cluster.create()
+    assert plan(cluster).ignored == ()
+    cluster.change(timeouts={"application_readiness": {"nova": {"timeout": 1}}})
+    (ignored,) = plan(cluster).ignored
+    assert ignored.startswith("spec.timeouts: ")
+
+
 def test_an_invalid_spec(cluster: Cluster) -> None:
     cluster.create(size="huge")
     made = plan(cluster)
