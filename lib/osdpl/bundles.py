@@ -15,9 +15,9 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "osdpl-controller"
 API_VERSION = f"{model.GROUP}/{model.VERSION}"
 MESSAGE_MAX = 1000
-PROGRESS_S = 5.0
+PROGRESS_S = 30.0
 """Shortest time between two writes of a status in which only the progress changed."""
-_RESULTS = ("state", "success", "ready", "message", "attempt", "version")
+_RESULTS = ("ready", "message", "attempt", "version")
 """Fields of a release's status that are written without delay; the others, such as the
 number of workloads that are ready, show the progress."""
 

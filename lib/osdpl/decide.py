@@ -27,7 +27,7 @@ from lib.osdpl.actions import (
 )
 from lib.osdpl.conditions import Condition, ServiceState
 from lib.osdpl.snapshot import Blocker, Desired, Refused, Snapshot
-from lib.osdpl.states import ReleaseState, Step
+from lib.osdpl.states import ReleaseState, State, Step
 from lib.reconcile.outcome import Outcome
 
 FINALIZER = f"{model.GROUP}/osdpl-controller"
@@ -188,11 +188,20 @@ def _bundle_actions(
     rendered: model.Rendered,
     by_name: Mapping[str, ReleaseState],
 ) -> Iterator[Action]:
+    """Record the releases, the digest of a chart before the first run with it."""
     for bundle in rendered.bundles:
         observed = snapshot.bundles.get(bundle.name)
+        is_known = any(_is_known(by_name[one.name]) for one in bundle.releases)
+        if observed is None and not is_known:
+            continue
         document = bundles.desired(snapshot, bundle, by_name)
         if observed is None or not _holds(observed, document):
             yield ApplyBundle(bundle.name, document)
+
+
+def _is_known(state: ReleaseState) -> bool:
+    """Report whether the chart of a release has been read, or will not be."""
+    return state.digest is not None or state.is_failed or state.state is State.INVALID
 
 
 def _bundle_statuses(

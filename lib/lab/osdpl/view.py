@@ -164,7 +164,8 @@ def _row(
     name = str(release["name"])
     revision = revisions.get(name)
     status = bundle.get("status", {}).get("releaseStatuses", {}).get(name, {})
-    waiting = status.get("waitingFor") or ()
+    is_late = revision is not None and status.get("revision") != revision.number
+    waiting = "" if is_late else status.get("waitingFor") or ()
     return Row(
         service=str(bundle["metadata"]["name"]).removeprefix("openstack-"),
         release=name,
