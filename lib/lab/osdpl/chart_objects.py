@@ -20,6 +20,8 @@ _ENTRYPOINT_RULES = [
         "verbs": ["get", "list"],
     }
 ]
+_DEFAULT = "-default"
+"""End of the name of a DaemonSet whose values can be overridden on nodes."""
 _NODE_RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
 
 
@@ -28,6 +30,8 @@ def templates(chart: Chart) -> str:
     documents = [_guarded("", _shared(chart))]
     for workload in chart.workloads:
         documents.append(_guarded(workload.flag, _workload(chart, workload)))
+        if workload.name.endswith(_DEFAULT):
+            documents.append(_on_nodes(chart, workload))
     for job in chart.jobs:
         documents.append(_guarded(job.flag, _job_objects(chart, job)))
     return "".join(documents)
@@ -35,7 +39,14 @@ def templates(chart: Chart) -> str:
 
 def _guarded(flag: str, objects: Sequence[Json]) -> str:
     """Return documents, rendered only if a flag below `manifests` is set."""
-    text = "".join(f"---\n{_dump(document)}\n" for document in objects)
+    return _when(flag, _documents(objects))
+
+
+def _documents(objects: Sequence[Json]) -> str:
+    return "".join(f"---\n{_dump(document)}\n" for document in objects)
+
+
+def _when(flag: str, text: str) -> str:
     if not flag:
         return text
     return f"{{{{- if .Values.manifests.{flag} }}}}\n{text}{{{{- end }}}}\n"
@@ -65,7 +76,7 @@ def _labels(chart: Chart, component: str) -> dict[str, str]:
     return {
         "application": chart.name,
         "component": component,
-        "release_group": "<<.Values.release_group | default .Release.Name | quote>>",
+        "release_group": "<<$.Values.release_group | default $.Release.Name | quote>>",
     }
 
 
@@ -83,7 +94,8 @@ def _shared(chart: Chart) -> list[Json]:
     content = {path: _text(path) for path in sorted(set(chart.required))}
     for path, default in chart.public.items():
         content[path] = _text(path, default)
-    content["conf.json"] = "<<.Values.conf | default dict | toJson | quote>>"
+    conf = 'omit (.Values.conf | default dict) "overrides"'
+    content["conf.json"] = f"<<{conf} | toJson | quote>>"
     images = {f"images.tags.{key}": _text(f"images.tags.{key}") for key in chart.images}
     replicas = {
         f"pod.replicas.{key}": _text(f"pod.replicas.{key}") for key in chart.replicas
@@ -117,6 +129,40 @@ def _workload(chart: Chart, workload: Workload) -> list[Json]:
         _object(workload.kind.value, "apps/v1", workload.name, labels, spec=spec)
     )
     return [*objects, *_service(workload, labels), *_budget(workload, labels)]
+
+
+def _on_nodes(chart: Chart, workload: Workload) -> str:
+    """Return a further DaemonSet for each label of nodes with values of their own.
+
+    Source: helm-toolkit 2026.1.0, templates/utils/_daemonset_overrides.tpl.
+    """
+    labels = _labels(chart, workload.component)
+    name = "<<$row.name | quote>>"
+    affinity = {"affinity": "<<$row.affinity | toJson>>"}
+    pod = _pod(chart, workload) | _mounted(name) | affinity
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    content = {"conf.json": "<<$row.conf | toJson | quote>>"}
+    objects = (
+        _object("Secret", "v1", name, labels, stringData=content),
+        _object("DaemonSet", "apps/v1", name, labels, spec=spec),
+    )
+    rows = f'include "lab.overrides" (list $ "{_overridden(chart, workload)}")'
+    each = f"{{{{- range $row := {rows} | fromJsonArray }}}}\n"
+    return _when(workload.flag, f"{each}{_documents(objects)}{{{{- end }}}}\n")
+
+
+def _overridden(chart: Chart, workload: Workload) -> str:
+    """Return the name of a DaemonSet in overrides."""
+    name = workload.name.removeprefix(f"{chart.name}-").removesuffix(_DEFAULT)
+    return f"{chart.name}_{name}"
+
+
+def _mounted(secret: str) -> Json:
+    """Return the configuration that a pod mounts."""
+    return {"volumes": [{"name": "etc", "secret": {"secretName": secret}}]}
 
 
 def _service(workload: Workload, labels: Mapping[str, str]) -> Iterator[Json]:
@@ -162,7 +208,10 @@ def _pod(chart: Chart, workload: Workload) -> Json:
         "containers": containers,
         **dict.fromkeys(workload.host, True),
     }
-    if workload.kind is not Kind.DAEMON_SET:
+    if workload.name.endswith(_DEFAULT):
+        others = f'include "lab.other_nodes" (list $ "{_overridden(chart, workload)}")'
+        pod |= {"affinity": f"<<{others}>>", **_mounted(f"{chart.name}-etc")}
+    elif workload.kind is not Kind.DAEMON_SET:
         place = f'"{chart.name}" "{workload.component}"'
         pod["affinity"] = f'<<include "lab.affinity" (list $ {place})>>'
     return pod

@@ -62,6 +62,55 @@ kubernetes-entrypoint reads it. Arguments: root, key of dependencies.static.
 {{- end -}}
 
 {{/*
+Return what values override on nodes with a label, as a JSON list of name, affinity and
+conf. Arguments: root, DaemonSet as the overrides call it.
+The rows are at conf.overrides.<DaemonSet>.labels, or in charts that can override any
+value at overrides.<DaemonSet>.labels.
+*/}}
+{{- define "lab.overrides" -}}
+{{- $root := index . 0 -}}
+{{- $daemonset := index . 1 -}}
+{{- $conf := $root.Values.conf | default dict -}}
+{{- $own := omit $conf "overrides" -}}
+{{- $found := list -}}
+{{- range dig $daemonset "labels" list ($conf.overrides | default dict) -}}
+{{- $found = append $found (dict "key" .label.key "values" .label.values "conf" .conf) -}}
+{{- end -}}
+{{- range $label, $row := dig $daemonset "labels" dict ($root.Values.overrides | default dict) -}}
+{{- $pair := splitList "::" $label -}}
+{{- $found = append $found (dict "key" (index $pair 0) "values" (list (index $pair 1)) "conf" $row.values.conf) -}}
+{{- end -}}
+{{- $rows := list -}}
+{{- range $found -}}
+{{- $rule := dict "key" .key "operator" "In" "values" .values -}}
+{{- $name := printf "%s-%s-%s" ($daemonset | replace "_" "-") .key ($rule | toJson | sha256sum | trunc 8) -}}
+{{- $merged := mergeOverwrite (deepCopy $own) (.conf | default dict) -}}
+{{- $rows = append $rows (dict "name" $name "affinity" (include "lab.nodes" (list $rule) | fromJson) "conf" $merged) -}}
+{{- end -}}
+{{- toJson $rows -}}
+{{- end -}}
+
+{{/* Return the affinity to nodes that satisfy all rules, as JSON. */}}
+{{- define "lab.nodes" -}}
+{{- $terms := list (dict "matchExpressions" .) -}}
+{{- dict "nodeAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms)) | toJson -}}
+{{- end -}}
+
+{{/*
+Return the affinity to nodes for which nothing is overridden, as JSON. Arguments as of
+lab.overrides.
+*/}}
+{{- define "lab.other_nodes" -}}
+{{- $rules := list -}}
+{{- range include "lab.overrides" . | fromJsonArray -}}
+{{- range (index .affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms 0).matchExpressions -}}
+{{- $rules = append $rules (dict "key" .key "operator" "NotIn" "values" .values) -}}
+{{- end -}}
+{{- end -}}
+{{- if $rules -}}{{- include "lab.nodes" $rules -}}{{- else -}}{}{{- end -}}
+{{- end -}}
+
+{{/*
 Return the affinity that spreads pods over nodes, as strict as the values say, as JSON.
 Arguments: root, application, component.
 */}}

@@ -4,6 +4,7 @@ Run with the lab's own charts and, if MOORING_OPENSTACK_HELM names one, with tho
 checkout of openstack-helm; the tests do not know which set they look at.
 """
 
+import base64
 import os
 import pathlib
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from lib.helm import cache, model
 from lib.lab import errors as lab_errors
 from lib.lab import helm, places, programs
 from lib.lab.osdpl import chart_sources
@@ -32,7 +34,26 @@ spec:
   public_domain_name: cloud.example.com
   persistent_volume_storage_class: network
   features: {neutron: {tunnel_interface: ens3}, nova: {live_migration_interface: ens3}}
+  nodes:
+    rack::a:
+      services:
+        compute:
+          libvirt:
+            libvirt_libvirt: {values: {conf: {libvirt: {log_filters: on-rack-a}}}}
+          nova:
+            nova_compute: {values: {conf: {nova: {DEFAULT: {my_ip: on-rack-a}}}}}
+        networking:
+          neutron:
+            neutron_ovs-agent:
+              values:
+                conf: {plugins: {openvswitch_agent: {agent: {extensions: on-rack-a}}}}
 """
+ON_RACK_A = {
+    "openstack-libvirt": "libvirt-libvirt",
+    "openstack-nova": "nova-compute",
+    "openstack-neutron": "neutron-ovs-agent",
+}
+"""Begin of the names of the DaemonSets with values for nodes, by release."""
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CHARTS = {name: chart for pairs in graph.RELEASES.values() for name, chart in pairs}
 
@@ -57,7 +78,7 @@ def outputs(
     """Return the folders of two runs of the command."""
     folder = tmp_path_factory.mktemp("render")
     file = folder / "cloud.yaml"
-    file.write_text(CLOUD)
+    file.write_text(yaml.safe_dump(cloud(source)))
     outputs = (folder / "first", folder / "second")
     for output in outputs:
         words = [str(file), "--charts", source, "--output", str(output)]
@@ -73,6 +94,20 @@ def outputs(
         )
         assert ended.returncode == 0, ended.stderr
     return outputs
+
+
+def cloud(source: str) -> Manifest:
+    """Return the OpenStackDeployment with the version of a source's charts."""
+    (document,) = documents(CLOUD)
+    releases = {"releases": {"version": version_of(source)}}
+    document["spec"]["common"] = {"openstack": releases, "infra": releases}
+    return document
+
+
+def version_of(source: str) -> str:
+    """Return the version of the charts of a folder."""
+    text = (pathlib.Path(source) / "keystone" / "Chart.yaml").read_text()
+    return str(documents(text)[0]["version"])
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +190,8 @@ def defaults(
     A checkout refers to its library chart by a path: helm wants it packed inside, as
     lib/helm does it. The defaults of the lab's charts do not render.
     """
-    from lib.helm import cache, model
-    from lib.osdpl import render
-
     charts = cache.Charts(where.state / "default-charts")
-    packed = charts.get(source, model.Pin(chart, render.DEFAULT_CHART_VERSION))
+    packed = charts.get(source, model.Pin(chart, version_of(source)))
     values = documents(helm.run(where, ("show", "values", packed.path)))[0]
     try:
         words = ("template", name, packed.path, "--namespace", "openstack")
@@ -195,6 +227,51 @@ def test_images_labels_and_replicas_are_those_of_the_values(
         assert images
         assert images <= tags, images - tags
         assert selectors <= labels, selectors - labels
+
+
+def test_values_of_nodes_reach_pods_on_these_nodes_only(
+    manifests: Mapping[str, list[Manifest]],
+) -> None:
+    """A second DaemonSet mounts them; the first one keeps off these nodes."""
+    for release, prefix in ON_RACK_A.items():
+        of_release = manifests[release]
+        found = {}
+        for manifest, spec in pods(of_release):
+            name = manifest["metadata"]["name"]
+            if manifest["kind"] == "DaemonSet" and name.startswith(prefix):
+                has_value = "on-rack-a" in mounted_texts(spec, of_release)
+                found[name] = (rules(spec), has_value)
+        print(release, found)
+        assert sorted(found.values()) == [
+            ([("rack", "In", ("a",))], True),
+            ([("rack", "NotIn", ("a",))], False),
+        ]
+        others = [spec for manifest, spec in pods(of_release) if not rules(spec)]
+        assert not any("on-rack-a" in mounted_texts(x, of_release) for x in others)
+
+
+def rules(spec: Manifest) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return what pods require of the labels of their node, besides the selector."""
+    node = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return [
+        (rule["key"], rule["operator"], tuple(rule["values"]))
+        for term in required.get("nodeSelectorTerms", ())
+        for rule in term["matchExpressions"]
+    ]
+
+
+def mounted_texts(spec: Manifest, manifests: list[Manifest]) -> str:
+    """Return the content of all that pods mount."""
+    names = set(references(spec))
+    texts = []
+    for manifest in manifests:
+        if (manifest["kind"], manifest["metadata"]["name"]) in names:
+            data = (manifest.get("data") or {}).values()
+            if manifest["kind"] == "Secret":
+                data = [base64.b64decode(text).decode() for text in data]
+            texts += [*data, *(manifest.get("stringData") or {}).values()]
+    return "\n".join(texts)
 
 
 def test_mounted_objects_exist(manifests: Mapping[str, list[Manifest]]) -> None:
