@@ -9,7 +9,7 @@ from lib.lab.osdpl import chart_set
 REPOSITORY = "chart-repository"
 REGISTRY = "chart-registry"
 GROUP = "registry"
-_START_S = 30
+_START_S = 180
 
 
 def folder(where: places.Places) -> pathlib.Path:

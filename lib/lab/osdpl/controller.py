@@ -17,7 +17,7 @@ from lib.lab.osdpl import deployment
 
 NAME = "osdpl-controller"
 ACCOUNT = (deployment.NAMESPACE, NAME)
-_START_S = 60
+_START_S = 180
 _ASK_S = 5
 
 
@@ -71,6 +71,13 @@ def start(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) ->
     Raises:
         LabError: helm is not built, or the controller did not become ready.
     """
+    launch(where, pex, extra)
+    port = where.port(NAME)
+    processes.wait_for(where, NAME, lambda: _serves(port), _START_S)
+
+
+def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -> None:
+    """Start the controller, which may never become ready; errors as of `start`."""
     port = where.port(NAME)
     words = (
         f"--kubeconfig={kubeconfig(where)}",
@@ -84,7 +91,6 @@ def start(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) ->
     processes.start(
         where, NAME, [*pexes.command(pex), *words], pexes.environment(where)
     )
-    processes.wait_for(where, NAME, lambda: _serves(port), _START_S)
 
 
 def is_ready(where: places.Places) -> bool:

@@ -22,6 +22,7 @@ PATIENCE_S = 180
 SECRET = "s3cret-of-the-test"
 ROUTINE = ("Applying", "Waiting", "Deleting", "Draft", "NotAccepted")
 STORED = "certificates-of-the-test"
+REVIEWS = ("tokenreviews", "subjectaccessreviews")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -432,6 +433,34 @@ def test_a_helm_that_cannot_be_used_is_named(
     finally:
         forget(site)
         restart(site)
+
+
+def test_a_namespace_that_does_not_exist_is_named(site: Stage) -> None:
+    """No OpenStackDeployment can be in it: there is a log entry, and nothing else."""
+    absent = "absent-namespace"
+    site.stop()
+    logged, asked = len(site.log()), len(site.requests())
+    try:
+        controller.launch(site.where, site.pex, (f"--namespace={absent}",))
+        site.wait(
+            "a log entry names the namespace",
+            lambda: [
+                entry
+                for entry in entries_of(site.log()[logged:])
+                if absent in json.dumps(entry)
+            ],
+            PATIENCE_S,
+        )
+        writes = [
+            row
+            for row in site.requests()[asked:]
+            if row.verb in ("create", "update", "patch", "delete") and row.code < 400
+        ]
+        assert {row.resource for row in writes} <= set(REVIEWS)
+        assert not controller.is_ready(site.where)
+    finally:
+        site.stop()
+        site.start()
 
 
 def test_another_namespace_is_named(site: Stage, address: str) -> None:
