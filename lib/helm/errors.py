@@ -8,7 +8,8 @@ output before it is kept.
 class HelmError(Exception):
     """Base of all; subclasses add only meaning.
 
-    is_final: a retry with the same input cannot succeed.
+    is_final: a retry with the same input cannot succeed. Never set for what is known
+    from helm's output only: its words change between versions.
     """
 
     is_final = False
@@ -40,8 +41,6 @@ class Forbidden(HelmError):
 
 class DoesNotRender(HelmError):
     """The chart does not render with these values."""
-
-    is_final = True
 
 
 class NotOwned(HelmError):

@@ -38,7 +38,8 @@ class Status(enum.StrEnum):
 class Revision:
     """A revision of a release, as the labels of its Secret describe it.
 
-    labels: those that were given with --labels; helm's own are left out.
+    labels: those that were given with --labels; helm's own are left out. modified_at:
+    the last write of a helm process; None: not known.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Revision:
     secret_name: str
     secret_uid: str
     resource_version: str
+    modified_at: datetime.datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

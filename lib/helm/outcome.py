@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from lib.helm import child, errors
 from lib.process import redaction
 
-MESSAGE_MAX = 600
+MESSAGE_MAX = 300
 """Characters of helm's output that an error shows."""
 SECRET_LEAST = 6
 """Shorter texts are not removed: they would tear words apart."""

@@ -20,6 +20,8 @@ TYPE = "helm.sh/release.v1"
 SELECTOR = "owner=helm"
 PREFIX = "sh.helm.release.v1."
 OWN_LABELS = ("name", "owner", "status", "version", "createdAt", "modifiedAt")
+SECONDS_DIGITS = 11
+"""Of a number of seconds since 1970 that is a time."""
 CONTENT_MAX = 64 * 1024 * 1024
 """Bytes of an unpacked release; a Secret holds at most 1 MiB of packed ones."""
 
@@ -72,7 +74,20 @@ def revision(metadata: objects.ObjectMeta) -> model.Revision | None:
         secret_name=metadata.name,
         secret_uid=metadata.uid,
         resource_version=metadata.resource_version,
+        modified_at=_modified_at(metadata),
     )
+
+
+def _modified_at(metadata: objects.ObjectMeta) -> datetime.datetime | None:
+    """Return when helm wrote a Secret last, by the clock of its host.
+
+    Source: helm.sh/helm/v4 pkg/storage/driver, secrets.go: seconds since 1970.
+    """
+    labels = metadata.labels
+    text = labels.get("modifiedAt") or labels.get("createdAt") or ""
+    if text.isdecimal() and len(text) <= SECONDS_DIGITS:
+        return datetime.datetime.fromtimestamp(int(text), datetime.UTC)
+    return metadata.creation_timestamp
 
 
 def latest(secrets: Iterable[objects.ObjectMeta]) -> Mapping[str, model.Revision]:

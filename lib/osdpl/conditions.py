@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lib.osdpl import bundles, model
+from lib.osdpl import annotations, bundles, model
 from lib.osdpl.snapshot import Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
 
@@ -163,10 +163,13 @@ def accepted(ignored: Sequence[str]) -> Condition:
 def draft() -> tuple[Condition, ...]:
     """Return the conditions of a draft."""
     words = "spec.draft is true: nothing is changed until it is false"
-    return (
-        Condition(ACCEPTED, True, "Accepted"),
-        Condition(APPLIED, False, "Draft", words),
-    )
+    return (accepted(()), Condition(APPLIED, False, "Draft", words))
+
+
+def paused() -> tuple[Condition, ...]:
+    """Return the conditions of an OpenStackDeployment that is paused."""
+    words = f"the annotation {annotations.PAUSED} is true: nothing is changed"
+    return (accepted(()), Condition(APPLIED, False, "Paused", words))
 
 
 def status(
@@ -230,7 +233,7 @@ def events(
     return tuple(found)
 
 
-_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft")
+_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft", "Paused")
 
 
 def whole_status(

@@ -8,8 +8,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lib.helm import model as helm
-from lib.osdpl import bundles, conditions, model, states
+from lib.osdpl import annotations, bundles, conditions, graph, model, states
 from lib.osdpl.actions import (
     Action,
     AddFinalizer,
@@ -26,7 +25,7 @@ from lib.osdpl.actions import (
     Upgrade,
 )
 from lib.osdpl.conditions import Condition, ServiceState
-from lib.osdpl.snapshot import Blocker, Desired, Refused, Snapshot
+from lib.osdpl.snapshot import Blocker, Desired, Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
 from lib.reconcile.outcome import Outcome
 
@@ -50,6 +49,9 @@ def decide(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         )
         found = conditions.refused(Refused.SECOND_DEPLOYMENT, words)
         return Outcome(tuple(_report(snapshot, found, now)))
+    if annotations.is_paused(snapshot.document):
+        # Runs of helm that have begun go on: a half of an upgrade helps nobody.
+        return Outcome(tuple(_report(snapshot, conditions.paused(), now)))
     if snapshot.is_deleted:
         return _deletion(snapshot, now)
     if snapshot.blockers:
@@ -86,12 +88,11 @@ def release_states(
     Releases of a service that cannot be rendered are left as they are.
     """
     desired = {one.name: one for bundle in rendered.bundles for one in bundle.releases}
-    refused = {one.service for one in rendered.refusals}
-    found = [states.of_desired(snapshot, one, now) for one in desired.values()]
-    for one in states.of_surplus(snapshot, now, frozenset(desired)):
-        if one.service not in refused:
-            found.append(one)
-    return tuple(found)
+    refused = frozenset(one.service for one in rendered.refusals)
+    return (
+        *(states.of_desired(snapshot, one, now) for one in desired.values()),
+        *states.of_surplus(snapshot, now, frozenset(desired), refused),
+    )
 
 
 def _apply(
@@ -124,8 +125,7 @@ def _conditions(
     fact, and one Event.
     """
     rendered = snapshot.desired.rendered
-    ignored = rendered.ignored if rendered is not None else ()
-    found = conditions.of_services(services, ignored)
+    found = conditions.of_services(services, ignored(snapshot.document, rendered))
     is_of_charts = all(one.digest is None for one in all_states if one.is_failed)
     is_reading = any(
         one.digest is None and not one.is_failed and (one.is_running or one.can_run)
@@ -134,6 +134,15 @@ def _conditions(
     if is_of_charts and is_reading and not conditions.has_failed(snapshot):
         return conditions.without_failure(found)
     return found
+
+
+def ignored(document: Document, rendered: model.Rendered | None) -> tuple[str, ...]:
+    """Return a text per field and annotation that has no effect."""
+    if rendered is None:
+        return ()
+    releases = [one.name for bundle in rendered.bundles for one in bundle.releases]
+    found = annotations.problems(document, releases, tuple(graph.RELEASES))
+    return (*rendered.ignored, *found)
 
 
 def service_states(
@@ -172,15 +181,9 @@ def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Ac
                 owner=snapshot.uid,
                 digest=one.digest,
                 hash=one.hash,
-                interrupted=_interrupted(one),
+                interrupted=one.revision if one.repairs else None,
                 installed=one.revision,
             )
-
-
-def _interrupted(state: ReleaseState) -> helm.Revision | None:
-    """Return the revision that a killed helm process left pending, if there is one."""
-    revision = state.revision
-    return revision if revision is not None and revision.status.is_pending else None
 
 
 def _bundle_actions(

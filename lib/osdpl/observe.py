@@ -4,6 +4,8 @@ import datetime
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from lib.helm import errors as helm_errors
+from lib.helm import model as helm
 from lib.operator_edge.objects import Objects
 from lib.osdpl import bundles, caches, checks, credentials, desire, model, work
 from lib.osdpl.snapshot import (
@@ -42,6 +44,8 @@ class Observer:
         self._memo: tuple[object, Desired] | None = None
         self._holds: dict[tuple[str, str], float] = {}
         self._statuses: dict[str, float] = {}
+        self._earlier: frozenset[str] | None = None
+        self._decoded: dict[str, tuple[object, str]] = {}
 
     def hold(self, plural: str, key: str, version: str | None) -> None:
         """Hold reconciliations until a cache has seen our own write."""
@@ -76,16 +80,20 @@ class Observer:
             blocker = Blocker(Refused.NAMESPACE_NOT_SERVED, words)
             return Snapshot(key, document, oldest, (blocker,))
         status = self._caches.statuses.get(key)
+        # Asked first: what the jobs left is then in the caches, or missing.
+        jobs = self._worker.observed()
+        revisions = self._caches.revisions()
         return Snapshot(
             key=key,
             document=document,
             oldest=oldest,
             held=self._is_held(),
-            # Asked first: what the jobs left is then in the caches, or missing.
-            work=self._worker.observed(),
+            work=jobs,
             blockers=(*self._checks.blockers(), *self._bundles_of_others()),
             desired=self._desired(document),
-            revisions=self._caches.revisions(),
+            revisions=revisions,
+            earlier=self._pending_at_first(revisions),
+            unreadable=self._unreadable(revisions),
             workloads=self._caches.observed(),
             bundles={
                 one.metadata.name: one.document()
@@ -96,6 +104,26 @@ class Observer:
                 name: self._clock() - at for name, at in self._statuses.items()
             },
         )
+
+    def _pending_at_first(
+        self, revisions: Mapping[str, helm.Revision]
+    ) -> frozenset[str]:
+        """Return the UIDs of the Secrets that were pending when this process began."""
+        if self._earlier is None and self._caches.secrets.synced.is_set():
+            self._earlier = frozenset(
+                one.secret_uid for one in revisions.values() if one.status.is_pending
+            )
+        return self._earlier or frozenset()
+
+    def _unreadable(self, revisions: Mapping[str, helm.Revision]) -> Mapping[str, str]:
+        """Return what is wrong with releases; each Secret is decoded once."""
+        for name, one in revisions.items():
+            mark = (one.secret_uid, one.resource_version)
+            if name not in self._decoded or self._decoded[name][0] != mark:
+                self._decoded[name] = (mark, unreadable(self._caches, one))
+        return {
+            name: self._decoded[name][1] for name in revisions if self._decoded[name][1]
+        }
 
     def _bundles_of_others(self) -> tuple[Blocker, ...]:
         foreign = [
@@ -133,6 +161,15 @@ class Observer:
             if by_plural[plural].is_current(key) or now >= until:
                 del self._holds[plural, key]
         return bool(self._holds)
+
+
+def unreadable(kept: caches.Caches, revision: helm.Revision) -> str:
+    """Return what is wrong with the Secret of a revision; empty: nothing."""
+    try:
+        kept.release(revision)
+    except helm_errors.MalformedRelease as error:
+        return str(error)
+    return ""
 
 
 def secrets_of(kept: caches.Caches) -> frozenset[str]:

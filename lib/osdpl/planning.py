@@ -115,7 +115,7 @@ class Planner:
                     reason=f"{refusal.reason.value}: {words}",
                 )
             )
-        return Plan(tuple(rows), ignored=desired.rendered.ignored)
+        return Plan(tuple(rows), ignored=decide.ignored(document, desired.rendered))
 
     def _document(self, file: Document | None) -> Document:
         """Return the oldest object; with a file: its spec in the object's place."""
@@ -158,12 +158,19 @@ class Planner:
         bundles = {
             one.metadata.name: one.document() for one in kept.bundles.items().values()
         }
+        revisions = kept.revisions()
+        unreadable = {
+            name: words
+            for name, one in revisions.items()
+            if (words := observe.unreadable(kept, one))
+        }
         snapshot = Snapshot(
             key=key,
             document=document,
             oldest=key,
             desired=desired,
-            revisions=kept.revisions(),
+            revisions=revisions,
+            unreadable=unreadable,
             workloads=kept.observed(),
             bundles=bundles,
         )

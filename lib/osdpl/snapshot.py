@@ -107,7 +107,9 @@ class Work:
 
     running: releases with a helm run or a chart download under way. free: slots.
     attempts: the last one of each release. digests: of charts read by this process.
-    deleting: those of running that are being deleted.
+    deleting: those of running that are being deleted. unfinished: by release, the hash
+    of its last upgrade by this process, if that has not succeeded. limit_s: that a run
+    of helm may last.
     """
 
     running: frozenset[str] = frozenset()
@@ -115,6 +117,8 @@ class Work:
     attempts: Mapping[str, Attempt] = dataclasses.field(default_factory=dict)
     digests: Mapping[ChartKey, str] = dataclasses.field(default_factory=dict)
     deleting: frozenset[str] = frozenset()
+    unfinished: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    limit_s: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,7 +127,10 @@ class Snapshot:
 
     oldest: key of the one that is served. revisions, bundles: by name. status: the
     OpenStackDeploymentStatus. held: a write of ours is not in the caches yet.
-    status_ages_s: seconds since this process wrote the status of a HelmBundle, by name.
+    status_ages_s: seconds since this process wrote the status of a HelmBundle, by
+    name. earlier: UIDs of the Secrets that were pending when this process began to act:
+    what left them has ended, or has lost the Lease. unreadable: by release, what is
+    wrong with the Secret of its newest revision.
     """
 
     key: str
@@ -139,6 +146,8 @@ class Snapshot:
     secret_names: Collection[str] = ()
     held: bool = False
     status_ages_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    earlier: frozenset[str] = frozenset()
+    unreadable: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def namespace(self) -> str:

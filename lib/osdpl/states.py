@@ -3,10 +3,11 @@
 import dataclasses
 import datetime
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from lib.helm import model as helm
-from lib.osdpl import hashing, model
+from lib.osdpl import annotations, hashing, model, release_table
+from lib.osdpl.release_table import TABLE, Desired, Found, Move
 from lib.osdpl.snapshot import Attempt, Snapshot, chart_key
 
 HASH_LABEL = f"{model.GROUP}/values-hash"
@@ -37,7 +38,8 @@ class Step(enum.StrEnum):
 class ReleaseState:
     """One release.
 
-    digest, hash: None while the chart has not been read. waits: why the step cannot be
+    digest, hash: None while the chart has not been read. repairs: the Secret of its
+    pending revision is deleted first. waits: why the step cannot be
     taken now; empty: it can. is_running: a job works on it. is_failed, failure: the
     last run failed, and its message; both are kept until a run succeeds. wait_s: when
     to look again, None for an event.
@@ -51,6 +53,7 @@ class ReleaseState:
     step: Step
     digest: str | None = None
     hash: str | None = None
+    repairs: bool = False
     waits: str = ""
     is_running: bool = False
     is_failed: bool = False
@@ -92,6 +95,10 @@ def of_desired(
     """Return the state of a release that is desired."""
     revision = snapshot.revisions.get(release.name)
     is_running = release.name in snapshot.work.running
+    digest = pinned(snapshot, release)
+    hash = hashing.release_hash(release, digest, {}) if digest is not None else None
+    found = _found(snapshot, release.name, revision, hash, now)
+    move = TABLE[found, Desired.INSTALLED, is_running]
     base = ReleaseState(
         name=release.name,
         service=release.service,
@@ -99,26 +106,39 @@ def of_desired(
         revision=revision,
         state=State.PENDING,
         step=Step.INSTALL if revision is None else Step.UPGRADE,
+        digest=digest,
+        hash=hash,
+        repairs=move is Move.REPAIR,
         is_running=is_running,
     )
-    if revision is not None and revision.labels.get(OWNER_LABEL) != snapshot.uid:
-        return dataclasses.replace(
-            base, state=State.INVALID, step=Step.REFUSED, waits=_not_owned(revision)
-        )
-    digest = pinned(snapshot, release)
+    match move:
+        case Move.SKIP:
+            return dataclasses.replace(base, state=State.IN_SYNC, step=Step.NOTHING)
+        case Move.REFUSE:
+            words = _refusal(snapshot, release.name, found)
+            return _refused(base, words)
+        case Move.WAIT if found is Found.BUSY and not is_running:
+            return _busy(base, snapshot, now)
+        case _:
+            return _as_soon_as_possible(base, snapshot, release, now)
+
+
+def _as_soon_as_possible(
+    base: ReleaseState,
+    snapshot: Snapshot,
+    release: model.Release,
+    now: datetime.datetime,
+) -> ReleaseState:
+    """Have a release wait for its backoff, the caches and its gates."""
     attempt = snapshot.work.attempts.get(release.name)
-    if digest is None:
+    if base.hash is None:
         return _backing_off(base, attempt, _about_chart(release), now)
-    hash = hashing.release_hash(release, digest, {})
-    known = dataclasses.replace(base, digest=digest, hash=hash)
-    if revision is not None and _is_current(revision, hash) and not is_running:
-        return dataclasses.replace(known, state=State.IN_SYNC, step=Step.NOTHING)
-    if attempt is not None and attempt.is_ok and attempt.about == hash:
+    if attempt is not None and attempt.is_ok and attempt.about == base.hash:
         late_s = CATCH_UP_S - (now - attempt.ended_at).total_seconds()
         if late_s > 0:
             words = "the release's new revision to appear in the cache"
-            return dataclasses.replace(known, waits=words, wait_s=late_s)
-    late = _backing_off(known, attempt, hash, now)
+            return dataclasses.replace(base, waits=words, wait_s=late_s)
+    late = _backing_off(base, attempt, base.hash, now)
     if late.waits:
         return late
     gates = [one for one in release.gates if not snapshot.workloads.ready.get(one)]
@@ -126,33 +146,123 @@ def of_desired(
     return dataclasses.replace(late, waits=words)
 
 
+def _found(
+    snapshot: Snapshot,
+    name: str,
+    revision: helm.Revision | None,
+    hash: str | None,
+    now: datetime.datetime,
+) -> Found:
+    """Return the row of the table that a release is. hash: the desired one."""
+    labels = revision.labels if revision is not None else {}
+    adopted = annotations.names(snapshot.document, annotations.ADOPT)
+    return release_table.found(
+        revision,
+        is_owned=labels.get(OWNER_LABEL) == snapshot.uid or name in adopted,
+        is_readable=name not in snapshot.unreadable,
+        has_hash=hash is not None and labels.get(HASH_LABEL) == hash,
+        is_abandoned=abandoned_in_s(snapshot, revision, now) <= 0,
+    )
+
+
+def abandoned_in_s(
+    snapshot: Snapshot, revision: helm.Revision | None, now: datetime.datetime
+) -> float:
+    """Return in how many seconds a pending revision can be taken for abandoned.
+
+    Immediately, if it was pending when this process began to act, or is what a run of
+    this process left. Any other may be of somebody who runs helm now.
+    """
+    if revision is None or revision.secret_uid in snapshot.earlier:
+        return 0.0
+    unfinished = snapshot.work.unfinished.get(revision.name)
+    if unfinished is not None and unfinished == revision.labels.get(HASH_LABEL):
+        return 0.0
+    began, limit_s = revision.modified_at, snapshot.work.limit_s
+    return release_table.abandoned_in_s(revision, began, limit_s, now)
+
+
+def _busy(
+    base: ReleaseState, snapshot: Snapshot, now: datetime.datetime
+) -> ReleaseState:
+    status = base.revision.status.value if base.revision is not None else ""
+    late_s = abandoned_in_s(snapshot, base.revision, now)
+    words = f"another helm process: release {base.name} is {status}"
+    return dataclasses.replace(base, waits=words, wait_s=late_s)
+
+
+def _refused(base: ReleaseState, words: str) -> ReleaseState:
+    return dataclasses.replace(
+        base, state=State.INVALID, step=Step.REFUSED, waits=words
+    )
+
+
+def _refusal(snapshot: Snapshot, name: str, found: Found) -> str:
+    if found is Found.NOT_OWNED:
+        return (
+            f"release {name}: want one with the label {OWNER_LABEL} of this"
+            " OpenStackDeployment, or none; it belongs to another program; the"
+            f" annotation {annotations.ADOPT}: {name} takes it over"
+        )
+    revision = snapshot.revisions[name]
+    why = snapshot.unreadable.get(name) or f"its status is {revision.status.value}"
+    return (
+        f"release {name}: {why}: restore the Secret {revision.secret_name}, or delete"
+        " it: what is installed is then adopted"
+    )
+
+
 def of_surplus(
-    snapshot: Snapshot, now: datetime.datetime, desired: frozenset[str]
+    snapshot: Snapshot,
+    now: datetime.datetime,
+    desired: frozenset[str],
+    kept: frozenset[str] = frozenset(),
 ) -> Iterator[ReleaseState]:
     """Yield the releases of ours that are not desired any more.
 
-    Those that others of them require are deleted after these others.
+    Those that others of them require are deleted after these others. kept: services
+    of which nothing is deleted.
     """
     surplus = {
         name: revision
         for name, revision in snapshot.revisions.items()
-        if name not in desired and revision.labels.get(OWNER_LABEL) == snapshot.uid
+        if name not in desired
+        and revision.labels.get(OWNER_LABEL) == snapshot.uid
+        and recorded_service(snapshot, name) not in kept
     }
     requires = recorded_requires(snapshot)
     for name, revision in sorted(surplus.items()):
         users = [one for one in sorted(surplus) if name in requires.get(one, ())]
-        base = ReleaseState(
-            name=name,
-            service=recorded_service(snapshot, name),
-            release=None,
-            revision=revision,
-            state=State.PENDING,
-            step=Step.DELETE,
-            is_running=name in snapshot.work.running,
-            waits=f"deletion of {', '.join(users)}" if users else "",
-        )
-        attempt = snapshot.work.attempts.get(name)
-        yield base if users else _backing_off(base, attempt, "delete", now)
+        yield _of_absent(snapshot, revision, users, now)
+
+
+def _of_absent(
+    snapshot: Snapshot,
+    revision: helm.Revision,
+    users: Sequence[str],
+    now: datetime.datetime,
+) -> ReleaseState:
+    """Return the state of a release that is not desired. users: deleted before it."""
+    name = revision.name
+    is_running = name in snapshot.work.running
+    found = _found(snapshot, name, revision, None, now)
+    move = TABLE[found, Desired.ABSENT, is_running]
+    base = ReleaseState(
+        name=name,
+        service=recorded_service(snapshot, name),
+        release=None,
+        revision=revision,
+        state=State.PENDING,
+        step=Step.DELETE,
+        is_running=is_running,
+        waits=f"deletion of {', '.join(users)}" if users else "",
+    )
+    if move is Move.REFUSE:
+        return _refused(base, _refusal(snapshot, name, found))
+    if move is Move.WAIT and not is_running:
+        return _busy(base, snapshot, now)
+    attempt = snapshot.work.attempts.get(name)
+    return base if users else _backing_off(base, attempt, "delete", now)
 
 
 def recorded_requires(snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
@@ -171,18 +281,6 @@ def recorded_service(snapshot: Snapshot, release: str) -> str:
             if one.get("name") == release:
                 return name.removeprefix("openstack-")
     return ""
-
-
-def _is_current(revision: helm.Revision, hash: str) -> bool:
-    is_same = revision.labels.get(HASH_LABEL) == hash
-    return revision.status is helm.Status.DEPLOYED and is_same
-
-
-def _not_owned(revision: helm.Revision) -> str:
-    return (
-        f"release {revision.name}: want one with the label {OWNER_LABEL} of this"
-        " OpenStackDeployment, or none; it belongs to another program"
-    )
 
 
 def _about_chart(release: model.Release) -> str:

@@ -78,6 +78,7 @@ class Worker:
         self._attempts: dict[str, Attempt] = {}
         self._digests: dict[ChartKey, str] = {}
         self._deleting: set[str] = set()
+        self._unfinished: dict[str, str] = {}
         self._runs = prometheus_client.Counter(
             "osdpl_helm_runs",
             "Runs of helm by operation and result.",
@@ -98,7 +99,9 @@ class Worker:
         with self._lock:
             attempts, digests = dict(self._attempts), dict(self._digests)
             deleting = running & self._deleting
-        return Work(running, free, attempts, digests, deleting)
+            unfinished = dict(self._unfinished)
+        limit_s = self._settings.timeout_s + MARGIN_S
+        return Work(running, free, attempts, digests, deleting, unfinished, limit_s)
 
     def cancel(self, release: str) -> None:
         """Ask the job of a release to end early."""
@@ -138,8 +141,12 @@ class Worker:
                 limit_s=self._settings.timeout_s + MARGIN_S,
                 secrets=self._secrets() | secrets_in(release.values),
             )
+            with self._lock:
+                self._unfinished[release.name] = action.hash
             with self._measured("upgrade"):
                 self._helm.upgrade(run, cancel)
+            with self._lock:
+                del self._unfinished[release.name]
 
         self._start(release.name, action.hash, job)
 

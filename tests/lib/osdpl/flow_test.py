@@ -12,7 +12,7 @@ from lib.helm import model as helm
 from lib.helm.fake import helm as fake_helm
 from lib.kube import errors, resources
 from lib.kube.fake import calls
-from lib.osdpl import actions
+from lib.osdpl import actions, work
 from tests.lib.osdpl import ground
 from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Process
 
@@ -290,6 +290,138 @@ def test_a_release_of_another_program_is_refused(cluster: Cluster) -> None:
     assert "belongs to another program" in cluster.condition("Applied")["message"]
 
 
+def annotate(cluster: Cluster, **annotations: str) -> None:
+    """Set annotations of the OpenStackDeployment; `adopt` is mooring.io/adopt."""
+    document = cluster.deployment()
+    named = {f"mooring.io/{name}": value for name, value in annotations.items()}
+    document["metadata"]["annotations"] = named
+    cluster.api.put(resources.OPENSTACK_DEPLOYMENTS, document)
+
+
+def run_by_hand(
+    cluster: Cluster, release: str, labels: dict[str, str] | None = None
+) -> None:
+    """Run helm as an administrator does, who is no part of the controller."""
+    chart = pathlib.Path("x.tgz")
+    run = helm.Upgrade(
+        release, "openstack", chart, {"by": "hand"}, labels or {}, 1, limit_s=1
+    )
+    cluster.helm.upgrade(run, threading.Event())
+    cluster.helm.runs.clear()
+
+
+def test_a_release_of_another_program_is_adopted_when_told(cluster: Cluster) -> None:
+    run_by_hand(cluster, "openstack-glance")
+    cluster.create()
+    process = Process(cluster)
+    for _ in range(15):
+        process.step()
+    assert "upgrade openstack-glance" not in cluster.upgrades()
+    message = cluster.condition("Applied")["message"]
+    assert "mooring.io/adopt: openstack-glance" in message
+    annotate(cluster, adopt="openstack-glance")
+    process.settle()
+    assert cluster.upgrades().count("upgrade openstack-glance") == 1
+    assert cluster.deployed() == RELEASES
+    assert cluster.condition("Accepted")["reason"] == "Accepted"
+    # It is owned from now on, also without the annotation.
+    annotate(cluster)
+    process.settle()
+    assert cluster.upgrades().count("upgrade openstack-glance") == 1
+    assert cluster.condition("Applied")["status"] == "True"
+
+
+def test_an_annotation_that_names_no_release_is_reported(cluster: Cluster) -> None:
+    cluster.create()
+    annotate(cluster, adopt="glance", purge="etcd,dashboard")
+    ((reason, message),) = warnings(Process(cluster), 30)
+    assert reason == "FieldsIgnored"
+    assert "annotation mooring.io/adopt: glance: want one of etcd" in message
+    assert "annotation mooring.io/purge: etcd: want one of compute" in message
+    assert "dashboard:" not in message
+    assert cluster.deployed() == RELEASES
+
+
+def test_a_helm_process_of_an_administrator_is_awaited(cluster: Cluster) -> None:
+    """Until the time is over that a run may last: then it was killed."""
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    (labels,) = {
+        tuple(one["metadata"]["labels"].items())
+        for one in cluster.documents(resources.SECRETS)
+        if one["metadata"]["name"] == "sh.helm.release.v1.openstack-glance.v1"
+    }
+    cluster.death = ("pending", "openstack-glance")
+    with pytest.raises(Death):
+        run_by_hand(cluster, "openstack-glance", dict(labels))
+    cluster.helm.runs.clear()
+    began_s = cluster.clock.seconds
+    done, wait_s = process.step()
+    assert cluster.helm.runs == []
+    assert wait_s is not None
+    assert wait_s > 600
+    assert "another helm process" in cluster.condition("Applied")["message"]
+    cluster.clock.seconds = began_s + wait_s
+    process.settle()
+    assert cluster.helm.runs == ["upgrade openstack-glance"]
+    assert cluster.deployed() == RELEASES
+
+
+def test_a_helm_process_that_is_killed_alone(cluster: Cluster) -> None:
+    """The controller goes on, and repairs what the run left."""
+    killed = helm_errors.Failed("upgrade of openstack-glance: exit -9")
+    leaves = helm.Status.PENDING_INSTALL
+    cluster.helm.faults.append(fake_helm.Fault("openstack-glance", killed, leaves))
+    cluster.create()
+    Process(cluster).settle()
+    assert cluster.upgrades().count("upgrade openstack-glance") == 2
+    assert len(cluster.upgrades()) == len(RELEASES) + 1
+    assert cluster.deployed() == RELEASES
+
+
+def test_a_release_that_cannot_be_read_is_named(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    cluster.helm.runs.clear()
+    name = "sh.helm.release.v1.openstack-glance.v1"
+    secret = next(
+        one
+        for one in cluster.documents(resources.SECRETS)
+        if one["metadata"]["name"] == name
+    )
+    cluster.api.put(resources.SECRETS, {**secret, "data": {"release": "eA=="}})
+    ((reason, message),) = warnings(process, 5)
+    assert reason == "Failed"
+    assert f"Secret openstack/{name}" in message
+    assert cluster.helm.runs == []
+    cluster.api.remove(resources.SECRETS, name, "openstack")
+    process.settle()
+    assert cluster.helm.runs == ["upgrade openstack-glance"]
+    assert cluster.deployed() == RELEASES
+
+
+def test_helm_s_words_decide_nothing(cluster: Cluster) -> None:
+    """Each class of error that is known from its output is repeated alike."""
+    kinds = (
+        *(helm_errors.Busy, helm_errors.DoesNotRender, helm_errors.Failed),
+        *(helm_errors.Forbidden, helm_errors.ImmutableField, helm_errors.NotOwned),
+        *(helm_errors.TimedOut, helm_errors.Unreachable),
+    )
+    releases = sorted(RELEASES)[: len(kinds)]
+    for release, kind in zip(releases, kinds, strict=True):
+        error = kind(f"upgrade of {release}")
+        cluster.helm.faults += [fake_helm.Fault(release, error)] * 2
+    cluster.create()
+    began_s = cluster.clock.seconds
+    Process(cluster).settle()
+    assert cluster.deployed() == RELEASES
+    counts = collections.Counter(cluster.upgrades())
+    assert {counts[f"upgrade {release}"] for release in releases} == {3}
+    assert cluster.clock.seconds - began_s < work.FINAL_S
+
+
 @pytest.mark.parametrize(
     ("changes", "reason", "words"),
     [
@@ -393,6 +525,49 @@ def test_a_draft_changes_nothing(cluster: Cluster) -> None:
     Process(cluster).settle()
     assert cluster.condition("Applied")["reason"] == "Draft"
     assert cluster.helm.runs == []
+
+
+def test_a_pause_stops_all_writes(cluster: Cluster) -> None:
+    """Also a deletion; what has begun goes on, and after it all is done."""
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    cluster.helm.runs.clear()
+    annotate(cluster, paused="true")
+    process.settle()
+    condition = cluster.condition("Applied")
+    assert (condition["status"], condition["reason"]) == ("False", "Paused")
+    assert "mooring.io/paused" in condition["message"]
+    cluster.api.calls.clear()
+    values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
+    cluster.change(services={"identity": values})
+    process.settle()
+    # The condition names the generation that was observed.
+    written = {(one.resource, one.subresource) for one in writes(cluster)}
+    assert written <= {("openstackdeployments", "status")}
+    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+    process.settle()
+    assert cluster.helm.runs == []
+    annotate(cluster, paused="no")
+    process.settle()
+    assert len(cluster.helm.runs) == len(RELEASES)
+    assert cluster.deployed() == frozenset()
+
+
+def test_a_pause_before_the_first_install(cluster: Cluster) -> None:
+    cluster.create()
+    annotate(cluster, paused="true")
+    process = Process(cluster)
+    process.settle()
+    assert cluster.condition("Applied")["reason"] == "Paused"
+    assert credentials(cluster) == {}
+    annotate(cluster)
+    process.settle()
+    assert cluster.deployed() == RELEASES
+
+
+def writes(cluster: Cluster) -> list[calls.Call]:
+    return [one for one in cluster.api.calls if one.is_write]
 
 
 def test_a_missing_permission_is_a_condition(cluster: Cluster) -> None:

@@ -86,9 +86,9 @@ TABLE = [
             "uninstalling",
             "uninstalled",
             "superseded",
-            "unknown",
         )
     ),
+    ("unknown", snapshot(revision("unknown")), State.INVALID, Step.REFUSED, False),
     (
         "of others",
         snapshot(revision("deployed", owner="x")),
@@ -220,3 +220,102 @@ def test_what_is_being_installed_is_canceled_before_it_is_deleted() -> None:
     idle = dataclasses.replace(installing, work=Work(free=4))
     deleted = actions.Uninstall(RELEASE.name, hooks=False)
     assert decide.decide(idle, NOW).actions == (deleted,)
+
+
+def pending(**changes: object) -> helm.Revision:
+    """Return a revision that a helm process has just written."""
+    found = revision("pending-upgrade", "another-hash")
+    return dataclasses.replace(found, modified_at=NOW, **changes)  # type: ignore[arg-type]
+
+
+PATIENT = Work(free=4, limit_s=660)
+
+
+def test_another_helm_process_is_awaited() -> None:
+    given = snapshot(pending(), work=PATIENT)
+    found = states.of_desired(given, RELEASE, NOW)
+    assert (found.step, found.can_run) == (Step.UPGRADE, False)
+    assert "another helm process" in found.waits
+    assert found.wait_s == PATIENT.limit_s
+    late = NOW + datetime.timedelta(seconds=PATIENT.limit_s)
+    repaired = states.of_desired(given, RELEASE, late)
+    assert (repaired.can_run, repaired.repairs) == (True, True)
+    (absent,) = states.of_surplus(given, NOW, frozenset())
+    assert (absent.step, absent.can_run) == (Step.DELETE, False)
+    (absent,) = states.of_surplus(given, late, frozenset())
+    assert absent.can_run
+
+
+def test_what_was_pending_at_the_start_is_repaired_immediately() -> None:
+    given = dataclasses.replace(
+        snapshot(pending(), work=PATIENT), earlier=frozenset(("u",))
+    )
+    found = states.of_desired(given, RELEASE, NOW)
+    assert (found.can_run, found.repairs) == (True, True)
+
+
+def test_what_a_run_of_ours_left_is_repaired_immediately() -> None:
+    work = dataclasses.replace(PATIENT, unfinished={RELEASE.name: "another-hash"})
+    found = states.of_desired(snapshot(pending(), work=work), RELEASE, NOW)
+    assert (found.can_run, found.repairs) == (True, True)
+    work = dataclasses.replace(PATIENT, unfinished={RELEASE.name: "a third one"})
+    found = states.of_desired(snapshot(pending(), work=work), RELEASE, NOW)
+    assert not found.can_run
+
+
+def test_only_a_pending_revision_is_deleted() -> None:
+    for status in helm.Status:
+        given = snapshot(revision(status.value, "x"))
+        found = states.of_desired(given, RELEASE, NOW)
+        assert found.repairs == status.is_pending
+
+
+def test_a_release_of_others_is_adopted_by_an_annotation() -> None:
+    others = helm.Revision(
+        RELEASE.name, "openstack", 1, helm.Status.DEPLOYED, {}, "s", "u", "1"
+    )
+    refused = states.of_desired(snapshot(others), RELEASE, NOW)
+    assert (refused.state, refused.step) == (State.INVALID, Step.REFUSED)
+    assert "mooring.io/adopt: openstack-keystone" in refused.waits
+    annotated = dataclasses.replace(
+        snapshot(others),
+        document={
+            "metadata": {
+                "uid": "uid",
+                "annotations": {"mooring.io/adopt": "x, openstack-keystone"},
+            }
+        },
+    )
+    adopted = states.of_desired(annotated, RELEASE, NOW)
+    assert (adopted.step, adopted.can_run, adopted.repairs) == (
+        Step.UPGRADE,
+        True,
+        False,
+    )
+    assert list(states.of_surplus(annotated, NOW, frozenset())) == []
+
+
+def test_an_unreadable_release_is_refused_and_named() -> None:
+    given = dataclasses.replace(
+        snapshot(revision("deployed")), unreadable={RELEASE.name: "Secret x: want y"}
+    )
+    found = states.of_desired(given, RELEASE, NOW)
+    assert (found.state, found.step, found.can_run) == (
+        State.INVALID,
+        Step.REFUSED,
+        False,
+    )
+    assert "Secret x: want y" in found.waits
+    (absent,) = states.of_surplus(given, NOW, frozenset())
+    assert (absent.step, absent.can_run) == (Step.REFUSED, False)
+
+
+def test_a_service_that_cannot_be_rendered_is_kept() -> None:
+    releases = [{"name": RELEASE.name}]
+    given = dataclasses.replace(
+        snapshot(revision("deployed")),
+        bundles={"openstack-identity": {"spec": {"releases": releases}}},
+    )
+    kept = frozenset(("identity",))
+    assert list(states.of_surplus(given, NOW, frozenset(), kept)) == []
+    assert len(list(states.of_surplus(given, NOW, frozenset()))) == 1
