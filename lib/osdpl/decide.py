@@ -25,8 +25,10 @@ from lib.osdpl.actions import (
     Upgrade,
 )
 from lib.osdpl.conditions import Condition, ServiceState
+from lib.osdpl.rules import rule, table
 from lib.osdpl.snapshot import Blocker, Desired, Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
+from lib.process.config import Problem
 from lib.reconcile.outcome import Outcome
 
 FINALIZER = f"{model.GROUP}/osdpl-controller"
@@ -64,9 +66,10 @@ def _serve(
 ) -> Outcome[Action]:
     """Apply what is desired, as far as it is known."""
     found: Sequence[Condition] = ()
-    if desired.reason is not None:
-        words = "; ".join(map(str, desired.problems))
-        found = conditions.refused(desired.reason, words)
+    problems = desired.problems or violations(desired, snapshot.status)
+    if desired.reason is not None or problems:
+        words = "; ".join(map(str, problems))
+        found = conditions.refused(desired.reason or Refused.INVALID_SPEC, words)
     elif desired.deployment is not None and desired.deployment.is_draft:
         found = conditions.draft()
     if found:
@@ -78,6 +81,23 @@ def _serve(
     if desired.rendered is None:
         return Outcome((), BLOCKED_S)
     return _apply(snapshot, desired.rendered, now)
+
+
+def violations(desired: Desired, status: Document | None) -> tuple[Problem, ...]:
+    """Return what is wrong with a spec beyond its schema; see lib/osdpl/rules.
+
+    status: the OpenStackDeploymentStatus: which version is applied, and how far.
+    """
+    if not desired.spec:
+        return ()
+    applied = ((status or {}).get("status") or {}).get("osdpl") or {}
+    version = str(applied.get("openstack_version") or "")
+    change = rule.Change(
+        spec=desired.spec,
+        version=version if version in rule.VERSIONS else "",
+        state=str(applied.get("state") or ""),
+    )
+    return table.problems(change)
 
 
 def release_states(

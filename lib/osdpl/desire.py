@@ -32,16 +32,18 @@ def desire(
         substituted = _substituted(deployment, secrets)
         if isinstance(substituted, Desired):
             return substituted
-        services = layers.services(layers.effective(substituted.spec))
+        effective = layers.effective(substituted.spec)
+        services = layers.services(effective)
         shapes = credentials.required(services)
         writes = credentials.writes(shapes, secrets, generating.Placeholders())
         if writes:
-            return Desired(deployment, missing=tuple(one.name for one in writes))
+            missing = tuple(one.name for one in writes)
+            return Desired(deployment, missing=missing, spec=effective)
         known = credentials.read(shapes, secrets)
         inputs = render.Inputs(
             deployment=substituted, credentials=known, repository_default=default
         )
-        return Desired(deployment, rendered=render.render(inputs))
+        return Desired(deployment, rendered=render.render(inputs), spec=effective)
     except config.ConfigError as error:
         problems = tuple(
             problem for problem in error.problems if isinstance(problem, config.Problem)

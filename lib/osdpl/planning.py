@@ -97,9 +97,14 @@ class Planner:
         for _, one in kept.all():
             one.relist()
         desired = self._desired(document, kept)
-        if desired.reason is not None:
-            words = "; ".join(map(str, desired.problems))
-            return Plan((), f"{desired.reason.value}: {words}")
+        key = objects.key_of(document)
+        status = kept.statuses.get(key)
+        problems = desired.problems or decide.violations(
+            desired, status.document() if status is not None else None
+        )
+        if desired.reason is not None or problems:
+            reason = desired.reason or Refused.INVALID_SPEC
+            return Plan((), f"{reason.value}: {'; '.join(map(str, problems))}")
         if desired.rendered is None:
             return Plan((), Refused.UNKNOWN.value)
         snapshot = self._snapshot(document, kept, desired)

@@ -42,7 +42,7 @@ class Desired:
 
     reason, problems: why it cannot be served; None and empty when it can. missing:
     names of the credential Secrets that have to be generated or completed first;
-    nothing is rendered before.
+    nothing is rendered before. spec: the effective one, without references.
     """
 
     deployment: model.Deployment | None = None
@@ -50,6 +50,7 @@ class Desired:
     problems: tuple[config.Problem, ...] = ()
     missing: tuple[str, ...] = ()
     rendered: model.Rendered | None = None
+    spec: model.Tree = dataclasses.field(default_factory=dict, repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

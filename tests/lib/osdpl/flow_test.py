@@ -447,6 +447,62 @@ def test_bad_specs(
     assert credentials(cluster) == {}
 
 
+def test_a_rule_beyond_the_schema_is_a_refusal(cluster: Cluster) -> None:
+    """Whichever way the spec came in, and before anything is generated."""
+    features = ground.spec("x")["features"]
+    themes = [{"name": "x", "url": "https://x", "sha256summ": "x"}]
+    cluster.create(features={**features, "horizon": {"themes": themes}})
+    ((reason, message),) = warnings(Process(cluster), 5)
+    assert reason == "InvalidSpec"
+    assert message.startswith("spec.features.horizon.themes[0].description: want ")
+    assert credentials(cluster) == {}
+    assert cluster.helm.runs == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("gazpacho", "flamingo", "there is no downgrade"),
+        ("epoxy", "gazpacho", ""),
+        ("epoxy", "flamingo", ""),
+    ],
+)
+def test_another_openstack_version(
+    cluster: Cluster, before: str, after: str, words: str
+) -> None:
+    cluster.create(openstack_version=before)
+    process = Process(cluster)
+    process.settle()
+    cluster.helm.runs.clear()
+    cluster.change(openstack_version=after)
+    process.settle(120)
+    accepted = cluster.condition("Accepted")
+    if words:
+        assert accepted["reason"] == "InvalidSpec"
+        assert words in accepted["message"]
+        assert cluster.helm.runs == []
+        cluster.change(openstack_version=before)
+        process.settle()
+        assert cluster.helm.runs == []
+    else:
+        assert len(cluster.upgrades()) == len(set(cluster.upgrades())) > 1
+    assert cluster.condition("Accepted")["status"] == "True"
+    assert cluster.condition("Applied")["status"] == "True"
+
+
+def test_no_upgrade_before_all_is_applied(cluster: Cluster) -> None:
+    cluster.opens_gates = False
+    cluster.create(openstack_version="epoxy")
+    process = Process(cluster)
+    for _ in range(15):
+        process.step()
+    cluster.change(openstack_version="flamingo")
+    process.step()
+    accepted = cluster.condition("Accepted")
+    assert accepted["reason"] == "InvalidSpec"
+    assert "epoxy until all services are APPLIED" in accepted["message"]
+
+
 def test_fields_without_effect_are_reported_once(cluster: Cluster) -> None:
     cluster.create(timeouts={"application_readiness": {"nova": {"timeout": 1}}})
     process = Process(cluster)

@@ -1,0 +1,231 @@
+"""Rules for the whole: versions, upgrades, schedules, status, deletion."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lib.osdpl.rules import cron
+from lib.osdpl.rules.rule import (
+    SLURP,
+    VERSIONS,
+    Change,
+    Rule,
+    at,
+    below,
+    enabled_since,
+    problem,
+    service_since,
+    service_until,
+)
+from lib.process.config import Problem
+
+APPLIED = "APPLIED"
+CLEANED = "barbican masakari nova cinder glance heat aodh manila horizon".split()
+
+
+def _released(change: Change) -> Iterator[Problem]:
+    if change.spec["openstack_version"] == "master":
+        yield problem("openstack_version", "master", "a released version")
+
+
+def _single(change: Change) -> Iterator[Problem]:
+    if change.others:
+        expected = f"one OpenStackDeployment per cluster; {change.others[0]} is older"
+        yield Problem("metadata.name", None, expected)
+
+
+def _no_downgrade(change: Change) -> Iterator[Problem]:
+    if change.is_upgrade and _distance(change) < 0:
+        yield _version(change, f"{change.version} or later: there is no downgrade")
+
+
+def _distance(change: Change) -> int:
+    after = str(change.spec["openstack_version"])
+    return VERSIONS.index(after) - VERSIONS.index(change.version)
+
+
+def _one_version(change: Change) -> Iterator[Problem]:
+    is_slurp = change.spec["openstack_version"] in SLURP[1:]
+    if change.is_upgrade and not is_slurp and _distance(change) > 1:
+        index = VERSIONS.index(change.version) + 1
+        yield _version(change, f"{VERSIONS[index]}: one version after the other")
+
+
+def _slurp_distance(change: Change) -> Iterator[Problem]:
+    target = str(change.spec["openstack_version"])
+    if not change.is_upgrade or target not in SLURP[1:]:
+        return
+    earlier = SLURP[SLURP.index(target) - 1]
+    if VERSIONS.index(change.version) < VERSIONS.index(earlier):
+        yield _version(change, f"{earlier} first: upgrades skip one version at most")
+
+
+def _version(change: Change, expected: str) -> Problem:
+    return problem("openstack_version", change.spec["openstack_version"], expected)
+
+
+def _alone(change: Change) -> Iterator[Problem]:
+    """Yield the fields that change together with the version."""
+    if not change.is_upgrade or change.before is None:
+        return
+    after, before = _comparable(change.spec), _comparable(change.before)
+    for name in sorted({*after, *before}):
+        if after.get(name) != before.get(name):
+            expected = "no other change together with spec.openstack_version"
+            yield problem(name, None, expected)
+
+
+def _comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec by its fields, those of features apart, without services."""
+    flat = {key: value for key, value in spec.items() if key != "openstack_version"}
+    features = dict(flat.pop("features", {}))
+    features.pop("services", None)
+    return {**flat, **{f"features.{key}": value for key, value in features.items()}}
+
+
+def _no_pinned_service_images(change: Change) -> Iterator[Problem]:
+    if not change.is_upgrade:
+        return
+    for service, charts in below(change.spec, "services").items():
+        for chart, overrides in charts.items():
+            path = f"services.{service}.{chart}.values.images.tags"
+            if at(overrides, "values.images.tags"):
+                yield problem(path, None, "no pinned images during an upgrade")
+
+
+def _no_pinned_common_images(change: Change) -> Iterator[Problem]:
+    if not change.is_upgrade:
+        return
+    for group in below(change.spec, "common"):
+        path = f"common.{group}.values.images.tags"
+        if at(change.spec, path):
+            yield problem(path, None, "no pinned images during an upgrade")
+
+
+def _only_when_applied(change: Change) -> Iterator[Problem]:
+    if change.is_upgrade and change.state != APPLIED:
+        expected = f"{change.version} until all services are {APPLIED}"
+        yield _version(change, expected)
+
+
+def _no_baremetal_with_tf(change: Change) -> Iterator[Problem]:
+    if change.spec["preset"] == "compute-tf":
+        expected = "no such service with the preset compute-tf"
+        yield problem("features.services", "baremetal", expected)
+
+
+def _plain_key(change: Change) -> Iterator[Problem]:
+    path = "features.ssl.public_endpoints.api_key"
+    key = at(change.spec, path)
+    if isinstance(key, str) and "ENCRYPTED" in key:
+        yield Problem(f"spec.{path}", key, "a key without a password", is_secret=True)
+
+
+def _ingress(change: Change) -> Iterator[Problem]:
+    path = "migration.ingress.state"
+    state = at(change.spec, path)
+    if state not in (None, "absent", "present"):
+        yield problem(path, state, "absent or present")
+
+
+def _schedule(path: str) -> Rule:
+    def find(change: Change) -> Iterator[Problem]:
+        text = at(change.spec, path)
+        if text is not None and not cron.is_valid(str(text)):
+            expected = "a schedule of a CronJob: 5 fields, or such as @daily"
+            yield problem(path, text, expected)
+
+    return Rule(f"{path} is a schedule", "", find)
+
+
+def _label(change: Change) -> Iterator[Problem]:
+    for label in below(change.spec, "nodes"):
+        key, separator, value = label.partition("::")
+        if not (key and separator and value) or "::" in value:
+            yield problem("nodes", label, "<label>::<value>, such as rack::a")
+
+
+def _deletion(change: Change) -> Iterator[Problem]:
+    if change.is_deletion and change.state not in ("", APPLIED):
+        expected = f"the state {APPLIED}, not {change.state}, before it is deleted"
+        yield Problem("metadata.deletionTimestamp", None, expected)
+
+
+def _rotations(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rotation number of each group, by its path."""
+    found = {}
+    for kind in ("credentials", "certificates"):
+        for path, node in _groups(below(status, kind), f"status.{kind}"):
+            found[path] = node["rotation_id"]
+    return found
+
+
+def _groups(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    for name, node in tree.items():
+        if isinstance(node, Mapping):
+            if "rotation_id" in node:
+                yield f"{path}.{name}.rotation_id", node
+            yield from _groups(node, f"{path}.{name}")
+
+
+def _rotation(name: str, expected: str, is_wrong: Any) -> Rule:
+    """Return a rule for a rotation number; is_wrong: of the old and the new one."""
+
+    def find(change: Change) -> Iterator[Problem]:
+        before, after = _rotations(change.status_before), _rotations(change.status)
+        for path in sorted({*before, *after}):
+            old, new = before.get(path), after.get(path)
+            if old != new and is_wrong(change, old, new):
+                yield Problem(path, None if new is None else str(new), expected)
+
+    return Rule(name, "", find)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("openstack: a released version", "", _released),
+    Rule("openstack: one per cluster", "", _single),
+    Rule("openstack: no downgrade", "", _no_downgrade),
+    Rule("openstack: one version at a time", "", _one_version),
+    Rule("openstack: SLURP distance", "", _slurp_distance),
+    Rule("openstack: no other change", "", _alone),
+    Rule("openstack: no pinned images of services", "", _no_pinned_service_images),
+    Rule("openstack: no pinned images in common", "", _no_pinned_common_images),
+    Rule("openstack: applied before an upgrade", "", _only_when_applied),
+    service_since("instance-ha", "victoria"),
+    service_until("metric", "flamingo"),
+    service_since("metric-storage", "gazpacho"),
+    Rule("baremetal without compute-tf", "baremetal", _no_baremetal_with_tf),
+    service_until("event", "xena"),
+    service_since("shared-file-system", "yoga"),
+    Rule("ssl: a key without a password", "", _plain_key),
+    enabled_since("features.policies.strict_admin.enabled", "yoga"),
+    *(_schedule(f"features.database.cleanup.{name}.schedule") for name in CLEANED),
+    _schedule("features.database.backup.schedule_time"),
+    Rule("migration: state of the ingress", "", _ingress),
+    Rule("nodes: label and value", "", _label),
+    Rule("deletion: applied before", "", _deletion),
+    _rotation(
+        "rotation: applied before",
+        f"no rotation before the state {APPLIED}",
+        lambda change, old, new: change.state != APPLIED,
+    ),
+    _rotation(
+        "rotation: no group removed",
+        "a number: a group cannot be removed",
+        lambda change, old, new: new is None,
+    ),
+    _rotation(
+        "rotation: a positive number",
+        "a number from 1 on",
+        lambda change, old, new: new is not None and new <= 0,
+    ),
+    _rotation(
+        "rotation: never less",
+        "a greater number than before",
+        lambda change, old, new: None not in (old, new) and 0 < new < old,
+    ),
+    _rotation(
+        "rotation: one more",
+        "the number before and one",
+        lambda change, old, new: new is not None and new > (old or 0) + 1,
+    ),
+)

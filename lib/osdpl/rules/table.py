@@ -1,0 +1,29 @@
+"""All rules in one table, and what violates them."""
+
+from collections.abc import Iterator
+
+from lib.osdpl.rules import network, openstack, programs, storage
+from lib.osdpl.rules.rule import Change, Rule, at
+from lib.process.config import Problem
+
+RULES: tuple[Rule, ...] = (
+    *openstack.RULES,
+    *storage.RULES,
+    *network.RULES,
+    *programs.RULES,
+)
+
+
+def violations(change: Change) -> Iterator[tuple[Rule, Problem]]:
+    """Yield each rule that is violated, with the field, its value and what is valid."""
+    services = at(change.spec, "features.services") or ()
+    for rule in RULES:
+        if not rule.service or rule.service in services:
+            for problem in rule.find(change):
+                yield rule, problem
+
+
+def problems(change: Change) -> tuple[Problem, ...]:
+    """Return what is wrong with a change, without repetition."""
+    found = {str(problem): problem for _, problem in violations(change)}
+    return tuple(found.values())
