@@ -1,5 +1,6 @@
 """Carries actions out: one write each, or the start of a job."""
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +18,11 @@ from lib.process import decoding, logs
 
 MANAGER = bundles.MANAGER
 TIMEOUT_S = 10.0
+GROUP_LABEL = "release_group"
+"""On every object of a release, hook Jobs and claims of StatefulSets included.
+
+Source: openstack-helm, helm-toolkit/templates/snippets/_kubernetes_metadata_labels.tpl.
+"""
 _APPLY = {"fieldManager": MANAGER, "force": "true"}
 
 
@@ -78,8 +84,8 @@ class Actor:
                 document = _document("HelmBundle", namespace, name, status)
                 self._apply(resources.HELM_BUNDLES, namespace, name, document, "status")
                 self._observer.note_status(name)
-            case actions.DeleteBundle(name=name, uid=uid):
-                self._delete_bundle(namespace, name, uid)
+            case actions.DeleteBundle():
+                self._delete_bundle(namespace, action)
             case actions.ApplyStatus(document=document):
                 statuses = resources.OPENSTACK_DEPLOYMENT_STATUSES
                 self._apply(statuses, namespace, snapshot.name, document)
@@ -106,20 +112,35 @@ class Actor:
         version = decoding.decode(answer, objects.Bare).metadata.resource_version
         self._observer.hold(resource.plural, f"{namespace}/{name}", version)
 
-    def _delete_bundle(self, namespace: str, name: str, uid: str) -> None:
-        options = msgspec.json.encode({"preconditions": {"uid": uid}})
-        try:
-            self._api.delete(
-                resources.HELM_BUNDLES,
-                name,
-                namespace,
-                body=options,
-                timeout_s=TIMEOUT_S,
-            )
-        except errors.NotFound:
-            return
-        key = f"{namespace}/{name}"
+    def _delete_bundle(self, namespace: str, action: actions.DeleteBundle) -> None:
+        """Delete what releases left, then what records them: it can be repeated."""
+        kinds = [resources.JOBS]
+        if action.has_claims:
+            kinds.append(resources.CLAIMS)
+        for release in action.releases:
+            for kind in kinds:
+                self._delete_labelled(kind, namespace, release)
+        for secret in action.secrets:
+            self._delete(resources.SECRETS, namespace, secret)
+        self._delete(resources.HELM_BUNDLES, namespace, action.name, action.uid)
+        key = f"{namespace}/{action.name}"
         self._observer.hold(resources.HELM_BUNDLES.plural, key, None)
+
+    def _delete_labelled(self, kind: Resource, namespace: str, release: str) -> None:
+        """Delete the objects of a release that helm does not know."""
+        query = {"labelSelector": f"{GROUP_LABEL}={release}"}
+        page = self._api.list_page(kind, namespace, query=query, timeout_s=TIMEOUT_S)
+        for one in objects.decode_list(page, objects.Bare).items:
+            self._delete(kind, namespace, one.metadata.name, one.metadata.uid)
+
+    def _delete(self, kind: Resource, namespace: str, name: str, uid: str = "") -> None:
+        """Delete an object and what belongs to it. uid: of the one that is meant."""
+        options: dict[str, Any] = {"propagationPolicy": "Background"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        body = msgspec.json.encode(options)
+        with contextlib.suppress(errors.NotFound):
+            self._api.delete(kind, name, namespace, body=body, timeout_s=TIMEOUT_S)
 
     def _finalizers(
         self, snapshot: Snapshot, add: tuple[str, ...], remove: tuple[str, ...]

@@ -51,10 +51,17 @@ class ApplyBundleStatus:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteBundle:
-    """Delete a HelmBundle whose releases are uninstalled."""
+    """Delete a HelmBundle whose releases are uninstalled, and before it what they left.
+
+    releases: whose hook Jobs are deleted, found by their label. secrets: generated ones
+    that are deleted, too. has_claims: so are the PersistentVolumeClaims.
+    """
 
     name: str
     uid: str
+    releases: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    has_claims: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ Rules: no values, which contain passwords. A HelmBundle without our label belong
 another controller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lib.osdpl import graph, model
+from lib.osdpl import annotations, graph, model, secret_shapes
+from lib.osdpl.actions import DeleteBundle
 from lib.osdpl.snapshot import Document, Snapshot
 from lib.osdpl.states import ReleaseState, State
 
@@ -172,16 +173,24 @@ def _release_status(snapshot: Snapshot, state: ReleaseState) -> dict[str, Any]:
 
 def surplus(
     snapshot: Snapshot, services: Sequence[str], left: frozenset[str]
-) -> tuple[tuple[str, str], ...]:
-    """Return name and UID of our HelmBundles of no service whose releases are gone.
+) -> Iterator[DeleteBundle]:
+    """Yield the deletions of our HelmBundles of no service whose releases are gone.
 
     services: that are desired, or refused. left: releases that are still installed.
     """
     kept = {f"openstack-{service}" for service in services}
-    found = []
+    purged = annotations.names(snapshot.document, annotations.PURGE)
     for name, document in sorted(snapshot.bundles.items()):
         recorded = (document.get("spec") or {}).get("releases") or ()
-        names = {str(one.get("name")) for one in recorded}
-        if name not in kept and is_owned(document) and not names & left:
-            found.append((name, str(document["metadata"].get("uid") or "")))
-    return tuple(found)
+        releases = [str(one.get("name")) for one in recorded]
+        if name in kept or not is_owned(document) or set(releases) & left:
+            continue
+        service = name.removeprefix("openstack-")
+        has_claims = service in purged
+        yield DeleteBundle(
+            name=name,
+            uid=str(document["metadata"].get("uid") or ""),
+            releases=tuple(one for one in releases if one not in snapshot.revisions),
+            secrets=secret_shapes.of_service(service) if has_claims else (),
+            has_claims=has_claims,
+        )

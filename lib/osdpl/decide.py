@@ -17,7 +17,6 @@ from lib.osdpl.actions import (
     ApplyConditions,
     ApplyStatus,
     Cancel,
-    DeleteBundle,
     EnsureCredentials,
     ReadChart,
     RemoveFinalizer,
@@ -169,12 +168,15 @@ def service_states(
     rendered: model.Rendered, all_states: Sequence[ReleaseState]
 ) -> Mapping[str, ServiceState]:
     """Return the state of each service, also of those that are deleted."""
+    refused = {one.service: conditions.of_refusal(one) for one in rendered.refusals}
+    return {**_by_service(all_states), **refused}
+
+
+def _by_service(all_states: Sequence[ReleaseState]) -> Mapping[str, ServiceState]:
     by_service: dict[str, list[ReleaseState]] = {}
     for one in all_states:
         by_service.setdefault(one.service or one.name, []).append(one)
-    found = {name: conditions.of_service(one) for name, one in by_service.items()}
-    found |= {one.service: conditions.of_refusal(one) for one in rendered.refusals}
-    return found
+    return {name: conditions.of_service(one) for name, one in by_service.items()}
 
 
 def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Action]:
@@ -190,7 +192,8 @@ def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Ac
             continue
         free -= 1
         if one.step is Step.DELETE:
-            yield Uninstall(one.name, hooks=True)
+            has_database = snapshot.workloads.ready.get(graph.DATABASE, False)
+            yield Uninstall(one.name, hooks=has_database)
         elif one.release is None:
             continue
         elif one.digest is None or one.hash is None:
@@ -249,8 +252,7 @@ def _bundle_deletions(snapshot: Snapshot, rendered: model.Rendered) -> Iterator[
     services = [one.service for one in rendered.bundles]
     services += [one.service for one in rendered.refusals]
     left = frozenset(snapshot.revisions) | snapshot.work.running
-    for name, uid in bundles.surplus(snapshot, services, left):
-        yield DeleteBundle(name, uid)
+    yield from bundles.surplus(snapshot, services, left)
 
 
 def _holds(observed: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
@@ -304,7 +306,8 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         return Outcome()
     left = tuple(states.of_surplus(snapshot, now, frozenset()))
     if not left and not snapshot.work.running:
-        return Outcome((RemoveFinalizer(),))
+        recorded = tuple(bundles.surplus(snapshot, (), frozenset()))
+        return Outcome(recorded, HELD_S) if recorded else Outcome((RemoveFinalizer(),))
     installing = snapshot.work.running - snapshot.work.deleting
     if installing:
         # Its hooks would wait for what is deleted, until the time-out of helm.
@@ -313,5 +316,7 @@ def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     for one in left:
         if one.can_run and len(runs) < snapshot.work.free:
             runs.append(Uninstall(one.name, hooks=False))
+    services = _by_service(left)
+    report = _report(snapshot, conditions.of_services(services), now)
     waits = [one.wait_s for one in left if one.wait_s is not None]
-    return Outcome(tuple(runs), min(waits, default=None))
+    return Outcome((*runs, *report), min(waits, default=None))

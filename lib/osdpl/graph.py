@@ -42,6 +42,9 @@ _MEMCACHED = model.Workload(
 )
 _KEYSTONE = model.Workload(kind=model.Kind.DEPLOYMENT, name="keystone-api")
 
+DATABASE = _MARIADB
+"""What the hook Jobs of a deletion need."""
+
 _STATE = (("database", _MARIADB), ("memcached", _MEMCACHED))
 _BUS = (("messaging", _RABBITMQ),)
 _API = (("identity", _KEYSTONE),)

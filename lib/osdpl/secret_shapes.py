@@ -104,6 +104,14 @@ def ssh_secret(user: str) -> str:
     return f"generated-{user}-ssh-creds"
 
 
+def of_service(service: str) -> tuple[str, ...]:
+    """Return the names of the Secrets that only one service uses."""
+    name = service_secret(service)
+    found = (name, name + PAIR_SUFFIX) if service in USERS else ()
+    own = {"database": GALERA, "messaging": GUEST, "compute": ssh_secret("nova")}
+    return (*found, own[service]) if service in own else found
+
+
 def required(services: Collection[str]) -> tuple[Shape, ...]:
     """Return the Secrets that the releases of these services need."""
     shapes = [_admin(), _galera(), _guest(), _own()]

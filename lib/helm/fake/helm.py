@@ -38,12 +38,14 @@ class FakeHelm(command.Helm):
     """Implements command.Helm over a FakeApi. Safe to use from several threads.
 
     runs: "upgrade NAME" and "uninstall NAME" of all runs so far. given: the last
-    upgrade of each release. hook: what it raises ends the run there, as a kill does.
+    upgrade of each release. hooks: whether the deletion of each ran its hooks. hook:
+    what it raises ends the run there, as a kill does.
     """
 
     def __init__(self, api: kube.FakeApi) -> None:
         self.runs: list[str] = []
         self.given: dict[str, model.Upgrade] = {}
+        self.hooks: dict[str, bool] = {}
         self.faults: list[Fault] = []
         self.hook: Hook | None = None
         self._api = api
@@ -86,6 +88,7 @@ class FakeHelm(command.Helm):
         """See `Helm.uninstall`."""
         del cancel
         self.runs.append(f"uninstall {run.release}")
+        self.hooks[run.release] = run.hooks
         self._moment("begin", run.release)
         for secret in self._secrets(run.namespace, run.release):
             self._api.remove(resources.SECRETS, secret.secret_name, run.namespace)

@@ -154,6 +154,12 @@ ROWS = (
         reason="Failed",
     ),
     Row(
+        "chart that the source lacks",
+        source("/var", version="2026.1.0"),
+        ("chart etcd: want a chart that /var has", "chart nova"),
+        reason="Failed",
+    ),
+    Row(
         "digest of another chart",
         digest("etcd", f"sha256:{'0' * 64}"),
         ("etcd", f"sha256:{'0' * 64}"),

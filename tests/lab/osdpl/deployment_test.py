@@ -446,6 +446,28 @@ def test_a_second_deployment_is_refused_and_nothing_else_happens(
     assert site.observe().is_complete
 
 
+def names(site: Stage, kind: resources.Resource) -> set[str]:
+    return {item["metadata"]["name"] for item in site.items(kind)}
+
+
+def test_a_deletion_leaves_data_and_credentials_only(site: Stage) -> None:
+    jobs, claims = names(site, resources.JOBS), names(site, resources.CLAIMS)
+    generated = {name for name in site.secrets() if name.startswith("generated-")}
+    print(f"{len(jobs)} Jobs, {len(claims)} claims, {len(generated)} Secrets")
+    assert min(len(jobs), len(claims), len(generated)) > 0
+    site.delete(deployment.DEPLOYMENTS, deployment.NAME)
+    site.wait(
+        "the OpenStackDeployment is deleted",
+        lambda: site.get(deployment.DEPLOYMENTS, deployment.NAME) is None,
+        INSTALL_S,
+    )
+    assert site.revisions() == {}
+    assert names(site, deployment.BUNDLES) == set()
+    assert names(site, resources.JOBS) == set()
+    assert names(site, resources.CLAIMS) == claims
+    assert generated <= site.secrets().keys()
+
+
 @pytest.mark.parametrize("kind", ["oci", "folder"])
 def test_charts_of_the_other_sources_are_installed(
     kind: str, site: Stage, where: places.Places

@@ -12,7 +12,7 @@ from lib.helm import model as helm
 from lib.helm.fake import helm as fake_helm
 from lib.kube import errors, resources
 from lib.kube.fake import calls
-from lib.osdpl import actions, work
+from lib.osdpl import actions, bundles, states, work
 from tests.lib.osdpl import ground
 from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Process
 
@@ -149,11 +149,10 @@ def test_killed_around_each_call(tmp_path: pathlib.Path) -> None:
     whole = Cluster(tmp_path / "whole")
     whole.create()
     Process(whole).settle()
-    made = [(one.verb, one.resource, one.subresource or "") for one in whole.api.calls]
-    first = {one: made.index(one) for one in made}
-    last = {one: len(made) - 1 - made[::-1].index(one) for one in made}
+    made = list(whole.api.calls)
     rows = set()
-    for number in sorted({*first.values(), *last.values()}):
+    first, last = numbers_of(made)
+    for number in sorted(first | last):
         for when in ("before_call", "after_call"):
             cluster = Cluster(tmp_path / f"{when}-{number}")
             cluster.create()
@@ -165,12 +164,9 @@ def test_killed_around_each_call(tmp_path: pathlib.Path) -> None:
             assert {name: kept[name] for name in secrets} == secrets, killed
             rows.add((killed.verb, killed.resource, killed.subresource or "", when))
     print("\n".join(" ".join(row) for row in sorted(rows)))
-    missing = {
-        (verb, resource, subresource, when)
-        for verb, resource, subresource in first
-        for when in ("before_call", "after_call")
-    } - rows
-    assert not missing
+    kinds = {(one.verb, one.resource, one.subresource or "") for one in made}
+    whens = ("before_call", "after_call")
+    assert {(*kind, when) for kind in kinds for when in whens} <= rows
 
 
 def kill(cluster: Cluster, number: int, when: str) -> calls.Call:
@@ -253,6 +249,134 @@ def test_deletion_uninstalls_in_reverse_order(cluster: Cluster) -> None:
     assert runs.index("openstack-keystone") < runs.index("openstack-mariadb")
     assert cluster.documents(resources.OPENSTACK_DEPLOYMENTS) == []
     assert cluster.deployed() == frozenset()
+
+
+def leave(cluster: Cluster, release: str) -> None:
+    """Create what a release leaves behind: a hook Job, and the claim of a pod."""
+    for kind in (resources.JOBS, resources.CLAIMS):
+        cluster.api.put(
+            kind,
+            {
+                "metadata": {
+                    "name": f"{release}-left",
+                    "namespace": "openstack",
+                    "labels": {"release_group": release},
+                }
+            },
+        )
+
+
+def left(cluster: Cluster, kind: resources.Resource) -> list[str]:
+    return sorted(one["metadata"]["name"] for one in cluster.documents(kind))
+
+
+def install_heat(cluster: Cluster) -> None:
+    """Leave a service behind that the OpenStackDeployment does not name any more."""
+    labels = {
+        states.OWNER_LABEL: cluster.deployment()["metadata"]["uid"],
+        states.HASH_LABEL: "x",
+    }
+    run_by_hand(cluster, "openstack-heat", labels)
+    metadata = {
+        "name": "openstack-orchestration",
+        "namespace": "openstack",
+        "labels": {bundles.MANAGED_BY: bundles.MANAGER},
+    }
+    releases = [{"name": "openstack-heat", "requires": ["openstack-keystone"]}]
+    bundle = {"metadata": metadata, "spec": {"releases": releases}}
+    cluster.api.put(resources.HELM_BUNDLES, bundle)
+    leave(cluster, "openstack-heat")
+    leave(cluster, "openstack-glance")
+
+
+@pytest.mark.parametrize("has_database", [True, False])
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_a_service_that_is_removed(
+    cluster: Cluster, has_database: bool, is_purged: bool
+) -> None:
+    """Its leftovers go; what holds data stays, unless an annotation says otherwise."""
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    install_heat(cluster)
+    if is_purged:
+        annotate(cluster, purge="image, orchestration")
+    if not has_database:
+        cluster.api.remove(resources.STATEFUL_SETS, "mariadb-server", "openstack")
+    process.settle()
+    assert cluster.helm.runs == ["uninstall openstack-heat"]
+    assert cluster.helm.hooks == {"openstack-heat": has_database}
+    assert cluster.deployed() == RELEASES
+    assert "openstack-orchestration" not in left(cluster, resources.HELM_BUNDLES)
+    assert left(cluster, resources.JOBS) == ["openstack-glance-left"]
+    claims = {"openstack-glance-left", "openstack-heat-left"}
+    expected = claims - {"openstack-heat-left"} if is_purged else claims
+    assert set(left(cluster, resources.CLAIMS)) == expected
+    # Of a service that is still desired nothing is purged.
+    assert "generated-image-passwords" in credentials(cluster)
+
+
+def test_the_deletion_leaves_data_and_nothing_else(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    before = credentials(cluster)
+    for release in RELEASES:
+        leave(cluster, release)
+    annotate(cluster, purge="compute,messaging")
+    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+    process.settle()
+    assert left(cluster, resources.JOBS) == []
+    assert left(cluster, resources.HELM_BUNDLES) == []
+    purged = {"openstack-nova", "openstack-libvirt", "openstack-rabbitmq"}
+    kept = {f"{release}-left" for release in RELEASES - purged}
+    assert set(left(cluster, resources.CLAIMS)) == kept
+    gone = {
+        *("generated-compute-passwords", "generated-nova-ssh-creds"),
+        "generated-rabbitmq-password",
+    }
+    assert set(before) - set(credentials(cluster)) == gone
+    assert left(cluster, resources.OPENSTACK_DEPLOYMENTS) == []
+
+
+def test_a_deletion_that_is_killed_is_completed(tmp_path: pathlib.Path) -> None:
+    """Before the first and after the last call of each kind."""
+    whole = Cluster(tmp_path / "whole")
+    begin_deletion(whole)
+    Process(whole).settle()
+    first, last = numbers_of(whole.api.calls)
+    rows = set()
+    for when, numbers in (("before_call", first), ("after_call", last)):
+        for number in sorted(numbers):
+            cluster = Cluster(tmp_path / f"{when}-{number}")
+            begin_deletion(cluster)
+            killed = kill(cluster, number, when)
+            Process(cluster).settle()
+            assert left(cluster, resources.JOBS) == [], killed
+            assert left(cluster, resources.HELM_BUNDLES) == [], killed
+            assert left(cluster, resources.OPENSTACK_DEPLOYMENTS) == [], killed
+            assert cluster.deployed() == frozenset(), killed
+            rows.add((killed.verb, killed.resource, when))
+    print("\n".join(" ".join(row) for row in sorted(rows)))
+    deleted = {resource for verb, resource, _ in rows if verb == "delete"}
+    assert deleted == {"helmbundles", "jobs"}
+
+
+def begin_deletion(cluster: Cluster) -> None:
+    cluster.create()
+    Process(cluster).settle()
+    for release in ("openstack-nova", "openstack-keystone", "openstack-mariadb"):
+        leave(cluster, release)
+    cluster.api.calls.clear()
+    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+
+
+def numbers_of(made: list[calls.Call]) -> tuple[set[int], set[int]]:
+    """Return the numbers of the first, and of the last call of each kind."""
+    kinds = [(one.verb, one.resource, one.subresource or "") for one in made]
+    first = {kinds.index(one) for one in kinds}
+    last = {len(kinds) - 1 - kinds[::-1].index(one) for one in kinds}
+    return first, last
 
 
 def test_a_second_deployment_gets_a_condition_and_nothing_else(
@@ -501,6 +625,21 @@ def test_no_upgrade_before_all_is_applied(cluster: Cluster) -> None:
     accepted = cluster.condition("Accepted")
     assert accepted["reason"] == "InvalidSpec"
     assert "epoxy until all services are APPLIED" in accepted["message"]
+
+
+def test_a_spec_that_requires_ceph_waits(cluster: Cluster) -> None:
+    """It is no failure; the services without Ceph are installed."""
+    features = ground.spec("x")["features"]
+    nova = {**features["nova"], "images": {"backend": "ceph"}}
+    cluster.create(features={**features, "nova": nova})
+    assert warnings(Process(cluster), 40) == []
+    condition = cluster.condition("Applied")
+    assert (condition["status"], condition["reason"]) == ("False", "Waiting")
+    assert "RequiresCeph: spec.features.nova.images.backend" in condition["message"]
+    of_compute = {"openstack-nova", "openstack-libvirt"}
+    assert cluster.deployed() == RELEASES - of_compute
+    status = cluster.documents(resources.OPENSTACK_DEPLOYMENT_STATUSES)[0]["status"]
+    assert status["services"]["compute"]["state"] == "WAITING"
 
 
 def test_fields_without_effect_are_reported_once(cluster: Cluster) -> None:

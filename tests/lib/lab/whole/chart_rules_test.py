@@ -75,6 +75,26 @@ def tolerated(
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_permissions_are_listed_one_by_one(snapshot: charts.Snapshot) -> None:
+    """No wildcard, and no role that Kubernetes brings and that has one."""
+    rules = [
+        rule
+        for one in snapshot.objects(ROOT)
+        if one["kind"] in ("Role", "ClusterRole")
+        for rule in one["rules"]
+    ]
+    assert rules
+    granted = {text for rule in rules for texts in rule.values() for text in texts}
+    assert "*" not in granted
+    bound = {
+        one["roleRef"]["name"]
+        for one in snapshot.objects(ROOT)
+        if one["kind"] in ("RoleBinding", "ClusterRoleBinding")
+    }
+    assert not bound & {"cluster-admin", "admin", "edit"}
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
 def test_a_host_that_does_not_answer_is_left(snapshot: charts.Snapshot) -> None:
     """Within the time that Kubernetes gives every other pod."""
     found = [
