@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 import prometheus_client
-import yaml
 
-from lib.helm import cache, command, outcome
+from lib.helm import cache, command, manifest, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors, resources
@@ -35,8 +34,6 @@ FIRST_S, LONGEST_S, FINAL_S = 5.0, 300.0, 300.0
 
 DELETE = "delete"
 """What a job is about that deletes a release; see lib/osdpl/states.py, about."""
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -174,7 +171,10 @@ class Worker:
         if action.installed is None:
             return
         installed = self._caches.release(action.installed)
-        for name in plain_jobs(installed.manifest if installed else ""):
+        text = installed.manifest if installed is not None else ""
+        # Their pod templates cannot be changed: helm creates them again. The Jobs of
+        # hooks are not in a release's manifest.
+        for _, name in manifest.names(text, ("Job",)):
             options = {"propagationPolicy": "Background"}
             try:
                 self._api.delete(
@@ -262,21 +262,6 @@ class _Measured:
         result = "success" if kind is None else kind.__name__
         self._runs.labels(self._operation, result).inc()
         self._seconds.labels(self._operation).observe(time.monotonic() - self._began)
-
-
-def plain_jobs(manifest: str) -> tuple[str, ...]:
-    """Return the Jobs of a manifest: their pod templates cannot be changed.
-
-    helm makes them again; those of hooks are not in a release's manifest.
-    """
-    found = []
-    for text in manifest.split("\n---"):
-        if "kind: Job\n" not in text:
-            continue
-        document = yaml.load(text, _Loader)  # noqa: S506 # a safe loader
-        if isinstance(document, Mapping) and document.get("kind") == "Job":
-            found.append(str(document["metadata"]["name"]))
-    return tuple(found)
 
 
 def secrets_in(values: object, is_secret: bool = False) -> frozenset[str]:

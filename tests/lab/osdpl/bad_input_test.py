@@ -156,7 +156,7 @@ ROWS = (
     Row(
         "chart that the source lacks",
         source("/var", version="2026.1.0"),
-        ("chart etcd: want a chart that /var has", "chart nova"),
+        ("chart etcd: want a chart that /var has", "chart keystone"),
         reason="Failed",
     ),
     Row(

@@ -504,6 +504,34 @@ def test_a_helm_process_that_is_killed_alone(cluster: Cluster) -> None:
     assert cluster.deployed() == RELEASES
 
 
+def test_a_release_that_is_removed_by_hand_is_restored(cluster: Cluster) -> None:
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    run = helm.Uninstall("openstack-glance", "openstack", 1, limit_s=1)
+    cluster.helm.uninstall(run, threading.Event())
+    cluster.helm.runs.clear()
+    process.settle()
+    assert cluster.helm.runs == ["upgrade openstack-glance"]
+    assert cluster.deployed() == RELEASES
+
+
+def test_a_release_that_is_rolled_back_by_hand_is_restored(cluster: Cluster) -> None:
+    """helm gives the new revision the labels of the one that it restores.
+
+    Source: helm.sh/helm/v4 pkg/action, rollback.go.
+    """
+    cluster.create()
+    process = Process(cluster)
+    process.settle()
+    owner = cluster.deployment()["metadata"]["uid"]
+    labels = {states.OWNER_LABEL: owner, states.HASH_LABEL: "of-an-older-revision"}
+    run_by_hand(cluster, "openstack-glance", labels)
+    process.settle()
+    assert cluster.helm.runs == ["upgrade openstack-glance"]
+    assert cluster.condition("Applied")["status"] == "True"
+
+
 def test_a_release_that_cannot_be_read_is_named(cluster: Cluster) -> None:
     cluster.create()
     process = Process(cluster)

@@ -1,0 +1,33 @@
+"""What a release's manifest holds. Pure."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KIND = re.compile(r'^\s*"?kind"?\s*:\s*"?(\w+)"?\s*,?\s*$', re.MULTILINE)
+"""A line with the kind of an object, in YAML or JSON."""
+
+
+def objects(manifest: str, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the documents of some kinds; the others are not decoded.
+
+    Raises:
+        YAMLError: one of them is malformed.
+    """
+    for text in re.split(r"^---", manifest, flags=re.MULTILINE):
+        if not set(_KIND.findall(text)) & set(kinds):
+            continue
+        document = yaml.load(text, _LOADER)  # noqa: S506 # a safe loader
+        if isinstance(document, Mapping) and document.get("kind") in kinds:
+            yield document
+
+
+def names(manifest: str, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return kind and name of the objects of some kinds; errors as of `objects`."""
+    return tuple(
+        (str(one["kind"]), str(one["metadata"]["name"]))
+        for one in objects(manifest, kinds)
+    )
