@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from lib.ccm import counting, metrics, options
+from lib.ccm import metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import errors, protocol
 from lib.cloud.model import InstanceRef, Unknown
@@ -39,14 +39,14 @@ class NodeControllers:
         self._queue = queue.Queue(queue.Backoff(base_s=0.1, max_s=60.0))
         self._metrics = parts.metrics
         heartbeat = probes.Heartbeat(record=self._turned)
-        counted = counting.Counted(instances, metrics.InstanceMetrics(parts.registry))
         observer = observe.Observer(
             self.nodes,
             parts.reading,
-            counted,
+            instances,
             settings,
             observe.Clocks(beat=heartbeat.beat),
             sight=self._tell,
+            count=metrics.InstanceMetrics(parts.registry).observed,
         )
         deletions = metrics.DeletionMetrics(parts.registry)
         actor = act.Actor(parts.writing, self.nodes, recorders, deletions.deleted)

@@ -2,7 +2,8 @@
 
 Rules: a method never raises for one key of many, but answers `Unknown` for it; every
 call is bounded by a time-out of its own; `not_before` is a time of the process's
-monotonic clock, and a read's time is the start of its first page.
+monotonic clock: an answer's read began then or later (its first page counts), or it is
+of a watch that was known to be up to date then.
 """
 
 import dataclasses

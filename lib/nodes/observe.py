@@ -51,10 +51,7 @@ class Clocks:
 
 
 Sight = Callable[[errors.CloudError | None], None]
-
-
-def _nobody(error: errors.CloudError | None) -> None:
-    del error
+Count = Callable[[Iterable[Observation[Instance]]], None]
 
 
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
@@ -102,7 +99,9 @@ class Observer:
     Keeps only what may be thrown away: since when a Node is held back, since when
     direct reads say that its instance is gone, and how many Nodes went (see
     deletion_limit.py).
-    sight: told why the cloud can't be read from now on; None: it can be read again.
+    sight: called with the error when the cloud can't be read from now on, and with
+    None when it can be read again. count: called with the answers of each read, but
+    not of one that confirms an absence.
     """
 
     def __init__(  # noqa: PLR0913 # the last with sound defaults
@@ -113,9 +112,11 @@ class Observer:
         settings: model.Settings,
         clocks: Clocks | None = None,
         *,
-        sight: Sight = _nobody,
+        sight: Sight | None = None,
+        count: Count | None = None,
     ) -> None:
         self._sight = sight
+        self._count = count
         clocks = clocks or Clocks()
         clock, self._now = clocks.monotonic, clocks.now
         self._beat = clocks.beat
@@ -149,6 +150,8 @@ class Observer:
                 self._back(snapshot.node)
         if wanted:
             found = self._found(wanted, [seen[name] for name in wanted], began)
+            if self._count is not None:
+                self._count(found.values())
             self._say(found.values())
             for name, node in wanted.items():
                 seen[name] = self._noted(node, seen[name], found[ref(node)])
@@ -184,11 +187,15 @@ class Observer:
         unread = next((o.error for o in told if isinstance(o, Unknown)), None)
         if unread is not None and not self._is_blind:
             self._log.warning("instances can't be read", error=str(unread))
-            self._sight(unread)
+            self._note_sight(unread)
         elif unread is None and self._is_blind:
             self._log.info("instances can be read again")
-            self._sight(None)
+            self._note_sight(None)
         self._is_blind = unread is not None
+
+    def _note_sight(self, error: errors.CloudError | None) -> None:
+        if self._sight is not None:
+            self._sight(error)
 
     def _found(
         self, wanted: Mapping[str, Node], seen: Sequence[Snapshot], began: float
