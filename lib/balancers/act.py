@@ -26,11 +26,6 @@ Ended = Callable[[Operation, float, bool], None]
 """Told of what was done for a Service, how many seconds it took, whether it worked."""
 
 
-def nobody(operation: Operation, seconds: float, has_worked: bool) -> None:
-    """Be told, and do nothing of it."""
-    del operation, seconds, has_worked
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hands:
     """What an Actor works with.
@@ -43,7 +38,7 @@ class Hands:
     recorders: Mapping[Source, events.Recorder]
     engine: Engine[Target, Results]
     retarget: Retarget
-    ended: Ended = nobody
+    ended: Ended | None = None
 
 
 class Actor:
@@ -128,8 +123,9 @@ class Actor:
         self._memory.settle(seen.service.metadata.uid, target, results)
 
     def _end(self, seen: Snapshot, *, has_worked: bool) -> None:
-        took_s = self._memory.took_s(seen.service.metadata.uid)
-        self._hands.ended(seen.operation, took_s, has_worked)
+        if self._hands.ended is not None:
+            took_s = self._memory.took_s(seen.service.metadata.uid)
+            self._hands.ended(seen.operation, took_s, has_worked)
 
     def _patch(self, seen: Snapshot, action: model.Action) -> Snapshot:
         latest = seen.latest

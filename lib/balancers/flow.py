@@ -57,7 +57,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         clock: Callable[[], float] = time.monotonic,
         applying: Writing | None = None,
         on_open: Callable[[str, frozenset[str]], None] | None = None,
-        ended: act.Ended = act.nobody,
+        ended: act.Ended | None = None,
     ) -> None:
         self._memory = Memory(clock)
         self._load_balancers = load_balancers

@@ -13,6 +13,7 @@ from lib.kube import events, resources
 from lib.kube import nodes as kube_nodes
 from lib.nodes import act, flow, model, observe
 from lib.process import logs, probes
+from lib.process.clock import utc_now
 from lib.reconcile import loops, periodic, queue, runner
 
 BATCH_MAX = 10_000
@@ -93,7 +94,7 @@ class NodeControllers:
             self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)
         if self._settings.watches_lifecycle:
-            monitor = flow.Monitor(self.nodes, self._queue.add, runner.utc_now)
+            monitor = flow.Monitor(self.nodes, self._queue.add, utc_now)
             period_s = self._wanted.node_monitor_s
             self._every("monitor nodes", period_s, monitor.look, loop)
         if self._settings.initialises:

@@ -94,10 +94,6 @@ class Grace:
     lease_s: float = 0.0
 
 
-def _nothing() -> None:
-    pass
-
-
 class Daemon:
     """One life of the process. Made first; its parts use its registry and probes."""
 
@@ -147,7 +143,7 @@ class Daemon:
         self.probes.add_live("leaderElection", lambda: _overdue(lease))
 
     def run(
-        self, parts: Sequence[Part], on_leading: Callable[[], None] = _nothing
+        self, parts: Sequence[Part], on_leading: Callable[[], None] | None = None
     ) -> int:
         """Serve, watch, wait for the Lease, act; until told to stop.
 
@@ -156,7 +152,8 @@ class Daemon:
         group = loops.Loops(self._stop)
 
         def begin() -> None:
-            on_leading()
+            if on_leading is not None:
+                on_leading()
             for part in parts:
                 part.start(group)
 

@@ -17,6 +17,7 @@ import structlog
 
 from lib.kube import client, errors, interrupt, lease, resources
 from lib.process import decoding
+from lib.process.clock import utc_now
 
 CONNECT_TIMEOUT_S = 5.0
 LAST_WRITES_S = 5.0
@@ -26,11 +27,6 @@ SETTLE_S = 10.0
 """After a takeover from one that did not release: for so long something that he began
 to make may still appear."""
 NEVER = float("-inf")
-
-
-def utc_now() -> datetime.datetime:
-    """Give the time of day."""
-    return datetime.datetime.now(datetime.UTC)
 
 
 class Election:

@@ -18,10 +18,6 @@ WRITE_TIMEOUT_S = 10.0
 Json = Mapping[str, object]
 
 
-def _nothing() -> None:
-    pass
-
-
 class Actor:
     """Writes Nodes.
 
@@ -36,7 +32,7 @@ class Actor:
         api: client.Api,
         nodes: store.Store[Node],
         recorders: Mapping[model.Source, events.Recorder],
-        deleted: Callable[[], None] = _nothing,
+        deleted: Callable[[], None] | None = None,
     ) -> None:
         """deleted: called after each Node that was deleted, to count them."""
         self._api = api
@@ -101,7 +97,8 @@ class Actor:
         except kube_errors.KubeError as error:
             self._record(node, _delete_failed(node, error))
             raise
-        self._deleted()
+        if self._deleted is not None:
+            self._deleted()
         self._nodes.note_write(node.name, None)
 
     def _record(self, node: Node, event: model.RecordEvent) -> None:

@@ -22,15 +22,11 @@ from lib.kube import nodes as kube_nodes
 from lib.kube.nodes import Node
 from lib.nodes import deletion_limit, labels, model
 from lib.nodes.model import Snapshot, Topic
+from lib.process.clock import utc_now
 
 LOOKS_AT_LEAST = 20
 LOOKS_ONE_IN = 20
 """Up to so many Nodes that are not Ready, or one in so many, are read singly."""
-
-
-def utc_now() -> datetime.datetime:
-    """Give the time of day."""
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _nothing() -> None:

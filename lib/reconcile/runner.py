@@ -15,6 +15,7 @@ from typing import Generic, Protocol
 
 import structlog
 
+from lib.process.clock import utc_now
 from lib.reconcile import carrying
 from lib.reconcile import failure as failures
 from lib.reconcile import metrics as reconcile_metrics
@@ -115,11 +116,6 @@ class Settings:
     batch_max: int = 1
     batch_s: float = 0.0
     dry_run: bool = False
-
-
-def utc_now() -> datetime.datetime:
-    """Give the time of day."""
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _nothing() -> None:

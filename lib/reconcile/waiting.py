@@ -13,7 +13,8 @@ from typing import Protocol
 
 import structlog
 
-from lib.reconcile import carrying, outcome, runner
+from lib.process.clock import utc_now
+from lib.reconcile import carrying, outcome
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile.carrying import Action, Snapshot
 from lib.reconcile.metrics import Result
@@ -77,7 +78,7 @@ class Settler:
         try:
             snapshot = flow.observe(due)
             began = self.clock()
-            decided = flow.decide(snapshot, runner.utc_now())
+            decided = flow.decide(snapshot, utc_now())
             snapshot = self._carry_out(flow, key, snapshot, decided)
         except Exception as error:
             is_known = isinstance(error, Skipped) or flow.failure(error) is not None

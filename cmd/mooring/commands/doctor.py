@@ -1,6 +1,5 @@
 """`mooring doctor`: what is wrong between a cluster and its cloud."""
 
-import datetime
 import json
 import os
 import pathlib
@@ -86,13 +85,11 @@ def doctor(  # noqa: PLR0913 - one argument for each option
             greet,
             ask,
         )
-        findings = examine.examine(doors, wanted, _utc_now)
+        from lib.process.clock import utc_now
+
+        findings = examine.examine(doors, wanted, utc_now)
         _show(findings, output)
     sys.exit(0 if examine.is_well(findings) else 1)
-
-
-def _utc_now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _wanted(

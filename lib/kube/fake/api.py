@@ -20,6 +20,7 @@ from lib.kube import client, errors, resources
 from lib.kube.fake import calls, documents, objects, watches
 from lib.kube.fake.documents import Json
 from lib.kube.resources import Resource, Target
+from lib.process.clock import utc_now
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -27,11 +28,6 @@ _WITHOUT_STATUS = ("openstackdeploymentstatuses",)
 """Kinds whose status is a field like any other, not a subresource."""
 
 Hook = Callable[[calls.Call], None]
-
-
-def utc_now() -> datetime.datetime:
-    """Give the time of day."""
-    return datetime.datetime.now(datetime.UTC)
 
 
 class FakeApi(client.Api):
