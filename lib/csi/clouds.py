@@ -79,7 +79,7 @@ class Clouds:
             return 0, ""
         last_id, colon, name = after.partition(":")
         is_ours = bool(colon) and name in names
-        if not is_ours or not self._flows[name].cloud.is_id(last_id):
+        if not is_ours or not self._flows[name].is_id(last_id):
             text = f"starting_token is {after!r}; want a next_token of this driver"
             raise Refused(Code.ABORTED, text)
         return names.index(name), last_id

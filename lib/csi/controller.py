@@ -141,10 +141,10 @@ class Controller:
         preferred, requisite = self._settings.topology.wanted(requirement)
         given = dict(request.parameters)
         metadata = {key: given.pop(key) for key in PROVISIONER_KEYS if key in given}
-        spec = cloud.cloud.parse(
+        spec = cloud.parse(
             VolumeRequest(
                 name=request.name,
-                size_bytes=sizes.fit(request.capacity_range, cloud.cloud.sizing),
+                size_bytes=sizes.fit(request.capacity_range, cloud.sizing),
                 cluster=self._settings.cluster,
                 parameters=given,
                 changes=dict(request.mutable_parameters),
@@ -263,11 +263,11 @@ class Controller:
 
         Source: CSI specification 1.12, ValidateVolumeCapabilities: confirmed.
         """
-        known = cloud.cloud.context_keys | {PROVISIONER_IDENTITY}
+        known = cloud.context_keys | {PROVISIONER_IDENTITY}
         for key in sorted(set(request.volume_context) - known):
             return f"volume_context has {key!r}, which this driver never writes"
         given = {k: v for k, v in request.parameters.items() if k not in _ADDED}
-        spec = cloud.cloud.parse(
+        spec = cloud.parse(
             VolumeRequest(
                 name=volume.name,
                 size_bytes=volume.size_bytes,
@@ -309,8 +309,8 @@ class Controller:
             capabilities.check(one, f"volume_capabilities[{number}]")
         wanted = csi_pb2.TopologyRequirement(preferred=[request.accessible_topology])
         preferred, _ = self._settings.topology.wanted(wanted)
-        sizing = cloud.cloud.sizing
-        spec = cloud.cloud.parse(
+        sizing = cloud.sizing
+        spec = cloud.parse(
             VolumeRequest(
                 name="",
                 size_bytes=sizing.default_bytes,
@@ -350,7 +350,7 @@ class Controller:
             _refuse("capacity_range is not set; want one")
         if request.HasField("volume_capability"):
             capabilities.check(request.volume_capability, "volume_capability")
-        size = sizes.fit(request.capacity_range, cloud.cloud.sizing)
+        size = sizes.fit(request.capacity_range, cloud.sizing)
         wish = model.Expand(VolumeId(request.volume_id), size)
         grown = _there(cloud.settle(wish, call))
         limit = request.capacity_range.limit_bytes
@@ -369,7 +369,7 @@ class Controller:
         """Change a volume's type."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
-        change = cloud.cloud.parse_change(dict(request.mutable_parameters))
+        change = cloud.parse_change(dict(request.mutable_parameters))
         if isinstance(change, tuple):
             raise _wrong(change)
         cloud.settle(model.Modify(VolumeId(request.volume_id), change), call)

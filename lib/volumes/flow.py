@@ -14,9 +14,13 @@ from lib.cloud.volumes import (
     ById,
     ByName,
     Capacity,
+    Change,
+    Problems,
     Ref,
+    Sizing,
     Volume,
     VolumeId,
+    VolumeRequest,
     Volumes,
     VolumeSpec,
 )
@@ -59,9 +63,26 @@ class Flow:
         self._lost = requests.Lost(self._effects)
 
     @property
-    def cloud(self) -> Volumes:
-        """Give the cloud to ask now."""
-        return self._cloud()
+    def sizing(self) -> Sizing:
+        """The sizes that volumes may have."""
+        return self._cloud().sizing
+
+    @property
+    def context_keys(self) -> frozenset[str]:
+        """The keys that the context of a VolumeSpec may have."""
+        return self._cloud().context_keys
+
+    def is_id(self, text: str) -> bool:
+        """Report whether the cloud could have given out this volume ID."""
+        return self._cloud().is_id(text)
+
+    def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
+        """Parse a request; every problem is named."""
+        return self._cloud().parse(request)
+
+    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+        """Parse the parameters of a VolumeAttributesClass."""
+        return self._cloud().parse_change(parameters)
 
     def settle(self, wish: model.Wish, call: calls.Call) -> Volume | None:
         """Repeat observe, decide and act until the wish is fulfilled.
