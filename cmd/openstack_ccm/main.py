@@ -42,9 +42,9 @@ def run(values: flags.Values) -> int:
 
     wanted = options.read(values, PROVIDER)
     agents = values[common_flags.USER_AGENT]
-    door = cloud_conf.Door(wanted.cloud_config, os.environ, agents)
+    source = cloud_conf.source(wanted.cloud_config, os.environ, agents)
     program = manager.Program(
-        NAME, version.VERSION, PROVIDER, door.open, cloud_conf.REFERENCE
+        NAME, version.VERSION, PROVIDER, source.open, cloud_conf.REFERENCE
     )
     code = manager.run(program, values, wanted, os.environ)
     shutdown.end_now(code)  # a worker that hangs must not keep the process

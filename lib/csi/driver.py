@@ -41,7 +41,8 @@ from lib.volumes import flow
 GRACE_S = 5.0
 """Calls under way may take so long to end, once we are told to."""
 
-Doors = Mapping[str, Callable[[counting.CloudMetrics], reopening.Opened]]
+Open = Callable[[counting.CloudMetrics], reopening.Opened]
+Doors = Mapping[str, Open]
 """Opens each cloud, by its name; called again when its files have changed."""
 
 

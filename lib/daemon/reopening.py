@@ -10,26 +10,15 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 
 from lib.cloud import errors, load_balancers, model, protocol, volumes
+from lib.cloud.support import source
 from lib.daemon import passing
 from lib.process import config, logs
 
 LOOK_S = 2.0
 """Between two looks at the files."""
+Opened = source.Opened
 MOST_SKIPPED = 14
 """Looks without a retry after repeated failures: authentication may cost a lockout."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Opened:
-    """A cloud, and whether its files have changed since this was last asked.
-
-    changed: must notice every change after the files were read. warnings: what is odd
-    in them.
-    """
-
-    cloud: protocol.Cloud
-    changed: Callable[[], bool]
-    warnings: tuple[str, ...] = ()
 
 
 class Reopening:

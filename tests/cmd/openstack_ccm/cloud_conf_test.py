@@ -6,6 +6,7 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
+from lib.cloud.openstack.cloud_conf import CloudConf
 from lib.daemon import counting, reopening
 from lib.process import config
 from openstack_ccm import cloud_conf
@@ -23,13 +24,13 @@ PEM = "-----BEGIN CERTIFICATE-----\n"
 def test_a_good_file_is_read(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "cloud.conf"
     file.write_text(GOOD)
-    read = cloud_conf.read(str(file), {})
+    read = CloudConf((str(file),), {}).read().config
     assert read.credentials.username == "demo"
 
 
 def test_no_file_is_named() -> None:
     with pytest.raises(config.ConfigError, match="--cloud-config: want the path"):
-        cloud_conf.read("", {})
+        CloudConf(("",), {}).read()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_a_bad_file_names_itself_the_key_and_the_value(
     file = tmp_path / "cloud.conf"
     file.write_text(text)
     with pytest.raises(config.ConfigError) as caught:
-        cloud_conf.read(str(file), {})
+        CloudConf((str(file),), {}).read()
     assert str(caught.value).startswith(f"{file}: ")
     assert said in str(caught.value)
     assert "secret-word" not in str(caught.value)
@@ -58,7 +59,7 @@ def door(
 ) -> Callable[[], reopening.Opened]:
     """Open clouds as the program does; each call is one opening."""
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
-    opener = cloud_conf.Door(str(file), env or {}, ())
+    opener = cloud_conf.source(str(file), env or {}, ())
     return lambda: opener.open(calls)
 
 

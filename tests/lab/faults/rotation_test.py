@@ -78,7 +78,7 @@ def test_a_rotated_password_works_within_ten_seconds(
     swap(tmp_path, "..one")
     (tmp_path / "cloud.conf").symlink_to("..data/cloud.conf")
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
-    door = cloud_conf.Door(str(tmp_path / "cloud.conf"), {}, ())
+    door = cloud_conf.source(str(tmp_path / "cloud.conf"), {}, ())
     with structlog.testing.capture_logs() as logs:
         held = reopening.Reopening(lambda: door.open(calls))
         instances = held.cloud().instances
