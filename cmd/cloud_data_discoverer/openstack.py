@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from lib.cloud import protocol
-from lib.cloud.openstack import environment, reference_metrics, settings
+from lib.cloud.openstack import reference_metrics
 from lib.cloud.openstack.catalog import offers
+from lib.cloud.openstack.config import environment, settings
 from lib.daemon import counting
 from lib.process import config
 

@@ -3,13 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import protocol
-from lib.cloud.openstack import (
-    cloud,
-    cloud_conf,
-    reference_metrics,
-    settings,
-    with_volumes,
-)
+from lib.cloud.openstack import reference_metrics, with_volumes
+from lib.cloud.openstack.config import cloud_conf, settings
+from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
 from lib.cloud.support import absence_scope
 from lib.cloud.support.source import Observers

@@ -15,7 +15,7 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 

@@ -5,10 +5,11 @@ import math
 from collections.abc import Callable
 
 from lib.cloud.load_balancers import Cluster, Facts, Node, Port, PortProtocol
-from lib.cloud.openstack import client, settings
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import lists
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.read import lists
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import Asked, Gate, GateState
 
 

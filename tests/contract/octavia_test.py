@@ -5,7 +5,7 @@ tests/lab/services/load_balancers_contract_test.py runs the same rows on the rea
 
 import pytest
 
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
 from tests.contract import load_balancers
 from tests.contract.octavia import Octavia

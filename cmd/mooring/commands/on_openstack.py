@@ -7,8 +7,11 @@ from collections.abc import Mapping
 
 from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.openstack import checkup as openstack_checkup
-from lib.cloud.openstack import cloud, config, settings, with_load_balancers
-from lib.cloud.openstack.load_balancers import explain
+from lib.cloud.openstack import with_load_balancers
+from lib.cloud.openstack.config import reader as config
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.instances import cloud
+from lib.cloud.openstack.load_balancers.explain import explain
 from lib.process import config as process_config
 
 

@@ -16,9 +16,10 @@ import msgspec
 from keystoneauth1 import identity
 
 from lib.cloud import checkup, errors
-from lib.cloud.openstack import client, endpoints, failures, quotas, session
+from lib.cloud.openstack import quotas
+from lib.cloud.openstack.config.settings import Config
+from lib.cloud.openstack.http import client, endpoints, failures, session
 from lib.cloud.openstack.load_balancers import checkup as balancing
-from lib.cloud.openstack.settings import Config
 
 _MAJOR = {"compute": 2, "network": 2, "load-balancer": 2, "block-storage": 3}
 """Every service that some daemon uses, and the version of its API."""

@@ -3,9 +3,10 @@
 import dataclasses
 
 from lib.cloud import protocol
-from lib.cloud.openstack import client, cloud
+from lib.cloud.openstack.config.settings import Config
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.load_balancers import cloud as load_balancers
-from lib.cloud.openstack.settings import Config
 from lib.cloud.support import absence_scope
 
 

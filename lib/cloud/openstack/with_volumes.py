@@ -3,8 +3,9 @@
 import dataclasses
 
 from lib.cloud import protocol
-from lib.cloud.openstack import client, cloud
-from lib.cloud.openstack.settings import Config
+from lib.cloud.openstack.config.settings import Config
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.volumes import cloud as volumes
 from lib.cloud.support import absence_scope
 

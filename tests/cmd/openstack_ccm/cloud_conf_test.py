@@ -6,7 +6,7 @@ from collections.abc import Callable
 import prometheus_client
 import pytest
 
-from lib.cloud.openstack.cloud_conf import CloudConf
+from lib.cloud.openstack.config.cloud_conf import CloudConf
 from lib.daemon import counting, reopening
 from lib.process import config
 from openstack_ccm import cloud_conf

@@ -20,9 +20,9 @@ import pytest
 import yaml
 
 from lib.cloud.model import InstanceId
-from lib.cloud.openstack import cloud as openstack_cloud
-from lib.cloud.openstack import config as openstack_config
 from lib.cloud.openstack import with_volumes
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.instances import cloud as openstack_cloud
 from lib.cloud.volumes import (
     ById,
     Volume,

@@ -18,8 +18,8 @@ import openstack.connection
 import pytest
 
 from lib.cloud.model import InstanceId
-from lib.cloud.openstack import client, session
-from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.volumes import cloud as volumes_cloud
 from lib.cloud.volumes import (
     ById,

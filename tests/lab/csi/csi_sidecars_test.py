@@ -19,9 +19,9 @@ import grpc
 import openstack.connection
 import pytest
 
-from lib.cloud.openstack import cloud as openstack_cloud
-from lib.cloud.openstack import config as openstack_config
 from lib.cloud.openstack import with_volumes
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.instances import cloud as openstack_cloud
 from lib.cloud.volumes import VolumeRequest, Volumes, VolumeSpec
 from lib.csi import sidecars
 from lib.csi.sidecars import Next

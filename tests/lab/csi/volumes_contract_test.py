@@ -9,9 +9,9 @@ import openstack.connection
 import pytest
 
 from lib.cloud.model import InstanceId
-from lib.cloud.openstack import cloud as openstack_cloud
-from lib.cloud.openstack import config as openstack_config
 from lib.cloud.openstack import with_volumes
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.instances import cloud as openstack_cloud
 from lib.lab import places, servers
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud

@@ -8,8 +8,8 @@ from types import MappingProxyType
 import pytest
 
 from lib.cloud.catalog import StorageType
-from lib.cloud.openstack import config as openstack_config
 from lib.cloud.openstack.catalog import offers
+from lib.cloud.openstack.config import reader as openstack_config
 from lib.lab import places
 from lib.lab.openstack import accounts, stock, tenant
 from tests.contract import catalog

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client, events, resources
 from lib.kube import errors as kube_errors
 from lib.lab import (

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from lib.cloud.model import Instance, InstanceRef, Observation, Seen, Unknown
-from lib.cloud.openstack import cloud as openstack_cloud
-from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.instances import cloud as openstack_cloud
 from lib.lab import pki, places, servers
 from lib.lab.openstack import accounts, cloud, layout, tenant
 

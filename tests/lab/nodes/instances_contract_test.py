@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud import provider_id
-from lib.cloud.openstack import cloud as openstack_cloud
-from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.instances import cloud as openstack_cloud
 from lib.lab import places, servers
 from lib.lab.openstack import accounts, tenant
 from tests.contract import instances

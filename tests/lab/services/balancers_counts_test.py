@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import (
     balancing,
     places,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import balancing, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import balancers, layout

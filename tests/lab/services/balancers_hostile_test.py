@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import psutil
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors as kube_errors
 from lib.lab import (
     balancing,

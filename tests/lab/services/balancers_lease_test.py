@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import balancing, ccm, kube_objects, processes, services, waiting

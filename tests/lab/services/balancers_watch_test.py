@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import yaml
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import (
     audit,
     balancing,

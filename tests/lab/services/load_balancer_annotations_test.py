@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
 from lib.lab import (
     places,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from lib.cloud.load_balancers import Reason
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client
 from lib.lab import (

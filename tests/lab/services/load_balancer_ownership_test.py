@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import openstack.connection
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
 from lib.lab import places, services, stages, waiting
 from lib.lab.openstack import balancer_watch, balancers, layout, premises, wishes

@@ -16,7 +16,7 @@ from typing import Any
 import openstack.connection
 import pytest
 
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import CommonReason
 from lib.lab import balancing, ccm, metrics, places, services, waiting
 from lib.lab.balancing import Counted, Room

@@ -14,7 +14,7 @@ import openstack.connection
 import pytest
 
 from lib.cloud.load_balancers import Reason
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.lab import (
     ccm,

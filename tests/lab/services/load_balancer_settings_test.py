@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from lib.cloud.openstack import settings
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import ccm, metrics, places, processes, stages, waiting
 from lib.lab.openstack import (
     accounts,

@@ -30,12 +30,13 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Address, AddressType, Seen, Unknown
-from lib.cloud.openstack import client, session, settings
-from lib.cloud.openstack import config as openstack_config
+from lib.cloud.openstack.config import reader as openstack_config
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import lists, native
+from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.read import lists, native
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import Asked, CommonReason, GateState, Problem
 from lib.lab.openstack import accounts, cloud, offers, tenant
 from tests.contract import load_balancers as contract

@@ -30,10 +30,10 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Address, AddressType, Seen
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import copies, driver
-from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 
 SCALE = 10 if os.environ.get("MOORING_TIER") == "long" else 1
 NODES, MEMBERS, SERVICES, PORTS = 500 * SCALE, 10, 200 * SCALE, 3

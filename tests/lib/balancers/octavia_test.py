@@ -13,11 +13,11 @@ import pytest
 from lib.balancers.model import Topic
 from lib.cloud.load_balancers import Node, Reason
 from lib.cloud.model import Address, AddressType
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers import annotations as keys
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
-from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason
 from lib.kube import resources
 from lib.plans import model as plans

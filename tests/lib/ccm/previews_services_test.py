@@ -16,11 +16,12 @@ from lib.cloud.load_balancers import (
     PortProtocol,
     Reason,
 )
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import explain, names
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.explain import explain
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import names
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.fake import api as fake_api

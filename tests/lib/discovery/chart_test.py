@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cloud_data_discoverer import main
-from lib.cloud.openstack import environment
+from lib.cloud.openstack.config import environment
 from lib.discovery import options
 from lib.lab import charts, discoverer
 from lib.process import flags

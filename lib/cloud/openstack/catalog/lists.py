@@ -4,8 +4,8 @@ import json
 import urllib.parse
 
 from lib.cloud import errors
-from lib.cloud.openstack import client
 from lib.cloud.openstack.catalog import native
+from lib.cloud.openstack.http import client
 
 PAGE = 1000
 """Source: default upper limits of Nova ([api] max_limit), Glance (api_limit_max) and

@@ -9,9 +9,9 @@ from typing import Generic, TypeVar, cast
 from lib.cloud import catalog, errors, protocol, provider_id
 from lib.cloud.catalog import Part
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.openstack import client, session
 from lib.cloud.openstack.catalog import lists, native, translate
-from lib.cloud.openstack.settings import Credentials
+from lib.cloud.openstack.config.settings import Credentials
+from lib.cloud.openstack.http import client, session
 from lib.cloud.support import calls, circuits
 
 T = TypeVar("T")

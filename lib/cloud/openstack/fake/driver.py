@@ -24,10 +24,10 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Address, AddressType, Unknown
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import session, wire
-from lib.cloud.openstack.load_balancers import actions
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.plan import actions
 
 if TYPE_CHECKING:
     from lib.cloud.steps import Notice, Problem

@@ -10,8 +10,8 @@ import keystoneauth1.discover
 import keystoneauth1.exceptions
 import keystoneauth1.session
 
-from lib.cloud.openstack import client
 from lib.cloud.openstack.fake import neutron, octavia, wire
+from lib.cloud.openstack.http import client
 
 
 class FakeClock:

@@ -11,10 +11,12 @@ import msgspec
 
 from lib.cloud import errors
 from lib.cloud.checkup import Balancing, Named
-from lib.cloud.openstack import client, settings
-from lib.cloud.openstack.load_balancers import lists, subnets
-from lib.cloud.openstack.load_balancers.observed import features
-from lib.cloud.openstack.load_balancers.surroundings import Batch, Kept
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.load_balancers.read import lists
+from lib.cloud.openstack.load_balancers.read.observed import features
+from lib.cloud.openstack.load_balancers.read.surroundings import Batch, Kept
+from lib.cloud.openstack.load_balancers.spec import subnets
 
 TIMEOUT_S = 60.0
 """Of everything here."""

@@ -20,23 +20,17 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Unknown
-from lib.cloud.openstack import client, settings
-from lib.cloud.openstack.load_balancers import (
-    absence,
-    actions,
-    backends,
-    lists,
-    names,
-    native,
-    pace,
-    parse,
-    requests,
-)
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import plan as plans
-from lib.cloud.openstack.load_balancers.actions import Action, Kind
-from lib.cloud.openstack.load_balancers.observe import TIMEOUT_S, Observer
-from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.load_balancers import pace
+from lib.cloud.openstack.load_balancers.plan import actions, requests
+from lib.cloud.openstack.load_balancers.plan import plan as plans
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.read import absence, lists, native
+from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, Observer
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import backends, names, parse
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.cloud.support import absence_scope
 from lib.process import decoding

@@ -9,8 +9,8 @@ import structlog
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
-from lib.cloud.openstack import client
-from lib.cloud.openstack.settings import BlockStorage
+from lib.cloud.openstack.config.settings import BlockStorage
+from lib.cloud.openstack.http import client
 from lib.cloud.openstack.volumes import (
     leftovers,
     native,

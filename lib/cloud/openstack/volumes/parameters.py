@@ -4,7 +4,7 @@ import dataclasses
 import unicodedata
 from collections.abc import Mapping
 
-from lib.cloud.openstack.settings import BlockStorage
+from lib.cloud.openstack.config.settings import BlockStorage
 from lib.cloud.openstack.volumes import translate
 from lib.cloud.volumes import (
     Change,

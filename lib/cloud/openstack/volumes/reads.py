@@ -8,9 +8,9 @@ import msgspec
 import structlog
 
 from lib.cloud import errors
-from lib.cloud.openstack import client
-from lib.cloud.openstack.client import Get, Service
-from lib.cloud.openstack.endpoints import Version
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.http.client import Get, Service
+from lib.cloud.openstack.http.endpoints import Version
 from lib.cloud.openstack.volumes import native
 from lib.process import decoding
 

@@ -6,7 +6,7 @@ The comparison itself is the client's. Cinder says 400 to nearly everything.
 from collections.abc import Sequence
 
 from lib.cloud import errors
-from lib.cloud.openstack.client import Refusal
+from lib.cloud.openstack.http.client import Refusal
 
 _OVER_QUOTA = (
     Refusal(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from lib.cloud.model import InstanceId
-from lib.cloud.openstack import translate as nodes
-from lib.cloud.openstack.settings import BlockStorage
+from lib.cloud.openstack.config.settings import BlockStorage
+from lib.cloud.openstack.instances import translate as nodes
 from lib.cloud.openstack.volumes import native
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,

@@ -3,9 +3,9 @@
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
-from lib.cloud.openstack import client
-from lib.cloud.openstack.client import Refusal, Service, Write
-from lib.cloud.openstack.endpoints import Version
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.http.client import Refusal, Service, Write
+from lib.cloud.openstack.http.endpoints import Version
 from lib.cloud.openstack.volumes import native, parameters, refusals, translate
 from lib.cloud.volumes import VolumeSpec
 

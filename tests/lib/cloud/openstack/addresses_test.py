@@ -5,9 +5,10 @@ import ipaddress
 import pytest
 
 from lib.cloud.model import Address, AddressType
-from lib.cloud.openstack import addresses, native
-from lib.cloud.openstack.addresses import Wiring
-from lib.cloud.openstack.settings import Networking
+from lib.cloud.openstack import native
+from lib.cloud.openstack.config.settings import Networking
+from lib.cloud.openstack.instances import addresses
+from lib.cloud.openstack.instances.addresses import Wiring
 
 INT, EXT, HOST = (
     AddressType.INTERNAL_IP,

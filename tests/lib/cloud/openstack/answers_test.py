@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.openstack import answers, client, native
+from lib.cloud.openstack import native
+from lib.cloud.openstack.http import answers, client
 
 ABOUT = ("get server", "server-1")
 

@@ -8,7 +8,7 @@ import pytest
 
 from lib.cloud import checkup, errors
 from lib.cloud.openstack import checkup as openstack_checkup
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 
 if typing.TYPE_CHECKING:
     from tests.lib.cloud.openstack import conftest

@@ -10,7 +10,9 @@ import pytest
 import structlog.testing
 
 from lib.cloud import errors
-from lib.cloud.openstack import client, lists, native
+from lib.cloud.openstack import native
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.instances import lists
 from lib.cloud.support import circuit
 
 

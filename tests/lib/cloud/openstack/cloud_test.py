@@ -22,7 +22,9 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.openstack import cloud, settings, with_load_balancers, with_volumes
+from lib.cloud.openstack import with_load_balancers, with_volumes
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.instances import cloud
 from lib.cloud.support import absence_scope
 
 Json = dict[str, object]

@@ -8,7 +8,8 @@ import random
 
 import pytest
 
-from lib.cloud.openstack import config, settings
+from lib.cloud.openstack.config import reader as config
+from lib.cloud.openstack.config import settings
 
 FILES = 1_000 * int(os.environ.get("MOORING_FUZZ", "1"))
 VALID = """

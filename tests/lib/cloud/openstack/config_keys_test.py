@@ -12,7 +12,8 @@ import pytest
 import rich.console
 import rich.table
 
-from lib.cloud.openstack import config, settings
+from lib.cloud.openstack.config import reader as config
+from lib.cloud.openstack.config import settings
 
 LOGIN = """
 [Global]

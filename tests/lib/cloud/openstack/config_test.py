@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.cloud.openstack import config, settings
-from lib.cloud.openstack.settings import Credentials
+from lib.cloud.openstack.config import reader as config
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.config.settings import Credentials
 
 MINIMAL = """
 [Global]

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.cloud.openstack import client, cloud, session, settings
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client, session
+from lib.cloud.openstack.instances import cloud
 
 _VERSIONED = r"^/(identity/v3|compute/v2\.1|network/v2\.0|volume/v3(?:/project-1)?)/"
 Json = dict[str, object]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.cloud.openstack import durations
+from lib.cloud.openstack.config import durations
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.cloud.openstack import environment, settings
+from lib.cloud.openstack.config import environment, settings
 
 PASSWORD = {
     "OS_AUTH_URL": "https://keystone:5000/v3",

@@ -4,7 +4,7 @@ import keystoneauth1.exceptions
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.openstack import failures
+from lib.cloud.openstack.http import failures
 
 ABSENT = {404, 410}
 """Source: RFC 9110, 15.5.5 and 15.5.11: Not Found and Gone."""

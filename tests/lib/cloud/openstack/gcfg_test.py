@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from lib.cloud.openstack import gcfg
+from lib.cloud.openstack.config import gcfg
 
 
 def values(text: str) -> dict[str, tuple[str, ...]]:

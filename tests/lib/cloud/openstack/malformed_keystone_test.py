@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lib.cloud import errors
-from lib.cloud.openstack import client
+from lib.cloud.openstack.http import client
 from tests.lib.cloud.openstack import mangling
 
 ANSWERS = 400 * int(os.environ.get("MOORING_FUZZ", "1"))

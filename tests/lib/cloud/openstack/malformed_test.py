@@ -12,7 +12,7 @@ from lib.cloud.model import Absent, Foreign, InstanceRef, Seen, Unknown
 from tests.lib.cloud.openstack import mangling
 
 if TYPE_CHECKING:
-    from lib.cloud.openstack import cloud
+    from lib.cloud.openstack.instances import cloud
 
 ANSWERS = 400 * int(os.environ.get("MOORING_FUZZ", "1"))
 REF = InstanceRef("node-1", "openstack:///s-1")

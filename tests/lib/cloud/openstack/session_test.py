@@ -6,8 +6,9 @@ from typing import Protocol
 
 import pytest
 
-from lib.cloud.openstack import session, settings
-from lib.cloud.openstack.settings import Credentials
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.config.settings import Credentials
+from lib.cloud.openstack.http import session
 
 Json = dict[str, object]
 

@@ -16,7 +16,8 @@ from lib.cloud.model import (
     Seen,
     Unknown,
 )
-from lib.cloud.openstack import client, cloud, singles
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.instances import cloud, singles
 
 Json = dict[str, object]
 

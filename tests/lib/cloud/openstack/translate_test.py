@@ -3,9 +3,10 @@
 import pytest
 
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
-from lib.cloud.openstack import native, translate
-from lib.cloud.openstack.addresses import Wiring
-from lib.cloud.openstack.settings import Config, Credentials
+from lib.cloud.openstack import native
+from lib.cloud.openstack.config.settings import Config, Credentials
+from lib.cloud.openstack.instances import translate
+from lib.cloud.openstack.instances.addresses import Wiring
 
 NOVA_STATUSES = (
     "ACTIVE BUILD DELETED ERROR HARD_REBOOT MIGRATING PASSWORD PAUSED REBOOT REBUILD"

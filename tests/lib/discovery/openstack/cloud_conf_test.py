@@ -6,7 +6,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from lib.cloud.openstack import config, settings
+from lib.cloud.openstack.config import reader as config
+from lib.cloud.openstack.config import settings
 from lib.discovery.openstack import cloud_conf, model
 
 USUAL = """

@@ -14,8 +14,8 @@ import pytest
 from lib.cloud import catalog, errors
 from lib.cloud.catalog import Part
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.openstack import client
 from lib.cloud.openstack.catalog import offers
+from lib.cloud.openstack.http import client
 
 CLUSTER = "cluster-1"
 MARK = {"cinder.csi.openstack.org/cluster": CLUSTER}

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import pytest
 
-from lib.cloud.openstack import config, settings
+from lib.cloud.openstack.config import reader as config
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.instance_metadata import (
     config_drive,
     document,

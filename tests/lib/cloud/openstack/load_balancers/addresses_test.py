@@ -15,10 +15,10 @@ from lib.cloud.load_balancers import (
     PortProtocol,
     Reason,
 )
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason
 
 V4, V6 = IpFamily.IPV4, IpFamily.IPV6

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud.load_balancers import Depth
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, wire
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import CommonReason, ProblemReason
 
 OTHER_FLAVOR = "00000000-0000-4000-8000-00000000000f"

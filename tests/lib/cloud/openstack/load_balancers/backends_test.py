@@ -5,7 +5,7 @@ import time
 
 from lib.cloud.load_balancers import IpFamily, Node
 from lib.cloud.model import Address, AddressType
-from lib.cloud.openstack.load_balancers import backends
+from lib.cloud.openstack.load_balancers.spec import backends
 
 WISH = backends.Wish((), IpFamily.IPV4, ())
 

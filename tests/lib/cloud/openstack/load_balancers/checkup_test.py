@@ -4,7 +4,7 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.checkup import Balancing
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session
 from lib.cloud.openstack.load_balancers import checkup
 

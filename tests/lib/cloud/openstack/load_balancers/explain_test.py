@@ -16,10 +16,11 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import explain, requests
+from lib.cloud.openstack.load_balancers.explain import explain
+from lib.cloud.openstack.load_balancers.plan import requests
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 
 CONFIG = settings.LoadBalancer(create_monitor=True, manage_security_groups=True)
 FREE_ADDRESS = "198.51.100.7"

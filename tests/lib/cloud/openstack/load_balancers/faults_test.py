@@ -15,11 +15,12 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import children, pace, surroundings
-from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers import pace
+from lib.cloud.openstack.load_balancers.read import children, surroundings
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, CommonReason, Gate, GateState
 
 TCP, UDP = PortProtocol.TCP, PortProtocol.UDP

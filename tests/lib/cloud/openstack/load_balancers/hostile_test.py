@@ -24,12 +24,14 @@ from lib.cloud.load_balancers import (
     Target,
 )
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.openstack import client, settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers import absence, parse, subnets
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
-from lib.cloud.openstack.load_balancers.wanted import Wanted
+from lib.cloud.openstack.load_balancers.read import absence
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import parse, subnets
+from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
 from tests.lib.cloud.openstack import mangling
 
 SCALE = int(os.environ.get("MOORING_FUZZ", "1"))

@@ -4,8 +4,9 @@ import hypothesis
 from hypothesis import strategies
 
 from lib.cloud.load_balancers import Cluster, Ref
-from lib.cloud.openstack.load_balancers import identity, names, native
-from lib.cloud.openstack.load_balancers.wanted import Hints
+from lib.cloud.openstack.load_balancers.read import identity, native
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.wanted import Hints
 
 IDS = [f"lb-{number}" for number in range(5)]
 IPS = [f"198.51.100.{number}" for number in range(4)]

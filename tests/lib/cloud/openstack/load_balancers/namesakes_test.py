@@ -12,8 +12,8 @@ from lib.cloud.load_balancers import (
     Ref,
 )
 from lib.cloud.openstack.fake import driver, wire
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import names
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import names
 
 NAME = "kube_service_kubernetes_default_web"
 

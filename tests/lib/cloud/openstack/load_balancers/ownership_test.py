@@ -13,11 +13,12 @@ from lib.cloud.load_balancers import (
     PortProtocol,
     Reason,
 )
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers import absence, names
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.read import absence
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, ProblemReason
 
 NAME = "kube_service_kubernetes_default_web"

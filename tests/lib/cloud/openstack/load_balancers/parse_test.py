@@ -20,11 +20,11 @@ from lib.cloud.load_balancers import (
     Spec,
 )
 from lib.cloud.model import Address, AddressType
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
-from lib.cloud.openstack.load_balancers import annotations as keys
-from lib.cloud.openstack.load_balancers import parse, subnets
-from lib.cloud.openstack.load_balancers.wanted import Hints, Wanted
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import parse, subnets
+from lib.cloud.openstack.load_balancers.spec.wanted import Hints, Wanted
 from lib.cloud.steps import CommonReason
 
 A, B, C = (f"00000000-0000-4000-8000-00000000000{x}" for x in "abc")

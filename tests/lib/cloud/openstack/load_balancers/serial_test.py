@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from lib.cloud.load_balancers import Depth
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 
 PORT = 30080
 

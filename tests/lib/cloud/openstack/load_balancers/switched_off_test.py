@@ -4,7 +4,7 @@ import pytest
 
 from lib.cloud.load_balancers import Depth, Port
 from lib.cloud.openstack.fake import driver, wire
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import CommonReason
 
 

@@ -15,10 +15,10 @@ from lib.cloud.load_balancers import (
     Port,
     PortProtocol,
 )
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.fake import octavia as fake_octavia
-from lib.cloud.openstack.load_balancers import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
 
 TCP, UDP = PortProtocol.TCP, PortProtocol.UDP
 BUSY = Facts(

@@ -11,7 +11,8 @@ import structlog.testing
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
-from lib.cloud.openstack import client, settings
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client
 from lib.cloud.openstack.volumes import cloud
 from lib.cloud.support import absence_scope
 from lib.cloud.volumes import (

@@ -12,7 +12,8 @@ from typing import Protocol
 
 import pytest
 
-from lib.cloud.openstack import client, settings
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client
 from lib.cloud.openstack.volumes import cloud
 
 Json = dict[str, object]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.volumes import parameters
 from lib.cloud.volumes import (
     Change,

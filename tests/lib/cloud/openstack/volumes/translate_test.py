@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from lib.cloud.openstack import settings
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.volumes import native, translate
 from lib.cloud.volumes import VolumePhase
 

@@ -1,0 +1,1 @@
+"""Configuration: cloud.conf, clouds.yaml and the environment become typed settings."""

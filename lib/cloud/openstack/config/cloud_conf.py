@@ -1,0 +1,97 @@
+"""The files that describe one OpenStack: cloud.conf, and all that it refers to."""
+
+import contextlib
+import pathlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from lib.cloud import protocol
+from lib.cloud.openstack.config import reader as cloud_config
+from lib.cloud.openstack.config import settings
+from lib.cloud.support.source import CloudSource, Observers, Read
+from lib.process import config
+
+Connect = Callable[[settings.Config, Observers], protocol.Cloud]
+
+
+class CloudConf:
+    """Reads one cloud of some files; problems are reported as those of flags are."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        env: Mapping[str, str],
+        name: str = "",
+        sections: Collection[str] = cloud_config.SECTIONS,
+    ) -> None:
+        """paths: of --cloud-config; later files win. name, sections: see `config`."""
+        self._paths = tuple(paths)
+        self._env = env
+        self._name = name
+        self._sections = sections
+
+    def source(self, connect: Connect) -> CloudSource[settings.Config]:
+        """Return what opens the cloud. connect: may raise the ConfigError of settings.
+
+        `open` raises the ConfigError of lib/process.
+        """
+
+        def connected(found: settings.Config, observers: Observers) -> protocol.Cloud:
+            with self._translated():
+                return connect(found, observers)
+
+        return CloudSource(self._paths, self.read, connected)
+
+    def read(self) -> Read[settings.Config]:
+        """Read everything.
+
+        Raises:
+            ConfigError: a file can't be used; every problem names section, key, value.
+        """
+        counted = {pathlib.Path(path) for path in self._paths}
+
+        def read_file(path: pathlib.Path) -> str | None:
+            counted.add(path)
+            return cloud_config.read_file(path)
+
+        text = "\n".join(_text(path) for path in self._paths)
+        with self._translated():
+            found = self._config(text, read_file)
+        given = found.credentials
+        pems = filter(None, (given.ca_file, given.cert_file, given.key_file))
+        counted.update(pathlib.Path(pem) for pem in pems)
+        return Read(found, frozenset(counted), found.warnings)
+
+    def _config(self, text: str, read_file: cloud_config.ReadFile) -> settings.Config:
+        try:
+            return cloud_config.read(
+                text, self._env, read_file, self._name, self._sections
+            )
+        except (OSError, UnicodeDecodeError) as error:
+            # The decoder's own words quote the file, which holds passwords.
+            kind = type(error).__name__
+            message = f"the clouds.yaml it refers to can't be read ({kind})"
+            raise settings.ConfigError((message,)) from error
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Report what is wrong in the files with their names."""
+        title = ", ".join(self._paths)
+        try:
+            yield
+        except settings.ConfigError as error:
+            problems = [f"{title}: {problem}" for problem in error.problems]
+            raise config.ConfigError(problems) from error
+
+
+def _text(path: str) -> str:
+    if not path:
+        problem = config.Problem("--cloud-config", None, "the path of a cloud.conf")
+        raise config.ConfigError([problem])
+    try:
+        return pathlib.Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        is_missing = isinstance(error, OSError)
+        reason = str(error) if is_missing else type(error).__name__
+        wanted = f"a text file that can be read ({reason})"
+        problem = config.Problem("--cloud-config", path, wanted)
+        raise config.ConfigError([problem]) from error

@@ -1,0 +1,83 @@
+"""Credentials from OS_* variables, as Deckhouse's discoverer is given them.
+
+Source: deckhouse, cloud-data-discoverer of OpenStack; application credentials are ours,
+named as openstacksdk names them.
+"""
+
+from collections.abc import Mapping
+
+from lib.cloud.openstack.config import section_reader
+from lib.cloud.openstack.config.settings import ConfigError, Credentials
+
+_FIELDS = {
+    "OS_AUTH_URL": "auth_url",
+    "OS_DOMAIN_NAME": "domain_name",
+    "OS_TENANT_ID": "tenant_id",
+    "OS_TENANT_NAME": "tenant_name",
+    "OS_USERNAME": "username",
+    "OS_PASSWORD": "password",
+    "OS_REGION": "region",
+    "OS_CACERT": "ca_file",
+    "OS_APPLICATION_CREDENTIAL_ID": "application_credential_id",
+    "OS_APPLICATION_CREDENTIAL_NAME": "application_credential_name",
+    "OS_APPLICATION_CREDENTIAL_SECRET": "application_credential_secret",
+}
+
+
+def read(env: Mapping[str, str]) -> Credentials:
+    """Read them; an empty variable counts as none.
+
+    Raises:
+        ConfigError: with every problem at once; no secret is shown.
+    """
+    given = {name: env.get(name, "") for name in _FIELDS}
+    problems = [*_always(given)]
+    if given["OS_APPLICATION_CREDENTIAL_SECRET"]:
+        problems += _with_application(given)
+    else:
+        problems += _with_password(given)
+    if problems:
+        raise ConfigError(tuple(problems))
+    found = {field: given[name] for name, field in _FIELDS.items()}
+    return Credentials(**found, tls_insecure=False)
+
+
+def _always(given: Mapping[str, str]) -> list[str]:
+    problems = []
+    url = given["OS_AUTH_URL"]
+    if not url.startswith(("http://", "https://")):
+        problems.append(
+            f"OS_AUTH_URL is {section_reader.shown(url)}; it must be the URL of"
+            " Keystone, such as https://keystone.example:5000/v3"
+        )
+    if not given["OS_REGION"]:
+        problems.append("OS_REGION is missing; it must be the name of a region")
+    return problems
+
+
+def _with_application(given: Mapping[str, str]) -> list[str]:
+    if given["OS_APPLICATION_CREDENTIAL_ID"]:
+        return []
+    if not given["OS_APPLICATION_CREDENTIAL_NAME"]:
+        return [
+            "OS_APPLICATION_CREDENTIAL_ID is missing; it must be set, or"
+            " OS_APPLICATION_CREDENTIAL_NAME, with the secret"
+        ]
+    return [
+        f"{name} is missing; it must be set with OS_APPLICATION_CREDENTIAL_NAME"
+        for name in ("OS_USERNAME", "OS_DOMAIN_NAME")
+        if not given[name]
+    ]
+
+
+def _with_password(given: Mapping[str, str]) -> list[str]:
+    needed = ("OS_USERNAME", "OS_PASSWORD", "OS_DOMAIN_NAME")
+    problems = [
+        f"{name} is missing; it must be set, or an application credential"
+        for name in needed
+        if not given[name]
+    ]
+    tenants = [name for name in ("OS_TENANT_ID", "OS_TENANT_NAME") if given[name]]
+    if len(tenants) != 1:
+        problems.append("exactly one of OS_TENANT_ID and OS_TENANT_NAME must be set")
+    return problems

@@ -1,0 +1,166 @@
+"""Typed reading of one section of cloud.conf, with all its problems and warnings."""
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+from lib.cloud.openstack.config import durations, gcfg
+
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+"""Source: gopkg.in/gcfg.v1 types/bool.go; case does not count."""
+
+SECRETS = frozenset(
+    {"password", "trustee-password", "token", "application-credential-secret"}
+)
+"""Keys whose values are never shown."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_HOLDS_SECRET = re.compile(
+    r"://[^/?#\s]*@|(?:password|passwd|secret|token)[\s\"']*[=:]", re.IGNORECASE
+)
+"""A URL with user information; a line that lost its end and runs into the next key."""
+
+T = TypeVar("T")
+
+
+def shown(value: str) -> str:
+    """Return a value as a message may show it: hidden where it may hold a secret."""
+    if _HOLDS_SECRET.search(value):
+        return "(hidden: it may hold a password)"
+    return repr(value)
+
+
+def not_known(name: str, known: Collection[str]) -> str:
+    """Return the end of a warning about a key or section that nothing reads."""
+    near = difflib.get_close_matches(name, sorted(known), 1, cutoff=0.75)
+    hint = f"; is {near[0]} meant?" if near else ""
+    return f"is not known and is ignored{hint}"
+
+
+@dataclasses.dataclass
+class Findings:
+    """What is wrong (problems, start-up fails) and what is odd (warnings)."""
+
+    problems: list[str] = dataclasses.field(default_factory=list)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+
+
+class SectionReader:
+    """Reads keys of one section; a key that nobody asked for is reported at the end.
+
+    The last value of a repeated key counts, except for lists.
+    """
+
+    def __init__(self, section: gcfg.Section, findings: Findings) -> None:
+        self._section = section
+        self._findings = findings
+        self._asked: set[str] = set()
+        sub = f' "{section.subsection}"' if section.subsection else ""
+        self._title = f"[{section.name}{sub}]"
+
+    def text(self, key: str, default: str = "") -> str:
+        """Give a text; empty when it is set to nothing."""
+        values = self.texts(key)
+        return values[-1] if values else default
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Give all values of a repeatable key."""
+        self._asked.add(key)
+        return self._section.values.get(key, ())
+
+    def boolean(self, key: str, default: bool) -> bool:
+        """Give a switch."""
+        return self._parsed(key, default, _boolean, "true or false")
+
+    def whole(self, key: str, default: int, least: int = 0) -> int:
+        """Give a whole number of at least `least`."""
+
+        def number(text: str) -> int:
+            value = int(text, 16) if text.lower().startswith("0x") else int(text)
+            if value < least:
+                raise ValueError
+            return value
+
+        return self._parsed(key, default, number, f"a whole number from {least} on")
+
+    def seconds(self, key: str, default: float) -> float:
+        """Give the seconds of a duration, never negative."""
+
+        def duration(text: str) -> float:
+            value = durations.parse(text)
+            if value < 0:
+                raise ValueError
+            return value
+
+        return self._parsed(key, default, duration, 'a duration such as "5s" or "1m"')
+
+    def identifier(self, key: str) -> str:
+        """Return the ID of an object of the cloud; warn of one that can't be an ID."""
+        value = self.text(key).strip()
+        if value and not _UUID.fullmatch(value):
+            self.warn(
+                f"{key} is {shown(value)}, which is not a UUID: no object has such"
+                " an ID"
+            )
+        return self.text(key)
+
+    def choice(self, key: str, default: str, known: Collection[str]) -> str:
+        """Give one of `known`."""
+
+        def one(text: str) -> str:
+            if text not in known:
+                raise ValueError
+            return text
+
+        return self._parsed(key, default, one, "one of " + ", ".join(known))
+
+    def problem(self, key: str, value: str, right: str) -> None:
+        """Report a value that can't be used, and what would be right.
+
+        That one is missing is no secret.
+        """
+        if not value:
+            text = f"{self._title} {key}: not set: it must be {right}"
+            self._findings.problems.append(text)
+            return
+        text = "(hidden)" if key in SECRETS else shown(value)
+        self._findings.problems.append(
+            f"{self._title} {key} is {text}; it must be {right}"
+        )
+
+    @property
+    def has_problems(self) -> bool:
+        """Report whether anything of the configuration is wrong so far."""
+        return bool(self._findings.problems)
+
+    def warn(self, text: str) -> None:
+        """Report something odd about the section."""
+        self._findings.warnings.append(f"{self._title} {text}")
+
+    def finish(self) -> None:
+        """Report the keys that nobody asked for."""
+        for key in self._section.values:
+            if key not in self._asked:
+                others = self._asked - self._section.values.keys()
+                self.warn(f"{key} {not_known(key, others)}")
+
+    def _parsed(self, key: str, default: T, parse: Callable[[str], T], right: str) -> T:
+        values = self.texts(key)
+        if not values:
+            return default
+        try:
+            return parse(values[-1].strip())
+        except ValueError:
+            self.problem(key, values[-1], right)
+            return default
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise ValueError

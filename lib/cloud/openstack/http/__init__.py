@@ -1,0 +1,1 @@
+"""Calls: the client, its session, endpoints, answers and what failures mean."""

@@ -1,0 +1,133 @@
+"""What services answer: read, decoded, and told from what a proxy says.
+
+Bodies stay out of every message.
+"""
+
+import dataclasses
+import email.utils
+import urllib.parse
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from lib.cloud import errors
+from lib.cloud.openstack import native
+from lib.cloud.openstack.http import failures
+from lib.process import decoding, retry_after
+
+T = TypeVar("T")
+_REQUEST_ID = ("x-openstack-request-id", "x-compute-request-id")
+_NOT_FOUND_KEYS: Mapping[str, frozenset[str]] = {
+    "compute": frozenset({"itemNotFound"}),
+    "block-storage": frozenset({"itemNotFound"}),
+    "network": frozenset({"NeutronError"}),
+    "load-balancer": frozenset({"faultstring"}),
+    "key-manager": frozenset({"code", "title", "description"}),
+}
+"""Keys that the body of a service's own 404 has, by the service's catalogue type.
+
+Gateways answer 404 as well, among others with the keys "type", "title" and "status"
+of RFC 9457. A service that is missing here never reports absence.
+
+Source: nova and cinder api/openstack/wsgi Fault; neutron api/v2/resource; wsme
+(Octavia) FaultException; barbican api/controllers error_handler."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. request_id: empty without one."""
+
+    status: int
+    body: bytes
+    request_id: str
+    retry_after_s: float | None
+
+    @property
+    def is_success(self) -> bool:
+        """True when the service did what it was asked."""
+        return 200 <= self.status < 300
+
+    def error(
+        self, kind: type[errors.CloudError], message: str, operation: str, resource: str
+    ) -> errors.CloudError:
+        """Make an error of it, with all that it says beside its status."""
+        return kind(
+            message,
+            operation=operation,
+            resource=resource,
+            request_id=self.request_id,
+            retry_after_s=self.retry_after_s,
+            was_rejected=self.status < 500 and self.status != 408,
+        )
+
+    def failure(self, operation: str, resource: str, service: str) -> errors.CloudError:
+        """Return the error that the status means. service: its catalogue type."""
+        # Over quota Cinder adds a pause of 0 s, which is read as no pause.
+        kind = failures.from_status(self.status, self.retry_after_s is not None)
+        message = failures.describe(self.status)
+        if kind is errors.NotFound and not _is_from_service(service, self.body):
+            # A proxy's 404, or that of a wrong URL, says nothing about the thing.
+            kind, message = errors.Unavailable, f"{message}, but not from the service"
+        return self.error(kind, message, operation, resource)
+
+
+def read(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Answer:
+    """Read an answer. headers: letter case aside. now: seconds since the epoch."""
+    after_s = retry_after.seconds(headers.get("Retry-After"), now)
+    ids = [headers[name] for name in _REQUEST_ID if name in headers]
+    return Answer(status, body, ids[0] if ids else "", after_s)
+
+
+def skew_s(headers: Mapping[str, str], now: float) -> float:
+    """Return how far the service's clock is ahead of ours; 0 where it is not told.
+
+    Source: RFC 9110, 6.6.1 (Date), which has whole seconds.
+    """
+    try:
+        at = email.utils.parsedate_to_datetime(headers.get("Date", ""))
+    except ValueError:
+        return 0.0
+    return at.timestamp() - now
+
+
+def _is_from_service(service: str, body: bytes) -> bool:
+    """Report whether the body of a 404 is the one that this service writes."""
+    try:
+        document = decoding.decode(body, dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    keys = _NOT_FOUND_KEYS.get(service)
+    return keys is not None and keys <= document.keys()
+
+
+def decode(body: bytes, kind: type[T], operation: str, resource: str) -> T:
+    """Decode a body. operation, resource: for the error.
+
+    Raises:
+        Unavailable: it is no such thing.
+    """
+    try:
+        return decoding.decode(body, kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        message = "the answer is not what the service promises"
+        raise errors.Unavailable(
+            message, operation=operation, resource=resource
+        ) from None
+
+
+def next_marker(page: native.Page[object], operation: str) -> str:
+    """Return the marker of the page after this one; empty after the last page.
+
+    Raises:
+        Unavailable: a link to the next page lacks its marker: the list would look
+            complete without being so.
+    """
+    for link in page.links:
+        if link.rel == "next":
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(link.href).query)
+            if marker := query.get("marker", [""])[-1]:
+                return marker
+            message = "the link to the next page of the list has no marker"
+            raise errors.Unavailable(message, operation=operation)
+    return ""

@@ -1,0 +1,442 @@
+"""One way to call OpenStack: bounded, measured, retried once where that is harmless.
+
+Rules: a GET is tried twice at most, a write once; the libraries below retry nothing;
+every failure leaves as a `CloudError`; a service that fails again and again is left
+alone. What a service says in words is compared here and nowhere else.
+"""
+
+import contextlib
+import dataclasses
+import enum
+import math
+import random
+import time
+import traceback
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, TypeVar
+
+import keystoneauth1.exceptions
+import keystoneauth1.session
+from keystoneauth1 import identity
+
+from lib.cloud import errors
+from lib.cloud.openstack import native
+from lib.cloud.openstack.http import answers, endpoints, failures
+from lib.cloud.support import calls, circuits
+from lib.process import retry_after
+
+T = TypeVar("T")
+Query = Sequence[tuple[str, str]]
+
+RETRIABLE = frozenset({429, 502, 503, 504})
+LONGEST_WAIT_S = 5.0
+"""A Retry-After above it is left to the caller's queue."""
+WAIT_S = 1.0
+"""Of the retry without Retry-After: half of it fixed, half of it jitter."""
+
+
+class Service(enum.Enum):
+    """Services by their catalogue type."""
+
+    COMPUTE = "compute"
+    NETWORK = "network"
+    VOLUME = "block-storage"
+    IMAGE = "image"
+    LOAD_BALANCER = "load-balancer"
+    KEY_MANAGER = "key-manager"
+
+
+Method = Literal["POST", "PUT", "DELETE"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Get:
+    """One GET. path: below the version, quoted. resource: the id or name in errors.
+
+    newest: asks for at most this microversion, if that is older than ours.
+    """
+
+    service: Service
+    path: str
+    operation: str
+    query: Query = ()
+    resource: str = ""
+    newest: endpoints.Version | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a refusal means that its status alone does not tell.
+
+    text: a part of what the service says, letter case aside. resource: what it is
+    about, where that is not the resource of the call.
+    """
+
+    status: int
+    text: str
+    kind: type[errors.CloudError]
+    message: str
+    resource: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Write:
+    """One call that changes something. path, resource, newest: as with `Get`.
+
+    body: JSON to send. refusals: the first that fits counts. revision: the number
+    that the thing must still have; Neutron answers 412 when it has not.
+    """
+
+    service: Service
+    method: Method
+    path: str
+    operation: str
+    body: Mapping[str, object] | None = None
+    resource: str = ""
+    refusals: Sequence[Refusal] = ()
+    newest: endpoints.Version | None = None
+    query: Query = ()
+    revision: int | None = None
+
+
+Call = Get | Write
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effects:
+    """Time and chance. wall: seconds since the epoch. jitter: from 0 up to 1."""
+
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[], float] = random.random
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Where:
+    """Which endpoints of the catalogue to use; region empty: the only one."""
+
+    region: str
+    interface: str
+
+
+class Client:
+    """Calls the services of one cloud. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        session: keystoneauth1.session.Session,
+        where: Where,
+        on_call: calls.CallObserver,
+        effects: Effects | None = None,
+        on_circuit: circuits.CircuitObserver = circuits.nobody,
+    ) -> None:
+        """session: its time-out bounds every single try."""
+        self._session = session
+        self._where = where
+        self._on_call = on_call
+        self._effects = effects or Effects()
+        self._skew_s: dict[Service, float] = {}
+        services = tuple(service.value for service in Service)
+        self._circuits = circuits.Circuits(services, on_circuit, self._effects.clock)
+
+    def now(self) -> float:
+        """Give the time of the clock that deadlines are of."""
+        return self._effects.clock()
+
+    def wall(self, service: Service) -> float:
+        """Return the time of day by a service's clock, as of its last answer.
+
+        In seconds since the epoch; by our own clock before the first answer.
+        """
+        return self._effects.wall() + self._skew_s.get(service, 0.0)
+
+    def get(self, call: Get, deadline: float) -> bytes:
+        """Give the body of a successful answer.
+
+        deadline: when to give up, in the time of `now`.
+
+        Raises:
+            CloudError: the native failure by the tables of `failures`.
+        """
+        return self._counted(call, deadline, lambda: self._get(call, deadline))
+
+    def write(self, call: Write, deadline: float, send_by: float = math.inf) -> bytes:
+        """Change something; tried once. Return the body of a successful answer.
+
+        deadline: when the answer is given up. send_by: the request is not sent later.
+
+        Raises:
+            CloudError: as `get`. Unavailable: it may have been done all the same.
+        """
+        send_by = min(send_by, deadline)
+        return self._counted(
+            call, deadline, lambda: self._write(call, deadline, send_by)
+        )
+
+    def write_and_read(self, call: Write, kind: type[T], deadline: float) -> T:
+        """Change something and give the answer decoded as `kind`.
+
+        Raises:
+            CloudError: as `write`; Unavailable also when the answer is no such thing.
+        """
+        body = self.write(call, deadline)
+        return answers.decode(body, kind, call.operation, call.resource)
+
+    def microversion(
+        self, service: Service, newest: endpoints.Version | None = None
+    ) -> endpoints.Version | None:
+        """Give the microversion that calls use; None in a service without any.
+
+        Raises:
+            CloudError: the endpoint could not be found.
+        """
+        with self._translated(f"find the {service.value} service", ""):
+            return self._endpoint(service).microversion(newest)
+
+    def has(self, service: Service) -> bool:
+        """Say whether the cloud's catalogue has the service.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        try:
+            with self._translated(f"find the {service.value} service", ""):
+                self._endpoint(service)
+        except endpoints.NotInCatalogue:
+            return False
+        return True
+
+    def version(self, service: Service) -> endpoints.Version:
+        """Give the newest version of its API that a service offers.
+
+        Raises:
+            CloudError: the endpoint, or its version document, could not be found.
+        """
+        operation = f"find the {service.value} service"
+        with self._translated(operation, ""):
+            return self._endpoint(service).version(operation, "")
+
+    def _counted(self, call: Call, deadline: float, send: Callable[[], bytes]) -> bytes:
+        with calls.counted(self._on_call, call.operation, self.now):
+            if self.now() >= deadline:
+                raise _broken(call, "no time is left for the call", was_rejected=True)
+            with self._circuits.call(call.service.value, call.operation):
+                return send()
+
+    def count(self, operation: str, outcome: str) -> None:
+        """Count something that is worth a metric and is no call."""
+        self._on_call(operation, outcome, 0.0)
+
+    def read(self, call: Get, kind: type[T], deadline: float) -> T:
+        """Give the answer decoded as `kind`.
+
+        Raises:
+            CloudError: as `get`; Unavailable also when the answer is no such thing.
+        """
+        body = self.get(call, deadline)
+        return answers.decode(body, kind, call.operation, call.resource)
+
+    def items(
+        self, call: Get, limit: int, kind: type[native.Page[T]], deadline: float
+    ) -> tuple[T, ...]:
+        """Give all items of a list, in the cloud's order, `limit` a page.
+
+        The next page is asked for at our own endpoint with the marker of the link;
+        links themselves may name a host that only the cloud can reach.
+
+        Raises:
+            CloudError: as `read`; Unavailable also when the list changed underneath.
+        """
+        items: list[T] = []
+        marker, seen = "", {""}
+        while True:
+            extra = [("limit", str(limit))] + ([("marker", marker)] if marker else [])
+            one = dataclasses.replace(call, query=(*call.query, *extra))
+            try:
+                page = self.read(one, kind, deadline)
+            except (errors.InvalidRequest, errors.NotFound) as error:
+                if not marker:
+                    raise
+                raise _broken(call, "the list changed while it was read") from error
+            items.extend(page.items)
+            marker = answers.next_marker(page, call.operation)
+            if not marker:
+                return tuple(items)
+            if marker in seen:
+                raise _broken(call, "the pages of the list go round in a circle")
+            seen.add(marker)
+
+    def project_id(self) -> str:
+        """Give the id of the project that the token is of; empty without one.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        auth = self._session.auth
+        if not isinstance(auth, identity.BaseIdentityPlugin):
+            return ""
+        with self._translated("log in", ""):
+            return auth.get_access(self._session).project_id or ""
+
+    def project_filter(self) -> Query:
+        """Give the query that keeps other projects out of Neutron's lists.
+
+        Empty unless we are an administrator, who is shown all of them: a member may
+        see ports of another project that are attached to his own servers.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        auth = self._session.auth
+        if not isinstance(auth, identity.BaseIdentityPlugin):
+            return ()
+        with self._translated("log in", ""):
+            access = auth.get_access(self._session)
+            is_admin = "admin" in (access.role_names or ())
+            project_id = access.project_id
+        return (("project_id", project_id),) if is_admin and project_id else ()
+
+    def _get(self, call: Get, deadline: float) -> bytes:
+        answer = self._send(call, deadline)
+        if answer.status in RETRIABLE:
+            wait_s = self._wait_s(answer)
+            if wait_s <= LONGEST_WAIT_S and self.now() + wait_s < deadline:
+                self._effects.sleep(wait_s)
+                answer = self._send(call, deadline)
+        if answer.is_success:
+            return answer.body
+        raise answer.failure(call.operation, call.resource, call.service.value)
+
+    def _write(self, call: Write, deadline: float, send_by: float) -> bytes:
+        answer = self._send(call, deadline, send_by)
+        if answer.is_success:
+            return answer.body
+        refusal = _refused(call, answer)
+        raise refusal or answer.failure(
+            call.operation, call.resource, call.service.value
+        )
+
+    def _wait_s(self, answer: answers.Answer) -> float:
+        if answer.retry_after_s is not None:
+            return answer.retry_after_s + self._effects.jitter() * WAIT_S / 2
+        return WAIT_S / 2 + self._effects.jitter() * WAIT_S / 2
+
+    def _send(
+        self, call: Call, deadline: float, send_by: float = math.inf
+    ) -> answers.Answer:
+        self._left_s(call, min(deadline, send_by))
+        with self._translated(call.operation, call.resource):
+            endpoint = self._endpoint(call.service)
+            # Again: the endpoint may have needed a token first.
+            self._left_s(call, min(deadline, send_by))
+            left_s = self._left_s(call, deadline)
+            response = self._session.request(
+                _url(endpoint, call),
+                call.method if isinstance(call, Write) else "GET",
+                json=call.body if isinstance(call, Write) else None,
+                headers=_headers(endpoint, call),
+                raise_exc=False,
+                log=False,
+                timeout=min(left_s, self._session.timeout or left_s),
+            )
+        now = self._effects.wall()
+        self._skew_s[call.service] = answers.skew_s(response.headers, now)
+        return answers.read(
+            response.status_code, response.headers, response.content, now
+        )
+
+    def _left_s(self, call: Call, deadline: float) -> float:
+        left_s = deadline - self.now()
+        if left_s <= 0:
+            raise _broken(call, "no time is left for the call", was_rejected=True)
+        return left_s
+
+    def _endpoint(self, service: Service) -> endpoints.Endpoint:
+        where = self._where
+        return endpoints.find(
+            self._session, service.value, where.region, where.interface
+        )
+
+    @contextlib.contextmanager
+    def _translated(self, operation: str, resource: str) -> Iterator[None]:
+        try:
+            yield
+        except (keystoneauth1.exceptions.ClientException, OSError) as error:
+            kind, message = failures.from_native(error)
+            response = getattr(error, "response", None)
+            header = None if response is None else response.headers.get("Retry-After")
+            raise kind(
+                message,
+                operation=operation,
+                resource=resource,
+                request_id=getattr(error, "request_id", None) or "",
+                retry_after_s=retry_after.seconds(header, self._effects.wall()),
+            ) from error
+        except _MALFORMED as error:
+            if not _is_of_library(error):
+                raise
+            message = "the answer is not what the service promises"
+            raise errors.Unavailable(
+                message, operation=operation, resource=resource
+            ) from error
+
+
+_MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+"""What keystoneauth1 raises where a token or a document of versions is malformed."""
+
+
+def _is_of_library(error: Exception) -> bool:
+    """Report whether an error was raised by keystoneauth1, not by code of our own."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    modules = [str(frame.f_globals.get("__name__", "")) for frame in frames]
+    own = [name.startswith("lib.") for name in modules]
+    return any(
+        name.startswith("keystoneauth1.") and not any(own[place:])
+        for place, name in enumerate(modules)
+    )
+
+
+def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
+    """Say what the words of a refusal mean; None when they say nothing special."""
+    said = answer.body.decode(errors="replace").lower()
+    for refusal in call.refusals:
+        if refusal.status == answer.status and refusal.text.lower() in said:
+            about = refusal.resource or call.resource
+            return answer.error(refusal.kind, refusal.message, call.operation, about)
+    return None
+
+
+def _broken(call: Call, message: str, was_rejected: bool = False) -> errors.Unavailable:
+    return errors.Unavailable(
+        message,
+        operation=call.operation,
+        resource=call.resource,
+        was_rejected=was_rejected,
+    )
+
+
+def _url(endpoint: endpoints.Endpoint, call: Call) -> str:
+    # Without a version document an unversioned URL leads nowhere.
+    endpoint.version(call.operation, call.resource)
+    query = urllib.parse.urlencode(call.query)
+    url = f"{str(endpoint.data.url).rstrip('/')}/{call.path}"
+    return f"{url}?{query}" if query else url
+
+
+_SAID_AS = {Service.COMPUTE: "compute", Service.VOLUME: "volume"}
+"""Source: os-service-types; the header has the old name of block-storage."""
+
+
+def _headers(endpoint: endpoints.Endpoint, call: Call) -> dict[str, str]:
+    headers = {"Accept": "application/json"}
+    if isinstance(call, Write) and call.revision is not None:
+        headers["If-Match"] = f"revision_number={call.revision}"
+    chosen = endpoint.microversion(call.newest)
+    if chosen is not None:
+        version = ".".join(map(str, chosen))
+        headers["OpenStack-API-Version"] = f"{_SAID_AS[call.service]} {version}"
+        if call.service is Service.COMPUTE:
+            headers["X-OpenStack-Nova-API-Version"] = version
+    return headers

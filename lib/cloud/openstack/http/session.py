@@ -1,0 +1,233 @@
+"""Authentication, TLS and connections, by keystoneauth1. No call is made here."""
+
+import contextlib
+import pathlib
+import threading
+from collections.abc import Iterator
+from typing import Any, TypedDict
+
+import keystoneauth1.exceptions
+import keystoneauth1.plugin
+import keystoneauth1.session
+from keystoneauth1.identity import base as identity
+from keystoneauth1.identity import v3
+
+from lib.cloud.openstack.config import section_reader
+from lib.cloud.openstack.config.settings import ConfigError, Credentials
+
+POOL_SIZE = 64
+"""Connections kept per host: at least as many as there are workers."""
+Failed = list[keystoneauth1.exceptions.ClientException]
+AGENT = "openstack-cloud-controller-manager/mooring"
+
+
+class _Session(keystoneauth1.session.Session):
+    """One whose token ends once, however many threads are refused at that moment.
+
+    Without it a thread that is refused while another already logs in is not tried
+    again, and one that is refused late throws the new token away. Source:
+    keystoneauth1.identity.base.BaseIdentityPlugin.invalidate.
+    """
+
+    def __init__(self, plugin: identity.BaseIdentityPlugin, **given: Any) -> None:
+        super().__init__(auth=plugin, **given)
+        self._plugin = plugin
+        self._renewing = threading.Lock()
+        self._mine = threading.local()
+
+    def get_auth_headers(self, *given: Any, **named: Any) -> dict[str, str] | None:
+        """Remember with which token this thread asks."""
+        headers = super().get_auth_headers(*given, **named)
+        self._mine.token = (headers or {}).get("X-Auth-Token")
+        return headers
+
+    def request(self, *given: Any, **named: Any) -> Any:
+        """Remember why a request of this thread has failed, where that is wanted.
+
+        What it gives is of a package that only keystoneauth1 names.
+        """
+        try:
+            return super().request(*given, **named)
+        except keystoneauth1.exceptions.ClientException as error:
+            noted: Failed | None = getattr(self._mine, "failed", None)
+            if noted is not None:
+                noted.append(error)
+            raise
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[Failed]:
+        """See the function of that name."""
+        found: Failed = []
+        self._mine.failed = found
+        try:
+            yield found
+        finally:
+            self._mine.failed = None
+
+    def invalidate(
+        self, auth: keystoneauth1.plugin.BaseAuthPlugin | None = None
+    ) -> bool:
+        """Throw away the token that was refused, and no other; True: ask again."""
+        del auth
+        with self._renewing:
+            known = self._plugin.auth_ref
+            if known is not None and known.auth_token == self._mine.token:
+                self._plugin.invalidate()
+        return True
+
+
+def failing(
+    session: keystoneauth1.session.Session,
+) -> contextlib.AbstractContextManager[Failed]:
+    """Collect how requests of this thread fail while the block lasts.
+
+    keystoneauth1 keeps to itself why it could not read a version document. Nothing is
+    collected from a session that `open_session` has not opened.
+    """
+    if isinstance(session, _Session):
+        return session.failing()
+    return contextlib.nullcontext([])
+
+
+def open_session(
+    credentials: Credentials, timeout_s: float, user_agent: tuple[str, ...] = ()
+) -> keystoneauth1.session.Session:
+    """Give a session that authenticates with its first request.
+
+    timeout_s: of every call, also those for tokens and version documents. A token
+    that is refused (401) is replaced once per request; nothing else is retried.
+
+    Raises:
+        ConfigError: a file named in the credentials can't be read.
+    """
+    pair = (credentials.cert_file, credentials.key_file)
+    has_pair = all(pair)
+    _check_files(credentials, has_pair)
+    session = _Session(
+        _plugin(credentials),
+        verify=not credentials.tls_insecure and (credentials.ca_file or True),
+        cert=pair if has_pair else None,
+        timeout=timeout_s,
+        user_agent=" ".join((*user_agent, AGENT)),
+    )
+    adapter = keystoneauth1.session.TCPKeepAliveAdapter(
+        pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE, max_retries=0
+    )
+    for scheme in ("http://", "https://"):
+        session.session.mount(scheme, adapter)
+    return session
+
+
+def _check_files(credentials: Credentials, has_pair: bool) -> None:
+    named = {} if credentials.tls_insecure else {"ca-file": credentials.ca_file}
+    if has_pair:
+        named |= {"cert-file": credentials.cert_file, "key-file": credentials.key_file}
+    problems = tuple(
+        f"[Global] {key} is {section_reader.shown(path)}; it must be a PEM file that"
+        " can be read"
+        for key, path in named.items()
+        if path and not _is_readable(path)
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+def _is_readable(path: str) -> bool:
+    try:
+        return b"-----BEGIN" in pathlib.Path(path).read_bytes()
+    except OSError:
+        return False
+
+
+class _Scope(TypedDict, total=False):
+    project_id: str
+    project_name: str
+    project_domain_id: str | None
+    project_domain_name: str | None
+    domain_id: str
+    domain_name: str
+
+
+class _UserDomain(TypedDict):
+    user_domain_id: str | None
+    user_domain_name: str | None
+
+
+def _plugin(given: Credentials) -> identity.BaseIdentityPlugin:
+    """Choose the way of authentication: trust, token, password, application.
+
+    Source: gophercloud openstack/client.go (Authenticate), auth_options.go;
+    gophercloud/utils openstack/clientconfig/requests.go (v3auth).
+    """
+    if given.trust_id:
+        return _with_trust(given)
+    if given.token:
+        url = _v3(given.auth_url)
+        return v3.Token(auth_url=url, token=given.token, **_scope(given))
+    if given.password:
+        return _with_password(given)
+    return _with_application(given)
+
+
+def _v3(url: str) -> str:
+    """Name version 3, the only one there is, without asking Keystone for its URL."""
+    return url.rstrip("/").removesuffix("/v3").removesuffix("/v2.0") + "/v3"
+
+
+def _user_domain(given: Credentials) -> _UserDomain:
+    return {
+        "user_domain_id": given.user_domain_id or given.domain_id or None,
+        "user_domain_name": given.user_domain_name or given.domain_name or None,
+    }
+
+
+def _scope(given: Credentials) -> _Scope:
+    if given.tenant_id:
+        return {"project_id": given.tenant_id}
+    if given.tenant_name:
+        return {
+            "project_name": given.tenant_name,
+            "project_domain_id": given.tenant_domain_id or given.domain_id or None,
+            "project_domain_name": given.tenant_domain_name
+            or given.domain_name
+            or None,
+        }
+    if given.domain_id:
+        return {"domain_id": given.domain_id}
+    return {"domain_name": given.domain_name} if given.domain_name else {}
+
+
+def _with_trust(given: Credentials) -> identity.BaseIdentityPlugin:
+    return v3.Password(
+        auth_url=_v3(given.auth_url),
+        user_id=given.trustee_id or given.user_id or None,
+        username=given.username or None,
+        password=given.trustee_password or given.password,
+        trust_id=given.trust_id,
+        **_user_domain(given),
+    )
+
+
+def _with_password(given: Credentials) -> identity.BaseIdentityPlugin:
+    return v3.Password(
+        _v3(given.auth_url),
+        given.password,
+        given.user_id or None,
+        given.username or None,
+        **_user_domain(given),
+        **_scope(given),
+    )
+
+
+def _with_application(given: Credentials) -> identity.BaseIdentityPlugin:
+    url, secret = _v3(given.auth_url), given.application_credential_secret
+    if given.application_credential_id:
+        return v3.ApplicationCredential(url, secret, given.application_credential_id)
+    return v3.ApplicationCredential(
+        url,
+        secret,
+        application_credential_name=given.application_credential_name,
+        user_id=given.user_id or None,
+        username=given.username or None,
+        **_user_domain(given),
+    )

@@ -1,0 +1,129 @@
+"""Which addresses a Node gets: pure, rule by rule as the reference has them.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/instances_addresses.go.
+"""
+
+import dataclasses
+import ipaddress
+from collections.abc import Mapping, Sequence
+
+from lib.cloud.model import Address, AddressType
+from lib.cloud.openstack import native
+from lib.cloud.openstack.config.settings import Network, Networking
+
+_HOSTNAME_KEY = "hostname"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wiring:
+    """What Neutron knows of one server.
+
+    ports: attached ones, in API order. trunked: network name and address of the ports
+    on their trunks, in API order.
+    """
+
+    ports: tuple[native.Port, ...] = ()
+    trunked: tuple[tuple[str, str], ...] = ()
+
+
+def of_server(
+    server: native.Server, wiring: Wiring, networking: Networking
+) -> tuple[Address, ...]:
+    """Give the server's addresses in order, each type and address once."""
+    found: list[Address] = []
+    for fixed in _from_ports(wiring.ports):
+        _add(found, AddressType.INTERNAL_IP, fixed, networking)
+    if server.access_ipv4:
+        _append(found, Address(AddressType.EXTERNAL_IP, server.access_ipv4))
+    if server.access_ipv6 and not networking.ipv6_support_disabled:
+        _append(found, Address(AddressType.EXTERNAL_IP, server.access_ipv6))
+    if hostname := server.metadata.get(_HOSTNAME_KEY):
+        _append(found, Address(AddressType.HOSTNAME, hostname))
+    for network, known in sorted(_by_network(server, wiring, networking).items()):
+        for address in known:
+            _place(found, network, address, networking)
+    return _sorted(found, networking.address_sort_order)
+
+
+def _from_ports(ports: Sequence[native.Port]) -> list[str]:
+    return [
+        fixed.ip_address
+        for port in ports
+        if port.status == "ACTIVE"
+        for fixed in port.fixed_ips
+    ]
+
+
+def _by_network(
+    server: native.Server, wiring: Wiring, networking: Networking
+) -> Mapping[str, Sequence[native.NovaAddress]]:
+    known = {network: list(some) for network, some in server.addresses.items()}
+    for network, address in wiring.trunked:
+        if not (networking.ipv6_support_disabled and _is_ipv6(address)):
+            known.setdefault(network, []).append(native.NovaAddress(address, "fixed"))
+    return known
+
+
+def _place(
+    found: list[Address],
+    network: str,
+    address: native.NovaAddress,
+    networking: Networking,
+) -> None:
+    """Rule 4: the type by the network's name; a removal takes every type."""
+    internal = networking.internal_network_names
+    if address.kind == "floating":
+        _add(found, AddressType.EXTERNAL_IP, address.addr, networking)
+    elif network in networking.public_network_names:
+        _remove(found, address.addr)
+        _add(found, AddressType.EXTERNAL_IP, address.addr, networking)
+    elif not internal or network in internal:
+        _add(found, AddressType.INTERNAL_IP, address.addr, networking)
+    else:
+        _remove(found, address.addr)
+
+
+def _add(
+    found: list[Address], kind: AddressType, address: str, networking: Networking
+) -> None:
+    if not (networking.ipv6_support_disabled and _is_ipv6(address)):
+        _append(found, Address(kind, address))
+
+
+def _append(found: list[Address], address: Address) -> None:
+    if address not in found:
+        found.append(address)
+
+
+def _remove(found: list[Address], address: str) -> None:
+    found[:] = [other for other in found if other.address != address]
+
+
+def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Read an IP; one of IPv4 written in IPv6 form is an IPv4 one, as in Go."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _is_ipv6(text: str) -> bool:
+    return not isinstance(_parsed(text), ipaddress.IPv4Address)
+
+
+def _sorted(
+    found: Sequence[Address], order: tuple[Network, ...]
+) -> tuple[Address, ...]:
+    """Rule 6: matching networks first, in their order; the rest as it was."""
+
+    def rank(address: Address) -> tuple[int, bytes]:
+        parsed = _parsed(address.address)
+        if parsed is not None:
+            for position, network in enumerate(order):
+                if parsed.version == network.version and parsed in network:
+                    return position, parsed.packed
+        return len(order), b""
+
+    return tuple(sorted(found, key=rank))

@@ -1,0 +1,109 @@
+"""From Nova's and Neutron's words to the model's: pure."""
+
+import re
+from collections.abc import Mapping
+
+from lib.cloud import provider_id
+from lib.cloud.model import Address, Instance, InstanceId, Phase
+from lib.cloud.openstack import native
+from lib.cloud.openstack.config.settings import Config
+from lib.cloud.openstack.instances import addresses
+
+PHASES: Mapping[str, Phase] = {
+    "ACTIVE": Phase.RUNNING,
+    "BUILD": Phase.PENDING,
+    "DELETED": Phase.DELETING,
+    "ERROR": Phase.FAILED,
+    "HARD_REBOOT": Phase.RUNNING,
+    "MIGRATING": Phase.RUNNING,
+    "PASSWORD": Phase.RUNNING,
+    "PAUSED": Phase.SUSPENDED,
+    "REBOOT": Phase.RUNNING,
+    "REBUILD": Phase.PENDING,
+    "RESCUE": Phase.SUSPENDED,
+    "RESIZE": Phase.PENDING,
+    "REVERT_RESIZE": Phase.PENDING,
+    "SHELVED": Phase.SUSPENDED,
+    "SHELVED_OFFLOADED": Phase.SUSPENDED,
+    "SHUTOFF": Phase.STOPPED,
+    "SOFT_DELETED": Phase.DELETING,
+    "SUSPENDED": Phase.SUSPENDED,
+    "UNKNOWN": Phase.UNKNOWN,
+    "VERIFY_RESIZE": Phase.RUNNING,
+}
+"""Any other status is UNKNOWN. Only SHUTOFF may be STOPPED (InstanceShutdown).
+
+Source: Nova api/openstack/common.py (_STATE_MAP); kubernetes/cloud-provider-openstack
+pkg/openstack/instancesv2.go.
+"""
+
+_LABEL_MAX = 63
+_LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+"""Source: Kubernetes, "Labels and Selectors", syntax."""
+_NOT_IN_LABEL = re.compile(r"[^-A-Za-z0-9_.]+")
+
+
+def phase(status: str) -> Phase:
+    """Say where a server of this native status stands."""
+    return PHASES.get(status, Phase.UNKNOWN)
+
+
+def is_label_value(text: str) -> bool:
+    """Say whether Kubernetes takes the text for a label's value."""
+    return len(text) <= _LABEL_MAX and _LABEL.fullmatch(text) is not None
+
+
+def label_value(text: str) -> str:
+    """Make a label's value of any text.
+
+    Source: kubernetes/cloud-provider-openstack pkg/util (SanitizeLabel), and trimmed
+    again after the cut, where that leaves a value that Kubernetes refuses.
+    """
+    trimmed = _NOT_IN_LABEL.sub("-", text).strip("-_.")
+    return trimmed[:_LABEL_MAX].rstrip("-_.")
+
+
+def needs_flavors(server: native.Server) -> bool:
+    """Say whether the instance type takes the list of flavors."""
+    name = server.flavor.original_name
+    return not name or not is_label_value(name)
+
+
+def instance_type(flavor: native.Flavor, flavors: Mapping[str, str]) -> str | None:
+    """Give the flavor's name where it can be a label's value, else its id.
+
+    flavors: names by id. None when the cloud no longer has the flavor.
+    """
+    if flavor.original_name:
+        if is_label_value(flavor.original_name):
+            return flavor.original_name
+        ids = [key for key, name in flavors.items() if name == flavor.original_name]
+        return ids[0] if ids else None
+    name = flavors.get(flavor.id)
+    return flavor.id if name is not None and not is_label_value(name) else name
+
+
+def instance(
+    server: native.Server,
+    flavors: Mapping[str, str],
+    wiring: addresses.Wiring | None,
+    config: Config,
+) -> Instance:
+    """Give the model's instance; wiring: None when Neutron could not be read."""
+    region = config.credentials.region
+    type_ = instance_type(server.flavor, flavors)
+    found: tuple[Address, ...] = ()
+    if wiring is not None:
+        found = addresses.of_server(server, wiring, config.networking)
+    return Instance(
+        id=InstanceId(server.id),
+        name=server.name or "",
+        phase=phase(server.status),
+        provider_id=provider_id.openstack(server.id, region if config.regional else ""),
+        addresses=found,
+        addresses_known=wiring is not None,
+        instance_type=type_,
+        type_problem="its flavor is gone or can't be read" if type_ is None else "",
+        zone=label_value(server.zone or ""),
+        region=label_value(region),
+    )

@@ -1,0 +1,1 @@
+"""Plans in words: what each step changes, printed from its fields."""

@@ -1,0 +1,103 @@
+"""Describes a plan of this room: what each step touches, old values and new. Pure.
+
+Rules: it reads what the steps carry and decides nothing, so it says no more than is
+done.
+"""
+
+from collections.abc import Iterator
+
+from lib.cloud.explained import Explanation, Touched
+from lib.cloud.load_balancers import IpFamily, Observed, Plan, Target
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.load_balancers.explain import children, differences, network
+from lib.cloud.openstack.load_balancers.plan import actions
+from lib.cloud.openstack.load_balancers.plan.actions import Kind
+from lib.cloud.openstack.load_balancers.read import identity
+from lib.cloud.openstack.load_balancers.read.native import ERROR, LoadBalancer
+from lib.cloud.openstack.load_balancers.read.observe import wanted_of
+from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
+from lib.cloud.steps import Step, Verb
+
+
+def explain(
+    config: settings.LoadBalancer, target: Target, observed: Observed, plan: Plan
+) -> Explanation:
+    """See `lib.cloud.explained.Explain`."""
+    seen = observed.native
+    if not isinstance(seen, Tree):
+        raise TypeError("the observation is of another room")
+    touched = [
+        one for step in plan.steps for one in _of_step(target, seen, config, step)
+    ]
+    return Explanation(
+        _shown(seen),
+        "" if plan.steps or plan.settled else _waits_for(seen),
+        tuple(map(_foreign, seen.identity.namesakes)),
+        tuple(touched),
+    )
+
+
+def _of_step(
+    target: Target, seen: Tree, config: settings.LoadBalancer, step: Step
+) -> Iterator[Touched]:
+    action = actions.of(step)
+    match action.kind:
+        case Kind.LOAD_BALANCER if step.verb is Verb.CREATE:
+            yield from _new(target, seen, config, step)
+        case Kind.LOAD_BALANCER:
+            yield Touched(step.path, step.verb, differences.changed(action), step.why)
+        case Kind.LISTENER | Kind.POOL | Kind.MEMBERS | Kind.MONITOR:
+            yield from children.of_step(step)
+        case _:
+            yield from network.of_step(target, seen, config, step)
+
+
+def _new(
+    target: Target, seen: Tree, config: settings.LoadBalancer, step: Step
+) -> Iterator[Touched]:
+    """Describe a new load balancer, all below it, and what follows it."""
+    action, name = actions.of(step), "listeners"
+    yield Touched(step.path, Verb.CREATE, differences.new(action.fields), step.why)
+    yield from children.new_listeners(step.path, action.fields.get(name))
+    yield from children.new_listeners(step.path, action.later.get(name), is_later=True)
+    wanted = wanted_of(target)
+    if wanted is None:
+        return
+    if not wanted.is_internal and wanted.family is IpFamily.IPV4:
+        yield network.floating_ip_later(target.ref, wanted, seen)
+    if config.manage_security_groups:
+        yield from network.group_later(target, seen, config)
+
+
+def _name(one: LoadBalancer) -> str:
+    return f"load balancer {one.name} ({one.id})"
+
+
+def _shown(seen: Tree) -> str:
+    one = seen.identity.load_balancer
+    if one is None:
+        return ""
+    text = f"{_name(one)}, {one.provisioning_status}"
+    if seen.identity.relation is Relation.SHARED:
+        text += ", of somebody else: the Service only has listeners on it"
+    return text
+
+
+def _foreign(one: LoadBalancer) -> str:
+    whose = "marked as another's" if identity.marks_of(one) else "without a mark"
+    return (
+        f"{_name(one)}, {whose}, has the Service's name, but is not its own:"
+        " left alone"
+    )
+
+
+def _waits_for(seen: Tree) -> str:
+    one = seen.identity.load_balancer
+    waited = [] if one is None else [one]
+    waited += (*seen.identity.going, *seen.identity.former)
+    for each in waited:
+        if each.is_pending:
+            return f"{_name(each)}, at which Octavia is: {each.provisioning_status}"
+        if each.provisioning_status == ERROR:
+            return f"{_name(each)}, which is in status ERROR"
+    return ""

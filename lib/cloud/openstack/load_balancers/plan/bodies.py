@@ -1,0 +1,224 @@
+"""What is wanted, in the words of Octavia's requests: pure.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go (the options
+of listeners, pools, monitors and members).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+from lib.cloud.load_balancers import PortProtocol
+from lib.cloud.openstack.load_balancers.read.native import Member
+from lib.cloud.openstack.load_balancers.read.observed import Features
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.wanted import (
+    Timeouts,
+    Wanted,
+    WantedMember,
+    WantedPort,
+)
+
+FORWARDED_FOR = "X-Forwarded-For"
+UDP_CONNECT = "UDP-CONNECT"
+UDP_LEAST_DELAY_S = 3
+"""Octavia refuses less for UDP-CONNECT monitors.
+
+Source: octavia/common/config.py, udp_connect_min_interval_health_monitor.
+"""
+HTTP_MONITOR: Mapping[str, object] = {
+    "url_path": "/healthz",
+    "http_method": "GET",
+    "expected_codes": "200",
+}
+WEIGHT = 1
+SWITCHED_ON: Mapping[str, object] = {"admin_state_up": True}
+"""Asked for only where somebody has switched a thing off: it is so by default."""
+
+Body = dict[str, object]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Context:
+    """What requests for one Service have in common.
+
+    tags: of listeners; empty where Octavia has none. owner: the part of names that is
+    the load balancer's. member_subnet_id: empty: not said. monitors: whether pools
+    have them.
+    """
+
+    wanted: Wanted
+    can: Features
+    owner: str
+    tags: tuple[str, ...]
+    member_subnet_id: str
+    monitors: bool
+
+
+def listener_protocol(wanted: Wanted, port: WantedPort) -> str:
+    """Choose a listener's protocol; TLS beats HTTP, and both are only for TCP."""
+    if port.protocol is PortProtocol.TCP and wanted.tls_ref:
+        return "TERMINATED_HTTPS"
+    if port.protocol is PortProtocol.TCP and wanted.forwards_for:
+        return "HTTP"
+    return str(port.protocol)
+
+
+def pool_protocol(wanted: Wanted, port: WantedPort) -> str:
+    """Choose a pool's protocol."""
+    if port.protocol is not PortProtocol.TCP:
+        return str(port.protocol)
+    if wanted.proxy:
+        return str(wanted.proxy)
+    return "HTTP" if wanted.forwards_for or wanted.tls_ref else "TCP"
+
+
+def transport(protocol: str) -> str:
+    """Say which ports exclude each other: those of one transport."""
+    return protocol if protocol in ("UDP", "SCTP") else "TCP"
+
+
+def asks_health_port(context: Context, port: WantedPort) -> bool:
+    """Say whether members are probed at the Service's healthCheckNodePort."""
+    if not (context.monitors and context.wanted.is_local and context.can.http_monitors):
+        return False
+    return port.protocol is not PortProtocol.UDP or context.can.udp_http_monitors
+
+
+def monitor_type(context: Context, port: WantedPort) -> str:
+    """Choose a monitor's type."""
+    if asks_health_port(context, port):
+        return "HTTP"
+    return UDP_CONNECT if port.protocol is PortProtocol.UDP else str(port.protocol)
+
+
+def monitor_settings(context: Context, port: WantedPort) -> dict[str, int]:
+    """Give the settings of a monitor that can be changed."""
+    wanted = context.wanted.monitoring
+    is_udp = monitor_type(context, port) == UDP_CONNECT
+    return {
+        "delay": max(wanted.delay_s, UDP_LEAST_DELAY_S) if is_udp else wanted.delay_s,
+        "timeout": wanted.timeout_s,
+        "max_retries": wanted.max_retries,
+        "max_retries_down": wanted.max_retries_down,
+    }
+
+
+def monitor(context: Context, port: WantedPort, name: str) -> Body:
+    """Describe a monitor."""
+    kind = monitor_type(context, port)
+    more = HTTP_MONITOR if kind == "HTTP" else {}
+    return {"name": name, "type": kind, **monitor_settings(context, port), **more}
+
+
+def member(context: Context, port: WantedPort, one: WantedMember) -> Body:
+    """Describe a member."""
+    body: Body = {
+        "name": one.name,
+        "address": one.address,
+        "protocol_port": port.node_port,
+    }
+    if context.member_subnet_id:
+        body["subnet_id"] = context.member_subnet_id
+    if asks_health_port(context, port):
+        body["monitor_port"] = context.wanted.health_port
+    return body
+
+
+def members(context: Context, port: WantedPort) -> list[Body]:
+    """Describe all members of a pool; none without a nodePort."""
+    if not port.node_port:
+        return []
+    return [member(context, port, one) for one in context.wanted.members]
+
+
+def changed_member(
+    context: Context, port: WantedPort, one: WantedMember, found: Member, *, full: bool
+) -> Body:
+    """Describe a member that is there already: also what it must not have.
+
+    A good name stays, and so does the lack of a subnet. full: everything of `found` was
+    read; otherwise Octavia switches it on, as it does where nothing is said of it.
+    """
+    body = member(context, port, one)
+    if found.name in _good_names(body):
+        body["name"] = found.name
+    if full and not found.subnet_id:
+        body.pop("subnet_id", None)
+    if not found.admin_state_up:
+        body |= SWITCHED_ON
+    return {**body, "monitor_port": body.get("monitor_port"), "weight": WEIGHT}
+
+
+def persistence(wanted: Wanted) -> Body | None:
+    """Say how clients are kept at their member."""
+    return {"type": "SOURCE_IP"} if wanted.has_affinity else None
+
+
+def pool(context: Context, port: WantedPort, name: str) -> Body:
+    """Describe a pool without members and monitor."""
+    wanted = context.wanted
+    body: Body = {
+        "name": name,
+        "protocol": pool_protocol(wanted, port),
+        "lb_algorithm": wanted.algorithm,
+    }
+    if wanted.has_affinity:
+        body["session_persistence"] = persistence(wanted)
+    return body
+
+
+def timeouts(wanted: Timeouts) -> dict[str, int]:
+    """Give a listener's timeouts."""
+    return {
+        "timeout_client_data": wanted.client_data,
+        "timeout_member_connect": wanted.member_connect,
+        "timeout_member_data": wanted.member_data,
+        "timeout_tcp_inspect": wanted.tcp_inspect,
+    }
+
+
+def listener(context: Context, port: WantedPort, name: str) -> Body:
+    """Describe a listener without its pool."""
+    wanted, can = context.wanted, context.can
+    protocol = listener_protocol(wanted, port)
+    body: Body = {
+        "name": name,
+        "protocol": protocol,
+        "protocol_port": port.port,
+        "connection_limit": wanted.connection_limit,
+    }
+    if context.tags:
+        body["tags"] = list(context.tags)
+    if can.timeouts:
+        body |= timeouts(wanted.timeouts)
+    if wanted.forwards_for and transport(protocol) == "TCP":
+        body["insert_headers"] = {FORWARDED_FOR: "true"}
+    if protocol == "TERMINATED_HTTPS":
+        body["default_tls_container_ref"] = wanted.tls_ref
+    if can.cidrs and wanted.cidrs:
+        body["allowed_cidrs"] = list(wanted.cidrs)
+    return body
+
+
+def is_same_member(found: Member, body: Mapping[str, object], *, is_full: bool) -> bool:
+    """Compare a member with what is wanted of it, as far as was read.
+
+    A member's subnet can't be changed; one that was not said when it was made stays
+    so, and one that is not said any more stays as it is.
+    """
+    if found.name not in _good_names(body):
+        return False
+    if not is_full:
+        return True
+    if not found.admin_state_up:
+        return False
+    return (found.monitor_port, found.weight) == (body.get("monitor_port"), WEIGHT)
+
+
+def _good_names(body: Mapping[str, object]) -> tuple[str, str]:
+    """Give what a member may be called: as its Node, or as the reference calls it.
+
+    Source: kubernetes/cloud-provider-openstack, provider-requires-serial-api-calls.
+    """
+    name, port = str(body["name"]), int(str(body["protocol_port"]))
+    return name, names.serial_member(name, str(body["address"]), port)

@@ -1,0 +1,126 @@
+"""A new load balancer: one request with all that is under it. Pure.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+(createOctaviaLoadBalancer).
+"""
+
+from lib.cloud.load_balancers import IpFamily, Reason, Ref
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.load_balancers.plan import actions, bodies
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
+from lib.cloud.openstack.load_balancers.read.observed import (
+    Features,
+    Surroundings,
+    Tree,
+)
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.wanted import Wanted, WantedPort
+from lib.cloud.steps import CommonReason, Problem, Step
+
+
+def name_of(ref: Ref, tree: Tree) -> str:
+    """Choose the usual name, or a distinct one where somebody else has that."""
+    is_taken = any(
+        one.name == names.load_balancer(ref) for one in tree.identity.namesakes
+    )
+    return names.distinct(ref) if is_taken else names.load_balancer(ref)
+
+
+def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) -> Step:
+    """Make it; where the provider takes only single calls, without its children."""
+    body = _balancer(ref, context, tree.around, config)
+    under = {"listeners": listeners(context)}
+    is_whole = not config.provider_requires_serial_api_calls
+    if is_whole:
+        body |= under
+    why = "the Service has none"
+    if tree.identity.was_lost:
+        why = "the Service's own was deleted by somebody"
+    later = {} if is_whole else under
+    action = Action(Kind.LOAD_BALANCER, fields=body, later=later)
+    return actions.create((f"load balancer {context.owner}",), why, action)
+
+
+def remarks(wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
+    """Say what of the wishes for a new one can't be had."""
+    problems: list[Problem] = []
+    if len(wanted.families) > 1 and not second_vip(wanted, tree.features, tree.around):
+        second = wanted.families[1]
+        message = (
+            f"the load balancer gets no {second} address: it takes additional VIPs"
+            f" (Octavia 2.26) and a subnet of {second} in the VIP's network"
+        )
+        problems.append(Problem(CommonReason.UNSUPPORTED, message))
+    if tree.identity.namesakes:
+        ids = ", ".join(sorted(one.id for one in tree.identity.namesakes))
+        message = (
+            f"load balancer {ids} has this Service's name, but does not belong to it:"
+            " it is left alone, and another one is made"
+        )
+        problems.append(Problem(Reason.FOREIGN, message))
+    return tuple(problems)
+
+
+def _balancer(
+    ref: Ref, context: Context, around: Surroundings, config: settings.LoadBalancer
+) -> Body:
+    wanted, can = context.wanted, context.can
+    body: Body = {
+        "name": context.owner,
+        "description": names.description(ref),
+        "provider": config.lb_provider,
+    }
+    if can.tags:
+        body["tags"] = [context.owner, names.mark(ref), names.MADE]
+    else:
+        body["description"] = names.marked(names.description(ref), ref)
+    place = wanted.placement
+    if can.flavors and place.flavor_id:
+        body["flavor_id"] = place.flavor_id
+    if can.zones and place.availability_zone:
+        body["availability_zone"] = place.availability_zone
+    if place.port_id:
+        body["vip_port_id"] = place.port_id
+    else:
+        subnet_id = place.subnet_id or around.node_subnet_id
+        if subnet_id:
+            body["vip_subnet_id"] = subnet_id
+        if place.network_id:
+            body["vip_network_id"] = place.network_id
+        if second := second_vip(wanted, can, around):
+            body["additional_vips"] = [second]
+    is_vip = wanted.is_internal or wanted.family is IpFamily.IPV6
+    if wanted.address and is_vip:
+        body["vip_address"] = wanted.address
+    return body
+
+
+def second_vip(wanted: Wanted, can: Features, around: Surroundings) -> Body:
+    """Describe the VIP of the second family; empty where it can't be had."""
+    if len(wanted.families) < 2 or not can.additional_vips or wanted.placement.port_id:
+        return {}
+    if not around.second_subnet_id:
+        return {}
+    return {"subnet_id": around.second_subnet_id}
+
+
+def listeners(context: Context) -> list[Body]:
+    """Describe all listeners with their pools, members and monitors."""
+    found: list[Body] = []
+    for port in context.wanted.ports:
+        name = names.child("listener", port.index, context.owner)
+        body = bodies.listener(context, port, name)
+        found.append(body | {"default_pool": pool(context, port)})
+    return found
+
+
+def pool(context: Context, port: WantedPort) -> Body:
+    """Describe a pool with its members and monitor."""
+    name = names.child("pool", port.index, context.owner)
+    body = bodies.pool(context, port, name)
+    body["members"] = bodies.members(context, port)
+    if context.monitors:
+        name = names.child("monitor", port.index, context.owner)
+        body["healthmonitor"] = bodies.monitor(context, port, name)
+    return body

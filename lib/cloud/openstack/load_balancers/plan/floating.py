@@ -1,0 +1,211 @@
+"""Floating IPs of a load balancer's VIP: created, adopted, kept, detached. Pure.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+(ensureFloatingIP); other than there, a changed address is applied.
+
+One is changed or deleted only as it was observed (revision number): the steps before
+may take minutes, and somebody else may give it to a server meanwhile.
+"""
+
+import dataclasses
+
+from lib.cloud.load_balancers import Reason, Ref
+from lib.cloud.openstack.load_balancers.plan import actions
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.read import identity
+from lib.cloud.openstack.load_balancers.read.native import FloatingIp, LoadBalancer
+from lib.cloud.openstack.load_balancers.read.observed import Relation, Surroundings
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
+from lib.cloud.steps import Notice, NoticeType, Problem, Step
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reached:
+    """Under which address clients reach the load balancer; empty: not known yet."""
+
+    address: str = ""
+    steps: tuple[Step, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def reach(
+    ref: Ref,
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    relation: Relation,
+    around: Surroundings,
+) -> Reached:
+    """Say what brings the VIP its floating IP, or frees it of one."""
+    vip = balancer.vip_address or ""
+    current = on_port(around, balancer.vip_port_id or "")
+    if ":" in vip:
+        return _without(ref, wanted, vip)
+    if relation is not Relation.OWNED:
+        return _shared(ref, current)
+    if wanted.is_internal:
+        steps = () if current is None else (_free(ref, wanted, balancer, current),)
+        return Reached(vip, steps)
+    if wanted.address:
+        return _at(ref, wanted, balancer, around, current)
+    if current is not None:
+        return Reached(current.floating_ip_address)
+    return _any(ref, wanted, balancer, around)
+
+
+def on_port(around: Surroundings, port_id: str) -> FloatingIp | None:
+    """Find the floating IP that is on a port."""
+    if not port_id:
+        return None
+    return next((ip for ip in around.floating_ips if ip.port_id == port_id), None)
+
+
+def delete(path: str, why: str, found: FloatingIp) -> Step:
+    """Delete a floating IP of ours."""
+    return actions.delete((path,), why, _action(found))
+
+
+def shown(found: FloatingIp) -> str:
+    """Name a floating IP in a step's path."""
+    return f"floating IP {found.floating_ip_address}"
+
+
+def _without(ref: Ref, wanted: Wanted, vip: str) -> Reached:
+    if wanted.is_internal:
+        return Reached(vip)
+    message = (
+        f"Floating IP not supported for IPv6 Service {ref.key}."
+        f" Using IPv6 address instead {vip}."
+    )
+    notice = Notice(NoticeType.WARNING, "LoadBalancerFloatingIPSkipped", message)
+    return Reached(vip, notices=(notice,))
+
+
+def _free(
+    ref: Ref, wanted: Wanted, balancer: LoadBalancer, current: FloatingIp
+) -> Step:
+    """Take a floating IP off the VIP: deleted if it was made for it, else kept."""
+    made = identity.is_made_on(current, balancer, ref)
+    if made and not wanted.keeps_floating_ip:
+        return delete(shown(current), "it is not wanted any more", current)
+    return _attach(current, None, "it is not wanted any more")
+
+
+def _shared(ref: Ref, current: FloatingIp | None) -> Reached:
+    if current is not None:
+        return Reached(current.floating_ip_address)
+    message = (
+        "cannot attach a floating IP to a load balancer for a shared Service"
+        f" {ref.key}, only owner Service can do that"
+    )
+    return Reached(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
+
+
+def _at(
+    ref: Ref,
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    around: Surroundings,
+    current: FloatingIp | None,
+) -> Reached:
+    """Have the floating IP of this very address, and none before it is to be had."""
+    if current is not None and current.floating_ip_address == wanted.address:
+        return Reached(wanted.address)
+    found = next(
+        (ip for ip in around.floating_ips if ip.floating_ip_address == wanted.address),
+        None,
+    )
+    now = current.floating_ip_address if current else ""
+    if found is None:
+        made = _create(ref, wanted, balancer, around, is_attached=current is None)
+        return dataclasses.replace(made, address=now)
+    if found.port_id:
+        message = f"floating IP {wanted.address} is not available: it is in use"
+        return Reached(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
+    steps = () if current is None else (_free(ref, wanted, balancer, current),)
+    why = f"loadBalancerIP is {wanted.address}"
+    return Reached("", (*steps, _attach(found, balancer.vip_port_id, why)))
+
+
+def _any(
+    ref: Ref, wanted: Wanted, balancer: LoadBalancer, around: Surroundings
+) -> Reached:
+    """Have any floating IP; one that the Service had before comes first."""
+    had = identity.hints_of(ref).addresses
+    ours = [
+        ip
+        for ip in around.floating_ips
+        if not ip.port_id and identity.was_ours(ip, ref)
+    ]
+    ours.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
+    if ours:
+        why = "it was made for this Service"
+        return Reached("", (_attach(ours[0], balancer.vip_port_id, why),))
+    return _create(ref, wanted, balancer, around, is_attached=True)
+
+
+def _create(
+    ref: Ref,
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    around: Surroundings,
+    *,
+    is_attached: bool,
+) -> Reached:
+    source = around.source
+    if source.problem is not None:
+        return Reached(problems=(source.problem,))
+    if not source.network_id:
+        message = (
+            f"Floating network configuration not provided for Service {ref.key},"
+            " forcing to ensure an internal load balancer service"
+        )
+        forced = Problem(
+            OctaviaReason.NO_FLOATING_NETWORK,
+            message,
+            event="LoadBalancerForcedInternal",
+        )
+        problems = (*_search_failed(ref, wanted), forced)
+        return Reached(balancer.vip_address or "", problems=problems)
+    body: dict[str, object] = {
+        "floating_network_id": source.network_id,
+        "description": names.marked(names.floating_ip(ref), ref),
+    }
+    if is_attached:
+        body["port_id"] = balancer.vip_port_id
+    if wanted.address:
+        body["floating_ip_address"] = wanted.address
+    subnet_ids = () if wanted.address else source.subnet_ids
+    choices = [body | {"subnet_id": subnet_id} for subnet_id in subnet_ids] or [body]
+    first, *others = choices
+    action = Action(Kind.FLOATING_IP, fields=first, alternatives=tuple(others))
+    path = (f"floating IP {wanted.address}".rstrip(),)
+    return Reached("", (actions.create(path, "the Service is external", action),))
+
+
+def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
+    if wanted.floating.network_id:
+        return ()
+    message = (
+        f"Failed to find floating-network-id for Service {ref.key}:"
+        " there is no external network"
+    )
+    event = "LoadBalancerExternalNetworkSearchFailed"
+    return (Problem(OctaviaReason.NO_FLOATING_NETWORK, message, event=event),)
+
+
+def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:
+    action = _action(found, {"port_id": port_id})
+    return actions.change((shown(found),), why, action)
+
+
+def _action(found: FloatingIp, fields: actions.Body | None = None) -> Action:
+    return Action(
+        Kind.FLOATING_IP,
+        found.id,
+        fields or {},
+        revision=found.revision_number,
+        observed=found,
+    )

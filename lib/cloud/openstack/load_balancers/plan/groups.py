@@ -1,0 +1,180 @@
+"""Security groups that let the load balancer reach the Nodes: pure.
+
+Rules: only ingress rules are compared; what Neutron gives a new group for egress stays.
+Ports are changed only as they were seen (revision number).
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer_sg.go.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from lib.cloud.load_balancers import Ref
+from lib.cloud.openstack.load_balancers.plan import actions
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.read.native import (
+    Port,
+    Rule,
+    SecurityGroup,
+    Subnet,
+)
+from lib.cloud.openstack.load_balancers.read.observed import Surroundings
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
+from lib.cloud.steps import Problem, Step
+
+Key = tuple[str, str, str, int, int]
+"""Protocol, ethertype, remote prefix, lowest and highest port."""
+
+
+def keep(
+    ref: Ref, wanted: Wanted, around: Surroundings, provider: str
+) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
+    """Say what brings the group, its rules and its ports about."""
+    path = (f"security group {names.security_group(ref)}",)
+    if around.member_subnet is None:
+        message = "the subnet of the members is not known or can't be seen"
+        return (), (Problem(OctaviaReason.SUBNET, message),)
+    if not around.groups:
+        body = {
+            "name": names.security_group(ref),
+            "description": names.marked(names.security_group_description(ref), ref),
+        }
+        action = Action(Kind.SECURITY_GROUP, fields=body)
+        return (actions.create(path, "security groups are managed", action),), ()
+    group, *spares = around.groups
+    rules = tuple(_rules(path, wanted, around.member_subnet, group, provider))
+    ports = tuple(_ports(wanted, around, around.member_subnet, group))
+    if rules or ports:
+        return (*rules, *ports), ()
+    return tuple(remove(around, spares)), ()
+
+
+def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[Step]:
+    """Take groups off all ports, then delete them."""
+    ids = {group.id for group in groups}
+    for port in around.ports:
+        if ids & set(port.security_groups):
+            kept = [id_ for id_ in port.security_groups if id_ not in ids]
+            yield _set(port, kept, "the Service's group is not wanted there")
+    for group in groups:
+        action = Action(Kind.SECURITY_GROUP, group.id, observed=group)
+        path = (f"security group {group.name}",)
+        yield actions.delete(path, "it is not wanted any more", action)
+
+
+def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:
+    """Give the rules: the load balancer's subnet may reach each nodePort.
+
+    ovn keeps the address of the client, so there the clients are let in; those of
+    another IP family than the subnet's never come by it, and Neutron refuses them.
+    """
+    is_six = subnet.ip_version == 6
+    ethertype = "IPv6" if is_six else "IPv4"
+    sources: Collection[str] = (subnet.cidr,)
+    if provider == "ovn":
+        sources = [one for one in wanted.cidrs if (":" in one) == is_six]
+    found = {
+        (port.protocol.lower(), ethertype, source, port.node_port, port.node_port)
+        for port in wanted.ports
+        for source in sources
+        if port.node_port
+    }
+    if wanted.health_port:
+        at = wanted.health_port
+        found.add(("tcp", ethertype, subnet.cidr, at, at))
+    return frozenset(found)
+
+
+def _rules(
+    path: tuple[str, ...],
+    wanted: Wanted,
+    subnet: Subnet,
+    group: SecurityGroup,
+    provider: str,
+) -> Iterator[Step]:
+    there = {
+        key_of(r): r for r in group.security_group_rules if r.direction == "ingress"
+    }
+    keys = wanted_rules(wanted, subnet, provider)
+    missing = sorted(keys - there.keys())
+    if missing:
+        why = "ports without a rule: " + ", ".join(f"{k[3]}/{k[0]}" for k in missing)
+        batch = tuple(_body(key, group) for key in missing)
+        yield actions.create((*path, "rules"), why, Action(Kind.RULE, batch=batch))
+    for key in sorted(there.keys() - keys, key=str):
+        rule = there[key]
+        action = Action(Kind.RULE, rule.id, observed=rule)
+        why = "the Service has no such port"
+        yield actions.delete((*path, f"rule {rule.id}"), why, action)
+
+
+def key_of(rule: Rule) -> Key:
+    """Say what a rule lets through; rules of one key are the same."""
+    return (
+        (rule.protocol or "").lower(),
+        rule.ethertype,
+        rule.remote_ip_prefix or "",
+        rule.port_range_min or 0,
+        rule.port_range_max or 0,
+    )
+
+
+def shown(key: Key) -> str:
+    """Return a rule as "tcp 30080 from 10.0.0.0/16"."""
+    protocol, ethertype, prefix, low, high = key
+    ports = str(low) if low == high else f"{low}-{high}"
+    return f"{protocol or 'any'} {ports} from {prefix or ethertype}"
+
+
+def key_in(body: actions.Body) -> Key:
+    """Return what a rule lets through that is to be created."""
+    return key_of(msgspec.convert({"id": "", **body}, Rule))
+
+
+def _body(key: Key, group: SecurityGroup) -> Mapping[str, object]:
+    protocol, ethertype, prefix, low, high = key
+    return {
+        "security_group_id": group.id,
+        "direction": "ingress",
+        "protocol": protocol,
+        "ethertype": ethertype,
+        "remote_ip_prefix": prefix,
+        "port_range_min": low,
+        "port_range_max": high,
+    }
+
+
+def _ports(
+    wanted: Wanted, around: Surroundings, subnet: Subnet, group: SecurityGroup
+) -> Iterator[Step]:
+    addresses = {one.address for one in wanted.members}
+    for port in around.ports:
+        has = group.id in port.security_groups
+        is_member = bool(port.device_id) and any(
+            fixed.ip_address in addresses and fixed.subnet_id == subnet.id
+            for fixed in port.fixed_ips
+        )
+        if is_member and not has and port.port_security_enabled:
+            ids = [*port.security_groups, group.id]
+            yield _set(port, ids, f"it has a member's address, not {group.name}")
+        elif has and not is_member:
+            yield _without(port, group)
+
+
+def _without(port: Port, group: SecurityGroup) -> Step:
+    ids = [id_ for id_ in port.security_groups if id_ != group.id]
+    return _set(port, ids, f"{group.name} is not wanted there")
+
+
+def _set(port: Port, ids: list[str], why: str) -> Step:
+    action = Action(
+        Kind.PORT,
+        port.id,
+        {"security_groups": ids},
+        revision=port.revision_number,
+        observed=port,
+    )
+    return actions.change((f"port {port.id}", "security groups"), why, action)

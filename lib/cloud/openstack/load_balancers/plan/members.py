@@ -1,0 +1,153 @@
+"""Compares the members of a pool with what is wanted: one request sets them all. Pure.
+
+Members are known by address and port.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from lib.cloud.openstack.load_balancers.plan import actions, bodies
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.plan.bodies import Context
+from lib.cloud.openstack.load_balancers.read.native import Member, Monitor
+from lib.cloud.openstack.load_balancers.spec.wanted import WantedMember, WantedPort
+from lib.cloud.steps import Step
+
+SHOWN = 3
+"""So many members are named in a step's reason."""
+
+Key = tuple[str, int]
+"""Address and port."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class There:
+    """A pool's members and monitor as they are.
+
+    is_full: the members show everything, not only name, address and port.
+    """
+
+    pool_id: str
+    members: Sequence[Member]
+    monitor: Monitor | None
+    is_full: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """What is otherwise than wanted. moved: those in a wrong subnet.
+
+    A member's subnet can't be changed: such a one is taken out, and comes back with
+    the next batch.
+    """
+
+    pool_id: str
+    new: tuple[Key, ...] = ()
+    changed: tuple[Key, ...] = ()
+    gone: tuple[Key, ...] = ()
+    moved: tuple[Key, ...] = ()
+
+    def __bool__(self) -> bool:
+        """True when anything differs."""
+        return bool(self.new or self.changed or self.gone or self.moved)
+
+
+def compare(context: Context, port: WantedPort, there: There) -> Difference:
+    """Say which members are to be added, changed and removed."""
+    found, wanted = _found(there), _wanted(context, port)
+    both = found.keys() & wanted.keys()
+    moved = {key for key in both if there.is_full and _is_moved(context, found[key])}
+    is_odd = not there.is_full and _has_other_health_port(context, port, there)
+    changed = {
+        key
+        for key in both - moved
+        if is_odd
+        or not bodies.is_same_member(
+            found[key],
+            bodies.member(context, port, wanted[key]),
+            is_full=there.is_full,
+        )
+    }
+    return Difference(
+        there.pool_id,
+        tuple(sorted(wanted.keys() - found.keys())),
+        tuple(sorted(changed)),
+        tuple(sorted(found.keys() - wanted.keys())),
+        tuple(sorted(moved)),
+    )
+
+
+def step(
+    context: Context,
+    port: WantedPort,
+    there: There,
+    difference: Difference,
+    path: actions.Path,
+    on_pool: Action,
+) -> Step:
+    """Return the step that sets them: only what differs, where that will do.
+
+    on_pool: an action on the pool.
+    """
+    wanted, found = _wanted(context, port), _found(there)
+    removes = bool(difference.gone or difference.moved)
+    additive = not removes and context.can.additive_members
+    named = {*difference.new, *difference.changed}
+    if not additive:
+        named = wanted.keys() - set(difference.moved)
+    sent = [
+        (
+            bodies.member(context, port, wanted[key])
+            if key in difference.new
+            else bodies.changed_member(
+                context, port, wanted[key], found[key], full=there.is_full
+            )
+        )
+        for key in sorted(named)
+    ]
+    action = dataclasses.replace(
+        on_pool, kind=Kind.MEMBERS, batch=tuple(sent), is_additive=additive
+    )
+    return actions.change(path, _why(difference), action)
+
+
+def _found(there: There) -> dict[Key, Member]:
+    return {(one.address, one.protocol_port): one for one in there.members}
+
+
+def _wanted(context: Context, port: WantedPort) -> dict[Key, WantedMember]:
+    if not port.node_port:
+        return {}
+    return {(one.address, port.node_port): one for one in context.wanted.members}
+
+
+def _has_other_health_port(context: Context, port: WantedPort, there: There) -> bool:
+    """Say whether members must be asked elsewhere now, by the monitor they have.
+
+    Their own monitor ports are not known without a list of them; the monitor is
+    changed only after they are.
+    """
+    is_http = there.monitor is not None and there.monitor.type == "HTTP"
+    return is_http != bodies.asks_health_port(context, port)
+
+
+def _is_moved(context: Context, found: Member) -> bool:
+    wanted = context.member_subnet_id
+    return bool(wanted and found.subnet_id and found.subnet_id != wanted)
+
+
+def _why(difference: Difference) -> str:
+    parts = {
+        "to add": difference.new,
+        "to change": difference.changed,
+        "to remove": difference.gone,
+        "in a wrong subnet": difference.moved,
+    }
+    told = [f"{verb}: {_some(keys)}" for verb, keys in parts.items() if keys]
+    return "members " + "; ".join(told)
+
+
+def _some(keys: Sequence[Key]) -> str:
+    shown = ", ".join(address for address, _ in keys[:SHOWN])
+    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    return shown + more

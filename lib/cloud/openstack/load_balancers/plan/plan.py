@@ -1,0 +1,352 @@
+"""What brings a Service's load balancer about: pure.
+
+Rules: a plan ends where the next step needs an answer. Nothing is planned for a load
+balancer that Octavia is at. What is not ours is never touched.
+"""
+
+import dataclasses
+from collections.abc import Collection, Iterable
+
+from lib.cloud.load_balancers import (
+    IpFamily,
+    Observed,
+    Plan,
+    Reason,
+    Ref,
+    Results,
+    Target,
+)
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.load_balancers.plan import (
+    actions,
+    bodies,
+    creation,
+    deletion,
+    floating,
+    groups,
+    remarks,
+    status,
+    tree,
+)
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.plan.bodies import Context
+from lib.cloud.openstack.load_balancers.read import identity
+from lib.cloud.openstack.load_balancers.read.native import ACTIVE, ERROR, LoadBalancer
+from lib.cloud.openstack.load_balancers.read.observe import wanted_of
+from lib.cloud.openstack.load_balancers.read.observed import Former, Relation, Tree
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.wanted import Monitored, OnError, Wanted
+from lib.cloud.steps import CommonReason, Problem, Step
+
+POLL_S = 2.0
+"""When a load balancer that Octavia is at is worth another look."""
+ERROR_POLL_S = 60.0
+"""When one in ERROR that we leave alone is looked at again."""
+
+
+def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> Plan:
+    """See the protocol."""
+    seen = observed.native
+    if not isinstance(seen, Tree):
+        raise TypeError("the observation is of another room")
+    wanted = wanted_of(target)
+    if wanted is None or target.spec is None:
+        return deletion.plan(target.ref, seen, config)
+    made = _wanted(target.ref, wanted, seen, config)
+    known = target.spec.problems
+    return dataclasses.replace(
+        made,
+        problems=(
+            *known,
+            *remarks.ignored(target.ref, wanted, seen, config),
+            *made.problems,
+        ),
+    )
+
+
+def _wanted(
+    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
+) -> Plan:
+    found = seen.identity
+    if found.absent_in_s:
+        return Plan(retry_after_s=found.absent_in_s)
+    problems = [*((found.problem,) if found.problem else ()), *seen.around.problems]
+    if _is_fatal(problems):
+        return Plan(problems=(*problems, *remarks.stays(seen)))
+    if found.load_balancer is None:
+        made = _new(ref, wanted, seen, config)
+    elif found.load_balancer.provisioning_status == ACTIVE:
+        made = _active(ref, wanted, found.load_balancer, seen, config)
+    else:
+        made = _not_active(ref, wanted, found.load_balancer, seen, config)
+    if made.settled and seen.former:
+        made = _moved(ref, made, seen, config)
+    spares = tuple(
+        deletion.spare(one)
+        for one in found.duplicates
+        if one.provisioning_status in (ACTIVE, ERROR) and not found.twins_in_s
+    )
+    # One that Octavia is still at can't be deleted yet, and must not be forgotten.
+    waits = made.settled and bool(found.duplicates)
+    # What goes from ERROR may end there again.
+    fails = bool(spares) and any(
+        one.provisioning_status == ERROR for one in found.duplicates
+    )
+    return dataclasses.replace(
+        made,
+        backs_off=made.backs_off or (made.settled and fails),
+        steps=(*made.steps, *spares),
+        settled=made.settled and not found.duplicates,
+        retry_after_s=(max(POLL_S, found.twins_in_s) if waits else made.retry_after_s),
+        problems=(*problems, *made.problems),
+    )
+
+
+def _moved(ref: Ref, made: Plan, seen: Tree, config: settings.LoadBalancer) -> Plan:
+    """Take the Service off where it was before, now that it is served elsewhere.
+
+    made: the plan for where it is, in which nothing is left to be done.
+    """
+    if made.results.ingress is None:
+        # Clients still go to the address that the Service shows.
+        return dataclasses.replace(
+            made, problems=(*made.problems, *remarks.stays(seen))
+        )
+    main = seen.identity.load_balancer
+    why = f"the Service has moved to load balancer {main.id if main else ''}"
+    left = deletion.leave(ref, seen, config, why)
+    problems = (*made.problems, *left.problems)
+    return dataclasses.replace(
+        left, results=made.results, notices=made.notices, problems=problems
+    )
+
+
+def context_of(
+    ref: Ref, wanted: Wanted, seen: Tree, owner: str, *, monitors: bool
+) -> Context:
+    """Gather what all requests for this Service have in common."""
+    tags = (owner, names.mark(ref)) if seen.features.tags else ()
+    place = wanted.placement
+    member_subnet_id = place.member_subnet_id or seen.around.node_subnet_id
+    return Context(wanted, seen.features, owner, tags, member_subnet_id, monitors)
+
+
+def context_on(ref: Ref, wanted: Wanted, balancer: LoadBalancer, seen: Tree) -> Context:
+    """Gather it for a load balancer that is there."""
+    is_own = seen.identity.relation is Relation.OWNED
+    owner = balancer.name if is_own else names.load_balancer(ref)
+    monitors = _monitors(wanted, balancer)
+    vips = [balancer.vip_address, *(vip.ip_address for vip in balancer.additional_vips)]
+    here = _let_in(wanted, {6 if ":" in one else 4 for one in vips if one})
+    return context_of(ref, here, seen, owner, monitors=monitors)
+
+
+def _let_in(wanted: Wanted, versions: Collection[int]) -> Wanted:
+    """Leave out who can't come by any VIP there is: Octavia refuses such CIDRs.
+
+    versions: of the VIPs. If nobody else is let in, all stay, for none would mean
+    everybody.
+    """
+    fitting = [one for one in wanted.cidrs if (6 if ":" in one else 4) in versions]
+    return dataclasses.replace(wanted, cidrs=tuple(fitting or wanted.cidrs))
+
+
+def context_new(ref: Ref, wanted: Wanted, seen: Tree) -> Context:
+    """Gather it for a load balancer that has to be made."""
+    monitors = wanted.monitored is not Monitored.NO
+    owner = creation.name_of(ref, seen)
+    has_second = creation.second_vip(wanted, seen.features, seen.around)
+    families = wanted.families if has_second else wanted.families[:1]
+    here = _let_in(wanted, {6 if one is IpFamily.IPV6 else 4 for one in families})
+    return context_of(ref, here, seen, owner, monitors=monitors)
+
+
+def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) -> Plan:
+    source = seen.around.source
+    if source.problem is not None:
+        return Plan(problems=(source.problem,))
+    context = context_new(ref, wanted, seen)
+    problems = creation.remarks(wanted, seen)
+    if seen.identity.was_lost:
+        message = (
+            "the Service's load balancer was deleted by somebody; it is made again"
+        )
+        problems = (*problems, Problem(CommonReason.DRIFT, message))
+    problems = (*problems, *remarks.health(wanted, context))
+    steps = (creation.step(ref, context, seen, config),)
+    return Plan(steps, retry_after_s=POLL_S, problems=problems)
+
+
+def _not_active(
+    ref: Ref,
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    seen: Tree,
+    config: settings.LoadBalancer,
+) -> Plan:
+    """Wait for one in flux; one in ERROR is made again if it never was usable."""
+    results = Results(annotations=status.annotations(balancer, seen.identity.relation))
+    if balancer.provisioning_status != ERROR:
+        return Plan(retry_after_s=POLL_S, object_id=balancer.id, results=results)
+    former = Former(balancer, seen.identity.relation)
+    leaving = deletion.Leaving(ref, former, adopts=False)
+    is_own = deletion.is_whole_ours(leaving)
+    hints = identity.hints_of(ref)
+    # A name in the status does not say which one was reached by it: then none goes.
+    was_usable = hints.shows_name or bool(
+        identity.addresses(balancer, seen.around.floating_ips) & set(hints.addresses)
+    )
+    message = f"load balancer {balancer.id} is in status ERROR"
+    path = (f"load balancer {balancer.name}",)
+    steps: tuple[Step, ...] = ()
+    if is_own and not was_usable:
+        message += " and never was usable; it is deleted and made again"
+        steps = (_delete(path, balancer, "it is in ERROR and never was usable"),)
+    elif is_own and wanted.on_error is OnError.RECREATE:
+        message += f"; it is deleted and made again, as {keys.ON_ERROR} says"
+        steps = (_delete(path, balancer, "it is in ERROR"),)
+    elif is_own and wanted.on_error is OnError.FAILOVER:
+        message += f"; it fails over, as {keys.ON_ERROR} says"
+        action = Action(
+            Kind.LOAD_BALANCER,
+            balancer.id,
+            observed=balancer,
+            balancer_id=balancer.id,
+            fails_over=True,
+        )
+        steps = (actions.ungated(actions.change(path, "it is in ERROR", action)),)
+    problem = Problem(Reason.IN_ERROR, message)
+    return Plan(
+        steps,
+        retry_after_s=None if steps else ERROR_POLL_S,
+        backs_off=bool(steps),
+        results=results,
+        problems=(problem, *remarks.stays(seen)),
+    )
+
+
+def _delete(path: tuple[str, ...], balancer: LoadBalancer, why: str) -> Step:
+    """Delete a load balancer in ERROR; its floating IP stays for the next one."""
+    step = deletion.delete(path, why, balancer, cascades=True, forgets=True)
+    return actions.ungated(step)
+
+
+def _active(
+    ref: Ref,
+    wanted: Wanted,
+    balancer: LoadBalancer,
+    seen: Tree,
+    config: settings.LoadBalancer,
+) -> Plan:
+    relation = seen.identity.relation
+    children = seen.children
+    if children is None:
+        return Plan(retry_after_s=POLL_S)
+    if relation is Relation.SHARED:
+        refusal = remarks.may_share(ref, wanted, balancer, seen.features, config)
+        if refusal:
+            return Plan(problems=(*refusal, *remarks.stays(seen)))
+    context = context_on(ref, wanted, balancer, seen)
+    adopts = identity.adopts(ref, balancer, relation, seen.around.floating_ips)
+    place = tree.Place(ref, balancer, relation, children, adopts)
+    taken = tree.conflicts(place, context)
+    if taken:
+        return Plan(problems=(*taken, *remarks.stays(seen)))
+    reached = floating.reach(ref, wanted, balancer, relation, seen.around)
+    steps = (*_tags(ref, context, place), *_switched_on(place))
+    steps += (*tree.steps(place, context), *reached.steps)
+    more, problems = _groups(ref, wanted, seen, config)
+    # Groups that are kept no more go first: only a look for drift sees them, and what
+    # waits for a gate ends it.
+    is_kept = config.manage_security_groups
+    all_steps = (*steps, *more) if is_kept else (*more, *steps)
+    if not reached.address and reached.problems:
+        reached = _unreached(reached, seen, is_last=not all_steps)
+    problems = (
+        *reached.problems,
+        *problems,
+        *remarks.health(wanted, context),
+        *remarks.lost_vip(seen, balancer),
+        *remarks.switched_off(balancer, relation),
+        *remarks.unchangeable(wanted, balancer, relation, seen, config),
+    )
+    if relation is Relation.SHARED and names.user(ref) not in balancer.tags:
+        # An address in the status may prove ownership where this tag is missing.
+        reached = dataclasses.replace(reached, address="")
+    return Plan(
+        steps=all_steps,
+        settled=not (all_steps or _is_fatal(reached.problems)),
+        retry_after_s=POLL_S if all_steps else None,
+        results=status.results(wanted, balancer, relation, reached, config),
+        notices=reached.notices,
+        problems=problems,
+    )
+
+
+def _is_fatal(problems: Iterable[Problem]) -> bool:
+    return any(problem.is_fatal for problem in problems)
+
+
+def _unreached(
+    reached: floating.Reached, seen: Tree, *, is_last: bool
+) -> floating.Reached:
+    """Fail where nobody can reach the Service, so that it is tried again soon.
+
+    Others may give what it lacks any time: the owner a floating IP, for one. is_last:
+    all else holds; before that it is not said.
+    """
+    fatal = [dataclasses.replace(each, is_fatal=True) for each in reached.problems]
+    problems = (*fatal, *remarks.stays(seen)) if is_last else ()
+    return dataclasses.replace(reached, problems=problems)
+
+
+def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
+    """Say whether pools have monitors: the default for Local only where we made it."""
+    if wanted.monitored is Monitored.LOCAL:
+        made = names.MADE in balancer.tags or names.marks_in(balancer.description)
+        return bool(made)
+    return wanted.monitored is Monitored.YES
+
+
+def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
+    """Add the reference's tag and, on an own load balancer, our mark."""
+    balancer = place.balancer
+    is_own = place.relation is Relation.OWNED
+    if not context.can.tags:
+        if not is_own or names.mark(ref) in identity.marks_of(balancer):
+            return ()
+        text = names.marked(names.without_mark(balancer.description or ""), ref)
+        fields: dict[str, object] = {"description": text}
+        what = "description"
+    else:
+        ours = (context.owner, names.user(ref))
+        others = ours[:1] if place.has_unmarked else ours  # see `identity.adopts`
+        wanted = context.tags if is_own else others
+        missing = [tag for tag in wanted if tag not in balancer.tags]
+        if not missing:
+            return ()
+        old = place.former_tags
+        kept = (tag for tag in balancer.tags if tag and tag not in old)
+        fields = {"tags": [*kept, *missing]}
+        what = "tags"
+    why = "it does not say whose it is"
+    return (actions.change((*place.path, what), why, place.setting(fields)),)
+
+
+def _switched_on(place: tree.Place) -> tuple[Step, ...]:
+    """Switch an own load balancer on again that somebody has switched off."""
+    balancer = place.balancer
+    if balancer.admin_state_up or place.relation is not Relation.OWNED:
+        return ()
+    why = "admin_state_up is False, wanted True"
+    action = place.setting(bodies.SWITCHED_ON)
+    return (actions.change((*place.path, "switch"), why, action),)
+
+
+def _groups(
+    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
+) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
+    if config.manage_security_groups:
+        return groups.keep(ref, wanted, seen.around, config.lb_provider)
+    return tuple(groups.remove(seen.around, seen.around.groups)), ()

@@ -1,0 +1,379 @@
+"""Compares the wanted listeners, pools, members and monitors with those there: pure.
+
+Rules: listeners are known by protocol and port, members by address and port. Names of
+what is there are left alone. What needs an id that is not known yet comes with the next
+comparison. What is not ours is not touched.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go (which
+settings are compared).
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from lib.cloud.load_balancers import Reason, Ref
+from lib.cloud.openstack.load_balancers.plan import actions, bodies, creation, members
+from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
+from lib.cloud.openstack.load_balancers.read.native import (
+    Listener,
+    LoadBalancer,
+    Monitor,
+    Pool,
+)
+from lib.cloud.openstack.load_balancers.read.observed import Children, Relation
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.wanted import WantedPort
+from lib.cloud.steps import Problem, Step
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """The load balancer that is looked at, and what it is to the Service.
+
+    adopts: see `identity.adopts`.
+    """
+
+    ref: Ref
+    balancer: LoadBalancer
+    relation: Relation
+    children: Children
+    adopts: bool
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """How steps name the load balancer."""
+        return (f"load balancer {self.balancer.name}",)
+
+    def owns(self, listener: Listener) -> bool:
+        """Say whether a listener is this Service's.
+
+        Our mark decides; without any, where listeners are adopted, the tag that the
+        reference writes does, or on an own load balancer the lack of every tag.
+        """
+        marks = names.marks(listener.tags)
+        if marks:
+            own = names.mark(self.ref)
+            return any(mark == own or names.is_former(mark, self.ref) for mark in marks)
+        if not self.adopts:
+            return False
+        if names.load_balancer(self.ref) in listener.tags:
+            return True
+        if self.relation is not Relation.OWNED:
+            return False
+        return not listener.tags or self.balancer.name in listener.tags
+
+    @property
+    def has_unmarked(self) -> bool:
+        """Say whether one of the Service's listeners lacks our mark."""
+        some = self.children.listeners
+        return any(self.owns(one) and not names.marks(one.tags) for one in some)
+
+    @property
+    def former_tags(self) -> tuple[str, ...]:
+        """The Service's tags under another cluster ID on the load balancer."""
+        tags = self.balancer.tags
+        return tuple(tag for tag in tags if names.is_former(tag, self.ref))
+
+    def setting(self, fields: actions.Body) -> Action:
+        """Return what sets fields of the load balancer itself."""
+        one = self.balancer
+        return Action(
+            Kind.LOAD_BALANCER, one.id, fields, balancer_id=one.id, observed=one
+        )
+
+    def pool_of(self, listener: Listener) -> Pool | None:
+        """Give a listener's pool."""
+        if listener.default_pool_id:
+            return self.children.pools.get(listener.default_pool_id)
+        return None
+
+
+def conflicts(place: Place, context: Context) -> tuple[Problem, ...]:
+    """Find wanted ports that somebody else's listener has."""
+    taken = {
+        (bodies.transport(one.protocol), one.protocol_port)
+        for one in place.children.listeners
+        if not place.owns(one)
+    }
+    wanted = [
+        f"{port.port}/{port.protocol}"
+        for port in context.wanted.ports
+        if (_transport(context, port), port.port) in taken
+    ]
+    if not wanted:
+        return ()
+    message = (
+        f"load balancer {place.balancer.id} has listeners of others on ports"
+        f" {', '.join(wanted)}"
+    )
+    return (Problem(Reason.PORT_CONFLICT, message, is_fatal=True),)
+
+
+def steps(place: Place, context: Context) -> tuple[Step, ...]:
+    """Say what brings the tree closer, in the order in which it must happen."""
+    ours = [one for one in place.children.listeners if place.owns(one)]
+    found = {(one.protocol, one.protocol_port): one for one in ours}
+    wanted = {
+        (bodies.listener_protocol(context.wanted, port), port.port): port
+        for port in context.wanted.ports
+    }
+    left = [one for key, one in found.items() if key not in wanted]
+    missing = {
+        (_transport(context, port), port.port)
+        for key, port in wanted.items()
+        if key not in found
+    }
+    in_the_way = [
+        one
+        for one in left
+        if (bodies.transport(one.protocol), one.protocol_port) in missing
+    ]
+    result = list(removals(place, in_the_way, "its port gets another protocol"))
+    for key, port in wanted.items():
+        if key in found:
+            result += _changes(place, context, port, found[key])
+        else:
+            result.append(_new_listener(place, context, port))
+    rest = [one for one in left if one not in in_the_way]
+    return (*result, *removals(place, rest, "the Service has no such port"))
+
+
+def removals(place: Place, listeners: Sequence[Listener], why: str) -> Iterator[Step]:
+    """Delete listeners, each behind its pool; a pool takes members and monitor along.
+
+    In this order a death between the two leaves nothing that belongs to nobody.
+    """
+    for one in listeners:
+        path = (*place.path, _shown(one))
+        pool = place.pool_of(one)
+        if pool is not None and [each.id for each in pool.listeners] == [one.id]:
+            yield _delete_pool(place, one, pool, why)
+        yield actions.delete(path, why, _on_listener(place, one))
+
+
+def _changes(
+    place: Place, context: Context, port: WantedPort, listener: Listener
+) -> Iterator[Step]:
+    path = (*place.path, _shown(listener))
+    changed = _listener_changes(context, listener)
+    if changed:
+        action = _on_listener(place, listener, changed)
+        yield actions.change(path, _told(changed, listener), action)
+    yield from _pool(place, context, port, listener)
+
+
+def _on_listener(
+    place: Place, listener: Listener, fields: actions.Body | None = None
+) -> Action:
+    """Return an action on a listener that exists."""
+    return Action(
+        Kind.LISTENER,
+        listener.id,
+        fields or {},
+        balancer_id=place.balancer.id,
+        observed=listener,
+        listener=listener,
+    )
+
+
+def _pool(
+    place: Place, context: Context, port: WantedPort, listener: Listener
+) -> Iterator[Step]:
+    path = (*place.path, _shown(listener))
+    pool = place.pool_of(listener)
+    protocol = bodies.pool_protocol(context.wanted, port)
+    if pool is not None and pool.protocol != protocol:
+        why = f"its protocol is {pool.protocol}, wanted {protocol}"
+        yield _delete_pool(place, listener, pool, why)
+        pool = None
+    if pool is None:
+        yield _new_pool(place, context, port, listener)
+        return
+    path = (*path, f"pool {pool.name}")
+    changed = _pool_changes(context, pool)
+    action = _on_pool(place, Kind.POOL, listener, pool)
+    if changed:
+        setting = dataclasses.replace(action, fields=changed)
+        yield actions.change(path, _told(changed, pool), setting)
+    there = members.There(
+        pool.id,
+        action.members,
+        place.children.monitors.get(pool.healthmonitor_id or ""),
+        is_full=action.is_full,
+    )
+    difference = members.compare(context, port, there)
+    if difference:
+        where = (*place.path, f"pool {pool.name}", "members")
+        yield members.step(context, port, there, difference, where, action)
+    yield from _monitor(place, context, port, action)
+
+
+def _new_pool(
+    place: Place, context: Context, port: WantedPort, listener: Listener
+) -> Step:
+    name = names.child("pool", port.index, context.owner)
+    action = Action(
+        Kind.POOL,
+        fields=bodies.pool(context, port, name) | {"listener_id": listener.id},
+        listener=listener,
+        later=creation.pool(context, port),
+        balancer_id=place.balancer.id,
+    )
+    path = (*place.path, _shown(listener), f"pool {name}")
+    return actions.create(path, "the listener has none", action)
+
+
+def _on_pool(place: Place, kind: Kind, listener: Listener, pool: Pool) -> Action:
+    """Return an action on a pool that exists, or on its members."""
+    return Action(
+        kind,
+        pool.id,
+        balancer_id=place.balancer.id,
+        observed=pool,
+        listener=listener,
+        pool=pool,
+        members=place.children.members.get(pool.id, ()),
+        is_full=pool.id in place.children.full,
+    )
+
+
+def _listener_changes(context: Context, found: Listener) -> Body:
+    """Give the settings of a listener that are otherwise than wanted."""
+    wanted, can = context.wanted, context.can
+    changed: Body = {}
+    if missing := [tag for tag in context.tags if tag not in found.tags]:
+        changed["tags"] = names.renewed(found.tags, missing)
+    if found.connection_limit != wanted.connection_limit:
+        changed["connection_limit"] = wanted.connection_limit
+    headers = found.insert_headers or {}
+    forwards = wanted.forwards_for and bodies.transport(found.protocol) == "TCP"
+    if (headers.get(bodies.FORWARDED_FOR) == "true") != forwards:
+        rest = {k: v for k, v in headers.items() if k != bodies.FORWARDED_FOR}
+        more = {bodies.FORWARDED_FOR: "true"} if forwards else {}
+        changed["insert_headers"] = rest | more
+    is_tls = found.protocol == "TERMINATED_HTTPS"
+    if is_tls and found.default_tls_container_ref != wanted.tls_ref:
+        changed["default_tls_container_ref"] = wanted.tls_ref
+    if can.timeouts:
+        for key, value in bodies.timeouts(wanted.timeouts).items():
+            if getattr(found, key) != value:
+                changed[key] = value
+    if can.cidrs and set(found.allowed_cidrs or ()) != set(wanted.cidrs):
+        changed["allowed_cidrs"] = list(wanted.cidrs)
+    return changed | _switched_on(found)
+
+
+def _pool_changes(context: Context, found: Pool) -> Body:
+    changed: Body = {}
+    if found.lb_algorithm != context.wanted.algorithm:
+        changed["lb_algorithm"] = context.wanted.algorithm
+    kept = found.session_persistence is not None
+    if kept != context.wanted.has_affinity:
+        changed["session_persistence"] = bodies.persistence(context.wanted)
+    return changed | _switched_on(found)
+
+
+def _switched_on(found: Listener | Pool | Monitor) -> Body:
+    return {} if found.admin_state_up else dict(bodies.SWITCHED_ON)
+
+
+def _monitor(
+    place: Place, context: Context, port: WantedPort, on_pool: Action
+) -> Iterator[Step]:
+    """Plan the monitor of a pool. on_pool: an action on that pool."""
+    pool = on_pool.pool
+    if pool is None:
+        return
+    path = (*place.path, f"pool {pool.name}", "monitor")
+    found = place.children.monitors.get(pool.healthmonitor_id or "")
+    if found is not None:
+        action = dataclasses.replace(
+            on_pool, kind=Kind.MONITOR, id=found.id, observed=found
+        )
+        kind = bodies.monitor_type(context, port)
+        if not context.monitors:
+            yield actions.delete(path, "none is wanted", action)
+            return
+        if found.type == kind:
+            changed = _monitor_changes(context, port, found)
+            if changed:
+                action = dataclasses.replace(action, fields=changed)
+                yield actions.change(path, _told(changed, found), action)
+            return
+        why = f"its type is {found.type}, wanted {kind}"
+        yield actions.delete(path, why, action)
+    elif pool.healthmonitor_id or not context.monitors:
+        return  # one that was made since the monitors were listed, or none is wanted
+    name = names.child("monitor", port.index, context.owner)
+    body = bodies.monitor(context, port, name) | {"pool_id": pool.id}
+    action = dataclasses.replace(
+        on_pool, kind=Kind.MONITOR, id="", observed=None, fields=body
+    )
+    yield actions.create(path, "the pool has none", action)
+
+
+def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body:
+    wanted: Body = dict(bodies.monitor_settings(context, port))
+    if found.delay == context.wanted.monitoring.delay_s:
+        del wanted["delay"]  # the cloud allows what we would not dare to ask for
+    if found.type == "HTTP":
+        wanted |= bodies.HTTP_MONITOR
+    wanted |= bodies.SWITCHED_ON
+    return {key: value for key, value in wanted.items() if getattr(found, key) != value}
+
+
+def _new_listener(place: Place, context: Context, port: WantedPort) -> Step:
+    name = names.child("listener", port.index, context.owner)
+    body = bodies.listener(context, port, name) | {"loadbalancer_id": place.balancer.id}
+    if spare := _spare_pool(place, context, port):
+        body["default_pool_id"] = spare.id
+    action = Action(
+        Kind.LISTENER,
+        fields=body,
+        later=creation.pool(context, port),
+        balancer_id=place.balancer.id,
+    )
+    why = f"there is none for port {port.port}/{port.protocol}"
+    return actions.create((*place.path, f"listener {name}"), why, action)
+
+
+def _spare_pool(place: Place, context: Context, port: WantedPort) -> Pool | None:
+    """Find the pool that a listener of ours had which somebody has deleted."""
+    name = names.child("pool", port.index, context.owner)
+    protocol = bodies.pool_protocol(context.wanted, port)
+    return next(
+        (
+            pool
+            for pool in place.children.pools.values()
+            if not pool.listeners and (pool.name, pool.protocol) == (name, protocol)
+        ),
+        None,
+    )
+
+
+def _delete_pool(place: Place, listener: Listener, pool: Pool, why: str) -> Step:
+    path = (*place.path, _shown(listener), f"pool {pool.name}")
+    return actions.delete(path, why, _on_pool(place, Kind.POOL, listener, pool))
+
+
+def _transport(context: Context, port: WantedPort) -> str:
+    return bodies.transport(bodies.listener_protocol(context.wanted, port))
+
+
+def _shown(listener: Listener) -> str:
+    return f"listener {listener.name or listener.id}"
+
+
+def _told(changed: Body, found: Listener | Pool | Monitor) -> str:
+    """Say what is, and what is wanted."""
+    return "; ".join(
+        f"{key} is {_plain(getattr(found, key))}, wanted {_plain(value)}"
+        for key, value in changed.items()
+    )
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value)) or "none"
+    return str(getattr(value, "type", value))

@@ -1,0 +1,1 @@
+"""What there is in the cloud: lists, what is kept of them, and whose it is."""

@@ -1,0 +1,332 @@
+"""Which load balancer is a Service's: pure.
+
+Rules: our mark decides. What carries none is adopted only if it has the Service's name
+and the Service itself points at it: by its load-balancer-id annotation, or by the
+address in its status. A name alone proves nothing, for clusters of one name share
+projects; an annotation alone proves nothing, for every user writes annotations.
+"""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Sequence
+
+from lib.cloud.load_balancers import Reason, Ref
+from lib.cloud.openstack.load_balancers.read.native import (
+    FloatingIp,
+    Listener,
+    LoadBalancer,
+)
+from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation
+from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.wanted import Hints
+from lib.cloud.steps import CommonReason, Problem
+
+
+def hints_of(ref: Ref) -> Hints:
+    """Give the room's own part of a ref."""
+    return ref.native if isinstance(ref.native, Hints) else Hints()
+
+
+def marks_of(found: LoadBalancer) -> frozenset[str]:
+    """Give the marks in tags, or in the description where Octavia has no tags."""
+    return names.marks(found.tags) | names.marks_in(found.description)
+
+
+def is_ours(found: FloatingIp, ref: Ref) -> bool:
+    """Say whether a floating IP was made for the Service; it may be free by now."""
+    return names.mark(ref) in names.marks_in(found.description)
+
+
+def was_ours(found: FloatingIp, ref: Ref) -> bool:
+    """Say whether a floating IP that is free was the Service's before.
+
+    The reference's description counts only with the address in the Service's status.
+    """
+    described = found.description == names.floating_ip(ref) or _has_former(found, ref)
+    had = found.floating_ip_address in hints_of(ref).addresses
+    return is_ours(found, ref) or (described and had)
+
+
+def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
+    """Say whether a floating IP on this VIP was made for the Service.
+
+    balancer: the Service's own. The reference's description alone tells no clusters
+    apart. It holds the cluster's name of the day: the reference renames load balancers
+    when that changes, and leaves floating IPs as they are.
+    """
+    if is_ours(found, ref):
+        return True
+    if not balancer.vip_port_id or found.port_id != balancer.vip_port_id:
+        return False
+    text = found.description or ""
+    if _has_former(found, ref):
+        return True
+    if names.MADE in balancer.tags or names.marks_in(text):
+        return text == names.floating_ip(ref)
+    return text.startswith(names.floating_ip_of_any_cluster(ref))
+
+
+def _has_former(found: FloatingIp, ref: Ref) -> bool:
+    """Report whether it was marked for the Service under another cluster ID."""
+    marks = names.marks_in(found.description)
+    return any(names.is_former(mark, ref) for mark in marks)
+
+
+def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:
+    """Say whether other Services are on it, too, of whichever cluster."""
+    own = {names.load_balancer(ref), found.name}
+    return bool(names.services(found.tags) - own)
+
+
+def is_abandoned(
+    found: LoadBalancer, listeners: Sequence[Listener], leaving: Collection[Ref]
+) -> bool:
+    """Report whether all Services that use it, and no other, are being deleted.
+
+    Each tag and each listener has to lead to one of them.
+    """
+    marks = {names.mark(ref) for ref in leaving}
+    known = {names.load_balancer(ref) for ref in leaving}
+    known |= marks | {names.user(ref) for ref in leaving} | {names.MADE, found.name}
+    if not set(found.tags) <= known or not marks_of(found) <= marks:
+        return False
+    return all(names.marks(one.tags) & marks for one in listeners)
+
+
+class Index:
+    """What a project holds, by all that can lead a Service to it.
+
+    With thousands of load balancers a search through all of them for each Service
+    takes minutes.
+    """
+
+    def __init__(
+        self,
+        load_balancers: Sequence[LoadBalancer],
+        floating_ips: Iterable[FloatingIp],
+    ) -> None:
+        self._load_balancers = load_balancers
+        self._places: dict[str, list[int]] = {}
+        self._by_port: dict[str, list[FloatingIp]] = {}
+        for place, one in enumerate(load_balancers):
+            for key in {one.id, one.name, *one.tags, *marks_of(one)}:
+                self._places.setdefault(key, []).append(place)
+        for ip in floating_ips:
+            if ip.port_id:
+                self._by_port.setdefault(ip.port_id, []).append(ip)
+
+    def identify(self, ref: Ref) -> Identity:
+        """Find the Service's load balancer; as `identify` does among all."""
+        hints = hints_of(ref)
+        keys = {hints.given_id, hints.owned_id, names.mark(ref), names.user(ref)}
+        places = {p for key in keys | {*_own_names(ref)} for p in self._found(key)}
+        near = [self._load_balancers[place] for place in sorted(places)]
+        ports = {one.vip_port_id for one in near if one.vip_port_id}
+        floating_ips = [ip for port in ports for ip in self._by_port.get(port, ())]
+        return identify(ref, near, floating_ips)
+
+    def _found(self, key: str) -> Sequence[int]:
+        return self._places.get(key, ()) if key else ()
+
+
+def identify(
+    ref: Ref,
+    load_balancers: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+) -> Identity:
+    """Find the Service's load balancer among all of the project."""
+    found = _main(ref, load_balancers, floating_ips)
+    beside = (found.load_balancer, *found.duplicates)
+    known = {one.id for one in beside if one is not None}
+    user, mark = names.user(ref), names.mark(ref)
+    # Beside an own one there may be others with its mark that were never left.
+    is_shared = found.relation is Relation.SHARED
+    former = tuple(
+        one
+        for one in load_balancers
+        if user in one.tags or is_shared and mark in marks_of(one)
+        if one.id not in known and not one.is_going
+    )
+    return dataclasses.replace(found, former=former)
+
+
+def _main(
+    ref: Ref,
+    load_balancers: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+) -> Identity:
+    hints = hints_of(ref)
+    mark = names.mark(ref)
+    marked = [one for one in load_balancers if mark in marks_of(one)]
+    going = tuple(one for one in marked if one.is_going)
+    ours = [one for one in marked if not one.is_going]
+    others = [one for one in load_balancers if not one.is_going and one not in marked]
+    if ours and not _is_moved(ref, others, floating_ips):
+        found = _of_marked(ref, ours, going, floating_ips)
+        named = tuple(one for one in others if one.name in _own_names(ref))
+        return dataclasses.replace(found, namesakes=named)
+    if hints.given_id:
+        return _of_given(ref, load_balancers, floating_ips, going)
+    return _by_address(ref, others, floating_ips, going)
+
+
+def is_referred(
+    one: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
+) -> bool:
+    """Say whether the Service points at it, by id or by the address in its status."""
+    hints = hints_of(ref)
+    return one.id in (hints.given_id, hints.owned_id) or bool(
+        addresses(one, floating_ips) & set(hints.addresses)
+    )
+
+
+def addresses(
+    one: LoadBalancer, floating_ips: Collection[FloatingIp]
+) -> frozenset[str]:
+    """Give all addresses under which it can be reached."""
+    found = {one.vip_address or ""} | {vip.ip_address for vip in one.additional_vips}
+    if one.vip_port_id:
+        found |= {
+            ip.floating_ip_address
+            for ip in floating_ips
+            if ip.port_id == one.vip_port_id
+        }
+    return frozenset(found - {""})
+
+
+def adopts(
+    ref: Ref,
+    one: LoadBalancer,
+    relation: Relation,
+    floating_ips: Collection[FloatingIp],
+) -> bool:
+    """Say whether listeners without a mark may have been made for the Service.
+
+    The reference's tag is a name, which Services of several clusters may share. On a
+    load balancer of others it counts only if the Service's status says that it was
+    served there, and only until our own tag is set, which comes after the marks.
+    """
+    if relation is Relation.OWNED:
+        return True
+    was_there = bool(addresses(one, floating_ips) & set(hints_of(ref).addresses))
+    return was_there and names.user(ref) not in one.tags
+
+
+def _is_moved(
+    ref: Ref,
+    others: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+) -> bool:
+    """Say whether the Service, which has its own, is sent to one of somebody else's."""
+    given_id = hints_of(ref).given_id
+    return any(
+        one.id == given_id and _relation(one, ref, floating_ips) is Relation.SHARED
+        for one in others
+    )
+
+
+def _of_marked(
+    ref: Ref,
+    ours: list[LoadBalancer],
+    going: tuple[LoadBalancer, ...],
+    floating_ips: Collection[FloatingIp],
+) -> Identity:
+    """Choose the one that is referred to, else the oldest, else the lowest id."""
+    ours.sort(
+        key=lambda one: (
+            not is_referred(one, ref, floating_ips),
+            one.created_at or "",
+            one.id,
+        )
+    )
+    first, *rest = ours
+    given_id = hints_of(ref).given_id
+    problem = None
+    if given_id and given_id != first.id:
+        message = (
+            f"the Service's own load balancer is {first.id}; the one that it names,"
+            f" {given_id}, is not used"
+        )
+        problem = Problem(Reason.FOREIGN, message)
+    unused = (one for one in rest if not is_referred(one, ref, floating_ips))
+    return Identity(first, Relation.OWNED, going, tuple(unused), problem=problem)
+
+
+def _of_given(
+    ref: Ref,
+    load_balancers: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+    going: tuple[LoadBalancer, ...],
+) -> Identity:
+    """Use the one that the annotation names: adopted by its name, else shared."""
+    hints = hints_of(ref)
+    given = next((one for one in load_balancers if one.id == hints.given_id), None)
+    if given is None or given.is_going:
+        if hints.owned_id == hints.given_id:
+            gone = going if given is None else tuple({*going, given})
+            found = _by_address(ref, _present(load_balancers), floating_ips, gone)
+            return dataclasses.replace(found, was_lost=found.load_balancer is None)
+        message = (
+            f"there is no load balancer {hints.given_id}, which the Service names;"
+            " remove the annotation to have one made"
+        )
+        problem = Problem(Reason.MISSING, message, is_fatal=True)
+        return Identity(going=going, problem=problem)
+    return Identity(given, _relation(given, ref, floating_ips), going)
+
+
+def _relation(
+    given: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
+) -> Relation:
+    """Return what a load balancer without the Service's ownership tag is to it.
+
+    Annotations are written by users: which load balancer they name proves nothing. Only
+    its name and the addresses in the status, which no user writes, do.
+    """
+    if marks := marks_of(given):
+        was_ours = all(names.is_former(mark, ref) for mark in marks)
+        is_given = given.id == hints_of(ref).owned_id and given.name in _own_names(ref)
+        return Relation.OWNED if was_ours and is_given else Relation.SHARED
+    if given.name in _own_names(ref):
+        return Relation.OWNED
+    if names.user(ref) in given.tags or not _is_of_other_cluster_name(given, ref):
+        return Relation.SHARED
+    shown = set(hints_of(ref).shown_ips)
+    was_served = bool(addresses(given, floating_ips) & shown)
+    return Relation.OWNED if was_served else Relation.SHARED
+
+
+def _by_address(
+    ref: Ref,
+    others: Sequence[LoadBalancer],
+    floating_ips: Collection[FloatingIp],
+    going: tuple[LoadBalancer, ...],
+) -> Identity:
+    wanted = set(hints_of(ref).addresses)
+    named = [one for one in others if one.name in _own_names(ref)]
+    found = [
+        one
+        for one in named
+        if not marks_of(one) and addresses(one, floating_ips) & wanted
+    ]
+    if len(found) > 1:
+        ids = ", ".join(sorted(one.id for one in found))
+        message = f"several load balancers have the Service's name and address: {ids}"
+        problem = Problem(CommonReason.AMBIGUOUS, message, is_fatal=True)
+        return Identity(going=going, problem=problem)
+    if found:
+        return Identity(found[0], Relation.OWNED, going)
+    return Identity(going=going, namesakes=tuple(named))
+
+
+def _present(load_balancers: Sequence[LoadBalancer]) -> list[LoadBalancer]:
+    return [one for one in load_balancers if not one.is_going]
+
+
+def _own_names(ref: Ref) -> tuple[str, str, str]:
+    return names.load_balancer(ref), names.legacy(ref), names.distinct(ref)
+
+
+def _is_of_other_cluster_name(one: LoadBalancer, ref: Ref) -> bool:
+    """Say whether it is this Service's by name, but for the cluster's name."""
+    tail = f"_{ref.namespace}_{ref.name}"
+    return one.name.startswith(names.SERVICE_PREFIX) and one.name.endswith(tail)

@@ -1,0 +1,172 @@
+"""What there is in the cloud for one Service: the provider's value inside Observed."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+from lib.cloud.openstack.load_balancers.read.native import (
+    FloatingIp,
+    Listener,
+    LoadBalancer,
+    Member,
+    Monitor,
+    Pool,
+    Port,
+    SecurityGroup,
+    Subnet,
+)
+from lib.cloud.steps import Problem
+
+Version = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Features:
+    """What the provider can, by the version of Octavia's API.
+
+    Source: octavia/api/root_controller.py (the versions and what came with each);
+    kubernetes/cloud-provider-openstack pkg/util/openstack/loadbalancer.go for ovn.
+    """
+
+    timeouts: bool = True
+    tags: bool = True
+    flavors: bool = True
+    additive_members: bool = True
+    cidrs: bool = True
+    zones: bool = True
+    udp_http_monitors: bool = True
+    additional_vips: bool = True
+    http_monitors: bool = True
+
+
+def features(version: Version, provider: str) -> Features:
+    """Say what there is; ovn has tags and little else."""
+    is_full = provider != "ovn"
+    return Features(
+        timeouts=is_full and version >= (2, 1),
+        tags=version >= (2, 5),
+        flavors=is_full and version >= (2, 6),
+        additive_members=version >= (2, 11),
+        cidrs=is_full and version >= (2, 12),
+        zones=is_full and version >= (2, 14),
+        udp_http_monitors=is_full and version >= (2, 16),
+        additional_vips=is_full and version >= (2, 26),
+        http_monitors=is_full,
+    )
+
+
+class Relation(enum.Enum):
+    """What the load balancer is to the Service."""
+
+    NONE = "none"
+    """There is none yet."""
+    OWNED = "owned"
+    """It is the Service's own: made for it, or adopted."""
+    SHARED = "shared"
+    """It is another's, or the user's; the Service only has listeners on it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Children:
+    """A load balancer's listeners, pools and monitors.
+
+    members: by pool id. full: pools whose members show everything, not only name,
+    address and port.
+    """
+
+    listeners: tuple[Listener, ...] = ()
+    pools: Mapping[str, Pool] = dataclasses.field(default_factory=dict)
+    monitors: Mapping[str, Monitor] = dataclasses.field(default_factory=dict)
+    members: Mapping[str, tuple[Member, ...]] = dataclasses.field(default_factory=dict)
+    full: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Identity:
+    """Which load balancer is meant, and what stands beside it.
+
+    going: ours, and being deleted. duplicates: of ours, younger, never used.
+    namesakes: others that have the name ours would have. problem: why none can be
+    used, or what is odd. was_lost: ours has been deleted by somebody. former: those
+    that the Service was on before it moved, with something of it left there.
+    absent_in_s, twins_in_s: seconds until it is confirmed that what the Service leads
+    to does not exist, and that the duplicates are not in use; see `absence`.
+    """
+
+    load_balancer: LoadBalancer | None = None
+    relation: Relation = Relation.NONE
+    going: tuple[LoadBalancer, ...] = ()
+    duplicates: tuple[LoadBalancer, ...] = ()
+    namesakes: tuple[LoadBalancer, ...] = ()
+    problem: Problem | None = None
+    was_lost: bool = False
+    former: tuple[LoadBalancer, ...] = ()
+    absent_in_s: float = 0.0
+    twins_in_s: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Former:
+    """A load balancer that the Service was on before, and what it was to it.
+
+    children: None where they do not matter or are in flux.
+    """
+
+    load_balancer: LoadBalancer
+    relation: Relation
+    children: Children | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatingSource:
+    """Where a new floating IP may come from.
+
+    network_id: empty: there is no external network. subnet_ids: to be tried in this
+    order; empty: any. problem: why the wanted subnets can't be used. misfit: what of
+    the floating IP that is there is otherwise than wanted.
+    """
+
+    network_id: str = ""
+    subnet_ids: tuple[str, ...] = ()
+    problem: Problem | None = None
+    misfit: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a plan has to know beside the load balancer; read only where it matters.
+
+    floating_ips: all of the project. groups: our security groups, by id; all but the
+    first were made twice. ports: those that carry one, and where security groups are
+    kept those with members' addresses too.
+    node_subnet_id: of the first member's address. member_subnet: where the members
+    are, for security group rules. second_subnet_id: for the VIP of the second family.
+    problems: what could not be found.
+    vip_is_gone: the port of the VIP was deleted by somebody; only read at depth FULL.
+    """
+
+    floating_ips: tuple[FloatingIp, ...] = ()
+    groups: tuple[SecurityGroup, ...] = ()
+    ports: tuple[Port, ...] = ()
+    node_subnet_id: str = ""
+    member_subnet: Subnet | None = None
+    second_subnet_id: str = ""
+    source: FloatingSource = dataclasses.field(default_factory=FloatingSource)
+    problems: tuple[Problem, ...] = ()
+    vip_is_gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tree:
+    """All that was observed. children: None where they do not matter or are in flux.
+
+    former: those of the identity, with their children. is_abandoned: all Services on
+    the load balancer are being deleted.
+    """
+
+    identity: Identity
+    features: Features
+    children: Children | None = None
+    around: Surroundings = dataclasses.field(default_factory=Surroundings)
+    former: tuple[Former, ...] = ()
+    is_abandoned: bool = False

@@ -1,0 +1,435 @@
+"""Reads what surrounds a load balancer, as far as its plan needs it.
+
+Lists that several targets need are read once per observation.
+"""
+
+import dataclasses
+import ipaddress
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from lib.cloud import errors
+from lib.cloud.load_balancers import IpFamily
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.http import client
+from lib.cloud.openstack.load_balancers.read import lists, native
+from lib.cloud.openstack.load_balancers.read.observed import (
+    Children,
+    FloatingSource,
+    Identity,
+    Surroundings,
+)
+from lib.cloud.openstack.load_balancers.spec import annotations, subnets
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
+from lib.cloud.openstack.load_balancers.spec.wanted import Floating, Wanted
+from lib.cloud.steps import Problem
+
+_VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
+
+
+Groups = tuple[native.SecurityGroup, ...]
+_EXTERNAL = "external network"
+TLS_TIMEOUT_S = 10.0
+"""Of reading one TLS container: other Services of the batch wait for it."""
+TLS_PAUSE_S = 60.0
+"""A key manager that did not answer is not asked again before."""
+KEPT_S = 60.0
+"""Many Services that come one after the other need some things from the same place."""
+
+
+class Kept:
+    """Where floating IPs come from, and where Nodes are: kept for a minute.
+
+    Only what was found; what is missing may come any time. Thread-safe.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """clock: monotonic seconds."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._no_keys: tuple[float, errors.Unavailable] | None = None
+
+    def check_keys(self) -> None:
+        """Check that the key manager has not failed to answer lately.
+
+        Raises:
+            Unavailable: it has.
+        """
+        with self._lock:
+            failed = self._no_keys
+            if failed is not None and self._clock() - failed[0] < TLS_PAUSE_S:
+                raise failed[1]
+
+    def note_keys(self, error: errors.Unavailable) -> None:
+        """Note that the key manager did not answer."""
+        with self._lock:
+            self._no_keys = (self._clock(), error)
+
+    def get(self, key: str) -> tuple[str, ...]:
+        """Give the ids found less than a minute ago; empty: none were."""
+        with self._lock:
+            at, found = self._found.get(key, (0.0, ()))
+            return found if self._clock() - at < KEPT_S else ()
+
+    def put(self, key: str, found: tuple[str, ...]) -> None:
+        """Keep it from now on."""
+        with self._lock:
+            now = self._clock()
+            fresh = {k: v for k, v in self._found.items() if now - v[0] < KEPT_S}
+            self._found = {**fresh, key: (now, found)} if found else fresh
+
+
+@dataclasses.dataclass(slots=True)
+class Batch:
+    """What one observation has read already. Used by one thread.
+
+    floating_ips: of the project. groups: security groups by name. vip_ports: which of
+    the load balancers' VIP ports are there; None: not read.
+    """
+
+    api: client.Client
+    config: settings.LoadBalancer
+    deadline: float
+    floating_ips: tuple[native.FloatingIp, ...]
+    groups: Mapping[str, Groups]
+    kept: Kept
+    vip_ports: Collection[str] | None = None
+    _ports: dict[client.Query, tuple[native.Port, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    _subnets: dict[client.Query, tuple[native.Subnet, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    _networks: tuple[native.Network, ...] | None = None
+    _readable: dict[str, bool] = dataclasses.field(default_factory=dict)
+
+    def ports(self, filters: client.Query) -> tuple[native.Port, ...]:
+        """List ports, once for all who ask the same."""
+        if () in self._ports:
+            return self._ports[()]
+        if filters not in self._ports:
+            self._ports[filters] = lists.ports(self.api, filters, self.deadline)
+        return self._ports[filters]
+
+    def subnets(self, filters: client.Query) -> tuple[native.Subnet, ...]:
+        """List subnets, once for all who ask the same."""
+        if filters not in self._subnets:
+            self._subnets[filters] = lists.subnets(self.api, filters, self.deadline)
+        return self._subnets[filters]
+
+    def networks(self) -> tuple[native.Network, ...]:
+        """List the external networks once."""
+        if self._networks is None:
+            self._networks = lists.external_networks(self.api, self.deadline)
+        return self._networks
+
+    def is_readable(self, tls_ref: str) -> bool:
+        """Report whether a TLS container is readable; ask once.
+
+        Raises:
+            CloudError: it can't be told; no Service waits for long to learn that.
+        """
+        if tls_ref not in self._readable:
+            self.kept.check_keys()
+            deadline = min(self.deadline, self.api.now() + TLS_TIMEOUT_S)
+            try:
+                found = lists.is_readable(self.api, tls_ref, deadline)
+            except errors.Unavailable as error:
+                self.kept.note_keys(error)
+                raise
+            self._readable[tls_ref] = found
+        return self._readable[tls_ref]
+
+
+def of_deletion(batch: Batch, groups: Groups) -> Surroundings:
+    """Read what the deletion of a load balancer has to know.
+
+    Raises:
+        CloudError: something could not be read.
+    """
+    return Surroundings(
+        floating_ips=batch.floating_ips, groups=groups, ports=_carriers(batch, groups)
+    )
+
+
+def of_wanted(
+    batch: Batch,
+    wanted: Wanted,
+    identity: Identity,
+    children: Children | None,
+    groups: Groups,
+) -> Surroundings:
+    """Read what making or changing a load balancer has to know.
+
+    Raises:
+        CloudError: something could not be read.
+    """
+    manages = batch.config.manage_security_groups
+    problems: list[Problem] = []
+    node_subnet_id = ""
+    place = wanted.placement
+    is_new = identity.load_balancer is None
+    vip = identity.load_balancer.vip_subnet_id if identity.load_balancer else ""
+    if place.from_node and wanted.anchor and (is_new or not place.member_subnet_id):
+        found = _node_subnets(batch, wanted.anchor, wanted.anchor_server)
+        node_subnet_id = vip if vip in found else next(iter(found), "")
+        if len(found) > 1 and node_subnet_id != vip:
+            problems.append(_many_node_subnets(wanted, found))
+        elif is_new and not (node_subnet_id or place.port_id):
+            problems.append(_no_node_subnet(wanted))
+    elif place.from_node and is_new and not place.port_id:
+        problems.append(_no_node_subnet(wanted))
+    if is_new:
+        problems += _missing_subnets(batch, wanted)
+    known = wanted.placement.member_subnet_id or node_subnet_id
+    problems += _tls(batch, wanted, children)
+    return Surroundings(
+        floating_ips=batch.floating_ips,
+        groups=groups,
+        ports=batch.ports(()) if manages else _carriers(batch, groups),
+        node_subnet_id=node_subnet_id,
+        member_subnet=_subnet(batch, known or vip or "") if manages else None,
+        second_subnet_id=_second_subnet(batch, wanted, identity, node_subnet_id),
+        source=_source(batch, wanted, identity),
+        problems=tuple(problems),
+        vip_is_gone=_is_vip_gone(batch, identity),
+    )
+
+
+def _is_vip_gone(batch: Batch, identity: Identity) -> bool:
+    found = identity.load_balancer
+    if found is None or batch.vip_ports is None or not found.vip_port_id:
+        return False
+    return found.vip_port_id not in batch.vip_ports
+
+
+def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
+    """List the ports that carry one of these groups, each once."""
+    found: dict[str, native.Port] = {}
+    for group in groups:
+        ports = batch.ports((("security_groups", group.id),))
+        found |= {port.id: port for port in ports}
+    return tuple(found.values())
+
+
+def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
+    """Return the subnets of the Node's ports that have this address.
+
+    A project may use an address in several networks: only ports of the Node's own
+    server count, where its provider ID shows which that is.
+
+    Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+    (getSubnetIDForLB).
+    """
+    key = f"{server} {address}"
+    filters: client.Query = (("fixed_ips", f"ip_address={address}"),)
+    if batch.config.manage_security_groups:
+        filters = ()  # all ports are read anyway
+    elif known := batch.kept.get(key):
+        return known
+    found = tuple(
+        dict.fromkeys(
+            fixed.subnet_id
+            for port in batch.ports(filters)
+            for fixed in port.fixed_ips
+            if fixed.ip_address == address
+            and port.device_id
+            and server in ("", port.device_id)
+        )
+    )
+    batch.kept.put(key, found)
+    return found
+
+
+def _no_node_subnet(wanted: Wanted) -> Problem:
+    address = wanted.anchor or "of any Node"
+    message = (
+        f"no subnet is configured, and no port of a server has the address {address};"
+        " set subnet-id or network-id, by annotation or in [LoadBalancer]"
+    )
+    return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
+
+
+def _many_node_subnets(wanted: Wanted, found: Sequence[str]) -> Problem:
+    message = (
+        f"no subnet is configured, and the address {wanted.anchor} is on ports of"
+        f" servers in several: {', '.join(sorted(found))}; set subnet-id, by"
+        " annotation or in [LoadBalancer]"
+    )
+    return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
+
+
+def _missing_subnets(batch: Batch, wanted: Wanted) -> tuple[Problem, ...]:
+    """Look for the subnets that were named, before anything is made in them."""
+    place = wanted.placement
+    named = {"member-subnet-id": place.member_subnet_id}
+    if not place.port_id:
+        named["subnet-id"] = place.subnet_id
+    return tuple(
+        Problem(
+            OctaviaReason.SUBNET,
+            f"{name} is {id_}, but there is no such subnet that we may use",
+            is_fatal=True,
+        )
+        for name, id_ in {
+            id_: (name, id_) for name, id_ in named.items() if id_
+        }.values()
+        if _subnet(batch, id_) is None
+    )
+
+
+def _subnet(batch: Batch, subnet_id: str) -> native.Subnet | None:
+    if not subnet_id:
+        return None
+    found = batch.subnets((("id", subnet_id),))
+    return found[0] if found else None
+
+
+def _second_subnet(
+    batch: Batch, wanted: Wanted, identity: Identity, node_subnet_id: str
+) -> str:
+    """Find in the VIP's network a subnet of the second family; empty: there is none."""
+    if len(wanted.families) < 2 or identity.load_balancer is not None:
+        return ""
+    network_id = wanted.placement.network_id
+    if not network_id:
+        first = _subnet(batch, wanted.placement.subnet_id or node_subnet_id)
+        network_id = first.network_id if first else ""
+    if not network_id:
+        return ""
+    version = _VERSION[wanted.families[1]]
+    found = batch.subnets((("network_id", network_id),))
+    return next((one.id for one in found if one.ip_version == version), "")
+
+
+def _tls(
+    batch: Batch, wanted: Wanted, children: Children | None
+) -> tuple[Problem, ...]:
+    """Look at a TLS container unless all listeners have it already."""
+    ref = wanted.tls_ref
+    if not ref or batch.config.container_store != "barbican":
+        return ()
+    used = () if children is None else children.listeners
+    if used and all(one.default_tls_container_ref == ref for one in used):
+        return ()
+    if batch.is_readable(ref):
+        return ()
+    message = (
+        f"the TLS container {annotations.shown(ref)} can't be read with the"
+        " credentials in use"
+    )
+    return (Problem(OctaviaReason.TLS, message, is_fatal=True),)
+
+
+def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
+    """Find where a floating IP may come from, where one may be needed."""
+    found = identity.load_balancer
+    if wanted.is_internal or (found and ":" in (found.vip_address or "")):
+        return FloatingSource()
+    limits = wanted.floating.subnet_id or wanted.floating.subnet or wanted.floating.tags
+    if found is None and (wanted.family is IpFamily.IPV6 or not limits):
+        return FloatingSource()  # nothing to be told before it is there
+    port_id = (found.vip_port_id if found else "") or ""
+    if not _needs_floating_ip(batch, wanted, port_id):
+        return FloatingSource(misfit=_misfit(batch, wanted, port_id))
+    network_id = wanted.floating.network_id or _first_external(batch)
+    if not network_id:
+        return FloatingSource()
+    return _subnets_of(batch, network_id, wanted.floating)
+
+
+def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
+    """Say in what the floating IP that is there is not what is wanted; empty: in none.
+
+    One that was asked for by its address fits.
+    """
+    found = next((ip for ip in batch.floating_ips if ip.port_id == port_id), None)
+    wish = wanted.floating
+    if found is None or wanted.address:
+        return ""
+    if wish.network_id and wish.network_id != found.floating_network_id:
+        return (
+            f"floating-network-id is {found.floating_network_id}, wanted"
+            f" {wish.network_id}"
+        )
+    if not (wish.subnet_id or wish.subnet or wish.tags):
+        return ""
+    address = ipaddress.ip_address(found.floating_ip_address)
+    for one in _fitting(batch, found.floating_network_id, wish):
+        if one.cidr and address in ipaddress.ip_network(one.cidr):
+            return ""
+    named = wish.subnet_id or (
+        f"{annotations.shown(wish.subnet)} with tags {annotations.shown(wish.tags)}"
+    )
+    return f"floating IP {address} is in no floating subnet {named}"
+
+
+def _needs_floating_ip(batch: Batch, wanted: Wanted, port_id: str | None) -> bool:
+    """Say whether a floating IP may have to be made."""
+    if wanted.address:
+        known = {ip.floating_ip_address for ip in batch.floating_ips}
+        return wanted.address not in known
+    return not (port_id and any(ip.port_id == port_id for ip in batch.floating_ips))
+
+
+def _first_external(batch: Batch) -> str:
+    """Choose the first external network with an IPv4 subnet, or one we can't see.
+
+    Source: kubernetes/cloud-provider-openstack pkg/util/openstack/network.go.
+    """
+    if known := batch.kept.get(_EXTERNAL):
+        return known[0]
+    found = _choose_external(batch)
+    batch.kept.put(_EXTERNAL, (found,) if found else ())
+    return found
+
+
+def _choose_external(batch: Batch) -> str:
+    candidates = [one for one in batch.networks() if one.subnets]
+    if not candidates:
+        return ""
+    query = tuple(("network_id", one.id) for one in candidates)
+    versions = {one.id: one.ip_version for one in batch.subnets(query)}
+    for one in candidates:
+        if any(versions.get(subnet_id, 4) == 4 for subnet_id in one.subnets):
+            return one.id
+    return ""
+
+
+def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSource:
+    """Find the subnets that the id, or name pattern and tags, allow."""
+    found = _fitting(batch, network_id, floating)
+    if found:
+        return FloatingSource(network_id, tuple(one.id for one in found))
+    if floating.subnet_id:
+        message = (
+            f"floating subnet {floating.subnet_id} is not in the floating network"
+            f" {network_id}"
+        )
+        problem = Problem(OctaviaReason.SUBNET, message, is_fatal=True)
+        return FloatingSource(network_id, problem=problem)
+    if not (floating.subnet or floating.tags):
+        return FloatingSource(network_id)
+    message = (
+        f"no subnet of floating network {network_id} has a name like"
+        f" {annotations.shown(floating.subnet)} and tags like"
+        f" {annotations.shown(floating.tags)}"
+    )
+    problem = Problem(OctaviaReason.SUBNET, message, is_fatal=True)
+    return FloatingSource(network_id, problem=problem)
+
+
+def _fitting(
+    batch: Batch, network_id: str, floating: Floating
+) -> tuple[native.Subnet, ...]:
+    """Find the subnets of a network that the id, or name pattern and tags, allow."""
+    if floating.subnet_id:
+        subnet = _subnet(batch, floating.subnet_id)
+        is_there = subnet is not None and subnet.network_id == network_id
+        return (subnet,) if subnet is not None and is_there else ()
+    if not (floating.subnet or floating.tags):
+        return ()
+    query = (("network_id", network_id), *subnets.tag_filter(floating.tags))
+    fits = subnets.matches(floating.subnet)
+    return tuple(one for one in batch.subnets(query) if fits(one.name))

@@ -1,0 +1,234 @@
+"""Which Nodes receive traffic, and at which of their addresses: pure.
+
+Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+(nodeAddressForLB, filterNodes).
+"""
+
+import dataclasses
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+
+from lib.cloud import provider_id
+from lib.cloud.load_balancers import (
+    Facts,
+    IpFamily,
+    Node,
+    Reason,
+)
+from lib.cloud.model import AddressType
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.load_balancers.spec.annotations import Reader
+from lib.cloud.openstack.load_balancers.spec.wanted import WantedMember
+from lib.cloud.steps import Problem
+
+_KINDS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
+_VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
+NAMED = 5
+"""So many Nodes are named in one problem."""
+
+MOST_KEPT = 1024
+"""Different wishes whose choice is kept; most Services wish the same."""
+MOST_ADDRESSED = 8
+"""Combinations of family and member-cidr for which Nodes' addresses are kept."""
+MOST_KEPT_MEMBERS = 2_000_000
+"""Members of all choices that are kept, which bounds the memory."""
+
+Cidrs = tuple[settings.Network, ...]
+Nodes = tuple[Node, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """What a Service asks of the Nodes: labels, a family, and addresses in cidrs."""
+
+    selector: tuple[tuple[str, str], ...]
+    family: IpFamily
+    cidrs: tuple[settings.Network, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chosen:
+    """Nodes by name, each address once.
+
+    without: names of those that have none. anchor: an address of any Node, by which the
+    Nodes' subnet is found also when none fits. anchor_server: the ID of that Node's
+    server; empty: its provider ID shows none.
+    """
+
+    members: tuple[WantedMember, ...]
+    without: tuple[str, ...]
+    anchor: str
+    anchor_server: str = ""
+
+
+Choose = Callable[[Nodes, Wish], Chosen]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Addressed:
+    """A Node with the address at which it would be a member; empty: it has none."""
+
+    node: Node
+    member: WantedMember
+
+
+def addressed(nodes: Nodes, family: IpFamily, cidrs: Cidrs) -> tuple[Addressed, ...]:
+    """Return all Nodes by name with their addresses: what costs most of a choice."""
+    return tuple(
+        Addressed(node, WantedMember(node.name, address_of(node, family, cidrs)))
+        for node in sorted(nodes, key=lambda node: node.name)
+    )
+
+
+def choose(nodes: Nodes, wish: Wish) -> Chosen:
+    """Choose the Nodes that fit a wish."""
+    return _chosen(addressed(nodes, wish.family, wish.cidrs), dict(wish.selector))
+
+
+def _chosen(candidates: Sequence[Addressed], selector: Mapping[str, str]) -> Chosen:
+    found: dict[str, Addressed] = {}
+    without: list[str] = []
+    for one in candidates:
+        if not matches(one.node, selector):
+            continue
+        if one.member.address:
+            found.setdefault(one.member.address, one)
+        else:
+            without.append(one.node.name)
+    members = tuple(one.member for one in found.values())
+    first = next(iter(found.values()), None)
+    first = first or next((one for one in candidates if one.member.address), None)
+    if first is None:
+        return Chosen(members, tuple(without), "")
+    return Chosen(members, tuple(without), first.member.address, _server_id(first.node))
+
+
+def _server_id(node: Node) -> str:
+    try:
+        parsed = provider_id.parse(node.provider_id)
+    except provider_id.ProviderIdError:
+        return ""
+    return parsed.id if parsed.cloud == provider_id.OPENSTACK else ""
+
+
+class Chooser:
+    """Chooses once for all Services that wish the same of the same Nodes.
+
+    Gives the very choice of before when other Nodes come to an equal one, so that it
+    stays cheap to hold and to compare. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Nodes, dict[Wish, Chosen]] = ((), {})
+        self._before: Mapping[Wish, Chosen] = {}
+        self._addressed: dict[tuple[IpFamily, Cidrs], tuple[Addressed, ...]] = {}
+
+    def __call__(self, nodes: Nodes, wish: Wish) -> Chosen:
+        """Choose the Nodes that fit a wish."""
+        known, chosen = self._kept
+        if known is not nodes:
+            self._before, chosen = chosen, {}
+            self._addressed = {}
+            self._kept = (nodes, chosen)
+        if wish not in chosen:
+            made, before = self._choose(nodes, wish), self._before.get(wish)
+            made = before if before == made else made
+            size = len(nodes) * (len(chosen) + 1)
+            if len(chosen) >= MOST_KEPT or size > MOST_KEPT_MEMBERS:
+                return made
+            chosen[wish] = made
+        return chosen[wish]
+
+    def _choose(self, nodes: Nodes, wish: Wish) -> Chosen:
+        known, key = self._addressed, (wish.family, wish.cidrs)
+        candidates = known.get(key)
+        if candidates is None:
+            candidates = addressed(nodes, wish.family, wish.cidrs)
+            if len(known) < MOST_ADDRESSED and self._kept[0] is nodes:
+                known[key] = candidates
+        return _chosen(candidates, dict(wish.selector))
+
+
+def select(
+    facts: Facts, reader: Reader, config: settings.LoadBalancer, choose: Choose
+) -> Chosen:
+    """Choose the Nodes as the Service asks for it; one without an address is told."""
+    selector = _selector(reader, config)
+    family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
+    wish = Wish(tuple(selector.items()), family, _cidrs(reader, config))
+    chosen = choose(facts.nodes, wish)
+    if chosen.without:
+        reader.problems.append(_without_address(chosen.without, family, wish.cidrs))
+    return chosen
+
+
+def matches(node: Node, selector: Mapping[str, str]) -> bool:
+    """Say whether the Node has all these labels; without a value any value fits."""
+    labels = dict(node.labels)
+    return all(
+        key in labels and value in ("", labels[key]) for key, value in selector.items()
+    )
+
+
+def address_of(node: Node, family: IpFamily, cidrs: Cidrs) -> str:
+    """Give the Node's first internal, else external address of the family.
+
+    cidrs: when given, only addresses in one of them count. Empty: there is none.
+    """
+    for kind in _KINDS:
+        for one in node.addresses:
+            if one.type == kind and _fits(one.address, family, cidrs):
+                return one.address
+    return ""
+
+
+def _fits(text: str, family: IpFamily, cidrs: Cidrs) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if address.version != _VERSION[family]:
+        return False
+    return not cidrs or any(address in cidr for cidr in cidrs)
+
+
+def _selector(reader: Reader, config: settings.LoadBalancer) -> dict[str, str]:
+    """Read "key=value, key"; no pair at all matches every Node."""
+    text = reader.text(keys.NODE_SELECTOR, config.node_selector)
+    selector: dict[str, str] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        key, _, value = pair.partition("=")
+        if not key:
+            reader.fatal(keys.NODE_SELECTOR, text, "key=value or key, and commas")
+            break
+        selector[key] = value
+    return selector
+
+
+def _cidrs(reader: Reader, config: settings.LoadBalancer) -> Cidrs:
+    text = reader.text(keys.MEMBER_CIDR)
+    if not text:
+        return tuple(config.member_cidr)
+    found: list[settings.Network] = []
+    bad: list[str] = []
+    parts = dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
+    if len(parts) > keys.MOST_CIDRS:
+        reader.fatal(keys.MEMBER_CIDR, text, f"at most {keys.MOST_CIDRS} CIDRs")
+        return ()
+    for part in parts:
+        try:
+            found.append(ipaddress.ip_network(part, strict=False))
+        except ValueError:
+            bad.append(part)
+    for part in bad[: keys.MOST_NAMED]:
+        reader.fatal(keys.MEMBER_CIDR, part, "CIDRs, separated by commas")
+    return tuple(found)
+
+
+def _without_address(names: Sequence[str], family: IpFamily, cidrs: Cidrs) -> Problem:
+    shown = ", ".join(names[:NAMED])
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    within = f" within {', '.join(map(str, cidrs))}" if cidrs else ""
+    message = f"no {family} address{within} on {shown}{more}: left out"
+    return Problem(Reason.NO_ADDRESS, message)
