@@ -3,7 +3,7 @@
 import os
 
 from cloud_data_discoverer import version
-from lib.discovery import options
+from lib.discoverer import options
 from lib.discovery.openstack import provider
 from lib.process import command_line, config, flags, shutdown
 
@@ -48,7 +48,7 @@ def run(values: flags.Values) -> int:
     cloud = values[CLOUD]
     # Heavy, and of one cloud only.
     from cloud_data_discoverer import openstack
-    from lib.discovery import discoverer
+    from lib.discoverer import discoverer
 
     wanted = options.read(values, os.environ, PROVIDER)
     credentials = openstack.read(os.environ)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.discovery import metrics, model, provider
+from lib.discovery import model, provider, report
 from lib.discovery.model import Action, Step
 from lib.discovery.observe import TIMEOUT_S
 from lib.kube import client, resources
@@ -16,13 +16,13 @@ Json = dict[str, object]
 
 
 class Actor:
-    """Writes to the API server, and to the metrics that show what there is.
+    """Writes to the API server, and shows what there is.
 
     of: the provider, whose StorageClasses are created.
     """
 
     def __init__(
-        self, api: client.Api, shown: metrics.Metrics, of: provider.Provider
+        self, api: client.Api, shown: report.Display, of: provider.Provider
     ) -> None:
         self._api = api
         self._shown = shown

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import errors as cloud_errors
-from lib.discovery import act, decide, metrics, model, observe
+from lib.discovery import act, decide, model, observe, report
 from lib.discovery.model import Action, Snapshot, Step
 from lib.kube import errors as kube_errors
 from lib.reconcile import failure as failures
@@ -28,7 +28,7 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         observer: observe.Observer,
         actor: act.Actor,
         settings: model.Settings,
-        told: metrics.Metrics,
+        told: report.Report,
     ) -> None:
         self._observer = observer
         self._actor = actor

@@ -9,7 +9,7 @@ import msgspec
 from lib.cloud import catalog
 from lib.cloud.catalog import Part
 from lib.cloud.model import Seen, Unknown
-from lib.discovery import model
+from lib.discovery import model, report
 from lib.discovery.model import Step
 from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
@@ -23,7 +23,7 @@ _PERIODS = 0.9
 """Of discovery, between two reads that count as two: cycles are not exactly regular."""
 
 T = TypeVar("T")
-Shown = Callable[[Step], frozenset[tuple[str, str]]]
+Shown = Callable[[Step], report.Pairs]
 """Gives what the metric of a step shows now."""
 
 

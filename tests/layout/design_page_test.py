@@ -6,7 +6,7 @@ import sys
 
 from lib.ccm import manager
 from lib.csi import driver
-from lib.discovery import discoverer
+from lib.discoverer import discoverer
 
 PROGRAMS = (manager, driver, discoverer)
 ROW = re.compile(r"^\| `(lib/[a-z_/]+)` \| (.*?) \|", re.MULTILINE)

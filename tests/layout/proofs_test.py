@@ -8,6 +8,7 @@ ROOT = pathlib.Path()
 LONGEST_S = {"default": 240, "long": 480}
 ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
 OWN = {
+    "lib/discoverer": ("bench:discovery", "lab/discovery:"),
     "lib/discovery": ("bench:discovery", "lab/discovery:"),
     "lib/discovery/openstack": ("bench:discovery", "lab/discovery:"),
     "lib/volumes": ("bench:volumes", "lab/csi:"),

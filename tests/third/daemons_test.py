@@ -21,8 +21,8 @@ from lib.csi import driver, flag_table
 from lib.csi import options as csi_options
 from lib.csi.spec import csi_pb2 as pb
 from lib.daemon import reopening
-from lib.discovery import discoverer
-from lib.discovery import options as discovery_options
+from lib.discoverer import discoverer
+from lib.discoverer import options as discovery_options
 from lib.discovery.provider import Provider
 from lib.kube import resources
 from lib.kube.fake import api as fake_api

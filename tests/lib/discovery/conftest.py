@@ -11,7 +11,8 @@ import pytest
 
 from lib.cloud import catalog
 from lib.cloud.fake import catalog as fake_catalog
-from lib.discovery import act, flow, metrics, model, observe, storage_classes
+from lib.discoverer import metrics
+from lib.discovery import act, flow, model, observe, storage_classes
 from lib.discovery.openstack import provider
 from lib.kube import resources
 from lib.kube.fake import api as fake_api

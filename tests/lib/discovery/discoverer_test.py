@@ -13,7 +13,7 @@ import pytest
 
 from lib.cloud import errors, protocol
 from lib.cloud.catalog import Part
-from lib.discovery import discoverer, options
+from lib.discoverer import discoverer, options
 from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
 from lib.kube.fake import calls

@@ -9,8 +9,9 @@ import prometheus_client
 
 from lib.cloud import protocol
 from lib.daemon import access, counting, daemon, server_certificate, starting
-from lib.discovery import act, flow, metrics, observe
-from lib.discovery.options import Options
+from lib.discoverer import metrics
+from lib.discoverer.options import Options
+from lib.discovery import act, flow, observe
 from lib.kube import client
 from lib.process import (
     exchange,

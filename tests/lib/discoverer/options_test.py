@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from lib.discovery import options
+from lib.discoverer import options
 from lib.discovery.provider import Provider
 from lib.process import config, flags
 

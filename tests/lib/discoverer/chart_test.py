@@ -13,7 +13,7 @@ import yaml
 
 from cloud_data_discoverer import main
 from lib.cloud.openstack.config import environment
-from lib.discovery import options
+from lib.discoverer import options
 from lib.lab import charts, discoverer
 from lib.process import flags
 

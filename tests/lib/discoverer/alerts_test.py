@@ -6,7 +6,7 @@ import re
 import prometheus_client
 import yaml
 
-from lib.discovery import metrics
+from lib.discoverer import metrics
 from lib.discovery.model import Step
 
 ALERTS = pathlib.Path("charts/cloud-data-discoverer/files/alerts.yaml")
