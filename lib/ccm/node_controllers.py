@@ -40,12 +40,13 @@ class NodeControllers:
         self._queue = queue.Queue(queue.Backoff(base_s=0.1, max_s=60.0))
         self._metrics = parts.metrics
         heartbeat = probes.Heartbeat(record=self._turned)
+        clocks = runner.Clocks(beat=heartbeat.beat)
         observer = observe.Observer(
             self.nodes,
             parts.reading,
             instances,
             settings,
-            observe.Clocks(beat=heartbeat.beat),
+            clocks,
             sight=self._tell,
             count=metrics.InstanceMetrics(parts.registry).observed,
         )
@@ -59,7 +60,7 @@ class NodeControllers:
             self._queue,
             self._metrics,
             runner.Settings(wanted.workers, BATCH_MAX, BATCH_S, wanted.dry_run),
-            runner.Clocks(beat=heartbeat.beat),
+            clocks,
         )
         self._heartbeat = heartbeat
         self._probes = parts.probes

@@ -19,6 +19,7 @@ from lib.kube import client, errors, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import flow, model, observe, preview
 from lib.plans.engine import Engine
+from lib.reconcile import runner
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def nodes(
     api: client.Api,
     instances: protocol.Instances,
     settings: model.Settings,
-    clocks: observe.Clocks | None = None,
+    clocks: runner.Clocks | None = None,
 ) -> Plan:
     """Read all Nodes and their instances once, and say what would be done.
 

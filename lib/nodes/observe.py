@@ -1,8 +1,6 @@
 """All reads of one pass: Nodes from the watched store, instances from the cloud."""
 
 import dataclasses
-import datetime
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
@@ -22,28 +20,11 @@ from lib.kube import nodes as kube_nodes
 from lib.kube.nodes import Node
 from lib.nodes import deletion_limit, labels, model
 from lib.nodes.model import Snapshot, Topic
-from lib.process.clock import utc_now
+from lib.reconcile import runner
 
 LOOKS_AT_LEAST = 20
 LOOKS_ONE_IN = 20
 """Up to so many Nodes that are not Ready, or one in so many, are read singly."""
-
-
-def _nothing() -> None:
-    pass
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Clocks:
-    """Where time comes from: seconds that only grow, and the time of day.
-
-    beat: called before each direct look, for many that are not answered in time would
-    be taken for a loop that is dead.
-    """
-
-    monotonic: Callable[[], float] = time.monotonic
-    now: Callable[[], datetime.datetime] = utc_now
-    beat: Callable[[], None] = _nothing
 
 
 Sight = Callable[[errors.CloudError | None], None]
@@ -97,7 +78,8 @@ class Observer:
     deletion_limit.py).
     sight: called with the error when the cloud can't be read from now on, and with
     None when it can be read again. count: called with the answers of each read, but
-    not of one that confirms an absence.
+    not of one that confirms an absence. clocks: its beat is called before each direct
+    look: many that are not answered in time must not look like a loop that is dead.
     """
 
     def __init__(  # noqa: PLR0913 # the last with sound defaults
@@ -106,14 +88,14 @@ class Observer:
         api: client.Api,
         instances: protocol.Instances,
         settings: model.Settings,
-        clocks: Clocks | None = None,
+        clocks: runner.Clocks | None = None,
         *,
         sight: Sight | None = None,
         count: Count | None = None,
     ) -> None:
         self._sight = sight
         self._count = count
-        clocks = clocks or Clocks()
+        clocks = clocks or runner.Clocks()
         clock, self._now = clocks.monotonic, clocks.now
         self._beat = clocks.beat
         self._nodes = nodes

@@ -54,7 +54,7 @@ class World:
             source: events.Recorder(self.api, component=source, host="")
             for source in model.Source
         }
-        clocks = observe.Clocks(lambda: self.now_s, lambda: self.wall)
+        clocks = runner.Clocks(lambda: self.wall, lambda: self.now_s)
         observer = observe.Observer(
             self.nodes, self.api, self.cloud, self.settings, clocks
         )

@@ -12,6 +12,7 @@ from lib.kube import nodes as kube_nodes
 from lib.kube import resources, store
 from lib.kube.fake import api as fake_api
 from lib.nodes import decide, flow, model, observe
+from lib.reconcile import runner
 
 T0 = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 LIVENESS = frozenset({model.Topic.LIVENESS})
@@ -159,7 +160,7 @@ def test_the_heart_beats_before_each_direct_look() -> None:
         put(api, name)
     told: list[str] = []
     cloud.before_call = told.append
-    clocks = observe.Clocks(beat=lambda: told.append("beat"))
+    clocks = runner.Clocks(beat=lambda: told.append("beat"))
     observer = observe.Observer(followed(api), api, cloud, model.Settings(), clocks)
     observer.observe([(name, LIVENESS) for name in names])
     looks = ["look at instance"] * len(names)

@@ -154,8 +154,8 @@ class Life:
             self.api,
             self.cloud,
             self.settings,
-            observe.Clocks(
-                lambda: self.now_s, lambda: BORN + datetime.timedelta(0, self.now_s)
+            runner.Clocks(
+                lambda: BORN + datetime.timedelta(0, self.now_s), lambda: self.now_s
             ),
         )
         actor = act.Actor(self.api, self.nodes, self.recorders)

@@ -136,7 +136,7 @@ class Process:
             ground.api,
             ground.cloud,
             settings,
-            observe.Clocks(lambda: ground.now_s, lambda: NOW + AGE),
+            runner.Clocks(lambda: NOW + AGE, lambda: ground.now_s),
         )
         actor = act.Actor(ground.api, self.nodes, recorders)
         self.initialised: list[str] = []
