@@ -20,7 +20,7 @@ import grpc
 import prometheus_client
 from google.protobuf import message, message_factory
 
-from lib.csi import codes
+from lib.csi import grpc_status
 from lib.csi.spec import csi_pb2
 from lib.process import config, logs
 from lib.volumes import calls
@@ -196,7 +196,7 @@ def _patience_s(left_s: float | None) -> float:
 
 
 def _end(context: grpc.ServicerContext, refused: Refused) -> NoReturn:
-    context.abort(codes.STATUS[refused.code], refused.message)
+    context.abort(grpc_status.STATUS[refused.code], refused.message)
     raise AssertionError("abort did not raise")
 
 

@@ -17,7 +17,7 @@ from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, Volume, VolumeId, VolumePhase
-from lib.csi import clouds, codes, controller, messages, services
+from lib.csi import clouds, controller, grpc_status, messages, services
 from lib.csi.spec import csi_pb2 as pb
 from lib.volumes import calls, flow, refusals
 from lib.volumes.refusals import Code, Refused
@@ -1001,5 +1001,5 @@ def test_each_refusal_of_a_cloud_has_a_code() -> None:
 
 
 def test_each_code_is_one_of_grpcs() -> None:
-    assert set(codes.STATUS) == set(Code)
-    assert all(isinstance(one, grpc.StatusCode) for one in codes.STATUS.values())
+    assert set(grpc_status.STATUS) == set(Code)
+    assert all(isinstance(one, grpc.StatusCode) for one in grpc_status.STATUS.values())
