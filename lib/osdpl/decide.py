@@ -182,10 +182,12 @@ def _by_service(all_states: Sequence[ReleaseState]) -> Mapping[str, ServiceState
 def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Action]:
     """Start what can be started, as long as there are slots.
 
-    Retries come last: a source that does not answer must not hold all slots.
+    Retries come last: a source that does not answer must not hold all slots. What lasts
+    longest comes first: the whole ends with it.
     """
     free = snapshot.work.free
-    for one in sorted(all_states, key=lambda state: state.is_failed):
+    in_order = sorted(all_states, key=lambda one: (one.is_failed, graph.rank(one.name)))
+    for one in in_order:
         if free <= 0:
             return
         if not one.can_run:

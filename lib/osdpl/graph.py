@@ -59,6 +59,15 @@ _GATES: dict[str, tuple[tuple[str, model.Workload], ...]] = {
 }
 
 
+_LONGEST = ("openstack-nova", "openstack-neutron")
+"""Releases whose runs last longest: they have the most hook Jobs, one after another."""
+
+
+def rank(release: str) -> int:
+    """Return how early a release is started among those that can be: 0 is first."""
+    return 0 if release in _LONGEST else 1
+
+
 def gates(release: str, services: Collection[str]) -> tuple[model.Workload, ...]:
     """Return the workloads of the enabled services that a release waits for."""
     return tuple(

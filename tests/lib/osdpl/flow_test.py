@@ -120,6 +120,19 @@ def test_gates_hold_back_what_waits(cluster: Cluster) -> None:
     assert cluster.deployed() == RELEASES
 
 
+def test_what_lasts_longest_is_started_first(cluster: Cluster) -> None:
+    """Once keystone is Ready five releases can be installed, with four slots."""
+    cluster.create()
+    Process(cluster).settle()
+    runs = cluster.upgrades()
+    after = runs[runs.index("upgrade openstack-keystone") + 1 :]
+    print(after)
+    assert {one.removeprefix("upgrade openstack-") for one in after[:4]} > {
+        "nova",
+        "neutron",
+    }
+
+
 def test_one_slot_is_enough(cluster: Cluster) -> None:
     cluster.create()
     process = Process(cluster, slots=1)
