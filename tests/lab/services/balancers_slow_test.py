@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.lab import balancing, services, testing, waiting
+from lib.lab import balancing, services, waiting
 from lib.lab.balancing import Counted, Room
 from lib.lab.openstack import balancers, census, database, layout
 
-SLOW_S = testing.by_tier(8, 20)
+SLOW_S = 8
 """That a change takes more than usual."""
 NODES = 4
 """Of which the last ones are added later."""

@@ -1,8 +1,7 @@
 """openstack-ccm, the PEX, reaches the API server by a proxy that cuts idle connections.
 
-Such proxies close a connection after 35 to 60 s, before the first bookmark of a watch.
-Here it is sooner in the default tier; the long tier has 50 s. The API server's audit
-log shows what the daemon asks for.
+Such proxies close a connection after 35 to 60 s, before the first bookmark of a watch;
+this one does so sooner. The API server's audit log shows what the daemon asks for.
 """
 
 import collections
@@ -26,21 +25,19 @@ from lib.lab import (
     services,
     stages,
     tcp_proxy,
-    testing,
     waiting,
 )
 from lib.lab.balancing import Room
 from lib.lab.openstack import balancers
 from lib.lab.openstack import testing as openstack_testing
 
-IDLE_S = testing.by_tier(4.0, 50.0)
-CUTS = testing.by_tier(6, 3)
+IDLE_S = 4.0
+CUTS = 6
 """Of each watch, while nothing happens."""
 WATCHED = ("services", "nodes")
 SLACK = 2
 """Watches more than cuts: the first one, and one that a Service has prolonged."""
 SERVED_S = 240.0
-FAILED = '"event": "watch failed"'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +59,6 @@ class Ground:
                 seen.add(key)
                 found[f"{row.verb} {row.resource}"] += 1
         return found
-
-    def log(self) -> str:
-        return (self.room.replicas[1].place.log / f"{ccm.NAME}.log").read_text()
 
 
 def through(
@@ -130,5 +124,4 @@ def test_watches_that_a_proxy_cuts_cost_no_list(ground: Ground) -> None:
     room.services.delete(["before"])
     waiting.until("gone", lambda: room.services.get("before") is None, SERVED_S)
     assert lists(ground.requests(quiet)) == [], "a change was found by a list"
-    assert FAILED not in ground.log()
     assert len(balancers.listed(room.mine.connection, balancers.BALANCERS)) == 1
