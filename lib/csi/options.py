@@ -56,7 +56,7 @@ def judge(values: flags.Values, of_cloud: Judge = none) -> tuple[config.Problem,
         if reason := files.unreadable(path):
             wanted = f"a file that can be read ({reason})"
             problems.append(config.Problem(name, path, wanted))
-    _http(values[table.HTTP_ENDPOINT], problems)
+    http_endpoint(values[table.HTTP_ENDPOINT], problems)
     return tuple(problems)
 
 
@@ -86,7 +86,7 @@ def read(values: flags.Values, of_cloud: Judge = none) -> Options:
     """
     config.require(judge(values, of_cloud))
     has_controller = values[table.CONTROLLER_SERVICE]
-    http = _http(values[table.HTTP_ENDPOINT], [])
+    http = http_endpoint(values[table.HTTP_ENDPOINT], [])
     return Options(
         endpoint=values[table.ENDPOINT],
         cloud_configs=values[table.CLOUD_CONFIG],
@@ -102,8 +102,8 @@ def read(values: flags.Values, of_cloud: Judge = none) -> Options:
     )
 
 
-def _http(text: str, problems: list[config.Problem]) -> tuple[str, int] | None:
-    """Read "host:port" or ":port"."""
+def http_endpoint(text: str, problems: list[config.Problem]) -> tuple[str, int] | None:
+    """Parse "host:port" or ":port"; None for an empty text or with a problem."""
     if not text:
         return None
     host, colon, port = text.rpartition(":")

@@ -14,6 +14,14 @@ OPENSTACK = "lib/cloud/openstack"
 OTHERS = {
     "openstack-ccm": {f"{OPENSTACK}/volumes", "lib/volumes", "lib/csi"},
     "csi-controller": {f"{OPENSTACK}/load_balancers", "lib/balancers", "lib/nodes"},
+    "csi-node": {
+        f"{OPENSTACK}/load_balancers",
+        f"{OPENSTACK}/volumes",
+        "lib/balancers",
+        "lib/kernel/fake",
+        "lib/kube",
+        "lib/nodes",
+    },
     "cloud-data-discoverer": {
         f"{OPENSTACK}/load_balancers",
         f"{OPENSTACK}/volumes",
@@ -25,6 +33,7 @@ OTHERS = {
 PEXES = (
     "openstack-ccm",
     "csi-controller",
+    "csi-node",
     "cloud-data-discoverer",
     "osdpl-controller",
     "mooring",
@@ -84,6 +93,15 @@ TABLE = [
         2,
         "--endpoint: 'csi.sock': want unix:///path/of/a/socket or tcp://host:port",
         id="csi, no endpoint",
+    ),
+    pytest.param("csi-node", ["--help"], 0, "--endpoint", id="csi-node --help"),
+    pytest.param("csi-node", ["--version"], 0, "csi-node 0.", id="csi-node --version"),
+    pytest.param(
+        "csi-node",
+        ["--endpoint=csi.sock"],
+        2,
+        "--endpoint: 'csi.sock': want unix:///path/of/a/socket or tcp://host:port",
+        id="csi-node, no endpoint",
     ),
     pytest.param(
         "cloud-data-discoverer",

@@ -41,3 +41,14 @@ def test_a_broken_specification_is_an_error(tmp_path: pathlib.Path) -> None:
     root = _tree(tmp_path, "no proto")
     with pytest.raises(RuntimeError, match="can't be compiled"):
         generate.generate(root, root)
+
+
+def test_the_registration_messages_are_those_of_the_proto(
+    tmp_path: pathlib.Path,
+) -> None:
+    root = _tree(tmp_path, _proto())
+    proto = importlib.resources.files("lib.csi.spec") / "pluginregistration.proto"
+    (root / generate.REGISTRATION).write_text(proto.read_text())
+    generate.generate(root, root, generate.REGISTRATION)
+    for name in ("pluginregistration_pb2.py", "pluginregistration_pb2.pyi"):
+        assert (root / "lib/csi/spec" / name).read_text() == _kept(name), name

@@ -1,0 +1,1 @@
+"""csi-node: the node plugin of the CSI drivers."""

@@ -1,0 +1,3 @@
+"""Which release this is; CHANGELOG.md lists its changes."""
+
+VERSION = "0.1.0"

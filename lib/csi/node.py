@@ -1,0 +1,315 @@
+"""The RPCs of CSI's node service: requests checked, one call per volume at a time.
+
+Source: CSI specification 1.12.0, "Node Service RPC".
+"""
+
+import dataclasses
+import posixpath
+import time
+from collections.abc import Callable, Mapping
+
+from lib.csi import capabilities
+from lib.csi.spec import csi_pb2
+from lib.kernel.model import is_below, top_mount
+from lib.node_volumes import decide_stage, mkfs_options, stats
+from lib.node_volumes.failures import Failure, Reason
+from lib.node_volumes.flow import Flow
+from lib.node_volumes.model import (
+    Expand,
+    Publish,
+    Request,
+    Snapshot,
+    Stage,
+    Unpublish,
+    Unstage,
+    Volume,
+)
+from lib.volumes import calls, turns
+from lib.volumes.refusals import Code, Refused
+
+CODES: Mapping[Reason, Code] = {
+    Reason.INVALID: Code.INVALID_ARGUMENT,
+    Reason.NOT_FOUND: Code.NOT_FOUND,
+    Reason.NOT_STAGED: Code.FAILED_PRECONDITION,
+    Reason.INCOMPATIBLE: Code.ALREADY_EXISTS,
+    Reason.CONTENT: Code.FAILED_PRECONDITION,
+    Reason.OUT_OF_RANGE: Code.OUT_OF_RANGE,
+    Reason.FAILED: Code.INTERNAL,
+    Reason.UNCERTAIN: Code.UNAVAILABLE,
+    Reason.TIMED_OUT: Code.DEADLINE_EXCEEDED,
+    Reason.PENDING: Code.ABORTED,
+}
+"""Every reason of the flow as a code."""
+
+_EPHEMERAL = "csi.storage.k8s.io/ephemeral"
+"""Key of the volume context. Source: kubernetes pkg/volume/csi (csi_mounter.go)."""
+_Mode = capabilities.Mode
+_READERS = frozenset({_Mode.SINGLE_NODE_READER_ONLY, _Mode.MULTI_NODE_READER_ONLY})
+_Type = csi_pb2.NodeServiceCapability.RPC
+_OFFERED = (
+    _Type.STAGE_UNSTAGE_VOLUME,
+    _Type.EXPAND_VOLUME,
+    _Type.GET_VOLUME_STATS,
+    _Type.VOLUME_CONDITION,
+    _Type.SINGLE_NODE_MULTI_WRITER,
+)
+
+Serial = Callable[[str, Mapping[str, str]], str]
+"""Returns the serial of a volume's disk, from volume id and publish context."""
+
+
+class IdentityUnknown(Exception):
+    """The node cannot say yet which one it is. The message has the reasons."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """What the kubelet publishes of a node.
+
+    segments: of its topology. volumes_max: 0 for "the caller decides".
+    """
+
+    id: str
+    segments: Mapping[str, str]
+    volumes_max: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """How volumes are found and where they may be mounted.
+
+    kubelet: the folder below which all paths must be; empty: any.
+    """
+
+    serial: Serial
+    info: Callable[[], NodeInfo]
+    kubelet: str = ""
+
+
+class Node:
+    """Implements the node service."""
+
+    def __init__(self, flow: Flow, settings: Settings) -> None:
+        self._flow = flow
+        self._settings = settings
+        self._holds = turns.Holds()
+
+    def stage(
+        self, request: csi_pb2.NodeStageVolumeRequest, call: calls.Call
+    ) -> csi_pb2.NodeStageVolumeResponse:
+        """Mount the volume's file system at the staging path."""
+        volume = self._volume(request.volume_id, request.publish_context)
+        path = self._path("staging_target_path", request.staging_target_path)
+        capability = _capability(request.volume_capability)
+        fs_type = capability.mount.fs_type.lower()
+        if unsupported := decide_stage.unsupported(fs_type):
+            raise _refused(unsupported)
+        wanted = Stage(
+            volume,
+            path,
+            fs_type,
+            tuple(flag for flag in capability.mount.mount_flags if flag),
+            _mkfs_options(request.volume_context, fs_type),
+            is_block=capability.WhichOneof("access_type") == "block",
+        )
+        self._settle(wanted, call)
+        return csi_pb2.NodeStageVolumeResponse()
+
+    def unstage(
+        self, request: csi_pb2.NodeUnstageVolumeRequest, call: calls.Call
+    ) -> csi_pb2.NodeUnstageVolumeResponse:
+        """Unmount the staging path."""
+        volume = self._volume(request.volume_id, {})
+        path = self._path("staging_target_path", request.staging_target_path)
+        self._settle(Unstage(volume, path), call)
+        return csi_pb2.NodeUnstageVolumeResponse()
+
+    def publish(
+        self, request: csi_pb2.NodePublishVolumeRequest, call: calls.Call
+    ) -> csi_pb2.NodePublishVolumeResponse:
+        """Mount the staged volume, or bind the disk, at the target path."""
+        volume = self._volume(request.volume_id, request.publish_context)
+        target = self._path("target_path", request.target_path)
+        capability = _capability(request.volume_capability)
+        if request.volume_context.get(_EPHEMERAL) == "true":
+            text = "inline ephemeral volumes are not supported"
+            raise Refused(Code.UNIMPLEMENTED, text)
+        if not request.staging_target_path:
+            text = "staging_target_path: not set: the volume must be staged first"
+            raise Refused(Code.FAILED_PRECONDITION, text)
+        mode = capability.access_mode.mode
+        wanted = Publish(
+            volume,
+            self._path("staging_target_path", request.staging_target_path),
+            target,
+            is_block=capability.WhichOneof("access_type") == "block",
+            is_read_only=request.readonly or mode in _READERS,
+            is_exclusive=mode == _Mode.SINGLE_NODE_SINGLE_WRITER,
+        )
+        self._settle(wanted, call)
+        return csi_pb2.NodePublishVolumeResponse()
+
+    def unpublish(
+        self, request: csi_pb2.NodeUnpublishVolumeRequest, call: calls.Call
+    ) -> csi_pb2.NodeUnpublishVolumeResponse:
+        """Unmount the target path and delete it."""
+        volume = self._volume(request.volume_id, {})
+        target = self._path("target_path", request.target_path)
+        self._settle(Unpublish(volume, target), call)
+        return csi_pb2.NodeUnpublishVolumeResponse()
+
+    def expand(
+        self, request: csi_pb2.NodeExpandVolumeRequest, call: calls.Call
+    ) -> csi_pb2.NodeExpandVolumeResponse:
+        """Expand the file system to the size of its disk."""
+        volume = self._volume(request.volume_id, {})
+        path = self._volume_path(request.volume_path)
+        required, limit = (
+            request.capacity_range.required_bytes,
+            request.capacity_range.limit_bytes,
+        )
+        if 0 < limit < required:
+            text = f"capacity_range.limit_bytes: invalid value {limit}"
+            text = f"{text}: must be at least required_bytes {required}"
+            raise Refused(Code.OUT_OF_RANGE, text)
+        wanted = Expand(volume, path, required)
+        snapshot = self._settle(wanted, call)
+        size_bytes = _size_bytes(snapshot, wanted)
+        return csi_pb2.NodeExpandVolumeResponse(capacity_bytes=size_bytes)
+
+    def get_stats(
+        self, request: csi_pb2.NodeGetVolumeStatsRequest, call: calls.Call
+    ) -> csi_pb2.NodeGetVolumeStatsResponse:
+        """Return usage and condition. A hanging file system blocks its path only."""
+        del call
+        volume = self._volume(request.volume_id, {})
+        path = self._volume_path(request.volume_path)
+        with self._holds.hold(f"statistics of {path}"):
+            try:
+                found = stats.read(self._flow.kernel, volume.id, path)
+            except Failure as failure:
+                raise _refused(failure) from failure
+        condition = csi_pb2.VolumeCondition(
+            abnormal=bool(found.problem), message=found.problem or "healthy"
+        )
+        return csi_pb2.NodeGetVolumeStatsResponse(
+            usage=_usage(found), volume_condition=condition
+        )
+
+    def offers(
+        self, request: csi_pb2.NodeGetCapabilitiesRequest, call: calls.Call
+    ) -> csi_pb2.NodeGetCapabilitiesResponse:
+        """Return the capabilities."""
+        del request, call
+        kind = csi_pb2.NodeServiceCapability
+        return csi_pb2.NodeGetCapabilitiesResponse(
+            capabilities=[kind(rpc=_Type(type=type)) for type in _OFFERED]
+        )
+
+    def get_info(
+        self, request: csi_pb2.NodeGetInfoRequest, call: calls.Call
+    ) -> csi_pb2.NodeGetInfoResponse:
+        """Return id, topology and attach limit, computed for each call."""
+        del request, call
+        try:
+            info = self._settings.info()
+        except IdentityUnknown as error:
+            raise Refused(Code.UNAVAILABLE, str(error)) from error
+        topology = csi_pb2.Topology(segments=dict(info.segments))
+        return csi_pb2.NodeGetInfoResponse(
+            node_id=info.id,
+            max_volumes_per_node=info.volumes_max,
+            accessible_topology=topology if info.segments else None,
+        )
+
+    def _volume(self, volume_id: str, publish_context: Mapping[str, str]) -> Volume:
+        if not volume_id:
+            raise Refused(Code.INVALID_ARGUMENT, "volume_id: not set")
+        return Volume(volume_id, self._settings.serial(volume_id, publish_context))
+
+    def _path(self, field: str, path: str) -> str:
+        if not path:
+            raise Refused(Code.INVALID_ARGUMENT, f"{field}: not set")
+        text = f'{field}: invalid value "{path[:200]}": must be'
+        if not path.startswith("/"):
+            raise Refused(Code.INVALID_ARGUMENT, f"{text} an absolute path")
+        normal = posixpath.normpath(path)
+        resolved = self._flow.kernel.resolve(normal)
+        kubelet = self._settings.kubelet
+        if kubelet and not is_below(resolved, self._flow.kernel.resolve(kubelet)):
+            raise Refused(Code.INVALID_ARGUMENT, f"{text} below {kubelet}")
+        return normal
+
+    def _volume_path(self, path: str) -> str:
+        """Return a path at which a volume can be; where it cannot, it is not found."""
+        try:
+            return self._path("volume_path", path)
+        except Refused as refused:
+            if not path:
+                raise
+            raise Refused(Code.NOT_FOUND, refused.message) from refused
+
+    def _settle(self, request: Request, call: calls.Call) -> Snapshot:
+        def left_s() -> float:
+            return 0.0 if call.is_cancelled else call.deadline - time.monotonic()
+
+        with self._holds.hold(request.volume.id):
+            try:
+                return self._flow.settle(request, left_s)
+            except Failure as failure:
+                raise _refused(failure) from failure
+
+
+def _refused(failure: Failure) -> Refused:
+    return Refused(CODES[failure.reason], failure.message)
+
+
+def _capability(
+    capability: csi_pb2.VolumeCapability,
+) -> csi_pb2.VolumeCapability:
+    capabilities.check(capability, "volume_capability")
+    if problem := capabilities.wrong(capability, None):
+        raise Refused(Code.INVALID_ARGUMENT, f"volume_capability: {problem}")
+    return capability
+
+
+def _mkfs_options(context: Mapping[str, str], fs_type: str) -> tuple[str, ...]:
+    key = mkfs_options.KEY
+    try:
+        return mkfs_options.read(
+            context.get(key, ""), fs_type or decide_stage.FS_TYPES[0]
+        )
+    except ValueError as error:
+        raise Refused(Code.INVALID_ARGUMENT, f"{key}: {error}") from error
+
+
+def _size_bytes(snapshot: Snapshot, request: Expand) -> int:
+    mount = top_mount(snapshot.mounts, request.path)
+    is_disk = snapshot.entry.number is not None or mount is None
+    number = snapshot.entry.number if is_disk or mount is None else mount.number
+    disk = snapshot.disk(number)
+    return 0 if disk is None else disk.size_bytes
+
+
+def _usage(found: stats.Stats) -> list[csi_pb2.VolumeUsage]:
+    unit = csi_pb2.VolumeUsage
+    if found.size_bytes is not None:
+        return [unit(unit=unit.BYTES, total=found.size_bytes)]
+    if found.usage is None:
+        return []
+    usage = found.usage
+    space = unit(
+        unit=unit.BYTES,
+        total=usage.total_bytes,
+        used=usage.used_bytes,
+        available=usage.available_bytes,
+    )
+    if usage.total_inodes == 0:
+        return [space]
+    inodes = unit(
+        unit=unit.INODES,
+        total=usage.total_inodes,
+        used=usage.used_inodes,
+        available=usage.free_inodes,
+    )
+    return [space, inodes]

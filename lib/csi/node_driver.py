@@ -1,0 +1,245 @@
+"""The node plugin from its command line to its end."""
+
+import dataclasses
+import pathlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import prometheus_client
+
+from lib.csi import identity, node, node_flags, node_service, options, registration
+from lib.csi import server as csi_server
+from lib.csi.services import identity as identity_service
+from lib.daemon import common_flags
+from lib.kernel import errors
+from lib.kernel.model import Link, Mount
+from lib.kernel.protocol import Kernel
+from lib.node_volumes import limits, observe, orphans
+from lib.node_volumes.flow import Flow
+from lib.node_volumes.model import Action
+from lib.process import (
+    arenas,
+    command_line,
+    config,
+    endpoints,
+    exchange,
+    files,
+    flags,
+    logs,
+    probes,
+    shutdown,
+    slis,
+)
+from lib.process import metrics as process_metrics
+
+if TYPE_CHECKING:
+    from lib.process import serving
+
+GRACE_S = 5.0
+"""Calls under way may take so long to end once the process is told to exit."""
+KUBELET = "/var/lib/kubelet"
+_PRETTY: Mapping[str, bool | None] = {"text": True, "json": False, "": None}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where this node is. zone: empty for a cloud without zones."""
+
+    id: str
+    zone: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """Which plugin this is: all that differs between clouds.
+
+    driver: the name in CSIDriver. zone_key: the topology segment. serial: of a disk.
+    place: raises IdentityUnknown; needs_zone: fail rather than report no zone. hints:
+    further links of a serial. volumes_max: as configured, None: not set.
+    """
+
+    name: str
+    version: str
+    driver: str
+    zone_key: str
+    serial: node.Serial
+    place: Callable[[bool], Place]
+    hints: Callable[[str], Sequence[Link]] = observe.no_hints
+    volumes_max: int | None = None
+
+
+def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+    """Return every problem of the values."""
+    problems: list[config.Problem] = []
+    endpoint = values[node_flags.ENDPOINT]
+    if not options.is_endpoint(endpoint):
+        wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
+        problems.append(config.Problem("--endpoint", endpoint or None, wanted))
+    for path in values[node_flags.CLOUD_CONFIG]:
+        if reason := files.unreadable(path):
+            wanted = f"a file that can be read ({reason})"
+            problems.append(config.Problem("--cloud-config", path, wanted))
+    for flag in (node_flags.DEV, node_flags.SYS, node_flags.KUBELET_DIRECTORY):
+        path = values[flag]
+        if path and not (path.startswith("/") and pathlib.Path(path).is_dir()):
+            wanted = "an absolute path of an existing folder"
+            problems.append(config.Problem(f"--{flag.name}", path, wanted))
+    options.http_endpoint(values[node_flags.HTTP_ENDPOINT], problems)
+    return tuple(problems)
+
+
+def run(program: Program, kernel: Kernel, values: flags.Values) -> int:
+    """Run until told to stop; return the exit code.
+
+    Raises:
+        ConfigError: the configuration cannot be used; nothing was started.
+    """
+    arenas.limit()
+    pretty = _PRETTY[values[common_flags.LOGGING_FORMAT]]
+    verbosity = values[command_line.VERBOSITY]
+    logs.configure(logs.Settings(program.name, verbosity, is_pretty=pretty))
+    flags.warn(values, logs.get(__name__))
+    build = process_metrics.Build(program.name, program.version)
+    registry = process_metrics.new_registry(build)
+    stop = threading.Event()
+    with shutdown.on_signal(stop):
+        return Plugin(program, kernel, values, registry).run(stop)
+
+
+class Plugin:
+    """One life of the process."""
+
+    def __init__(
+        self,
+        program: Program,
+        kernel: Kernel,
+        values: flags.Values,
+        registry: prometheus_client.CollectorRegistry,
+    ) -> None:
+        self._program = program
+        self._kernel = kernel
+        self._values = values
+        self._registry = registry
+        self._kubelet = values[node_flags.KUBELET_DIRECTORY] or KUBELET
+        self._orphans = prometheus_client.Gauge(
+            "mooring_orphaned_mounts",
+            "Mounts at start of disks that disappeared.",
+            registry=registry,
+        )
+        self._log = logs.get(__name__)
+
+    def run(self, stop: threading.Event) -> int:
+        """Serve until told to stop."""
+        endpoint = self._values[node_flags.ENDPOINT]
+        registering = self._registration(endpoint)
+        rpcs = self._rpcs(endpoint)
+        http = self._http()
+        self.report_orphans()
+        if http is not None:
+            http.start()
+        rpcs.start()
+        self._log.info("serving", endpoint=endpoint)
+        loop = threading.Thread(
+            target=registering.run if registering else stop.wait,
+            args=(stop,) if registering else (),
+            name="registration",
+        )
+        loop.start()
+        stop.wait()
+        loop.join()
+        rpcs.stop(GRACE_S)
+        if http is not None:
+            http.stop()
+        return shutdown.Exit.OK
+
+    def report_orphans(self) -> None:
+        """Log and count mounts of disks that disappeared; they are not changed."""
+        try:
+            disks, mounts = self._kernel.disks(), self._mounts()
+            found = orphans.find(mounts, disks, self._kubelet, self._program.driver)
+        except errors.KernelError as error:
+            self._log.warning("cannot search orphaned mounts", err=str(error))
+            return
+        self._orphans.set(len(found))
+        for orphan in found:
+            self._log.warning(
+                "orphaned mount", target=orphan.target, reason=orphan.problem
+            )
+
+    def info(self) -> node.NodeInfo:
+        """Return what the kubelet publishes, read anew.
+
+        Raises:
+            IdentityUnknown: no source names the node, or its zone.
+        """
+        has_zones = self._values[node_flags.WITH_TOPOLOGY]
+        place = self._program.place(has_zones)
+        segments = dict(self._values[node_flags.ADDITIONAL_TOPOLOGY])
+        if has_zones and place.zone and self._program.zone_key:
+            segments[self._program.zone_key] = place.zone
+        return node.NodeInfo(place.id, segments, self._volumes_max())
+
+    def _volumes_max(self) -> int:
+        fixed = self._values[node_flags.MAX_VOLUMES] or self._program.volumes_max
+        if fixed:
+            return fixed
+        own = limits.managed(self._mounts(), self._kubelet, self._program.driver)
+        return limits.of_bus(self._kernel.disks(), own)
+
+    def _mounts(self) -> tuple[Mount, ...]:
+        mounts = self._kernel.mounts()
+        return tuple(observe.with_disk(self._kernel, mount) for mount in mounts)
+
+    def _rpcs(self, endpoint: str) -> csi_server.Server:
+        program = self._program
+        has_zones = self._values[node_flags.WITH_TOPOLOGY] and bool(program.zone_key)
+        who = identity.Driver(program.driver, program.version, False, has_zones)
+        settings = node.Settings(
+            program.serial, self.info, self._values[node_flags.KUBELET_DIRECTORY]
+        )
+        flow = Flow(self._kernel, program.hints, self._note)
+        services = (
+            identity_service(identity.Identity(who)),
+            node_service.node(node.Node(flow, settings)),
+        )
+        counted = csi_server.Metrics(program.driver, self._registry)
+        return csi_server.Server(endpoint, services, counted)
+
+    def _note(self, volume_id: str, action: Action, seconds: float) -> None:
+        self._log.info(
+            "action carried out",
+            volume_id=volume_id,
+            operation=type(action).__name__,
+            detail=str(action),
+            duration_s=round(seconds, 3),
+        )
+
+    def _registration(self, endpoint: str) -> registration.Registration | None:
+        socket = self._values[node_flags.REGISTRATION_SOCKET]
+        if not socket:
+            return None
+        own = "/" + endpoint.partition("://")[2].strip("/")
+        path = self._values[node_flags.REGISTRATION_PATH] or own
+        return registration.Registration(self._program.driver, path, socket)
+
+    def _http(self) -> "serving.Server | None":
+        # Its TLS takes memory, and many nodes serve no HTTP.
+        from lib.process import serving
+
+        address = options.http_endpoint(self._values[node_flags.HTTP_ENDPOINT], [])
+        listener = serving.listen(*address) if address is not None else None
+        if listener is None:
+            return None
+        health = slis.Slis()
+        checks = probes.Probes(health.observe)
+        handlers: Mapping[str, exchange.Handler] = endpoints.standard(
+            checks, self._registry, health.registry
+        )
+        return serving.Server(listener, None, exchange.Routes(handlers, _everybody))
+
+
+def _everybody(request: exchange.Request) -> exchange.Decision:
+    """Allow every request: what is served holds no secret."""
+    del request
+    return exchange.Decision.ALLOW
