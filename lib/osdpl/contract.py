@@ -3,7 +3,8 @@
 The files under contracts/ list facts of openstack-helm's values.yaml: the keys of
 images, replicas, labels and disruption budgets, the accounts and databases. A version
 between two tags (2026.1.0 is a tag, 2026.1.7+ab12cd is not) may be of either
-generation: its contract is the union of both, as charts ignore unknown values.
+generation: its contract is the union of both, as charts ignore unknown values. So may
+the newest tag: in a checkout all commits after it have its version.
 """
 
 import functools
@@ -58,7 +59,8 @@ def generations(field: str, version: str) -> tuple[str, ...]:
         return GENERATIONS[-1:]
     index = GENERATIONS.index(base)
     is_tag = match[3] == "0" and not (match["rest"] or "").startswith("+")
-    return GENERATIONS[index : index + 1 if is_tag else index + 2]
+    is_newest = base == GENERATIONS[-2]
+    return GENERATIONS[index : index + 1 if is_tag and not is_newest else index + 2]
 
 
 @functools.cache

@@ -221,6 +221,14 @@ def test_older_charts_share_the_account_of_neutron() -> None:
         assert (nova == neutron) is is_shared
 
 
+def test_a_checkout_after_the_newest_tag_has_no_public_password() -> None:
+    """It calls itself 2026.1.0, and has another database of Nova than that tag."""
+    values = samples.release(with_version("2026.1.0"), "openstack-nova").values
+    for database in ("oslo_db_api", "oslo_db_cell1"):
+        path = f"endpoints.{database}.auth.nova.password"
+        assert samples.at(values, path).startswith("placeholder")
+
+
 def test_order_of_layers() -> None:
     """Template, then common, then the service."""
     path = "endpoints.identity.namespace"
@@ -529,7 +537,8 @@ def test_passwords_are_not_printed() -> None:
 GENERATIONS = [
     ("2025.1.0", ("2025.1",)),
     ("2025.1.4+abc", ("2025.1", "2025.2")),
-    ("2026.1.0", ("2026.1",)),
+    ("2025.2.0", ("2025.2",)),
+    ("2026.1.0", ("2026.1", "later")),
     ("2026.1.0+abc", ("2026.1", "later")),
     ("2026.1.17+abc", ("2026.1", "later")),
     ("2026.2.0", ("later",)),
