@@ -4,56 +4,58 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
 (createOctaviaLoadBalancer).
 """
 
-from lib.cloud.load_balancers import IpFamily, Reason, Ref
-from lib.cloud.openstack.config import settings
+from lib.cloud.load_balancers import IpFamily, Reason
 from lib.cloud.openstack.load_balancers.plan import actions, bodies
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
+from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read.observed import (
     Features,
     Surroundings,
-    Tree,
 )
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.wanted import Wanted, WantedPort
 from lib.cloud.steps import CommonReason, Problem, Step
 
 
-def name_of(ref: Ref, tree: Tree) -> str:
+def name_of(case: Case) -> str:
     """Choose the usual name, or a distinct one where somebody else has that."""
     is_taken = any(
-        one.name == names.load_balancer(ref) for one in tree.identity.namesakes
+        one.name == names.load_balancer(case.ref)
+        for one in case.observed.identity.namesakes
     )
-    return names.distinct(ref) if is_taken else names.load_balancer(ref)
+    return names.distinct(case.ref) if is_taken else names.load_balancer(case.ref)
 
 
-def step(ref: Ref, context: Context, tree: Tree, config: settings.LoadBalancer) -> Step:
+def step(case: Case, context: Context) -> Step:
     """Make it; where the provider takes only single calls, without its children."""
-    body = _balancer(ref, context, tree.around, config)
+    body = _balancer(case, context)
     under = {"listeners": listeners(context)}
-    is_whole = not config.provider_requires_serial_api_calls
+    is_whole = not case.config.provider_requires_serial_api_calls
     if is_whole:
         body |= under
     why = "the Service has none"
-    if tree.identity.was_lost:
+    if case.observed.identity.was_lost:
         why = "the Service's own was deleted by somebody"
     later = {} if is_whole else under
     action = Action(Kind.LOAD_BALANCER, fields=body, later=later)
     return actions.create((f"load balancer {context.owner}",), why, action)
 
 
-def remarks(wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
+def remarks(case: Case) -> tuple[Problem, ...]:
     """Say what of the wishes for a new one can't be had."""
     problems: list[Problem] = []
-    if len(wanted.families) > 1 and not second_vip(wanted, tree.features, tree.around):
-        second = wanted.families[1]
+    if len(case.desired.families) > 1 and not second_vip(
+        case.desired, case.can, case.around
+    ):
+        second = case.desired.families[1]
         message = (
             f"the load balancer gets no {second} address: it takes additional VIPs"
             f" (Octavia 2.26) and a subnet of {second} in the VIP's network"
         )
         problems.append(Problem(CommonReason.UNSUPPORTED, message))
-    if tree.identity.namesakes:
-        ids = ", ".join(sorted(one.id for one in tree.identity.namesakes))
+    if case.observed.identity.namesakes:
+        ids = ", ".join(sorted(one.id for one in case.observed.identity.namesakes))
         message = (
             f"load balancer {ids} has this Service's name, but does not belong to it:"
             " it is left alone, and another one is made"
@@ -62,19 +64,17 @@ def remarks(wanted: Wanted, tree: Tree) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def _balancer(
-    ref: Ref, context: Context, around: Surroundings, config: settings.LoadBalancer
-) -> Body:
+def _balancer(case: Case, context: Context) -> Body:
     wanted, can = context.wanted, context.can
     body: Body = {
         "name": context.owner,
-        "description": names.description(ref),
-        "provider": config.lb_provider,
+        "description": names.description(case.ref),
+        "provider": case.config.lb_provider,
     }
     if can.tags:
-        body["tags"] = [context.owner, names.mark(ref), names.MADE]
+        body["tags"] = [context.owner, names.mark(case.ref), names.MADE]
     else:
-        body["description"] = names.marked(names.description(ref), ref)
+        body["description"] = names.marked(names.description(case.ref), case.ref)
     place = wanted.placement
     if can.flavors and place.flavor_id:
         body["flavor_id"] = place.flavor_id
@@ -83,12 +83,12 @@ def _balancer(
     if place.port_id:
         body["vip_port_id"] = place.port_id
     else:
-        subnet_id = place.subnet_id or around.node_subnet_id
+        subnet_id = place.subnet_id or case.around.node_subnet_id
         if subnet_id:
             body["vip_subnet_id"] = subnet_id
         if place.network_id:
             body["vip_network_id"] = place.network_id
-        if second := second_vip(wanted, can, around):
+        if second := second_vip(wanted, can, case.around):
             body["additional_vips"] = [second]
     is_vip = wanted.is_internal or wanted.family is IpFamily.IPV6
     if wanted.address and is_vip:

@@ -12,8 +12,9 @@ import dataclasses
 from lib.cloud.load_balancers import Reason, Ref
 from lib.cloud.openstack.load_balancers.plan import actions
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read import identity
-from lib.cloud.openstack.load_balancers.read.native import FloatingIp, LoadBalancer
+from lib.cloud.openstack.load_balancers.read.native import FloatingIp
 from lib.cloud.openstack.load_balancers.read.observed import Relation, Surroundings
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
@@ -31,28 +32,22 @@ class Reached:
     problems: tuple[Problem, ...] = ()
 
 
-def reach(
-    ref: Ref,
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    relation: Relation,
-    around: Surroundings,
-) -> Reached:
+def reach(case: Case) -> Reached:
     """Say what brings the VIP its floating IP, or frees it of one."""
-    vip = balancer.vip_address or ""
-    current = on_port(around, balancer.vip_port_id or "")
+    vip = case.balancer.vip_address or ""
+    current = on_port(case.around, case.balancer.vip_port_id or "")
     if ":" in vip:
-        return _without(ref, wanted, vip)
-    if relation is not Relation.OWNED:
-        return _shared(ref, current)
-    if wanted.is_internal:
-        steps = () if current is None else (_free(ref, wanted, balancer, current),)
+        return _without(case, vip)
+    if case.relation is not Relation.OWNED:
+        return _shared(case, current)
+    if case.desired.is_internal:
+        steps = () if current is None else (_free(case, current),)
         return Reached(vip, steps)
-    if wanted.address:
-        return _at(ref, wanted, balancer, around, current)
+    if case.desired.address:
+        return _at(case, current)
     if current is not None:
         return Reached(current.floating_ip_address)
-    return _any(ref, wanted, balancer, around)
+    return _any(case)
 
 
 def on_port(around: Surroundings, port_id: str) -> FloatingIp | None:
@@ -72,94 +67,81 @@ def shown(found: FloatingIp) -> str:
     return f"floating IP {found.floating_ip_address}"
 
 
-def _without(ref: Ref, wanted: Wanted, vip: str) -> Reached:
-    if wanted.is_internal:
+def _without(case: Case, vip: str) -> Reached:
+    if case.desired.is_internal:
         return Reached(vip)
     message = (
-        f"Floating IP not supported for IPv6 Service {ref.key}."
+        f"Floating IP not supported for IPv6 Service {case.ref.key}."
         f" Using IPv6 address instead {vip}."
     )
     notice = Notice(NoticeType.WARNING, "LoadBalancerFloatingIPSkipped", message)
     return Reached(vip, notices=(notice,))
 
 
-def _free(
-    ref: Ref, wanted: Wanted, balancer: LoadBalancer, current: FloatingIp
-) -> Step:
+def _free(case: Case, current: FloatingIp) -> Step:
     """Take a floating IP off the VIP: deleted if it was made for it, else kept."""
-    made = identity.is_made_on(current, balancer, ref)
-    if made and not wanted.keeps_floating_ip:
+    made = identity.is_made_on(current, case.balancer, case.ref)
+    if made and not case.desired.keeps_floating_ip:
         return delete(shown(current), "it is not wanted any more", current)
     return _attach(current, None, "it is not wanted any more")
 
 
-def _shared(ref: Ref, current: FloatingIp | None) -> Reached:
+def _shared(case: Case, current: FloatingIp | None) -> Reached:
     if current is not None:
         return Reached(current.floating_ip_address)
     message = (
         "cannot attach a floating IP to a load balancer for a shared Service"
-        f" {ref.key}, only owner Service can do that"
+        f" {case.ref.key}, only owner Service can do that"
     )
     return Reached(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
 
 
-def _at(
-    ref: Ref,
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    around: Surroundings,
-    current: FloatingIp | None,
-) -> Reached:
+def _at(case: Case, current: FloatingIp | None) -> Reached:
     """Have the floating IP of this very address, and none before it is to be had."""
-    if current is not None and current.floating_ip_address == wanted.address:
-        return Reached(wanted.address)
+    if current is not None and current.floating_ip_address == case.desired.address:
+        return Reached(case.desired.address)
     found = next(
-        (ip for ip in around.floating_ips if ip.floating_ip_address == wanted.address),
+        (
+            ip
+            for ip in case.around.floating_ips
+            if ip.floating_ip_address == case.desired.address
+        ),
         None,
     )
     now = current.floating_ip_address if current else ""
     if found is None:
-        made = _create(ref, wanted, balancer, around, is_attached=current is None)
+        made = _create(case, is_attached=current is None)
         return dataclasses.replace(made, address=now)
     if found.port_id:
-        message = f"floating IP {wanted.address} is not available: it is in use"
+        message = f"floating IP {case.desired.address} is not available: it is in use"
         return Reached(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
-    steps = () if current is None else (_free(ref, wanted, balancer, current),)
-    why = f"loadBalancerIP is {wanted.address}"
-    return Reached("", (*steps, _attach(found, balancer.vip_port_id, why)))
+    steps = () if current is None else (_free(case, current),)
+    why = f"loadBalancerIP is {case.desired.address}"
+    return Reached("", (*steps, _attach(found, case.balancer.vip_port_id, why)))
 
 
-def _any(
-    ref: Ref, wanted: Wanted, balancer: LoadBalancer, around: Surroundings
-) -> Reached:
+def _any(case: Case) -> Reached:
     """Have any floating IP; one that the Service had before comes first."""
-    had = identity.hints_of(ref).addresses
+    had = identity.hints_of(case.ref).addresses
     ours = [
         ip
-        for ip in around.floating_ips
-        if not ip.port_id and identity.was_ours(ip, ref)
+        for ip in case.around.floating_ips
+        if not ip.port_id and identity.was_ours(ip, case.ref)
     ]
     ours.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
     if ours:
         why = "it was made for this Service"
-        return Reached("", (_attach(ours[0], balancer.vip_port_id, why),))
-    return _create(ref, wanted, balancer, around, is_attached=True)
+        return Reached("", (_attach(ours[0], case.balancer.vip_port_id, why),))
+    return _create(case, is_attached=True)
 
 
-def _create(
-    ref: Ref,
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    around: Surroundings,
-    *,
-    is_attached: bool,
-) -> Reached:
-    source = around.source
+def _create(case: Case, *, is_attached: bool) -> Reached:
+    source = case.around.source
     if source.problem is not None:
         return Reached(problems=(source.problem,))
     if not source.network_id:
         message = (
-            f"Floating network configuration not provided for Service {ref.key},"
+            f"Floating network configuration not provided for Service {case.ref.key},"
             " forcing to ensure an internal load balancer service"
         )
         forced = Problem(
@@ -167,21 +149,21 @@ def _create(
             message,
             event="LoadBalancerForcedInternal",
         )
-        problems = (*_search_failed(ref, wanted), forced)
-        return Reached(balancer.vip_address or "", problems=problems)
+        problems = (*_search_failed(case.ref, case.desired), forced)
+        return Reached(case.balancer.vip_address or "", problems=problems)
     body: dict[str, object] = {
         "floating_network_id": source.network_id,
-        "description": names.marked(names.floating_ip(ref), ref),
+        "description": names.marked(names.floating_ip(case.ref), case.ref),
     }
     if is_attached:
-        body["port_id"] = balancer.vip_port_id
-    if wanted.address:
-        body["floating_ip_address"] = wanted.address
-    subnet_ids = () if wanted.address else source.subnet_ids
+        body["port_id"] = case.balancer.vip_port_id
+    if case.desired.address:
+        body["floating_ip_address"] = case.desired.address
+    subnet_ids = () if case.desired.address else source.subnet_ids
     choices = [body | {"subnet_id": subnet_id} for subnet_id in subnet_ids] or [body]
     first, *others = choices
     action = Action(Kind.FLOATING_IP, fields=first, alternatives=tuple(others))
-    path = (f"floating IP {wanted.address}".rstrip(),)
+    path = (f"floating IP {case.desired.address}".rstrip(),)
     return Reached("", (actions.create(path, "the Service is external", action),))
 
 

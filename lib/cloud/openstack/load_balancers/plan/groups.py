@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-from lib.cloud.load_balancers import Ref
 from lib.cloud.openstack.load_balancers.plan import actions
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
+from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read.native import (
     Port,
     Rule,
@@ -29,27 +29,35 @@ Key = tuple[str, str, str, int, int]
 """Protocol, ethertype, remote prefix, lowest and highest port."""
 
 
-def keep(
-    ref: Ref, wanted: Wanted, around: Surroundings, provider: str
-) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
+def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     """Say what brings the group, its rules and its ports about."""
-    path = (f"security group {names.security_group(ref)}",)
-    if around.member_subnet is None:
+    path = (f"security group {names.security_group(case.ref)}",)
+    if case.around.member_subnet is None:
         message = "the subnet of the members is not known or can't be seen"
         return (), (Problem(OctaviaReason.SUBNET, message),)
-    if not around.groups:
+    if not case.around.groups:
         body = {
-            "name": names.security_group(ref),
-            "description": names.marked(names.security_group_description(ref), ref),
+            "name": names.security_group(case.ref),
+            "description": names.marked(
+                names.security_group_description(case.ref), case.ref
+            ),
         }
         action = Action(Kind.SECURITY_GROUP, fields=body)
         return (actions.create(path, "security groups are managed", action),), ()
-    group, *spares = around.groups
-    rules = tuple(_rules(path, wanted, around.member_subnet, group, provider))
-    ports = tuple(_ports(wanted, around, around.member_subnet, group))
+    group, *spares = case.around.groups
+    rules = tuple(
+        _rules(
+            path,
+            case.desired,
+            case.around.member_subnet,
+            group,
+            case.config.lb_provider,
+        )
+    )
+    ports = tuple(_ports(case.desired, case.around, case.around.member_subnet, group))
     if rules or ports:
         return (*rules, *ports), ()
-    return tuple(remove(around, spares)), ()
+    return tuple(remove(case.around, spares)), ()
 
 
 def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[Step]:

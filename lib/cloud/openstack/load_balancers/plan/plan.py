@@ -30,6 +30,7 @@ from lib.cloud.openstack.load_balancers.plan import (
 )
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
+from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import ACTIVE, ERROR, LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observe import wanted_of
@@ -53,35 +54,37 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
     wanted = wanted_of(target)
     if wanted is None or target.spec is None:
         return deletion.plan(target.ref, seen, config)
-    made = _wanted(target.ref, wanted, seen, config)
+    case = Case(target.ref, wanted, seen, config)
+    made = _wanted(case)
     known = target.spec.problems
     return dataclasses.replace(
         made,
         problems=(
             *known,
-            *remarks.ignored(target.ref, wanted, seen, config),
+            *remarks.ignored(case),
             *made.problems,
         ),
     )
 
 
-def _wanted(
-    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
-) -> Plan:
-    found = seen.identity
+def _wanted(case: Case) -> Plan:
+    found = case.observed.identity
     if found.absent_in_s:
         return Plan(retry_after_s=found.absent_in_s)
-    problems = [*((found.problem,) if found.problem else ()), *seen.around.problems]
+    problems = [
+        *((found.problem,) if found.problem else ()),
+        *case.around.problems,
+    ]
     if _is_fatal(problems):
-        return Plan(problems=(*problems, *remarks.stays(seen)))
+        return Plan(problems=(*problems, *remarks.stays(case.observed)))
     if found.load_balancer is None:
-        made = _new(ref, wanted, seen, config)
+        made = _new(case)
     elif found.load_balancer.provisioning_status == ACTIVE:
-        made = _active(ref, wanted, found.load_balancer, seen, config)
+        made = _active(case)
     else:
-        made = _not_active(ref, wanted, found.load_balancer, seen, config)
-    if made.settled and seen.former:
-        made = _moved(ref, made, seen, config)
+        made = _not_active(case)
+    if made.settled and case.observed.former:
+        made = _moved(case, made)
     spares = tuple(
         deletion.spare(one)
         for one in found.duplicates
@@ -103,7 +106,7 @@ def _wanted(
     )
 
 
-def _moved(ref: Ref, made: Plan, seen: Tree, config: settings.LoadBalancer) -> Plan:
+def _moved(case: Case, made: Plan) -> Plan:
     """Take the Service off where it was before, now that it is served elsewhere.
 
     made: the plan for where it is, in which nothing is left to be done.
@@ -111,35 +114,36 @@ def _moved(ref: Ref, made: Plan, seen: Tree, config: settings.LoadBalancer) -> P
     if made.results.ingress is None:
         # Clients still go to the address that the Service shows.
         return dataclasses.replace(
-            made, problems=(*made.problems, *remarks.stays(seen))
+            made, problems=(*made.problems, *remarks.stays(case.observed))
         )
-    main = seen.identity.load_balancer
+    main = case.observed.identity.load_balancer
     why = f"the Service has moved to load balancer {main.id if main else ''}"
-    left = deletion.leave(ref, seen, config, why)
+    left = deletion.leave(case.ref, case.observed, case.config, why)
     problems = (*made.problems, *left.problems)
     return dataclasses.replace(
         left, results=made.results, notices=made.notices, problems=problems
     )
 
 
-def context_of(
-    ref: Ref, wanted: Wanted, seen: Tree, owner: str, *, monitors: bool
-) -> Context:
+def context_of(case: Case, owner: str, *, monitors: bool) -> Context:
     """Gather what all requests for this Service have in common."""
-    tags = (owner, names.mark(ref)) if seen.features.tags else ()
-    place = wanted.placement
-    member_subnet_id = place.member_subnet_id or seen.around.node_subnet_id
-    return Context(wanted, seen.features, owner, tags, member_subnet_id, monitors)
+    tags = (owner, names.mark(case.ref)) if case.can.tags else ()
+    place = case.desired.placement
+    member_subnet_id = place.member_subnet_id or case.around.node_subnet_id
+    return Context(case.desired, case.can, owner, tags, member_subnet_id, monitors)
 
 
-def context_on(ref: Ref, wanted: Wanted, balancer: LoadBalancer, seen: Tree) -> Context:
+def context_on(case: Case) -> Context:
     """Gather it for a load balancer that is there."""
-    is_own = seen.identity.relation is Relation.OWNED
-    owner = balancer.name if is_own else names.load_balancer(ref)
-    monitors = _monitors(wanted, balancer)
-    vips = [balancer.vip_address, *(vip.ip_address for vip in balancer.additional_vips)]
-    here = _let_in(wanted, {6 if ":" in one else 4 for one in vips if one})
-    return context_of(ref, here, seen, owner, monitors=monitors)
+    is_own = case.relation is Relation.OWNED
+    owner = case.balancer.name if is_own else names.load_balancer(case.ref)
+    monitors = _monitors(case.desired, case.balancer)
+    vips = [
+        case.balancer.vip_address,
+        *(vip.ip_address for vip in case.balancer.additional_vips),
+    ]
+    here = _let_in(case.desired, {6 if ":" in one else 4 for one in vips if one})
+    return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
 
 
 def _let_in(wanted: Wanted, versions: Collection[int]) -> Wanted:
@@ -152,67 +156,62 @@ def _let_in(wanted: Wanted, versions: Collection[int]) -> Wanted:
     return dataclasses.replace(wanted, cidrs=tuple(fitting or wanted.cidrs))
 
 
-def context_new(ref: Ref, wanted: Wanted, seen: Tree) -> Context:
+def context_new(case: Case) -> Context:
     """Gather it for a load balancer that has to be made."""
-    monitors = wanted.monitored is not Monitored.NO
-    owner = creation.name_of(ref, seen)
-    has_second = creation.second_vip(wanted, seen.features, seen.around)
-    families = wanted.families if has_second else wanted.families[:1]
-    here = _let_in(wanted, {6 if one is IpFamily.IPV6 else 4 for one in families})
-    return context_of(ref, here, seen, owner, monitors=monitors)
+    monitors = case.desired.monitored is not Monitored.NO
+    owner = creation.name_of(case)
+    has_second = creation.second_vip(case.desired, case.can, case.around)
+    families = case.desired.families if has_second else case.desired.families[:1]
+    here = _let_in(case.desired, {6 if one is IpFamily.IPV6 else 4 for one in families})
+    return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
 
 
-def _new(ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer) -> Plan:
-    source = seen.around.source
+def _new(case: Case) -> Plan:
+    source = case.around.source
     if source.problem is not None:
         return Plan(problems=(source.problem,))
-    context = context_new(ref, wanted, seen)
-    problems = creation.remarks(wanted, seen)
-    if seen.identity.was_lost:
+    context = context_new(case)
+    problems = creation.remarks(case)
+    if case.observed.identity.was_lost:
         message = (
             "the Service's load balancer was deleted by somebody; it is made again"
         )
         problems = (*problems, Problem(CommonReason.DRIFT, message))
-    problems = (*problems, *remarks.health(wanted, context))
-    steps = (creation.step(ref, context, seen, config),)
+    problems = (*problems, *remarks.health(case.desired, context))
+    steps = (creation.step(case, context),)
     return Plan(steps, retry_after_s=POLL_S, problems=problems)
 
 
-def _not_active(
-    ref: Ref,
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    seen: Tree,
-    config: settings.LoadBalancer,
-) -> Plan:
+def _not_active(case: Case) -> Plan:
     """Wait for one in flux; one in ERROR is made again if it never was usable."""
-    results = Results(annotations=status.annotations(balancer, seen.identity.relation))
-    if balancer.provisioning_status != ERROR:
-        return Plan(retry_after_s=POLL_S, object_id=balancer.id, results=results)
-    former = Former(balancer, seen.identity.relation)
-    leaving = deletion.Leaving(ref, former, adopts=False)
+    results = Results(annotations=status.annotations(case.balancer, case.relation))
+    if case.balancer.provisioning_status != ERROR:
+        return Plan(retry_after_s=POLL_S, object_id=case.balancer.id, results=results)
+    former = Former(case.balancer, case.relation)
+    leaving = deletion.Leaving(case.ref, former, adopts=False)
     is_own = deletion.is_whole_ours(leaving)
-    hints = identity.hints_of(ref)
+    hints = identity.hints_of(case.ref)
     # A name in the status does not say which one was reached by it: then none goes.
     was_usable = hints.shows_name or bool(
-        identity.addresses(balancer, seen.around.floating_ips) & set(hints.addresses)
+        identity.addresses(case.balancer, case.around.floating_ips)
+        & set(hints.addresses)
     )
-    message = f"load balancer {balancer.id} is in status ERROR"
-    path = (f"load balancer {balancer.name}",)
+    message = f"load balancer {case.balancer.id} is in status ERROR"
+    path = (f"load balancer {case.balancer.name}",)
     steps: tuple[Step, ...] = ()
     if is_own and not was_usable:
         message += " and never was usable; it is deleted and made again"
-        steps = (_delete(path, balancer, "it is in ERROR and never was usable"),)
-    elif is_own and wanted.on_error is OnError.RECREATE:
+        steps = (_delete(path, case.balancer, "it is in ERROR and never was usable"),)
+    elif is_own and case.desired.on_error is OnError.RECREATE:
         message += f"; it is deleted and made again, as {keys.ON_ERROR} says"
-        steps = (_delete(path, balancer, "it is in ERROR"),)
-    elif is_own and wanted.on_error is OnError.FAILOVER:
+        steps = (_delete(path, case.balancer, "it is in ERROR"),)
+    elif is_own and case.desired.on_error is OnError.FAILOVER:
         message += f"; it fails over, as {keys.ON_ERROR} says"
         action = Action(
             Kind.LOAD_BALANCER,
-            balancer.id,
-            observed=balancer,
-            balancer_id=balancer.id,
+            case.balancer.id,
+            observed=case.balancer,
+            balancer_id=case.balancer.id,
             fails_over=True,
         )
         steps = (actions.ungated(actions.change(path, "it is in ERROR", action)),)
@@ -222,7 +221,7 @@ def _not_active(
         retry_after_s=None if steps else ERROR_POLL_S,
         backs_off=bool(steps),
         results=results,
-        problems=(problem, *remarks.stays(seen)),
+        problems=(problem, *remarks.stays(case.observed)),
     )
 
 
@@ -232,53 +231,49 @@ def _delete(path: tuple[str, ...], balancer: LoadBalancer, why: str) -> Step:
     return actions.ungated(step)
 
 
-def _active(
-    ref: Ref,
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    seen: Tree,
-    config: settings.LoadBalancer,
-) -> Plan:
-    relation = seen.identity.relation
-    children = seen.children
+def _active(case: Case) -> Plan:
+    relation = case.relation
+    children = case.observed.children
     if children is None:
         return Plan(retry_after_s=POLL_S)
     if relation is Relation.SHARED:
-        refusal = remarks.may_share(ref, wanted, balancer, seen.features, config)
+        refusal = remarks.may_share(case)
         if refusal:
-            return Plan(problems=(*refusal, *remarks.stays(seen)))
-    context = context_on(ref, wanted, balancer, seen)
-    adopts = identity.adopts(ref, balancer, relation, seen.around.floating_ips)
-    place = tree.Place(ref, balancer, relation, children, adopts)
+            return Plan(problems=(*refusal, *remarks.stays(case.observed)))
+    context = context_on(case)
+    adopts = identity.adopts(
+        case.ref, case.balancer, relation, case.around.floating_ips
+    )
+    place = tree.Place(case.ref, case.balancer, relation, children, adopts)
     taken = tree.conflicts(place, context)
     if taken:
-        return Plan(problems=(*taken, *remarks.stays(seen)))
-    reached = floating.reach(ref, wanted, balancer, relation, seen.around)
-    steps = (*_tags(ref, context, place), *_switched_on(place))
+        return Plan(problems=(*taken, *remarks.stays(case.observed)))
+    reached = floating.reach(case)
+    steps = (*_tags(case.ref, context, place), *_switched_on(place))
     steps += (*tree.steps(place, context), *reached.steps)
-    more, problems = _groups(ref, wanted, seen, config)
+    more, problems = _groups(case)
     # Groups that are kept no more go first: only a look for drift sees them, and what
     # waits for a gate ends it.
-    is_kept = config.manage_security_groups
+    is_kept = case.config.manage_security_groups
     all_steps = (*steps, *more) if is_kept else (*more, *steps)
     if not reached.address and reached.problems:
-        reached = _unreached(reached, seen, is_last=not all_steps)
+        reached = _unreached(reached, case.observed, is_last=not all_steps)
     problems = (
         *reached.problems,
         *problems,
-        *remarks.health(wanted, context),
-        *remarks.lost_vip(seen, balancer),
-        *remarks.switched_off(balancer, relation),
-        *remarks.unchangeable(wanted, balancer, relation, seen, config),
+        *remarks.health(case.desired, context),
+        *remarks.lost_vip(case.observed, case.balancer),
+        *remarks.switched_off(case.balancer, relation),
+        *remarks.unchangeable(case),
     )
-    if relation is Relation.SHARED and names.user(ref) not in balancer.tags:
+    if relation is Relation.SHARED and names.user(case.ref) not in case.balancer.tags:
         # An address in the status may prove ownership where this tag is missing.
         reached = dataclasses.replace(reached, address="")
     return Plan(
         steps=all_steps,
         settled=not (all_steps or _is_fatal(reached.problems)),
         retry_after_s=POLL_S if all_steps else None,
-        results=status.results(wanted, balancer, relation, reached, config),
+        results=status.results(case, reached),
         notices=reached.notices,
         problems=problems,
     )
@@ -344,9 +339,7 @@ def _switched_on(place: tree.Place) -> tuple[Step, ...]:
     return (actions.change((*place.path, "switch"), why, action),)
 
 
-def _groups(
-    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
-) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
-    if config.manage_security_groups:
-        return groups.keep(ref, wanted, seen.around, config.lb_provider)
-    return tuple(groups.remove(seen.around, seen.around.groups)), ()
+def _groups(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
+    if case.config.manage_security_groups:
+        return groups.keep(case)
+    return tuple(groups.remove(case.around, case.around.groups)), ()

@@ -4,11 +4,11 @@ Pure. Source of the texts that the reference has, too: kubernetes/
 cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
 
-from lib.cloud.load_balancers import Reason, Ref
-from lib.cloud.openstack.config import settings
+from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
+from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
-from lib.cloud.openstack.load_balancers.read.observed import Features, Relation, Tree
+from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
@@ -19,25 +19,23 @@ _ALIASES = {"octavia": "amphora"}
 """Providers with two names. Source: Octavia, "Available Providers"."""
 
 
-def may_share(
-    ref: Ref,
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    can: Features,
-    config: settings.LoadBalancer,
-) -> tuple[Problem, ...]:
+def may_share(case: Case) -> tuple[Problem, ...]:
     """Say why the Service must not use another's load balancer."""
-    if not can.tags:
+    if not case.can.tags:
         message = "a load balancer is shared only where Octavia has tags (API 2.5)"
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
-    if wanted.is_internal:
+    if case.desired.is_internal:
         message = "internal Service cannot share a load balancer"
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
-    users = names.services(balancer.tags)
-    if names.load_balancer(ref) not in users and len(users) >= config.max_shared_lb:
+    users = names.services(case.balancer.tags)
+    if (
+        names.load_balancer(case.ref) not in users
+        and len(users) >= case.config.max_shared_lb
+    ):
         message = (
-            f"load balancer {balancer.id} already shared with {len(users)} Services;"
-            f" [LoadBalancer] max-shared-lb is {config.max_shared_lb}"
+            f"load balancer {case.balancer.id} already shared with {len(users)}"
+            " Services;"
+            f" [LoadBalancer] max-shared-lb is {case.config.max_shared_lb}"
         )
         return (Problem(OctaviaReason.SHARED_LIMIT, message, is_fatal=True),)
     return ()
@@ -56,49 +54,53 @@ def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
     return (Problem(Reason.NO_HEALTH_CHECK, message),)
 
 
-def unchangeable(
-    wanted: Wanted,
-    balancer: LoadBalancer,
-    relation: Relation,
-    seen: Tree,
-    config: settings.LoadBalancer,
-) -> tuple[Problem, ...]:
+def unchangeable(case: Case) -> tuple[Problem, ...]:
     """Say what was asked for since the load balancer was made, and can't be had."""
-    if relation is not Relation.OWNED:
+    if case.relation is not Relation.OWNED:
         return ()
-    place, can = wanted.placement, seen.features
+    place, can = case.desired.placement, case.can
     pairs = [
-        ("lb-provider", _provider(config.lb_provider), _provider(balancer.provider)),
-        ("port-id", place.port_id, balancer.vip_port_id),
-        ("subnet-id", "" if place.port_id else place.subnet_id, balancer.vip_subnet_id),
-        ("flavor-id", place.flavor_id if can.flavors else "", balancer.flavor_id),
+        (
+            "lb-provider",
+            _provider(case.config.lb_provider),
+            _provider(case.balancer.provider),
+        ),
+        ("port-id", place.port_id, case.balancer.vip_port_id),
+        (
+            "subnet-id",
+            "" if place.port_id else place.subnet_id,
+            case.balancer.vip_subnet_id,
+        ),
+        ("flavor-id", place.flavor_id if can.flavors else "", case.balancer.flavor_id),
         (
             "availability-zone",
             place.availability_zone if can.zones else "",
-            balancer.availability_zone,
+            case.balancer.availability_zone,
         ),
     ]
     if not place.port_id and not place.subnet_id:
-        pairs.append(("network-id", place.network_id, balancer.vip_network_id))
-    is_vip = wanted.is_internal or ":" in (balancer.vip_address or "")
+        pairs.append(("network-id", place.network_id, case.balancer.vip_network_id))
+    is_vip = case.desired.is_internal or ":" in (case.balancer.vip_address or "")
     if is_vip:
-        pairs.append(("loadBalancerIP", wanted.address, balancer.vip_address))
+        pairs.append(
+            ("loadBalancerIP", case.desired.address, case.balancer.vip_address)
+        )
     told = [
         f"{name} is {is_ or 'none'}, wanted {wish}"
         for name, wish, is_ in pairs
         if wish and wish != is_
     ]
-    version = 6 if ":" in (balancer.vip_address or "") else 4
-    if balancer.vip_address and str(wanted.family) != f"IPv{version}":
-        told.append(f"the VIP is IPv{version}, wanted {wanted.family}")
-    if len(wanted.families) > 1 and not balancer.additional_vips:
-        told.append(f"there is no VIP of {wanted.families[1]}")
-    if seen.around.source.misfit:
-        told.append(seen.around.source.misfit)
+    version = 6 if ":" in (case.balancer.vip_address or "") else 4
+    if case.balancer.vip_address and str(case.desired.family) != f"IPv{version}":
+        told.append(f"the VIP is IPv{version}, wanted {case.desired.family}")
+    if len(case.desired.families) > 1 and not case.balancer.additional_vips:
+        told.append(f"there is no VIP of {case.desired.families[1]}")
+    if case.around.source.misfit:
+        told.append(case.around.source.misfit)
     if not told:
         return ()
     message = (
-        f"load balancer {balancer.id} can't be changed in this: {'; '.join(told)};"
+        f"load balancer {case.balancer.id} can't be changed in this: {'; '.join(told)};"
         " make the Service anew to have it"
     )
     return (Problem(CommonReason.IMMUTABLE, message),)
@@ -108,49 +110,45 @@ def _provider(name: str | None) -> str:
     return _ALIASES.get(name or "", name or "")
 
 
-def ignored(
-    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
-) -> tuple[Problem, ...]:
+def ignored(case: Case) -> tuple[Problem, ...]:
     """Say what of the wishes the provider, or Octavia's version, lacks."""
     return (
-        *_ignored_ranges(ref, wanted, seen, config),
-        *_ignored_zone(ref, wanted, seen),
-        *_ignored_flavor(wanted, seen),
-        *_ignored_timeouts(wanted, seen),
+        *_ignored_ranges(case),
+        *_ignored_zone(case),
+        *_ignored_flavor(case),
+        *_ignored_timeouts(case),
     )
 
 
-def _ignored_ranges(
-    ref: Ref, wanted: Wanted, seen: Tree, config: settings.LoadBalancer
-) -> tuple[Problem, ...]:
+def _ignored_ranges(case: Case) -> tuple[Problem, ...]:
     """Say that source ranges don't count, where the user gave any."""
-    enforced = config.lb_provider == "ovn" and config.manage_security_groups
-    if seen.features.cidrs or enforced or not wanted.has_ranges:
+    enforced = case.config.lb_provider == "ovn" and case.config.manage_security_groups
+    if case.can.cidrs or enforced or not case.desired.has_ranges:
         return ()
     message = (
-        f"LoadBalancerSourceRanges are ignored for Service {ref.key} because Octavia"
-        " provider does not support it"
+        f"LoadBalancerSourceRanges are ignored for Service {case.ref.key} because"
+        " Octavia provider does not support it"
     )
     event = "LoadBalancerSourceRangesIgnored"
     return (Problem(CommonReason.UNSUPPORTED, message, event=event),)
 
 
-def _ignored_zone(ref: Ref, wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
-    if seen.features.zones or not wanted.placement.availability_zone:
+def _ignored_zone(case: Case) -> tuple[Problem, ...]:
+    if case.can.zones or not case.desired.placement.availability_zone:
         return ()
     message = (
         "LoadBalancer Availability Zones aren't supported. Please, upgrade Octavia"
         " API to version 2.14 or later (Ussuri release) to use them for Service"
-        f" {ref.key}"
+        f" {case.ref.key}"
     )
     event = "LoadBalancerAvailabilityZonesIgnored"
     return (Problem(CommonReason.UNSUPPORTED, message, event=event),)
 
 
-def _ignored_flavor(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
+def _ignored_flavor(case: Case) -> tuple[Problem, ...]:
     """Say that a flavor does not count; the reference passes over it silently."""
-    flavor_id = wanted.placement.flavor_id
-    if seen.features.flavors or not flavor_id:
+    flavor_id = case.desired.placement.flavor_id
+    if case.can.flavors or not flavor_id:
         return ()
     message = (
         f"flavor-id {flavor_id} is ignored: it takes Octavia's API 2.6, and another"
@@ -159,9 +157,9 @@ def _ignored_flavor(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
     return (Problem(CommonReason.UNSUPPORTED, message),)
 
 
-def _ignored_timeouts(wanted: Wanted, seen: Tree) -> tuple[Problem, ...]:
+def _ignored_timeouts(case: Case) -> tuple[Problem, ...]:
     """Say that timeouts do not count, where the user gave any: likewise."""
-    if seen.features.timeouts or wanted.timeouts == Timeouts():
+    if case.can.timeouts or case.desired.timeouts == Timeouts():
         return ()
     message = (
         "the timeout annotations are ignored: they take Octavia's API 2.1, and another"
