@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from lib.cloud.openstack.config import durations, gcfg
+from lib.cloud.openstack.config import gcfg
+from lib.process import kinds
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
@@ -90,7 +91,7 @@ class SectionReader:
         """Give the seconds of a duration, never negative."""
 
         def duration(text: str) -> float:
-            value = durations.parse(text)
+            value = kinds.read_duration(text)
             if value < 0:
                 raise ValueError
             return value
