@@ -15,7 +15,12 @@ OWN = {
     "lib/csi": ("bench:volumes", "lab/csi:", "lab/node:"),
     "lib/doctor": ("lab/osdpl:", "lab/tool:"),
     "cmd/mooring/commands": ("lab/osdpl:", "lab/tool:"),
-    "charts/csi-controller": ("bench:volumes", "lab/charts:csi", "lab/csi:"),
+    "charts/csi-controller": (
+        "bench:volumes",
+        "lab/charts:csi",
+        "lab/csi:",
+        "lab/node:",
+    ),
     "charts/cloud-data-discoverer": (
         "bench:discovery",
         "lab/charts:alerts",
