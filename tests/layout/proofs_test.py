@@ -28,7 +28,12 @@ OWN = {
         "lab/discovery:",
     ),
     "charts/osdpl-controller": ("lab/charts:osdpl", "lab/osdpl:", "lab/tool:"),
-    "lib/cloud/openstack/fake": ("bench:balancers", "bench:octavia", "lab/services:"),
+    "lib/cloud/openstack/fake": (
+        "bench:balancers",
+        "bench:limits_nodes",
+        "bench:octavia",
+        "lab/services:",
+    ),
 }
 """Rooms of one component, and whose batches their changes may rerun."""
 
