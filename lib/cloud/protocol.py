@@ -13,6 +13,7 @@ from typing import Protocol
 from lib.cloud import model
 from lib.cloud.catalog import Catalog
 from lib.cloud.load_balancers import LoadBalancers
+from lib.cloud.routes import Routes
 from lib.cloud.volumes import Volumes
 
 
@@ -64,6 +65,7 @@ class Cloud:
     name: str
     instances: Instances | None = None
     load_balancers: LoadBalancers | None = None
+    routes: Routes | None = None
     volumes: Volumes | None = None
     catalog: Catalog | None = None
     check_reload: Callable[[], None] | None = None

@@ -9,7 +9,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Collection, Mapping
 
-from lib.cloud import errors, load_balancers, model, protocol, volumes
+from lib.cloud import errors, load_balancers, model, protocol, routes, volumes
 from lib.cloud.support import source
 from lib.daemon import passing
 from lib.process import config, logs
@@ -51,8 +51,12 @@ class Reopening:
         balancers = None
         if now.load_balancers is not None:
             balancers = passing.LoadBalancers(self.load_balancers)
+        passed = None if now.routes is None else passing.Routes(self.routes)
         return protocol.Cloud(
-            name=now.name, instances=instances, load_balancers=balancers
+            name=now.name,
+            instances=instances,
+            load_balancers=balancers,
+            routes=passed,
         )
 
     def instances(self) -> protocol.Instances:
@@ -67,6 +71,13 @@ class Reopening:
         now = self._opened.cloud.load_balancers
         if now is None:
             raise TypeError("a cloud that had load balancers was reopened without")
+        return now
+
+    def routes(self) -> routes.Routes:
+        """Return the route tables of the cloud that is in use now."""
+        now = self._opened.cloud.routes
+        if now is None:
+            raise TypeError("a cloud that had routes was reopened without")
         return now
 
     def volumes(self) -> volumes.Volumes:
