@@ -1,8 +1,9 @@
 """One life of a daemon: its probes, servers, loops and Lease, and its exit code.
 
 Order: servers first, then what watches, then the Lease, then what acts. At the end what
-is in progress ends, only then the Lease is released, and the servers are the last. What
-a daemon does is a list of parts; nothing here knows what they are.
+runs outside the loops is drained, then the loops end, only then the Lease is released,
+and the servers are the last. What a daemon does is a list of parts; nothing here knows
+what they are.
 """
 
 import dataclasses
@@ -30,6 +31,12 @@ OVERDUE_S = 20.0
 """How long past the end of its Lease a process may still run before it is dead.
 
 Source: k8s.io/cloud-provider app.Run, NewLeaderHealthzAdaptor."""
+
+
+Drain = Callable[[float], tuple[str, ...]]
+"""Ends work outside the loops, such as child processes.
+
+Called with the seconds it may take; returns the names of what has not ended."""
 
 
 class Part(Protocol):
@@ -88,10 +95,11 @@ class Acting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grace:
-    """Seconds for what is in progress at the end, and then for the Lease."""
+    """Seconds for the loops at the end, for the Lease, and first for each drain."""
 
     loops_s: float
     lease_s: float = 0.0
+    drain_s: float = 0.0
 
 
 class Daemon:
@@ -110,6 +118,7 @@ class Daemon:
         self._stop = stop
         self._grace = grace
         self._servers: list[Server] = []
+        self._drains: list[Drain] = []
         self._leadership = leadership.Leadership(None, "", stop)
         self._log = logs.get(__name__)
 
@@ -136,6 +145,14 @@ class Daemon:
         if listener is not None:
             shown = None if certificate is None else certificate()
             self.serve(serving.Server(listener, shown, routes))
+
+    def drain(self, drain: Drain) -> None:
+        """Call `drain` at the end, before the loops end.
+
+        The Lease is not released while something that was drained still runs: it may
+        write without a permit, and the next holder must not begin before it expires.
+        """
+        self._drains.append(drain)
 
     def elect(self, lease: election.Election, name: str) -> None:
         """Act only while the Lease of that name is held."""
@@ -168,11 +185,12 @@ class Daemon:
         return shutdown.Exit.FAILURE if failed else shutdown.Exit.OK
 
     def _end(self, group: loops.Loops) -> None:
-        """Let what is in progress end, and only then release the Lease."""
-        left = group.join(self._grace.loops_s)
-        left += self._leadership.end(self._grace.lease_s)
-        if left:
-            self._log.warning("loops were left behind", loops=left)
+        """End drains, then loops, and only then release the Lease."""
+        running = [name for end in self._drains for name in end(self._grace.drain_s)]
+        loops_left = group.join(self._grace.loops_s)
+        loops_left += self._leadership.end(self._grace.lease_s, may_release=not running)
+        if left := (*running, *loops_left):
+            self._log.warning("still running at the end", loops=left)
         for server in reversed(self._servers):
             server.stop()
 

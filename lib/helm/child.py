@@ -7,6 +7,7 @@ is killed, too.
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import os
 import selectors
 import signal
@@ -19,7 +20,7 @@ KEPT_MAX = 64 * 1024
 """Bytes of error output that are kept: the first half and the last."""
 POLL_S = 0.2
 """How late a cancellation is noticed."""
-GRACE_S = 10.0
+GRACE_S = 5.0
 """Between SIGTERM and SIGKILL."""
 CHUNK = 64 * 1024
 
@@ -70,7 +71,7 @@ def run(
         env=dict(env),
         process_group=0,
         # One system call; a child that outlives a killed parent would go on writing.
-        preexec_fn=_end_with_parent,  # noqa: PLW1509
+        preexec_fn=functools.partial(_end_with, os.getpid()),  # noqa: PLW1509
     ) as process:
         try:
             return _Watch(process, limits, cancel).until_end()
@@ -78,8 +79,14 @@ def run(
             _signal(process, signal.SIGKILL)
 
 
-def _end_with_parent() -> None:
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process, a child, when its parent ends.
+
+    A parent that was killed before this call sends no signal any more: end then.
+    """
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -1,7 +1,7 @@
-"""osdpl-controller from its options to its end.
+"""osdpl-controller from its options to its end: the parts of its daemon.
 
-Order: HTTPS first, then the watches, then the Lease, then the flow; a run of helm never
-outlives the process.
+Rules: helm runs end before the loops, and never outlive the process: when the Lease is
+lost or the process is killed, the kernel kills them.
 """
 
 import dataclasses
@@ -13,24 +13,16 @@ from typing import Any
 
 import prometheus_client
 
-from lib.daemon import access, leadership, server_certificate, starting
-from lib.helm import cache, command
+from lib.daemon import access, daemon, server_certificate, starting
+from lib.helm import cache, child, command
 from lib.kube import client, election, events, guarded, resources
 from lib.kube import config as kube_config
 from lib.operator_edge import doorbell, objects
 from lib.osdpl import act, bundles, caches, checks, flow, observe, work
 from lib.osdpl.options import Options
-from lib.process import (
-    endpoints,
-    exchange,
-    logs,
-    probes,
-    serving,
-    shutdown,
-    slis,
-)
+from lib.process import exchange, probes, shutdown
 from lib.process import metrics as process_metrics
-from lib.reconcile import jobs, loops, queue, runner
+from lib.reconcile import jobs, queue, runner
 from lib.reconcile import metrics as reconcile_metrics
 
 BACKOFF = queue.Backoff(base_s=0.5, max_s=60.0)
@@ -41,11 +33,8 @@ GATHER_S = 0.2
 SYNC_S = 10.0
 """Before the first reconciliation the caches get so long to be filled."""
 CONNECTIONS = 16
-LAST_HELM_S = 15.0
-LAST_S = 5.0
-LAST_LEASE_S = 3.0
-"""For the end: of helm runs, of the loops, of the release of the Lease."""
-OVERDUE_S = 20.0
+GRACE = daemon.Grace(loops_s=5.0, lease_s=3.0, drain_s=child.GRACE_S + 5.0)
+"""Helm runs are asked to end, and killed after child.GRACE_S."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,9 +51,8 @@ def run(program: Program, options: Options, env: Mapping[str, str]) -> int:
     Raises:
         ConfigError: the configuration cannot be used; nothing was started.
     """
-    starting.configure_logs(program.name, options.verbosity, options.logging_format)
     build = process_metrics.Build(program.name, program.version)
-    registry = process_metrics.new_registry(build)
+    registry = starting.begin(build, options.verbosity, options.logging_format)
     reach = starting.Reach(options.kubeconfig, pool_size=CONNECTIONS)
     api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
@@ -87,18 +75,12 @@ class Controller:
         self._options = options
         self._env = env
         self._registry = registry
-        self._stop = stop
-        self._log = logs.get(__name__)
-        self._slis = slis.Slis()
-        self._probes = probes.Probes(self._slis.observe)
+        self._daemon = daemon.Daemon(registry, stop, GRACE)
         self._queue = queue.Queue(BACKOFF)
         self._deployments = objects.Objects()
         self._caches = caches.open_caches(api, options.namespace)
         self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
-        self._loops = loops.Loops(stop)
         self._election = self._new_election()
-        lease_name = options.lease or ""
-        self._leading = leadership.Leadership(self._election, lease_name, stop)
         writing = guarded.Guarded(
             api, self._election.acting if self._election else guarded.always
         )
@@ -109,34 +91,19 @@ class Controller:
 
     def run(self) -> int:
         """Serve, watch, wait for the Lease, act; until told to stop."""
-        server = self._server()
-        if server is not None:
-            server.start()
+        self._serve()
         self._caches.subscribe(self._ring)
-        for name, loop in self._caches.runs():
-            self._loops.start(name, loop)
-        self._loops.start("events", self._recorder.run)
-        self._loops.start("kopf", self._doorbell().run)
-        if (lease := self._election) is not None:
-            self._probes.add_live("leaderElection", lambda: _overdue(lease))
-        self._leading.begin(self._start)
-        self._stop.wait()
-        self._end()
-        if server is not None:
-            server.stop()
-        has_failed = self._loops.failed.is_set() or self._leading.has_failed
-        return shutdown.Exit.FAILURE if has_failed else shutdown.Exit.OK
-
-    def _end(self) -> None:
-        """End the helm runs, then the loops, and only then release the Lease.
-
-        When the Lease is lost, the kernel kills the helm runs with this process.
-        """
-        left = self._jobs.stop(LAST_HELM_S)
-        left += self._loops.join(LAST_S)
-        left += self._leading.end(LAST_LEASE_S, may_release=not left)
-        if left:
-            self._log.warning("still running at the end", loops=left)
+        if self._election is not None:
+            self._daemon.elect(self._election, self._options.lease or "")
+        self._daemon.drain(self._jobs.stop)
+        return self._daemon.run(
+            [
+                *(daemon.Background(name, loop) for name, loop in self._caches.runs()),
+                daemon.Background("events", self._recorder.run),
+                daemon.Background("kopf", self._doorbell().run),
+                daemon.Acting("reconcile", self._act),
+            ]
+        )
 
     def _ring(self) -> None:
         """Have every object reconciled: all of them depend on each other's age."""
@@ -190,7 +157,7 @@ class Controller:
             self._caches.stored,
         )
         heartbeat = probes.Heartbeat()
-        self._probes.add_live("osdpl", heartbeat.within(STALL_S))
+        self._daemon.probes.add_live("osdpl", heartbeat.within(STALL_S))
         return runner.Runner(
             flow.OpenStackFlow(observer, actor, checks_),
             self._queue,
@@ -216,21 +183,15 @@ class Controller:
             identity=f"{platform.node()}_{uuid.uuid4()}",
         )
 
-    def _start(self) -> None:
-        self._loops.start("reconcile", self._act)
-
-    def _server(self) -> serving.Server | None:
-        self._probes.add_ready("caches", self._is_filled)
-        listener = serving.listen(self._options.address, self._options.port)
-        if listener is None:
-            return None
+    def _serve(self) -> None:
+        self._daemon.probes.add_ready("caches", self._is_filled)
         judge = access.Access(
             self._api, access.Settings(resource=self._options.guarded_by)
         )
-        handlers = endpoints.standard(self._probes, self._registry, self._slis.registry)
-        routes = exchange.Routes(handlers, judge.authorize)
-        return serving.Server(
-            listener, server_certificate.choose(self._options.tls_files), routes
+        self._daemon.serve_http(
+            (self._options.address, self._options.port),
+            exchange.Routes(self._daemon.handlers(), judge.authorize),
+            lambda: server_certificate.choose(self._options.tls_files),
         )
 
     def _is_filled(self) -> str | None:
@@ -240,10 +201,3 @@ class Controller:
             if not kept.synced.is_set()
         ]
         return f"not listed yet: {', '.join(missing)}" if missing else None
-
-
-def _overdue(lease: election.Election) -> str | None:
-    overdue_s = lease.overdue_s()
-    if overdue_s <= OVERDUE_S:
-        return None
-    return f"the Lease ended {overdue_s:.0f} s ago, and this process still runs"

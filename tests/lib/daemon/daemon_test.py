@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import prometheus_client
+import pytest
 
 from lib.daemon import access, daemon
 from lib.kube import election, resources
@@ -65,10 +66,16 @@ class Part:
 class Life:
     """A daemon in a thread of its own."""
 
-    def __init__(self, *parts: daemon.Part, servers: tuple[Server, ...] = ()) -> None:
+    def __init__(
+        self,
+        *parts: daemon.Part,
+        servers: tuple[Server, ...] = (),
+        lease_s: float = 20.0,
+    ) -> None:
         self.stop = threading.Event()
         registry = prometheus_client.CollectorRegistry()
-        self.daemon = daemon.Daemon(registry, self.stop, daemon.Grace(20.0, 20.0))
+        grace = daemon.Grace(20.0, lease_s, drain_s=7.0)
+        self.daemon = daemon.Daemon(registry, self.stop, grace)
         for server in servers:
             self.daemon.serve(server)
         self.codes: list[int] = []
@@ -199,3 +206,26 @@ def test_plain_http_serves_probes_and_metrics() -> None:
     assert ask("/metrics") == 200
     assert ask("/readyz") == 500
     assert life.end() == 0
+
+
+@pytest.mark.parametrize("left", [(), ("helm of keystone",)])
+def test_what_runs_outside_the_loops_is_drained_first(left: tuple[str, ...]) -> None:
+    """The Lease is released only when all of that has ended."""
+    api, log = fake_api.FakeApi(), Log()
+    part = log.part("machines")
+    # What is not released is waited for.
+    lease_s = 0.2 if left else 20.0
+    life = Life(part, servers=(log.server("a"),), lease_s=lease_s)
+    life.daemon.elect(lease(api, "first"), "manager")
+
+    def drain(seconds: float) -> tuple[str, ...]:
+        log.entries.append(f"drain within {seconds:g} s, by {holders(api)[0]}")
+        return left
+
+    life.daemon.drain(drain)
+    life.thread.start()
+    assert part.acts.wait(60)
+    life.end()
+    drained = log.entries.index("drain within 7 s, by first")
+    assert drained < log.entries.index("stop a")
+    assert holders(api) == ["first" if left else ""]
