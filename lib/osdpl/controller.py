@@ -18,7 +18,7 @@ from lib.helm import cache, child, command
 from lib.kube import client, election, events, guarded, resources
 from lib.kube import config as kube_config
 from lib.operator_edge import doorbell, objects
-from lib.osdpl import act, bundles, caches, checks, flow, observe, work
+from lib.osdpl import act, bundles, caches, checks, flow, metrics, observe, work
 from lib.osdpl.options import Options
 from lib.process import exchange, probes, shutdown
 from lib.process import metrics as process_metrics
@@ -80,6 +80,11 @@ class Controller:
         self._deployments = objects.Objects()
         self._caches = caches.open_caches(api, options.namespace)
         self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
+        registry.register(
+            metrics.Releases(
+                self._caches.revisions, self._jobs, options.slots, observe.utc_now
+            )
+        )
         self._election = self._new_election()
         writing = guarded.Guarded(
             api, self._election.acting if self._election else guarded.always

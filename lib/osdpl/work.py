@@ -8,7 +8,6 @@ import dataclasses
 import datetime
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -18,7 +17,7 @@ from lib.helm import cache, command, manifest, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors, resources
-from lib.osdpl import states
+from lib.osdpl import metrics, states
 from lib.osdpl.actions import ReadChart, Uninstall, Upgrade
 from lib.osdpl.caches import Caches
 from lib.osdpl.snapshot import Attempt, ChartKey, Work, chart_key
@@ -76,19 +75,7 @@ class Worker:
         self._digests: dict[ChartKey, str] = {}
         self._deleting: set[str] = set()
         self._unfinished: dict[str, str] = {}
-        self._runs = prometheus_client.Counter(
-            "osdpl_helm_runs",
-            "Runs of helm by operation and result.",
-            ("operation", "result"),
-            registry=registry,
-        )
-        self._seconds = prometheus_client.Histogram(
-            "osdpl_helm_run_duration_seconds",
-            "Seconds a run of helm took.",
-            ("operation",),
-            buckets=(0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1200),
-            registry=registry,
-        )
+        self._runs = metrics.HelmRuns(registry)
 
     def observed(self) -> Work:
         """Return what is under way, and what is remembered."""
@@ -140,7 +127,7 @@ class Worker:
             )
             with self._lock:
                 self._unfinished[release.name] = action.hash
-            with self._measured("upgrade"):
+            with self._runs.measured("upgrade", release.name):
                 self._helm.upgrade(run, cancel)
             with self._lock:
                 del self._unfinished[release.name]
@@ -159,7 +146,7 @@ class Worker:
         )
 
         def job(cancel: threading.Event) -> None:
-            with self._measured("uninstall"):
+            with self._runs.measured("uninstall", action.release):
                 self._helm.uninstall(run, cancel)
 
         self._start(action.release, DELETE, job)
@@ -236,32 +223,6 @@ class Worker:
             self._attempts[name] = Attempt(
                 about, now, message, is_final, count, retry_at
             )
-
-    def _measured(self, operation: str) -> "_Measured":
-        return _Measured(self._runs, self._seconds, operation)
-
-
-class _Measured:
-    """Counts and measures one run."""
-
-    def __init__(
-        self,
-        runs: prometheus_client.Counter,
-        seconds: prometheus_client.Histogram,
-        operation: str,
-    ) -> None:
-        self._runs = runs
-        self._seconds = seconds
-        self._operation = operation
-        self._began = 0.0
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        result = "success" if kind is None else kind.__name__
-        self._runs.labels(self._operation, result).inc()
-        self._seconds.labels(self._operation).observe(time.monotonic() - self._began)
 
 
 def secrets_in(values: object, is_secret: bool = False) -> frozenset[str]:

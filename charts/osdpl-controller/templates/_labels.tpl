@@ -21,3 +21,15 @@ module: openstack
   operator: Exists
 {{- end }}
 {{- end -}}
+
+{{/* Deckhouse's labels of alerts become the usual one elsewhere. */}}
+{{- define "osdpl.alerts" -}}
+{{- $text := .Files.Get "files/alerts.yaml" | trim }}
+{{- if not .Values.deckhouse.enabled }}
+{{- $text = regexReplaceAll `severity_level: "[1-4]"` $text "severity: critical" }}
+{{- $text = regexReplaceAll `severity_level: "[5-9]"` $text "severity: warning" }}
+{{- $text = regexReplaceAll `(?m)^ *d8_(module|component): .*\n` $text "" }}
+{{- $text = replace "name: d8.openstack." "name: " $text }}
+{{- end }}
+{{ $text }}
+{{- end -}}

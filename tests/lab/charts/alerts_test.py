@@ -20,6 +20,7 @@ from lib.lab import places, programs, progress
 ROOT = pathlib.Path("charts")
 CCM = "openstack-ccm"
 DISCOVERER = "cloud-data-discoverer"
+OSDPL = "osdpl-controller"
 AFTER = 100
 """So many minutes are looked at."""
 
@@ -48,7 +49,8 @@ class Row:
 
     labels: of the series, besides the job. minute: in which it fires when the trouble
     has begun in minute 0 and does not end. calm: minutes before, in which the trouble
-    must have ended for it to stay quiet. said: part of its texts.
+    must have ended for it to stay quiet. said: part of its texts. others: series that
+    the trouble is compared with.
     """
 
     chart: str
@@ -59,6 +61,7 @@ class Row:
     minute: int
     said: str
     calm: int = 1
+    others: Sequence["Series"] = ()
 
 
 def gauge(ill: float, well: float) -> Callable[[int], Sequence[float]]:
@@ -71,7 +74,7 @@ def counter(minutes: int) -> Sequence[float]:
     return [min(minute, minutes) for minute in range(AFTER)]
 
 
-RATE = {"calm": 11}
+RATE = 11
 """A rate over ten minutes is above 0 as long after its last increase."""
 ROWS = (
     Row(CCM, "OpenstackCCMDown", "up", {}, gauge(0, 1), 10, "No openstack-ccm"),
@@ -101,7 +104,7 @@ ROWS = (
         counter,
         31,
         "can't be read or believed",
-        **RATE,
+        calm=RATE,
     ),
     Row(
         CCM,
@@ -111,7 +114,7 @@ ROWS = (
         counter,
         31,
         "the controller service fail",
-        **RATE,
+        calm=RATE,
     ),
     Row(
         CCM,
@@ -170,6 +173,55 @@ ROWS = (
         # Prometheus looks five minutes back for a series that has ended.
         calm=6,
     ),
+    Row(OSDPL, "OsdplControllerDown", "up", {}, gauge(0, 1), 10, "No osdpl-controller"),
+    Row(
+        OSDPL,
+        "OsdplReconciliationsFail",
+        "reconcile_total",
+        {"controller": "osdpl", "outcome": "bug"},
+        counter,
+        31,
+        "Reconciliations of the OpenStackDeployment fail",
+        calm=RATE,
+    ),
+    Row(
+        OSDPL,
+        "OsdplHelmRunsFail",
+        "mooring_osdpl_helm_runs_total",
+        {"operation": "upgrade", "chart": "nova", "result": "timed_out"},
+        counter,
+        31,
+        "for the chart nova",
+        calm=16,
+    ),
+    Row(
+        OSDPL,
+        "OsdplReleaseFailed",
+        "mooring_osdpl_releases",
+        {"status": "failed"},
+        gauge(2, 0),
+        30,
+        "2 releases failed",
+    ),
+    Row(
+        OSDPL,
+        "OsdplReleasePending",
+        "mooring_osdpl_oldest_pending_release_age_seconds",
+        {},
+        gauge(3601, 0),
+        5,
+        "pending for more than an hour",
+    ),
+    Row(
+        OSDPL,
+        "OsdplHelmSlotsBusy",
+        "mooring_osdpl_helm_slots_in_use",
+        {},
+        gauge(4, 3),
+        60,
+        "4 helm runs",
+        others=(Series("mooring_osdpl_helm_slots", {"job": OSDPL}, [4] * AFTER),),
+    ),
 )
 EVERY = [pytest.param(row, id=row.alert) for row in ROWS]
 
@@ -182,7 +234,9 @@ def series(row: Row, minutes: int, job: str) -> tuple[Series, ...]:
     """Give the trouble, and what shows that Prometheus reaches the program."""
     trouble = Series(row.series, {"job": job, **row.labels}, row.trouble(minutes))
     well = Series("up", {"job": row.chart}, [1] * AFTER)
-    return (trouble,) if trouble.name == well.name else (trouble, well)
+    if trouble.name == well.name:
+        return (trouble,)
+    return (trouble, well, *row.others)
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +263,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     return ask
 
 
-@pytest.mark.parametrize("chart", [CCM, DISCOVERER])
+@pytest.mark.parametrize("chart", [CCM, DISCOVERER, OSDPL])
 def test_prometheus_takes_the_rules(judge: Judge, chart: str) -> None:
     """Fields, expressions and the templates of texts; each alert has its row."""
     assert judge(rules(chart), ())["problems"] == []
@@ -217,8 +271,21 @@ def test_prometheus_takes_the_rules(judge: Judge, chart: str) -> None:
     names = [rule["alert"] for rule in group["rules"]]
     assert sorted(names) == sorted(row.alert for row in ROWS if row.chart == chart)
     for rule in group["rules"]:
-        assert set(rule["annotations"]) == {"summary", "description"}
+        texts = set(rule["annotations"])
+        if chart == OSDPL:
+            assert_runbook(rule)
+            texts.remove("runbook")
+        assert texts == {"summary", "description"}
         assert rule["labels"]["d8_component"] == chart
+
+
+def assert_runbook(rule: Mapping[str, Any]) -> None:
+    """The chart's README.md has a section with at least one step to take."""
+    file, _, anchor = rule["annotations"]["runbook"].partition("#")
+    sections = (ROOT / OSDPL / file).read_text().split("\n### ")
+    found = {section.partition("\n")[0].lower(): section for section in sections}
+    assert anchor == rule["alert"].lower()
+    assert "\n1. " in found[anchor], rule["alert"]
 
 
 @pytest.mark.parametrize(
@@ -260,11 +327,11 @@ def test_an_alert_is_quiet_when_trouble_ends_in_time(judge: Judge, row: Row) -> 
     assert judge(rules(row.chart), given)["firing"] == []
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.chart == CCM])
+@pytest.mark.parametrize("row", [row for row in ROWS if row.chart in (CCM, OSDPL)])
 def test_trouble_of_others_is_theirs(judge: Judge, row: Row) -> None:
     """Our programs have series of the same names; the job tells whose they are."""
     given = (
         *series(row, AFTER, "csi-controller"),
-        Series("up", {"job": CCM}, [1] * 99),
+        Series("up", {"job": row.chart}, [1] * 99),
     )
     assert judge(rules(row.chart), given)["firing"] == []
