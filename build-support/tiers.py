@@ -93,7 +93,8 @@ def room(path: str) -> str:
     if parts[0] == "charts":
         return "/".join(parts[:2])
     folder = "/".join(parts[:-1])
-    return "lib/lab/modules" if folder.startswith("lib/lab/modules") else folder
+    modules = "lib/lab/artifacts/modules"
+    return modules if folder.startswith(modules) else folder
 
 
 def reruns(targets: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -11,8 +11,10 @@ import functools
 import pathlib
 import typing
 
-from lib.lab import measured, places, waiting
+from lib.lab import places
 from tests.bench import scenes
+from tests.harness import waiting
+from tests.harness.daemons import measured
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest

@@ -18,7 +18,12 @@ from typing import Protocol
 
 import pytest
 
-from lib.lab import control_plane, leases, pexes, places, processes, testing
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.kube import control_plane
+from lib.lab.run import processes
+from lib.lab.slots import leases
+from tests.harness import testing
 
 LATENCY_S = 0.1
 PAGE = 1000

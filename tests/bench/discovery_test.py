@@ -17,14 +17,11 @@ import rich.console
 import rich.table
 
 from lib.kube import client, resources
-from lib.lab import (
-    cluster,
-    control_plane,
-    discoverer,
-    pexes,
-    places,
-    processes,
-)
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.daemons import discoverer
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import processes
 
 FLAVORS, IMAGES, NETWORKS, VOLUMES = 300, 200, 50, 500
 STEPS = 5

@@ -6,8 +6,9 @@ Source: Kubernetes, "Considerations for large clusters": 5,000 Nodes.
 import contextlib
 from collections.abc import Iterator
 
-from lib.lab import measured, metrics
+from lib.lab.daemons import metrics
 from tests.bench import scenes
+from tests.harness.daemons import measured
 
 NODES = 5000
 MOST_MB = 300

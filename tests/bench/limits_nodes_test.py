@@ -12,8 +12,9 @@ import typing
 
 from lib.kube import client, resources
 from lib.kube import nodes as kube_nodes
-from lib.lab import places, waiting
+from lib.lab import places
 from tests.bench import limits, scenes
+from tests.harness import waiting
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest

@@ -21,7 +21,10 @@ import rich.table
 
 from lib.kube import client, resources
 from lib.kube import nodes as kube_nodes
-from lib.lab import cluster, control_plane, measured, places, waiting
+from lib.lab import places
+from lib.lab.kube import cluster, control_plane
+from tests.harness import waiting
+from tests.harness.daemons import measured
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest

@@ -15,8 +15,11 @@ import rich.table
 from lib.cloud.openstack.fake import driver
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import cluster, control_plane, measured, places, waiting
+from lib.lab import places
+from lib.lab.kube import cluster, control_plane
 from tests.bench import balancing
+from tests.harness import waiting
+from tests.harness.daemons import measured
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest

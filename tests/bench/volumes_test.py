@@ -24,8 +24,13 @@ from lib.cloud.fake import volumes as fake_volumes
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Volume, VolumeId, VolumePhase
 from lib.csi.spec import csi_pb2
-from lib.lab import csi, csi_wire, leases, pexes, places, processes
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.daemons import csi
+from lib.lab.run import processes
+from lib.lab.slots import leases
 from lib.volumes import calls, flow, model
+from tests.harness.csi import csi_wire
 
 GIB = 2**30
 ATTACHES = 100

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from lib.kube import client
-from lib.lab import cluster, control_plane, leases, places, testing
+from lib.lab import places
+from lib.lab.kube import cluster, control_plane
+from lib.lab.slots import leases
+from tests.harness import testing
 
 
 @pytest.fixture(scope="session")

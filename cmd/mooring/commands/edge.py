@@ -10,7 +10,9 @@ from types import FrameType
 import click
 import rich.console
 
-from lib.lab import errors, pexes, places, progress
+from lib.lab import errors, places
+from lib.lab.artifacts import pexes
+from lib.lab.run import progress
 
 INTERRUPTED = 130
 

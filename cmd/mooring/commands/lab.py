@@ -13,7 +13,7 @@ import rich.console
 from mooring.commands import edge, lab_osdpl, lab_server
 
 if TYPE_CHECKING:
-    from lib.lab import whole
+    from lib.lab.whole import whole
 
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
@@ -49,8 +49,10 @@ def up(  # noqa: PLR0913 - one argument for each option
     """Start the lab; may be repeated. The first time takes minutes, then seconds."""
     where = edge.where()
     with edge.plainly():
-        from lib.lab import footing, record, servers, whole
+        from lib.lab.grounds import servers
         from lib.lab.openstack import named
+        from lib.lab.run import footing
+        from lib.lab.whole import record, whole
         from mooring.commands import lab_show
 
         wanted = record.Record(
@@ -79,7 +81,8 @@ def build(components: pathlib.Path | None, node: bool, tests: bool) -> None:
     """Make and keep all programs; start nothing."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
-        from lib.lab import go_modules, record, whole
+        from lib.lab.artifacts import go_modules
+        from lib.lab.whole import record, whole
 
         more = go_modules.GROUPS if tests else ()
         lab = record.Record(node=node or tests)
@@ -91,7 +94,9 @@ def charts() -> None:
     """Render the snapshots of the charts anew, in a checkout, with the real helm."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
-        from lib.lab import charts, errors, helm, programs
+        from lib.lab import errors
+        from lib.lab.artifacts import programs
+        from lib.lab.charts import charts, helm
 
         root = edge.checkout()
         if root is None:
@@ -132,7 +137,8 @@ def down(wipe: bool, tests: bool) -> None:
     """Stop the lab; its data and the built programs are kept."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
-        from lib.lab import leases, whole
+        from lib.lab.slots import leases
+        from lib.lab.whole import whole
 
         if tests:
             with shown.step("End the labs of tests"):
@@ -149,7 +155,11 @@ def clean(yes: bool) -> None:
     """Show what the caches weigh; with --yes, remove them."""
     where = edge.where()
     with edge.plainly():
-        from lib.lab import caches, errors, leases, processes, table
+        from lib.lab import errors
+        from lib.lab.artifacts import caches
+        from lib.lab.run import processes
+        from lib.lab.slots import leases
+        from lib.lab.status import table
 
         rich.console.Console().print(table.sizes(caches.sizes(where)))
         if not yes:
@@ -167,7 +177,7 @@ def clean(yes: bool) -> None:
 
 
 def _sources(components: pathlib.Path | None) -> "whole.Sources":
-    from lib.lab import whole
+    from lib.lab.whole import whole
 
     folder = components or pathlib.Path(sys.argv[0]).absolute().parent
     return whole.Sources(None if components else edge.checkout(), folder)

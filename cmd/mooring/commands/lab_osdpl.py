@@ -18,8 +18,9 @@ from mooring.commands import edge
 
 if TYPE_CHECKING:
     from lib.kube import client
-    from lib.lab import places, progress
+    from lib.lab import places
     from lib.lab.osdpl import lab
+    from lib.lab.run import progress
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
@@ -55,8 +56,10 @@ def status() -> None:
     """Show programs and releases; exit code 1 if something is missing."""
     with edge.plainly():
         from lib.kube import errors as kube_errors
-        from lib.lab import cluster, control_plane, errors, table
+        from lib.lab import errors
+        from lib.lab.kube import cluster, control_plane
         from lib.lab.osdpl import lab, view
+        from lib.lab.status import table
 
         where = lab.usual(edge.where())
         if not control_plane.admin_kubeconfig(where).exists():
@@ -94,7 +97,7 @@ def down(wipe: bool) -> None:
 def simulate(kubeconfig: pathlib.Path) -> None:
     """Run the workload simulator."""
     with edge.plainly():
-        from lib.lab import cluster
+        from lib.lab.kube import cluster
         from lib.lab.osdpl import simulation
 
         simulation.run(cluster.connect(kubeconfig), threading.Event(), click.echo)
@@ -106,7 +109,7 @@ def _bring(
     shown: "progress.Progress",
 ) -> "lab.Programs":
     """Package the controller and this tool, or take them from a folder."""
-    from lib.lab import pexes
+    from lib.lab.artifacts import pexes
     from lib.lab.osdpl import controller, lab
 
     folder = components or pathlib.Path(sys.argv[0]).absolute().parent
@@ -157,7 +160,8 @@ def _settle(where: "places.Places", api: "client.Api") -> None:
 
 def _look_around(where: "places.Places") -> None:
     """Print how to reach the lab, and what to try."""
-    from lib.lab import control_plane, programs
+    from lib.lab.artifacts import programs
+    from lib.lab.kube import control_plane
     from lib.lab.osdpl import controller, deployment
 
     kubectl = shlex.quote(str(programs.path(where, "kubectl")))

@@ -20,7 +20,8 @@ def server() -> None:
 def _do(verb: str, name: str) -> None:
     where = edge.where()
     with edge.plainly():
-        from lib.lab import errors, parts
+        from lib.lab import errors
+        from lib.lab.whole import parts
         from mooring.commands import lab_show
 
         cloud = parts.cloud(where, lab_show.current(where))
@@ -72,7 +73,8 @@ def boot(name: str) -> None:
     """Make one of the lab's servers again: its Node comes back."""
     where = edge.where()
     with edge.plainly():
-        from lib.lab import errors, parts
+        from lib.lab import errors
+        from lib.lab.whole import parts
         from mooring.commands import lab_show
 
         lab = lab_show.current(where)
@@ -97,7 +99,7 @@ def hollow_kubelets(
 ) -> None:
     """Be the kubelets of the servers named."""
     with edge.plainly():
-        from lib.lab import cluster, hollow
+        from lib.lab.kube import cluster, hollow
         from lib.lab.openstack import named
 
         stop = threading.Event()

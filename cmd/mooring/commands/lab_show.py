@@ -8,8 +8,11 @@ import rich.live
 import rich.table
 
 from lib.kube import errors as kube_errors
-from lib.lab import demo as scenario
-from lib.lab import errors, parts, places, programs, record, table, whole
+from lib.lab import errors, places
+from lib.lab.artifacts import programs
+from lib.lab.status import table
+from lib.lab.whole import demo as scenario
+from lib.lab.whole import parts, record, whole
 from mooring.commands import edge
 
 SETTLE_S = 120

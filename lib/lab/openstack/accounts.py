@@ -5,7 +5,8 @@ import pathlib
 
 import yaml
 
-from lib.lab import pki, places
+from lib.lab import places
+from lib.lab.kube import pki
 from lib.lab.openstack import layout
 
 

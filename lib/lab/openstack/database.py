@@ -6,8 +6,10 @@ import shutil
 import socket
 from collections.abc import Sequence
 
-from lib.lab import commands, errors, processes
-from lib.lab.openstack import config, debian, install, layout
+from lib.lab import errors
+from lib.lab.artifacts import commands, debian
+from lib.lab.openstack import config, install, layout
+from lib.lab.run import processes
 
 START_S = 60.0
 STOP_S = 60.0

@@ -17,8 +17,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 
-from lib.lab import commands, errors, places, progress
-from lib.lab.openstack import debian, parallel, resources
+from lib.lab import errors, places
+from lib.lab.artifacts import commands, debian
+from lib.lab.openstack import parallel, resources
+from lib.lab.run import progress
 
 _CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 _FOREIGN = ("OS_", "PYTHON", "PEX", "VIRTUAL_ENV", "__PYVENV", "LD_LIBRARY_PATH")

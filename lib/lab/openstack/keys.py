@@ -5,7 +5,7 @@ import pathlib
 
 from cryptography import fernet
 
-from lib.lab import pki
+from lib.lab.kube import pki
 
 
 def make(folder: pathlib.Path, now: datetime.datetime) -> None:

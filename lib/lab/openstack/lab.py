@@ -18,7 +18,7 @@ import msgspec
 import openstack.connection
 import psutil
 
-from lib.lab import errors, places, ports, processes, progress, room
+from lib.lab import errors, places
 from lib.lab.openstack import (
     accounts,
     cloud,
@@ -34,6 +34,7 @@ from lib.lab.openstack import (
     seed_identity,
     snapshot,
 )
+from lib.lab.run import ports, processes, progress, room
 
 SERVICES = layout.SERVICES
 NODE_SERVICES = layout.NODE_SERVICES

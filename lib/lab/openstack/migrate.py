@@ -4,8 +4,9 @@ import functools
 import os
 from collections.abc import Callable, Mapping
 
-from lib.lab import commands, progress
+from lib.lab.artifacts import commands
 from lib.lab.openstack import config, database, install, layout, parallel
+from lib.lab.run import progress
 
 AT_ONCE = 2
 

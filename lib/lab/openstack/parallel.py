@@ -3,7 +3,7 @@
 import concurrent.futures
 from collections.abc import Callable, Sequence
 
-from lib.lab import offspring
+from lib.lab.run import offspring
 
 
 def run(

@@ -15,8 +15,9 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 
-from lib.lab import errors, progress
+from lib.lab import errors
 from lib.lab.openstack import layout, resources
+from lib.lab.run import progress
 
 RESTORED = "restored.json"
 """The mark of the lab that made the snapshot, in data that has just been restored."""

@@ -12,7 +12,8 @@ import openstack.connection
 import openstack.exceptions
 from openstack.image.v2 import image
 
-from lib.lab import errors, servers
+from lib.lab import errors
+from lib.lab.grounds import servers
 from lib.lab.openstack import cloud, seed_cloud
 
 NETWORK = "lab-net"

@@ -3,8 +3,11 @@
 import pathlib
 import sys
 
-from lib.lab import helm, places, ports, processes, programs
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.charts import helm
 from lib.lab.osdpl import chart_set
+from lib.lab.run import ports, processes
 
 REPOSITORY = "chart-repository"
 REGISTRY = "chart-registry"

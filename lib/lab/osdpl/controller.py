@@ -12,8 +12,12 @@ import yaml
 
 from lib.kube import client
 from lib.kube import errors as kube_errors
-from lib.lab import cluster, control_plane, helm, pexes, places, processes, programs
+from lib.lab import places
+from lib.lab.artifacts import pexes, programs
+from lib.lab.charts import helm
+from lib.lab.kube import cluster, control_plane
 from lib.lab.osdpl import deployment
+from lib.lab.run import processes
 
 NAME = "osdpl-controller"
 ACCOUNT = (deployment.NAMESPACE, NAME)

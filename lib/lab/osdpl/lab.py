@@ -11,19 +11,13 @@ import sys
 from collections.abc import Callable, Mapping
 
 from lib.kube import client
-from lib.lab import (
-    cluster,
-    control_plane,
-    footing,
-    helm,
-    places,
-    processes,
-    programs,
-    progress,
-    steps,
-    table,
-)
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.charts import helm
+from lib.lab.kube import cluster, control_plane
 from lib.lab.osdpl import chart_sources, controller, deployment, nodes, simulation
+from lib.lab.run import footing, processes, progress, steps
+from lib.lab.status import table
 
 SIMULATOR = "workload-simulator"
 GROUPS = (control_plane.GROUP, control_plane.SCHEDULER_GROUP, helm.GROUP)

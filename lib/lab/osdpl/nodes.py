@@ -7,7 +7,7 @@ from typing import Any
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import hollow
+from lib.lab.kube import hollow
 
 _CONTROL = ("openstack-control-plane", "openstack-gateway", "openvswitch")
 _COMPUTE = ("openstack-compute-node", "openvswitch")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lib.kube import client, resources, store
 from lib.kube import errors as kube_errors
-from lib.lab import cluster, hollow
+from lib.lab.kube import cluster, hollow
 from lib.lab.osdpl import nodes, pods, simulator
 from lib.reconcile import loops
 

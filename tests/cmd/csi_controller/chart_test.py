@@ -14,7 +14,8 @@ import yaml
 
 from csi_controller import main
 from lib.csi import options
-from lib.lab import charts, csi
+from lib.lab.charts import charts
+from lib.lab.daemons import csi
 from lib.process import flags
 
 ROOT = pathlib.Path()
@@ -181,7 +182,7 @@ def test_topology_is_the_fourth_argument() -> None:
 
 def test_the_versions_are_those_of_the_lab() -> None:
     """livenessprobe's is the reference's."""
-    locks = pathlib.Path("lib/lab/modules").glob("csi*/go.mod")
+    locks = pathlib.Path("lib/lab/artifacts/modules").glob("csi*/go.mod")
     text = "".join(one.read_text() for one in locks)
     sidecars = yaml.safe_load((CHART / "values.yaml").read_text())["sidecars"]
     for program in csi.SIDECARS:

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import places, processes, slots
+from lib.lab import places
+from lib.lab.run import processes
+from lib.lab.slots import slots
 
 RUN = "import sys; from mooring.commands import main; main.main()"
 

@@ -12,7 +12,8 @@ import yaml
 
 from lib.ccm import flag_table, metrics, options
 from lib.daemon import common_flags, counting
-from lib.lab import ccm, charts
+from lib.lab.charts import charts
+from lib.lab.daemons import ccm
 from lib.process import flags
 from lib.reconcile import metrics as reconcile_metrics
 from openstack_ccm import cloud_conf

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lib.lab import places, programs, progress
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.run import progress
 
 ROOT = pathlib.Path("charts")
 CCM = "openstack-ccm"

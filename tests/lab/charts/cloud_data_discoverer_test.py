@@ -2,7 +2,9 @@
 
 import pytest
 
-from lib.lab import charts, discoverer, places
+from lib.lab import places
+from lib.lab.charts import charts
+from lib.lab.daemons import discoverer
 from tests.lab.charts import installing, rendering
 
 CHART = "cloud-data-discoverer"

@@ -4,15 +4,12 @@ import sys
 
 import pytest
 
-from lib.lab import (
-    cluster,
-    control_plane,
-    definitions,
-    helm,
-    places,
-    programs,
-    progress,
-)
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.charts import helm
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import progress
+from tests.harness.kube import definitions
 from tests.lab.charts import installing
 
 

@@ -9,7 +9,10 @@ import pytest
 
 from lib.kube import errors as kube_errors
 from lib.kube import resources
-from lib.lab import charts, control_plane, csi, errors, places
+from lib.lab import errors, places
+from lib.lab.charts import charts
+from lib.lab.daemons import csi
+from lib.lab.kube import control_plane
 from tests.lab.charts import installing, rendering
 
 CHART = "csi-controller"

@@ -16,7 +16,9 @@ import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import charts, control_plane, errors, helm, places
+from lib.lab import errors, places
+from lib.lab.charts import charts, helm
+from lib.lab.kube import control_plane
 
 ROOT = pathlib.Path()
 T = TypeVar("T")

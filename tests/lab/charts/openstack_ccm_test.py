@@ -8,16 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import (
-    ccm,
-    charts,
-    control_plane,
-    errors,
-    places,
-    processes,
-    programs,
-    progress,
-)
+from lib.lab import errors, places
+from lib.lab.artifacts import programs
+from lib.lab.charts import charts
+from lib.lab.daemons import ccm
+from lib.lab.kube import control_plane
+from lib.lab.run import processes, progress
 from tests.lab.charts import installing, rendering
 
 CHART = "openstack-ccm"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lib.lab import charts, places
+from lib.lab import places
+from lib.lab.charts import charts
 from tests.lab.charts import rendering
 
 CHART = "osdpl-controller"

@@ -4,7 +4,8 @@ import difflib
 import pathlib
 from collections.abc import Sequence
 
-from lib.lab import charts, errors, helm, places
+from lib.lab import errors, places
+from lib.lab.charts import charts, helm
 
 ROOT = pathlib.Path()
 """A checkout, or a sandbox with the chart in it."""

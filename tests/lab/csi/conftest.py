@@ -5,9 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import control_plane, csi, leases, pexes, places, programs
-from lib.lab import testing as shared
-from lib.lab.openstack import testing
+from lib.lab import places
+from lib.lab.artifacts import pexes, programs
+from lib.lab.daemons import csi
+from lib.lab.kube import control_plane
+from lib.lab.slots import leases
+from tests.harness import testing as shared
+from tests.harness.openstack import testing
 
 pytest.register_assert_rewrite("tests.contract.volumes")
 

@@ -15,9 +15,13 @@ import pytest
 from google.protobuf import message
 
 from lib.csi.spec import csi_pb2
-from lib.lab import csi, csi_wire, places, processes, waiting
+from lib.lab import places
+from lib.lab.daemons import csi
 from lib.lab.openstack import accounts, tenant
+from lib.lab.run import processes
 from lib.volumes import decide
+from tests.harness import waiting
+from tests.harness.csi import csi_wire
 
 GIB = 2**30
 TIMEOUT_S = 120.0

@@ -33,19 +33,14 @@ from lib.cloud.volumes import (
 )
 from lib.csi.spec import csi_pb2
 from lib.kube import client, resources
-from lib.lab import (
-    audit,
-    control_plane,
-    csi,
-    csi_keeper,
-    csi_wire,
-    kube_objects,
-    places,
-    processes,
-    progress,
-    testing,
-)
+from lib.lab import places
+from lib.lab.daemons import csi
+from lib.lab.kube import control_plane, kube_objects
 from lib.lab.openstack import accounts, tenant
+from lib.lab.run import processes, progress
+from tests.harness import testing
+from tests.harness.csi import csi_keeper, csi_wire
+from tests.harness.kube import audit
 
 GIB = 2**30
 DRIVER = "cinder.csi.openstack.org"

@@ -32,7 +32,8 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
-from lib.lab import places, servers
+from lib.lab import places
+from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud
 from lib.volumes import calls, flow, model

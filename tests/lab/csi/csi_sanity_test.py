@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from lib.csi.spec import csi_pb2
-from lib.lab import (
-    csi,
-    csi_wire,
-    places,
-    programs,
-    testing,
-)
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.daemons import csi
 from lib.lab.openstack import accounts, tenant
+from tests.harness import testing
+from tests.harness.csi import csi_wire
 
 GIB = 2**30
 ZONE_KEY = "topology.cinder.csi.openstack.org/zone"

@@ -27,19 +27,16 @@ from lib.csi import sidecars
 from lib.csi.sidecars import Next
 from lib.csi.spec import csi_pb2
 from lib.kube import client, resources
-from lib.lab import (
-    control_plane,
-    csi,
-    csi_front,
-    kube_objects,
-    places,
-    processes,
-    progress,
-    waiting,
-)
-from lib.lab.openstack import accounts, front, layout, tenant
+from lib.lab import places
+from lib.lab.daemons import csi
+from lib.lab.kube import control_plane, kube_objects
+from lib.lab.openstack import accounts, layout, tenant
 from lib.lab.openstack import cloud as lab_cloud
+from lib.lab.run import processes, progress
 from lib.volumes.refusals import NOT_FINAL, Code
+from tests.harness import waiting
+from tests.harness.csi import csi_front
+from tests.harness.openstack import front
 
 GIB = 2**30
 DRIVER = "cinder.csi.openstack.org"

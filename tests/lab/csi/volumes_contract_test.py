@@ -12,7 +12,8 @@ from lib.cloud.model import InstanceId
 from lib.cloud.openstack import with_volumes
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.cloud.openstack.instances import cloud as openstack_cloud
-from lib.lab import places, servers
+from lib.lab import places
+from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud
 from tests.contract import volumes

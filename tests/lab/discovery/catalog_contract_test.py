@@ -11,8 +11,9 @@ from lib.cloud.catalog import StorageType
 from lib.cloud.openstack.catalog import offers
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.lab import places
-from lib.lab.openstack import accounts, stock, tenant
+from lib.lab.openstack import accounts, tenant
 from tests.contract import catalog
+from tests.harness.openstack import stock
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 PATIENCE_S = 180.0

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import leases, pexes, places
-from lib.lab.openstack import testing
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.slots import leases
+from tests.harness.openstack import testing
 
 pytest.register_assert_rewrite("tests.contract.catalog")
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from lib.kube import client, errors, resources
-from lib.lab import cluster, control_plane, places
+from lib.lab import places
+from lib.lab.kube import cluster, control_plane
 
 TIMEOUT_S = 10.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

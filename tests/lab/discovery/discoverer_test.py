@@ -16,11 +16,22 @@ import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import control_plane, discoverer, places, processes, waiting
-from lib.lab.discoverer import Daemon
-from lib.lab.openstack import accounts, cloud, front, layout, tenant
-from lib.lab.openstack import stock as stocks
-from lib.lab.openstack.stock import BLOCK_STORAGE, COMPUTE, IMAGE, NETWORK, Stock
+from lib.lab import places
+from lib.lab.daemons import discoverer
+from lib.lab.daemons.discoverer import Daemon
+from lib.lab.kube import control_plane
+from lib.lab.openstack import accounts, cloud, layout, tenant
+from lib.lab.run import processes
+from tests.harness import waiting
+from tests.harness.openstack import front
+from tests.harness.openstack import stock as stocks
+from tests.harness.openstack.stock import (
+    BLOCK_STORAGE,
+    COMPUTE,
+    IMAGE,
+    NETWORK,
+    Stock,
+)
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 CLUSTER = str(uuid.uuid4())

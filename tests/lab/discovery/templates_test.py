@@ -21,7 +21,9 @@ from lib.discovery.openstack import (
     registration,
     templates,
 )
-from lib.lab import places, programs, progress
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.run import progress
 from lib.process import config
 
 Job = dict[str, object]

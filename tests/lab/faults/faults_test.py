@@ -15,29 +15,27 @@ import pathlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client, events, resources
 from lib.kube import errors as kube_errors
-from lib.lab import (
-    audit,
-    ccm,
-    cluster,
-    control_plane,
-    fault_proxy,
-    hollow,
-    leases,
-    places,
-    processes,
-    progress,
-    servers,
-    services,
-    testing,
-)
-from lib.lab.openstack import accounts, faults, layout, regions, tenant
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.run import processes, progress
+from lib.lab.slots import leases
+from tests.harness import testing
+from tests.harness.faults import fault_proxy
+from tests.harness.kube import audit
+from tests.harness.openstack import faults, regions
+from tests.harness.services import services
+
+if TYPE_CHECKING:
+    from lib.lab.grounds import servers
 
 REGIONS = ("faults-1", "faults-2", "faults-3")
 HEALTHY, SILENT, NEWBORN = "healthy", "silent", "newborn"

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from lib.lab import pexes
+from lib.lab.artifacts import pexes
 
 
 @pytest.fixture(scope="session")

@@ -13,16 +13,9 @@ import pytest
 import yaml
 
 from lib.kube import errors as kube_errors
-from lib.lab import (
-    cluster,
-    control_plane,
-    errors,
-    offspring,
-    places,
-    ports,
-    processes,
-    progress,
-)
+from lib.lab import errors, places
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import offspring, ports, processes, progress
 
 MANIFEST = """
 apiVersion: v1

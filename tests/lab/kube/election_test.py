@@ -28,7 +28,9 @@ from lib.kube import (
     objects,
     resources,
 )
-from lib.lab import cluster, control_plane, places, processes, progress
+from lib.lab import places
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import processes, progress
 
 LEASE = "tests-election"
 NAMESPACE = "default"

@@ -6,15 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import (
-    control_plane,
-    errors,
-    kubelet,
-    node_host,
-    places,
-    processes,
-    progress,
-)
+from lib.lab import errors, places
+from lib.lab.kube import control_plane, kubelet, node_host
+from lib.lab.run import processes, progress
 
 
 @pytest.fixture()

@@ -20,17 +20,12 @@ import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import (
-    audit,
-    ccm,
-    cluster,
-    control_plane,
-    hollow,
-    places,
-    processes,
-    progress,
-    waiting,
-)
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.run import processes, progress
+from tests.harness import waiting
+from tests.harness.kube import audit
 
 NODES = tuple(f"replica-{n}" for n in range(1, 5))
 ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")

@@ -14,15 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from lib.kube import client, config, errors, objects, resources, store
-from lib.lab import (
-    cluster,
-    control_plane,
-    places,
-    processes,
-    progress,
-    tcp_proxy,
-    waiting,
-)
+from lib.lab import places
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import processes, progress
+from tests.harness import waiting
+from tests.harness.faults import tcp_proxy
 
 NODES = 40
 PAGE = 7

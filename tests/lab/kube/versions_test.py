@@ -16,16 +16,11 @@ import pytest
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import (
-    audit,
-    ccm,
-    cluster,
-    control_plane,
-    hollow,
-    places,
-    processes,
-    progress,
-)
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.run import processes, progress
+from tests.harness.kube import audit
 
 SERVERS = {
     "1.36": (),

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from lib.lab import file_system_tools, loop_disks, places, testing
+from lib.lab import places
+from tests.harness import testing
+from tests.harness.node import file_system_tools, loop_disks
 
 
 @pytest.fixture(scope="session")

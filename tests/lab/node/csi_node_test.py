@@ -20,16 +20,12 @@ from google.protobuf import message
 
 from lib.csi.spec import csi_pb2
 from lib.csi.spec import pluginregistration_pb2 as registration_pb2
-from lib.lab import (
-    csi,
-    csi_wire,
-    loop_disks,
-    pexes,
-    places,
-    programs,
-    testing,
-    waiting,
-)
+from lib.lab import places
+from lib.lab.artifacts import pexes, programs
+from lib.lab.daemons import csi
+from tests.harness import testing, waiting
+from tests.harness.csi import csi_wire
+from tests.harness.node import loop_disks
 
 M = TypeVar("M", bound=message.Message)
 

@@ -19,7 +19,6 @@ from lib.kernel.fake import killing
 from lib.kernel.linux import commands
 from lib.kernel.linux import kernel as linux_kernel
 from lib.kernel.model import ContentKind, Mount, top_mount
-from lib.lab import loop_disks, testing, tracing
 from lib.node_volumes import stats
 from lib.node_volumes.failures import Failure, Reason
 from lib.node_volumes.flow import Flow
@@ -33,6 +32,8 @@ from lib.node_volumes.model import (
     Unstage,
     Volume,
 )
+from tests.harness import testing
+from tests.harness.node import loop_disks, tracing
 
 MIB = 2**20
 SIZE = 320 * MIB

@@ -20,7 +20,9 @@ import yaml
 from lib.cloud.model import Instance, InstanceRef, Observation, Seen, Unknown
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.cloud.openstack.instances import cloud as openstack_cloud
-from lib.lab import pki, places, servers
+from lib.lab import places
+from lib.lab.grounds import servers
+from lib.lab.kube import pki
 from lib.lab.openstack import accounts, cloud, layout, tenant
 
 FORMS = (

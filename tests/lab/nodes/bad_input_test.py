@@ -23,7 +23,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pytest
 
 from lib.kube import client, resources
-from lib.lab import cluster, hollow, pexes, pki, places
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.kube import cluster, hollow, pki
 from lib.lab.openstack import accounts, layout, tenant
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from lib.kube import client
-from lib.lab import ccm, cluster, control_plane, leases, pexes, places
-from lib.lab.openstack import testing
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, control_plane
+from lib.lab.slots import leases
+from tests.harness.openstack import testing
 
 pytest.register_assert_rewrite("tests.contract.instances")
 

@@ -9,7 +9,8 @@ import pytest
 from lib.cloud import provider_id
 from lib.cloud.openstack.config import reader as openstack_config
 from lib.cloud.openstack.instances import cloud as openstack_cloud
-from lib.lab import places, servers
+from lib.lab import places
+from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, tenant
 from tests.contract import instances
 

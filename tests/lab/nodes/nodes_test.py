@@ -13,8 +13,12 @@ import pytest
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import ccm, hollow, places, processes, servers
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.grounds import servers
+from lib.lab.kube import hollow
 from lib.lab.openstack import accounts, tenant
+from lib.lab.run import processes
 
 NAMES = tuple(f"e2e-{n}" for n in range(1, 6))
 REFRESH_S = 3

@@ -13,8 +13,13 @@ from contextlib import AbstractContextManager
 import pytest
 
 from lib.kube import client, resources
-from lib.lab import ccm, cluster, kube_files, leases, places, processes, waiting
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, kube_files
 from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.run import processes
+from lib.lab.slots import leases
+from tests.harness import waiting
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 READERS = """

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import leases, places
-from lib.lab.openstack import testing
+from lib.lab import places
+from lib.lab.slots import leases
+from tests.harness.openstack import testing
 
 
 @pytest.fixture(scope="session")

@@ -9,16 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.lab import leases, places, processes, progress
-from lib.lab.openstack import (
-    accounts,
-    cloud,
-    database_session,
-    kept,
-    lab,
-    layout,
-    tenant,
-)
+from lib.lab import places
+from lib.lab.openstack import accounts, cloud, lab, layout, tenant
+from lib.lab.run import processes, progress
+from lib.lab.slots import leases
+from tests.harness.openstack import database_session, kept
 
 
 def ensured(where: places.Places) -> str:

@@ -15,14 +15,19 @@ import time
 
 import pytest
 
-from lib.lab import keeper, leases, node_host, places, ports, processes, slots
+from lib.lab import places
+from lib.lab.kube import node_host
+from lib.lab.run import ports, processes
+from lib.lab.slots import keeper, leases, slots
 
 WITHIN_S = 120.0
 PANTS = '#!/bin/sh\n"$@" &\nwait\n'
 USER = """
 import sys, time
-from lib.lab import kubelet, leases, progress
-from lib.lab.openstack import testing
+from lib.lab.kube import kubelet
+from lib.lab.run import progress
+from lib.lab.slots import leases
+from tests.harness.openstack import testing
 
 with leases.held(progress.Lines(sys.stderr)) as lease, testing.running(lease) as where:
     if kubelet.unavailable(where) is None:

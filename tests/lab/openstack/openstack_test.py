@@ -7,8 +7,12 @@ import openstack
 import openstack.connection
 import pytest
 
-from lib.lab import errors, leases, places, progress, servers, testing
+from lib.lab import errors, places
+from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, cloud, lab, layout, tenant
+from lib.lab.run import progress
+from lib.lab.slots import leases
+from tests.harness import testing
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,14 @@ import pytest
 
 from lib.kube import errors as kube_errors
 from lib.kube import events, resources
-from lib.lab import control_plane, helm, pexes, places, testing
-from lib.lab.osdpl import chart_set, chart_sources, controller, deployment, stage
-from lib.lab.osdpl.stage import Stage
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.charts import helm
+from lib.lab.kube import control_plane
+from lib.lab.osdpl import chart_set, chart_sources, controller, deployment
+from tests.harness import testing
+from tests.harness.osdpl import stage
+from tests.harness.osdpl.stage import Stage
 
 Spec = dict[str, Any]
 PATIENCE_S = 180

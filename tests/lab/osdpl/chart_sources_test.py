@@ -9,7 +9,8 @@ import yaml
 
 from lib.helm import cache, errors, model
 from lib.lab import errors as lab_errors
-from lib.lab import helm, places
+from lib.lab import places
+from lib.lab.charts import helm
 from lib.lab.osdpl import chart_set, chart_sources, contract
 from lib.lab.osdpl.contract import Chart
 

@@ -4,8 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import leases, places, processes, programs, testing
+from lib.lab import places
+from lib.lab.artifacts import programs
 from lib.lab.osdpl import chart_sources, lab
+from lib.lab.run import processes
+from lib.lab.slots import leases
+from tests.harness import testing
 
 OFFSET = 200
 """Of the ports, from those of the slot."""

@@ -19,21 +19,18 @@ import yaml
 from lib.helm import cache, releases
 from lib.helm import model as helm_model
 from lib.kube import resources
-from lib.lab import (
-    audit,
-    control_plane,
-    errors,
-    helm,
-    pexes,
-    places,
-    programs,
-    testing,
-)
-from lib.lab.osdpl import chart_set, chart_sources, deployment, stage, view
-from lib.lab.osdpl.stage import Stage
+from lib.lab import errors, places
+from lib.lab.artifacts import pexes, programs
+from lib.lab.charts import helm
+from lib.lab.kube import control_plane
+from lib.lab.osdpl import chart_set, chart_sources, deployment, view
 from lib.osdpl import bundles as bundle_status
 from lib.osdpl import public_secrets
 from mooring.commands import plan_osdpl
+from tests.harness import testing
+from tests.harness.kube import audit
+from tests.harness.osdpl import stage
+from tests.harness.osdpl.stage import Stage
 
 RELEASES = {
     "openstack-mariadb": "database",

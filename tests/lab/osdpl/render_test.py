@@ -17,7 +17,9 @@ import yaml
 
 from lib.helm import cache, model
 from lib.lab import errors as lab_errors
-from lib.lab import helm, places, programs
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.charts import helm
 from lib.lab.osdpl import chart_sources
 from lib.osdpl import graph, public_secrets
 

@@ -18,30 +18,16 @@ import openstack.connection
 import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.lab import (
-    control_plane,
-    handover,
-    leases,
-    places,
-    processes,
-    programs,
-    progress,
-    reference,
-    services,
-    transcripts,
-)
-from lib.lab.kube_objects import Json
-from lib.lab.openstack import (
-    accounts,
-    balancers,
-    census,
-    cloud,
-    front,
-    layout,
-    offers,
-    tenant,
-)
-from lib.lab.openstack.census import Census, Change
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.kube import control_plane
+from lib.lab.kube.kube_objects import Json
+from lib.lab.openstack import accounts, cloud, layout, tenant
+from lib.lab.run import processes, progress
+from lib.lab.slots import leases
+from tests.harness.openstack import balancers, census, front, offers
+from tests.harness.openstack.census import Census, Change
+from tests.harness.services import handover, reference, services, transcripts
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 NODES = {"adopted-1": "usual", "adopted-2": "usual", "adopted-3": "special"}

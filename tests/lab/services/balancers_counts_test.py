@@ -12,20 +12,12 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.lab import (
-    balancing,
-    places,
-    services,
-    testing,
-    waiting,
-)
-from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import (
-    balancer_watch,
-    balancers,
-    census,
-    layout,
-)
+from lib.lab import places
+from lib.lab.openstack import layout
+from tests.harness import testing, waiting
+from tests.harness.openstack import balancer_watch, balancers, census
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
 
 NODES = 10
 PORTS = 20

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.lab import balancing, services, waiting
-from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import balancers, layout
+from lib.lab.openstack import layout
+from tests.harness import waiting
+from tests.harness.openstack import balancers
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
 
 WINDOW_S = 12.0
 """How long Octavia refuses, at least."""

@@ -18,17 +18,14 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors as kube_errors
-from lib.lab import (
-    balancing,
-    ccm,
-    probing,
-    processes,
-    services,
-    waiting,
-)
-from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import balancers, census
-from lib.lab.openstack.census import Census
+from lib.lab.daemons import ccm
+from lib.lab.run import processes
+from tests.harness import waiting
+from tests.harness.daemons import probing
+from tests.harness.openstack import balancers, census
+from tests.harness.openstack.census import Census
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
 
 HEALTHY = 4
 MOST_BYTES = 200e6

@@ -16,9 +16,13 @@ import pytest
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import balancing, ccm, kube_objects, processes, services, waiting
-from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import balancers, front
+from lib.lab.daemons import ccm
+from lib.lab.kube import kube_objects
+from lib.lab.run import processes
+from tests.harness import waiting
+from tests.harness.openstack import balancers, front
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
 
 LEASE = ("kube-system", "cloud-controller-manager")
 LEASE_S = 4.0

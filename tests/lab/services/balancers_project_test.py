@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.lab import balancing, ccm, places, services, stages, waiting
-from lib.lab.balancing import Room
-from lib.lab.openstack import accounts, balancers, census, tenant
-from lib.lab.openstack import testing as openstack_testing
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.openstack import accounts, tenant
+from tests.harness import waiting
+from tests.harness.openstack import balancers, census
+from tests.harness.openstack import testing as openstack_testing
+from tests.harness.services import balancing, services, stages
+from tests.harness.services.balancing import Room
 
 OFTEN = ("--lb-drift-period=10s", "--node-monitor-period=5s")
 BOTH = ("--controllers=service-lb-controller,cloud-node-lifecycle-controller",)

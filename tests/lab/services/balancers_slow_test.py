@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.lab import balancing, services, waiting
-from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import balancers, census, database, layout
+from lib.lab.openstack import database, layout
+from tests.harness import waiting
+from tests.harness.openstack import balancers, census
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
 
 SLOW_S = 8
 """That a change takes more than usual."""

@@ -21,25 +21,15 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import errors as kube_errors
-from lib.lab import (
-    balancing,
-    errors,
-    places,
-    services,
-    testing,
-    waiting,
-)
-from lib.lab.balancing import Counted, Room
-from lib.lab.kube_objects import Json
-from lib.lab.openstack import (
-    balancer_watch,
-    balancers,
-    census,
-    layout,
-    tenant,
-)
-from lib.lab.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
-from lib.lab.openstack.census import Census
+from lib.lab import errors, places
+from lib.lab.kube.kube_objects import Json
+from lib.lab.openstack import layout, tenant
+from tests.harness import testing, waiting
+from tests.harness.openstack import balancer_watch, balancers, census
+from tests.harness.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
+from tests.harness.openstack.census import Census
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
 
 AT_ONCE = testing.by_tier(10, 30)
 STORM_S = testing.by_tier(25.0, 90.0)

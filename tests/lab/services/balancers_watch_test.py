@@ -16,20 +16,16 @@ import pytest
 import yaml
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.lab import (
-    audit,
-    balancing,
-    ccm,
-    pki,
-    places,
-    services,
-    stages,
-    tcp_proxy,
-    waiting,
-)
-from lib.lab.balancing import Room
-from lib.lab.openstack import balancers
-from lib.lab.openstack import testing as openstack_testing
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.kube import pki
+from tests.harness import waiting
+from tests.harness.faults import tcp_proxy
+from tests.harness.kube import audit
+from tests.harness.openstack import balancers
+from tests.harness.openstack import testing as openstack_testing
+from tests.harness.services import balancing, services, stages
+from tests.harness.services.balancing import Room
 
 IDLE_S = 4.0
 CUTS = 6

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import balancing, leases, pexes, places, stages
-from lib.lab.openstack import accounts, testing
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.openstack import accounts
+from lib.lab.slots import leases
+from tests.harness.openstack import testing
+from tests.harness.services import balancing, stages
 
 pytest.register_assert_rewrite("tests.contract.load_balancers")
 

@@ -14,22 +14,12 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
-from lib.lab import (
-    places,
-    services,
-    stages,
-    testing,
-)
-from lib.lab.openstack import (
-    accounts,
-    balancer_watch,
-    balancers,
-    cloud,
-    layout,
-    premises,
-    wishes,
-)
-from lib.lab.openstack.wishes import Row, Seen
+from lib.lab import places
+from lib.lab.openstack import accounts, cloud, layout
+from tests.harness import testing
+from tests.harness.openstack import balancer_watch, balancers, premises, wishes
+from tests.harness.openstack.wishes import Row, Seen
+from tests.harness.services import services, stages
 
 NAMESPACE = "annotations"
 SERVED_S = 300.0

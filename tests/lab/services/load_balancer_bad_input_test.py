@@ -18,16 +18,13 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client
-from lib.lab import (
-    ccm,
-    metrics,
-    places,
-    services,
-    stages,
-    testing,
-)
-from lib.lab.openstack import balancer_watch, balancers, layout, wishes
-from lib.lab.services import Told
+from lib.lab import places
+from lib.lab.daemons import ccm, metrics
+from lib.lab.openstack import layout
+from tests.harness import testing
+from tests.harness.openstack import balancer_watch, balancers, wishes
+from tests.harness.services import services, stages
+from tests.harness.services.services import Told
 
 NAMESPACE = "bad-input"
 NODES = ("bad-input-1", "bad-input-2")

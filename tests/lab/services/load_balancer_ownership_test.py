@@ -16,10 +16,13 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import client
-from lib.lab import places, services, stages, waiting
-from lib.lab.openstack import balancer_watch, balancers, layout, premises, wishes
-from lib.lab.openstack.wishes import Row, Seen
-from lib.lab.services import Told
+from lib.lab import places
+from lib.lab.openstack import layout
+from tests.harness import waiting
+from tests.harness.openstack import balancer_watch, balancers, premises, wishes
+from tests.harness.openstack.wishes import Row, Seen
+from tests.harness.services import services, stages
+from tests.harness.services.services import Told
 
 NAMESPACE = "owners"
 SECOND = "second-cluster"

@@ -18,10 +18,14 @@ import pytest
 
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import CommonReason
-from lib.lab import balancing, ccm, metrics, places, services, waiting
-from lib.lab.balancing import Counted, Room
-from lib.lab.openstack import accounts, balancers, cloud
-from lib.lab.services import Told
+from lib.lab import places
+from lib.lab.daemons import ccm, metrics
+from lib.lab.openstack import accounts, cloud
+from tests.harness import waiting
+from tests.harness.openstack import balancers
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
+from tests.harness.services.services import Told
 
 INTERNAL: Mapping[str, str] = {keys.INTERNAL: "true"}
 WATCH_S = 10.0

@@ -16,16 +16,13 @@ import pytest
 from lib.cloud.load_balancers import Reason
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import CommonReason, ProblemReason
-from lib.lab import (
-    ccm,
-    metrics,
-    places,
-    services,
-    stages,
-    testing,
-)
-from lib.lab.openstack import accounts, balancer_watch, balancers, cloud, layout
-from lib.lab.services import Told
+from lib.lab import places
+from lib.lab.daemons import ccm, metrics
+from lib.lab.openstack import accounts, cloud, layout
+from tests.harness import testing
+from tests.harness.openstack import balancer_watch, balancers
+from tests.harness.services import services, stages
+from tests.harness.services.services import Told
 
 NAMESPACE = "repair"
 CLUSTER = "repaired-cluster"

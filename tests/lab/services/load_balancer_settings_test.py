@@ -14,17 +14,14 @@ import pytest
 
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.lab import ccm, metrics, places, processes, stages, waiting
-from lib.lab.openstack import (
-    accounts,
-    balancer_watch,
-    balancers,
-    cloud,
-    layout,
-    premises,
-    wishes,
-)
-from lib.lab.openstack.wishes import Probe, Seen, members, of
+from lib.lab import places
+from lib.lab.daemons import ccm, metrics
+from lib.lab.openstack import accounts, cloud, layout
+from lib.lab.run import processes
+from tests.harness import waiting
+from tests.harness.openstack import balancer_watch, balancers, premises, wishes
+from tests.harness.openstack.wishes import Probe, Seen, members, of
+from tests.harness.services import stages
 
 NAMESPACE = "settings"
 NODES: Mapping[str, Mapping[str, str]] = {"set-1": {"role": "edge"}, "set-2": {}}

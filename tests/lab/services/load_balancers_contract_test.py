@@ -38,9 +38,10 @@ from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.read import lists, native
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.steps import Asked, CommonReason, GateState, Problem
-from lib.lab.openstack import accounts, cloud, offers, tenant
+from lib.lab.openstack import accounts, cloud, tenant
 from tests.contract import load_balancers as contract
 from tests.contract.octavia import Octavia
+from tests.harness.openstack import offers
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 TCP, UDP, SCTP = PortProtocol.TCP, PortProtocol.UDP, PortProtocol.SCTP

@@ -24,9 +24,14 @@ from click import testing
 
 from lib.kube import client, lease, resources
 from lib.kube import errors as kube_errors
-from lib.lab import ccm, cluster, control_plane, fault_proxy, places, processes
-from lib.lab.openstack import accounts, layout, regions, tenant
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, control_plane
+from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.run import processes
 from mooring.commands import main
+from tests.harness.faults import fault_proxy
+from tests.harness.openstack import regions
 
 RUN = "import sys; from mooring.commands import main; main.main()"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -13,9 +13,9 @@ import pytest
 from lib.daemon import access, daemon
 from lib.kube import election, resources
 from lib.kube.fake import api as fake_api
-from lib.lab import waiting
 from lib.process import exchange
 from lib.reconcile import loops
+from tests.harness import waiting
 
 
 class Log:

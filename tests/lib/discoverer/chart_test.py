@@ -14,7 +14,8 @@ import yaml
 from cloud_data_discoverer import main
 from lib.cloud.openstack.config import environment
 from lib.discoverer import options
-from lib.lab import charts, discoverer
+from lib.lab.charts import charts
+from lib.lab.daemons import discoverer
 from lib.process import flags
 
 ROOT = pathlib.Path()

@@ -1,7 +1,8 @@
 import pathlib
 import re
 
-from lib.lab import control_plane, kube_arguments, places
+from lib.lab import places
+from lib.lab.kube import control_plane, kube_arguments
 
 WHERE = places.Places(pathlib.Path("/cache"), pathlib.Path("/lab"), 30000)
 PROGRAM = pathlib.Path("/bin/program")

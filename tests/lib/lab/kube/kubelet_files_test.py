@@ -4,7 +4,9 @@ import tomllib
 
 import yaml
 
-from lib.lab import container_tools, kubelet_files, places
+from lib.lab import places
+from lib.lab.artifacts import container_tools
+from lib.lab.kube import kubelet_files
 
 WHERE = places.Places(pathlib.Path("/cache"), pathlib.Path("/my lab"), 30000)
 OTHER = places.Places(pathlib.Path("/cache"), pathlib.Path("/other"), 30016)

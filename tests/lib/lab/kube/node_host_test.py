@@ -1,6 +1,7 @@
 import pathlib
 
-from lib.lab import node_host, places
+from lib.lab import places
+from lib.lab.kube import node_host
 
 MOUNTINFO = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755

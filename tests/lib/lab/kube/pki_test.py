@@ -9,7 +9,7 @@ import yaml
 from cryptography import x509
 from cryptography.x509 import oid, verification
 
-from lib.lab import pki
+from lib.lab.kube import pki
 
 NOW = datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC)
 LATER = NOW + datetime.timedelta(days=3000)

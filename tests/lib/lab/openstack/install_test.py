@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from lib.lab import errors, places, progress
+from lib.lab import errors, places
 from lib.lab.openstack import install, resources
+from lib.lab.run import progress
 
 
 def test_the_same_machine_and_locks_give_the_same_folder_in_the_cache(

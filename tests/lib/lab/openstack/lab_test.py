@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lib.lab import errors, places, progress
+from lib.lab import errors, places
 from lib.lab.openstack import install, lab, layout
+from lib.lab.run import progress
 
 
 @pytest.fixture()

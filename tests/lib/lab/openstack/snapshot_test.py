@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from lib.lab import errors, places, progress
+from lib.lab import errors, places
 from lib.lab.openstack import install, layout, snapshot
+from lib.lab.run import progress
 
 
 @pytest.fixture()

@@ -1,6 +1,6 @@
 """Nova's lists are read into the few words the lab shows."""
 
-from lib.lab import servers
+from lib.lab.grounds import servers
 from lib.lab.openstack import tenant
 
 

@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from lib.lab import errors, keeper, places, ports, slots
+from lib.lab import errors, places
+from lib.lab.run import ports
+from lib.lab.slots import keeper, slots
 
 LINGER_S, TICK_S = 1.0, 0.1
 GONE_S = 60.0
@@ -31,7 +33,8 @@ CHANCE = random.SystemRandom()
 PANTS = '#!/bin/sh\nexec 3<&0\n"$@" <&3 &\nwait\n'
 USER = """
 import os, pathlib, subprocess, sys, time
-from lib.lab import leases, processes, progress, slots
+from lib.lab.run import processes, progress
+from lib.lab.slots import leases, slots
 
 slots.PORT_BASE = int(sys.argv[1])
 slots.of_this_machine = lambda: 2

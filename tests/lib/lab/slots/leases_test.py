@@ -3,7 +3,8 @@
 import os
 import pathlib
 
-from lib.lab import leases, places, slots
+from lib.lab import places
+from lib.lab.slots import leases, slots
 
 
 def test_a_kubelet_finds_room_for_its_sockets_in_every_place(

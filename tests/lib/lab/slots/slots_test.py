@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from lib.lab import errors, slots
+from lib.lab import errors
+from lib.lab.slots import slots
 
 GB = 10**9
 

@@ -2,7 +2,9 @@ import dataclasses
 
 import pytest
 
-from lib.lab import demo, servers, table
+from lib.lab.grounds import servers
+from lib.lab.status import table
+from lib.lab.whole import demo
 
 INSIDE = ("InternalIP 10.0.0.5",)
 OUTSIDE = ("ExternalIP 198.18.0.9",)

@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
-from lib.lab import errors, parts, servers
+from lib.lab import errors
+from lib.lab.grounds import servers
+from lib.lab.whole import parts
 
 KIND = servers.Kind()
 

@@ -3,7 +3,9 @@ import pathlib
 import msgspec
 import pytest
 
-from lib.lab import errors, places, record, servers
+from lib.lab import errors, places
+from lib.lab.grounds import servers
+from lib.lab.whole import record
 
 
 @pytest.fixture()

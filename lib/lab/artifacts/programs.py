@@ -1,0 +1,217 @@
+"""Builds the lab's programs from pinned Go modules, once per machine.
+
+Rules: everything lands below the lab's cache folder; a program appears under its name
+only when it is complete; two builders wait for one another; a build that was
+interrupted goes on where it stopped.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import itertools
+import os
+import pathlib
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from lib.lab import errors, places
+from lib.lab.artifacts import commands, go_modules, go_toolchain
+from lib.lab.run import progress
+
+_CACHED = "available in build cache"
+"""Source: Go, cmd/go/internal/work/buildid.go: such a package is not compiled again."""
+
+
+def path(where: places.Places, program: str) -> pathlib.Path:
+    """Give the built program.
+
+    Raises:
+        LabError: it is not built yet.
+    """
+    built = go_modules.folder(where.cache, go_modules.by_name(program).module) / program
+    if not built.exists():
+        raise errors.LabError(
+            f"{program} is not built yet; `mooring lab up` builds it once"
+        )
+    return built
+
+
+def missing(where: places.Places, groups: Collection[str]) -> tuple[str, ...]:
+    """Name the programs of some groups that `build` would have to build."""
+    return tuple(program.name for program in _missing(where, groups))
+
+
+def _missing(
+    where: places.Places, groups: Collection[str]
+) -> tuple[go_modules.Program, ...]:
+    return tuple(
+        program
+        for program in go_modules.in_groups(groups)
+        if not (go_modules.folder(where.cache, program.module) / program.name).exists()
+    )
+
+
+def build(
+    where: places.Places,
+    groups: Collection[str],
+    shown: progress.Progress,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Build what is not built yet of some groups of programs.
+
+    env: the caller's environment, for PATH, GOPROXY, GOFLAGS and the like; the
+    process's own when None.
+
+    Raises:
+        LabError: an unknown group, no Go toolchain, modules that cannot be fetched, or
+            a build that fails.
+    """
+    env = os.environ if env is None else env
+    if not _missing(where, groups):
+        return
+    with _alone(where, shown):
+        wanted = _missing(where, groups)
+        if not wanted:
+            return
+        contents = {one.module: go_modules.files(one.module) for one in wanted}
+        least = max(
+            go_modules.least_go(files["go.mod"].decode()) for files in contents.values()
+        )
+        go = go_toolchain.ensure(where, least, env, shown)
+        workshop = _Workshop(where, go, go_toolchain.environment(where, env))
+        done = 0
+        for module, batch in itertools.groupby(wanted, lambda one: one.module):
+            programs = tuple(batch)
+            what = f"Build {title(programs, done, len(wanted))}"
+            with shown.step(what) as step:
+                workshop.build(module, contents[module], programs, step)
+            done += len(programs)
+
+
+def _flags(module: str) -> tuple[str, ...]:
+    """Return what decides how packages are compiled: for `go list` and `go build`."""
+    return (
+        *("-trimpath", "-mod=readonly", "-buildvcs=false"),
+        *("-ldflags", go_modules.ldflags(module)),
+        # The linker throws it away: a tenth of the time, a fifth of the cache.
+        "-gcflags=all=-dwarf=false",
+    )
+
+
+def title(programs: Sequence[go_modules.Program], before: int, total: int) -> str:
+    """Say which programs are under way: "kubelet (3 of 4)", "a and b (1-2 of 4)"."""
+    names = [program.name for program in programs]
+    text = ", ".join(names[:-1]) + " and " + names[-1] if names[1:] else names[0]
+    last = before + len(names)
+    span = f"{before + 1}-{last}" if names[1:] else f"{last}"
+    return f"{text} ({span} of {total})"
+
+
+@contextlib.contextmanager
+def _alone(where: places.Places, shown: progress.Progress) -> Iterator[None]:
+    """Wait until nobody else builds into this cache, and keep others waiting."""
+    where.cache.mkdir(parents=True, exist_ok=True)
+    with (where.cache / "build.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with shown.step("Wait for another build of the lab's programs"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Workshop:
+    """What building one module after another needs. env: that of `go`."""
+
+    where: places.Places
+    go: pathlib.Path
+    env: Mapping[str, str]
+
+    def build(
+        self,
+        module: str,
+        files: Mapping[str, bytes],
+        programs: Sequence[go_modules.Program],
+        step: progress.Step,
+    ) -> None:
+        """Build some programs of one module, sharing what they have in common."""
+        target = go_modules.folder(self.where.cache, module)
+        sources = self.where.cache / "go" / "sources" / target.name
+        scratch = (target / ".new", pathlib.Path(self.env["GOTMPDIR"]))
+        for needed in (sources, *scratch):
+            needed.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (sources / name).write_bytes(content)
+        try:
+            total = self._fetch(module, sources, programs, step)
+            self._compile(module, sources, scratch[0], programs, (total, step))
+            for program in programs:
+                built = program.built_as or program.package.rpartition("/")[2]
+                os.replace(scratch[0] / built, target / program.name)
+        finally:
+            for used in scratch:
+                shutil.rmtree(used, ignore_errors=True)
+
+    def _fetch(
+        self,
+        module: str,
+        sources: pathlib.Path,
+        programs: Sequence[go_modules.Program],
+        step: progress.Step,
+    ) -> int:
+        """Download what the programs need; return how many packages are to compile."""
+        packages = 0
+
+        def count(line: str) -> None:
+            nonlocal packages
+            if line.startswith("go: downloading "):
+                step.note(line.removeprefix("go: "))
+            elif line.startswith("true "):
+                packages += not line.endswith(_CACHED)
+
+        step.note("reading the modules")
+        commands.run(
+            [
+                self.go,
+                *("list", "-deps", *_flags(module)),
+                # By the flags of the build Go knows what its cache has already.
+                *("-f", "{{.Stale}} {{.StaleReason}}"),
+                *(one.package for one in programs),
+            ],
+            failure=f"cannot fetch the Go modules of {module}; check that GOPROXY"
+            " names a module proxy that can be reached",
+            env=self.env,
+            cwd=sources,
+            on_line=count,
+        )
+        return packages
+
+    def _compile(
+        self,
+        module: str,
+        sources: pathlib.Path,
+        scratch: pathlib.Path,
+        programs: Sequence[go_modules.Program],
+        seen_by: tuple[int, progress.Step],
+    ) -> None:
+        """Compile and link; packages that are in Go's cache already are skipped."""
+        total, step = seen_by
+        compiled = itertools.count(1)
+
+        def show(line: str) -> None:
+            done = next(compiled)
+            step.note(line if done < total else "linking")
+            step.advance(min(done, total), total)
+
+        commands.run(
+            [
+                self.go,
+                *("build", "-v", *_flags(module)),
+                *("-o", f"{scratch}/", *(one.package for one in programs)),
+            ],
+            failure=f"cannot build {module}",
+            env=self.env,
+            cwd=sources,
+            on_line=show,
+        )

@@ -1,0 +1,70 @@
+"""The real helm: it renders charts, and installs them on a control plane.
+
+Rules: nothing of the caller's own helm or cluster counts: what it keeps lies in the
+lab's state, and it knows a cluster only when told one.
+"""
+
+import os
+import pathlib
+import subprocess
+from collections.abc import Sequence
+
+from lib.lab import errors, places
+from lib.lab.artifacts import programs
+
+GROUP = "helm"
+"""Of the program that must be built."""
+_TIMEOUT_S = 120
+
+
+def run(
+    where: places.Places,
+    words: Sequence[str | os.PathLike[str]],
+    kubeconfig: pathlib.Path | None = None,
+) -> str:
+    """Run helm to its end; give what it wrote to standard output.
+
+    words: its command line. kubeconfig: of the cluster it is to work on, if any.
+
+    Raises:
+        LabError: it is not built, failed, or did not end in time; carries its words.
+    """
+    try:
+        answer = subprocess.run(
+            [programs.path(where, "helm"), *words],
+            env=_environment(where, kubeconfig),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise errors.LabError(
+            f"helm {words[0]} did not end within {_TIMEOUT_S} s"
+        ) from error
+    if answer.returncode != 0:
+        said = (answer.stdout + answer.stderr).strip()
+        raise errors.LabError(f"helm {words[0]} failed: {said}")
+    return answer.stdout
+
+
+def _environment(
+    where: places.Places, kubeconfig: pathlib.Path | None
+) -> dict[str, str]:
+    """Give the caller's environment without what helm would take from it.
+
+    Source: Helm, `helm help`: environment variables.
+    """
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith(("HELM_", "KUBE"))
+    }
+    room = where.state / "helm"
+    return {
+        **kept,
+        "HELM_CACHE_HOME": str(room / "cache"),
+        "HELM_CONFIG_HOME": str(room / "config"),
+        "HELM_DATA_HOME": str(room / "data"),
+        "KUBECONFIG": str(kubeconfig or os.devnull),
+    }

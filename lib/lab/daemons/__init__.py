@@ -1,0 +1,1 @@
+"""Daemons of this repository in a lab: each under the ServiceAccount of its chart."""

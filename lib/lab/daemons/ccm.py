@@ -1,0 +1,174 @@
+"""Runs openstack-ccm in a lab, under its own ServiceAccount."""
+
+import http.client
+import json
+import os
+import pathlib
+import ssl
+from collections.abc import Mapping, Sequence
+
+import yaml
+
+from lib.kube import client, resources
+from lib.lab import errors, places
+from lib.lab.artifacts import pexes
+from lib.lab.kube import cluster
+from lib.lab.run import processes
+
+NAME = "openstack-ccm"
+ACCOUNT = ("kube-system", "openstack-ccm")
+QUICK = ("--node-status-update-frequency=5s",)
+"""So that a floating IP shows within seconds; five minutes by default."""
+START_S = 60
+Right = tuple[str, str, str]
+"""API group, resource with its subresource, verb."""
+_READER = ("default", "metrics-reader")
+_READER_MANIFEST = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: metrics-reader, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: metrics-reader}
+rules: [{nonResourceURLs: [/metrics], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: metrics-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: metrics-reader}
+subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: default}]
+"""
+
+
+def manifest() -> str:
+    """Give the RBAC manifest of the chart."""
+    # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
+    root = pathlib.Path(__file__).parents[3]
+    return (root / "charts/openstack-ccm/files/rbac.yaml").read_text()
+
+
+def granted() -> set[Right]:
+    """Give what the chart's ClusterRole allows."""
+    documents = list(yaml.safe_load_all(manifest()))
+    (role,) = (one for one in documents if one["kind"] == "ClusterRole")
+    return {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def reader_token(api: client.Api) -> str:
+    """Give the token of somebody who may read /metrics, and nothing else.
+
+    Raises:
+        KubeError: the API server did not answer, or refused.
+    """
+    cluster.create_all(api, _READER_MANIFEST)
+    path = resources.SERVICE_ACCOUNTS.path(*_READER, "token")
+    answer = api.request("POST", path, body=b"{}", timeout_s=cluster.TIMEOUT_S)
+    return str(json.loads(answer)["status"]["token"])
+
+
+def arguments(
+    where: places.Places,
+    kubeconfig: pathlib.Path,
+    cloud_conf: pathlib.Path,
+    extra: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Give the reference's own command line."""
+    return (
+        "--cloud-provider=openstack",
+        f"--cloud-config={cloud_conf}",
+        f"--kubeconfig={kubeconfig}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={where.port(NAME)}",
+        "--cluster-name=mooring-lab",
+        "--leader-elect=true",
+        "--v=2",
+        *extra,
+    )
+
+
+def start(
+    where: places.Places,
+    pex: pathlib.Path,
+    words: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Start it and wait until it serves; one that runs from an older PEX is replaced.
+
+    words: its command line. env: added to the caller's own environment.
+
+    Raises:
+        LabError: it ended, or did not serve in time.
+    """
+    replace_outdated(where, NAME, pex)
+    launch(where, pex, words, env)
+    processes.wait_for(where, NAME, lambda: serves(where), START_S)
+
+
+def launch(
+    where: places.Places,
+    pex: pathlib.Path,
+    words: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Start it unless it runs, and don't wait for it. words, env: see `start`."""
+    whole = {**pexes.environment(where), **(env or {})}
+    processes.start(where, NAME, [*pexes.command(pex), *words], whole)
+
+
+def replace_outdated(where: places.Places, name: str, file: pathlib.Path) -> None:
+    """Stop the program `name` if it was started before `file` was written."""
+    process = processes.find(where, name)
+    if process is not None and os.stat(file).st_mtime > process.create_time():
+        processes.stop(where, [name])
+
+
+def serves(where: places.Places) -> bool:
+    """Say whether it answers at all."""
+    try:
+        return ask(where, "/healthz")[0] == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def metrics(where: places.Places, token: str) -> str:
+    """Give the text of /metrics. token: of who may read it.
+
+    Raises:
+        LabError: it refused. OSError, HTTPException: there was no answer.
+    """
+    status, text = ask(where, "/metrics", token, timeout_s=10)
+    if status != http.client.OK:
+        raise errors.LabError(f"/metrics answered {status}: {text}")
+    return text
+
+
+def ask(
+    where: places.Places, path: str, token: str = "", timeout_s: float = 5
+) -> tuple[int, str]:
+    """Give status code and body of an answer; its certificate is its own.
+
+    token: of a ServiceAccount, for the paths that are not open.
+
+    Raises:
+        OSError, HTTPException: there was none.
+    """
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", where.port(NAME), timeout=timeout_s, context=context
+    )
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()

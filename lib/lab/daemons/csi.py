@@ -1,0 +1,157 @@
+"""Runs csi-controller and the CSI sidecars, under the ServiceAccount of their chart.
+
+The sidecars end when they lose the driver, as they do in a pod, where the kubelet
+starts them again; here whoever needs them does, with `start_sidecars`.
+"""
+
+import pathlib
+import socket
+from collections.abc import Mapping, Sequence
+
+from lib.lab import places
+from lib.lab.artifacts import pexes, programs
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import processes
+
+NAME = "csi-controller"
+ACCOUNT = ("kube-system", "csi-controller")
+SIDECARS = ("csi-provisioner", "csi-attacher", "csi-resizer")
+ELECTION = ("--leader-election", "--leader-election-namespace=kube-system")
+"""Of all sidecars, when one is to lead as in the chart."""
+GROUP = "csi"
+"""Of the programs that must be built; csi-sanity is one of them."""
+_START_S = 60.0
+_TIMEOUT_S = 180
+"""Of each call. Source: the reference's manifests (--timeout=3m)."""
+_ARGUMENTS: Mapping[str, Sequence[str]] = {
+    "csi-provisioner": (
+        "--default-fstype=ext4",
+        "--feature-gates=Topology=true",
+        "--strict-topology",
+        "--extra-create-metadata",
+        "--worker-threads=10",
+        "--retry-interval-max=5s",
+    ),
+    "csi-attacher": (
+        "--worker-threads=10",
+        "--retry-interval-max=5s",
+    ),
+    "csi-resizer": (
+        "--workers=10",
+        "--handle-volume-inuse-error=false",
+        "--retry-interval-max=5s",
+    ),
+}
+"""Source: kubernetes/cloud-provider-openstack manifests/cinder-csi-plugin; Deckhouse's
+numbers of workers. A test does not wait five minutes for another try."""
+
+
+def manifest(*, reads_claims: bool = False) -> str:
+    """Return the manifests of the chart: the CSIDriver and the permissions.
+
+    reads_claims: whether the driver runs with --pvc-annotations.
+    """
+    # Two folders up from this file in a checkout, a sandbox and an unpacked PEX alike.
+    files = pathlib.Path(__file__).parents[3] / "charts/csi-controller/files"
+    names = ["csidriver.yaml", "rbac.yaml"]
+    names += ["rbac-pvc-annotations.yaml"] if reads_claims else []
+    return "---\n".join((files / name).read_text() for name in names)
+
+
+def allow(where: places.Places) -> pathlib.Path:
+    """Create the CSIDriver and the ServiceAccount; give the latter's kubeconfig.
+
+    Raises:
+        LabError: the control plane does not answer.
+    """
+    control_plane.apply_manifests(where, manifest())
+    kubeconfig = control_plane.admin_kubeconfig(where)
+    target = where.state / "csi-controller.kubeconfig"
+    api = cluster.connect(kubeconfig)
+    cluster.service_account_kubeconfig(api, kubeconfig, ACCOUNT, target)
+    return target
+
+
+def address(where: places.Places) -> pathlib.Path:
+    """Give the socket of the driver."""
+    return where.state / "csi.sock"
+
+
+def start_driver(
+    where: places.Places,
+    pex: pathlib.Path,
+    cloud_conf: pathlib.Path,
+    cluster: str,
+    extra: Sequence[str] = (),
+) -> None:
+    """Start csi-controller, unless it runs, and wait until it listens.
+
+    cluster: the mark of its volumes. extra: more of its command line.
+
+    Raises:
+        LabError: it ended, or did not listen in time.
+    """
+    words = (
+        "--cloud=openstack",
+        f"--endpoint=unix://{address(where)}",
+        f"--cloud-config={cloud_conf}",
+        f"--cluster={cluster}",
+        *extra,
+    )
+    command = [*pexes.command(pex), *words]
+    processes.start(where, NAME, command, pexes.environment(where))
+    processes.wait_for(where, NAME, lambda: listens(where), _START_S)
+
+
+def listens(where: places.Places) -> bool:
+    """Say whether somebody accepts connections at the socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(2)
+        try:
+            probe.connect(str(address(where)))
+        except OSError:
+            return False
+    return True
+
+
+def arguments(name: str) -> tuple[str, ...]:
+    """Give what a sidecar is told besides where driver and API server are.
+
+    name: one of SIDECARS.
+    """
+    return (
+        f"--timeout={_TIMEOUT_S}s",
+        "--kube-api-qps=100",
+        "--kube-api-burst=200",
+        *_ARGUMENTS[name],
+    )
+
+
+def start_sidecars(
+    where: places.Places,
+    kubeconfig: pathlib.Path,
+    extra: Sequence[str] = (),
+    socket_path: pathlib.Path | None = None,
+) -> None:
+    """Start those sidecars that do not run; they wait for the driver themselves.
+
+    extra: more of each one's command line. socket_path: where they find the driver;
+    None: its own socket.
+
+    Raises:
+        LabError: one is not built.
+    """
+    for name in SIDECARS:
+        words = (
+            str(programs.path(where, name)),
+            f"--csi-address={socket_path or address(where)}",
+            f"--kubeconfig={kubeconfig}",
+            *arguments(name),
+            *extra,
+        )
+        processes.start(where, name, words)
+
+
+def stop(where: places.Places) -> None:
+    """End all of it; fine when nothing runs."""
+    processes.stop(where, (*SIDECARS, NAME))

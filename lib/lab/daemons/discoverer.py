@@ -1,0 +1,151 @@
+"""Runs cloud-data-discoverer in a lab, under its own ServiceAccount."""
+
+import contextlib
+import dataclasses
+import http.client
+import json
+import pathlib
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.daemons import metrics
+from lib.lab.kube import cluster, control_plane
+from lib.lab.run import processes
+
+NAME = "cloud-data-discoverer"
+ACCOUNT = ("d8-cloud-provider-openstack", "cloud-data-discoverer")
+START_S = 60
+TIMEOUT_S = 5
+
+
+def chart(name: str) -> str:
+    """Give a file of the chart, such as files/rbac.yaml."""
+    # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
+    root = pathlib.Path(__file__).parents[3]
+    return (root / "charts" / NAME / name).read_text()
+
+
+def permissions(
+    *, manages_classes: bool = True, creates_secret: bool = True, reader: bool = True
+) -> str:
+    """Return the RBAC manifests of the chart.
+
+    manages_classes: for --manage-storage-classes. creates_secret: to create the Secret
+    with the discovery data. reader: also those of Deckhouse's Prometheus.
+    """
+    names = ["files/rbac.yaml"]
+    names += ["files/rbac-storage-classes.yaml"] if manages_classes else []
+    names += ["files/rbac-create-secret.yaml"] if creates_secret else []
+    names += ["files/rbac-metrics-reader.yaml"] if reader else []
+    return "---\n".join(chart(name) for name in names)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Daemon:
+    """One that runs. port: of plain HTTP on loopback. secure_port: of HTTPS."""
+
+    where: places.Places
+    name: str
+    port: int
+    secure_port: int
+
+    def ask(self, path: str) -> tuple[int, str]:
+        """Ask plain HTTP; give status and body."""
+        address = ("127.0.0.1", self.port)
+        return _ask(http.client.HTTPConnection(*address, timeout=TIMEOUT_S), path, {})
+
+    def ask_securely(self, path: str, token: str) -> tuple[int, str]:
+        """Ask HTTPS with a token, which may be empty; its certificate is its own."""
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.secure_port, timeout=TIMEOUT_S, context=context
+        )
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return _ask(connection, path, headers)
+
+    def serves(self) -> bool:
+        """Say whether it answers and is well."""
+        try:
+            return self.ask("/healthz") == (200, "ok")
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def samples(self, series: str) -> tuple[tuple[Mapping[str, str], float], ...]:
+        """Give what /metrics shows of a series: labels and values."""
+        return metrics.samples(self.ask("/metrics")[1], series)
+
+    def raised(self, series: str, label: str) -> frozenset[str]:
+        """Give the values of a label for which a series is not 0."""
+        found = self.samples(f"cloud_data_discovery_{series}")
+        return frozenset(labels[label] for labels, value in found if value)
+
+    def passes(self) -> int:
+        """Count the steps that were taken, well or not."""
+        found = self.samples("reconcile_total")
+        mine = [n for labels, n in found if labels["controller"] == "discovery"]
+        return int(sum(mine))
+
+    def log(self) -> str:
+        """Give all that it has logged."""
+        return (self.where.log / f"{self.name}.log").read_text()
+
+    def errors(self) -> str:
+        """Give what its log says of failures, as it was before it became JSON."""
+        lines = [line for line in self.log().splitlines() if line.startswith("{")]
+        return "\n".join(json.loads(line).get("error", "") for line in lines)
+
+
+@contextlib.contextmanager
+def running(
+    where: places.Places,
+    pex: pathlib.Path,
+    name: str,
+    env: Mapping[str, str],
+    extra: Sequence[str] = (),
+) -> Iterator[Daemon]:
+    """Run it as its own ServiceAccount until the block ends.
+
+    name: of the program in this lab. env: the cloud's variables. extra: more flags.
+    """
+    admin, kubeconfig = (
+        control_plane.admin_kubeconfig(where),
+        where.state / f"{name}.kc",
+    )
+    api = cluster.connect(admin)
+    cluster.service_account_kubeconfig(api, admin, ACCOUNT, kubeconfig)
+    daemon = Daemon(where, name, _free_port(), _free_port())
+    words = (
+        "--cloud=openstack",
+        f"--listen-address=127.0.0.1:{daemon.port}",
+        f"--secure-port={daemon.secure_port}",
+        "--bind-address=127.0.0.1",
+        f"--kubeconfig={kubeconfig}",
+        *extra,
+    )
+    whole = {**pexes.environment(where), **env}
+    processes.start(where, name, [*pexes.command(pex), *words], whole)
+    try:
+        processes.wait_for(where, name, daemon.serves, START_S)
+        yield daemon
+    finally:
+        processes.stop(where, [name])
+
+
+def _ask(
+    connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]
+) -> tuple[int, str]:
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers=dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port

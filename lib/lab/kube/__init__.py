@@ -1,0 +1,1 @@
+"""The lab's Kubernetes: control plane, kubelet, simulated Nodes, objects and files."""

@@ -1,0 +1,163 @@
+"""A real control plane on loopback: etcd, kube-apiserver, kube-controller-manager.
+
+kube-scheduler is added by those who have pods to place.
+
+Rules: `up` leaves alone what runs already and keeps data and certificates of an earlier
+start; `down` ends the programs and keeps the data.
+"""
+
+import dataclasses
+import datetime
+import os
+import pathlib
+import subprocess
+from collections.abc import Callable, Sequence
+
+from lib.lab import errors, places
+from lib.lab.artifacts import programs
+from lib.lab.kube import admin_api, kube_arguments, kube_files
+from lib.lab.run import ports, processes, progress
+
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
+"""In the order in which they start."""
+
+GROUP = "core"
+"""Of the programs that must be built."""
+
+SCHEDULER = "kube-scheduler"
+SCHEDULER_GROUP = "scheduler"
+
+_PORTS = (
+    ("etcd", "etcd"),
+    ("etcd", "etcd-peer"),
+    ("kube-apiserver", "apiserver"),
+    ("kube-controller-manager", "kube-controller-manager"),
+)
+_READY_S = 90.0
+_KUBECTL_S = 60
+_DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Status:
+    """How one program of the lab fares. pid: None when it does not run."""
+
+    program: str
+    pid: int | None
+    ready: bool
+
+
+def up(
+    where: places.Places,
+    shown: progress.Progress,
+    *,
+    api_arguments: Sequence[str] = (),
+) -> None:
+    """Start what does not run; return when the default ServiceAccount exists.
+
+    api_arguments: more arguments for kube-apiserver, if it is not running yet.
+
+    Raises:
+        LabError: a program is not built, a port is taken, or one did not start.
+    """
+    paths = {name: programs.path(where, name) for name in PROGRAMS}
+    with shown.step("Start the Kubernetes control plane") as step:
+        ports.require(where, _PORTS)
+        kube_files.make_folders(where)
+        step.note("etcd")
+        processes.start(where, "etcd", kube_arguments.etcd(where, paths["etcd"]))
+        kube_files.write(where, datetime.datetime.now(datetime.UTC))
+        _wait(where, "etcd")
+        step.note("kube-apiserver")
+        api = kube_arguments.apiserver(where, paths["kube-apiserver"], api_arguments)
+        processes.start(where, "kube-apiserver", api)
+        _wait(where, "kube-apiserver")
+        step.note("kube-controller-manager")
+        manager = kube_arguments.controller_manager(
+            where, paths["kube-controller-manager"]
+        )
+        processes.start(where, "kube-controller-manager", manager)
+        _wait(where, "kube-controller-manager")
+
+
+def start_scheduler(where: places.Places, shown: progress.Progress) -> None:
+    """Start kube-scheduler beside a control plane that is up; `down` stops both.
+
+    Raises:
+        LabError: it is not built, its port is taken, or it did not start.
+    """
+    program = programs.path(where, SCHEDULER)
+    with shown.step("Start kube-scheduler"):
+        ports.require(where, [(SCHEDULER, SCHEDULER)])
+        processes.start(where, SCHEDULER, kube_arguments.scheduler(where, program))
+        port = where.port(SCHEDULER)
+        processes.wait_for(where, SCHEDULER, lambda: not ports.free(port), _READY_S)
+
+
+def down(where: places.Places) -> None:
+    """Stop the control plane; fine when it does not run. Its data is kept.
+
+    etcd goes last: without it an API server takes long to end.
+    """
+    processes.stop(where, (*PROGRAMS[1:], SCHEDULER))
+    processes.stop(where, PROGRAMS[:1])
+
+
+def status(where: places.Places) -> tuple[Status, ...]:
+    """Say how each program fares."""
+    ready = _ready(where)
+    found = {name: processes.find(where, name) for name in PROGRAMS}
+    return tuple(
+        Status(name, process.pid if process else None, bool(process) and ready[name]())
+        for name, process in found.items()
+    )
+
+
+def admin_kubeconfig(where: places.Places) -> pathlib.Path:
+    """Give the kubeconfig of somebody who may do everything; made by `up`."""
+    return kube_files.kubeconfig(where, "admin")
+
+
+def apply_manifests(where: places.Places, text: str) -> None:
+    """Make the cluster hold the objects of a manifest, by server-side apply.
+
+    text: YAML, one or more documents.
+
+    Raises:
+        LabError: kubectl or the API server does not accept it.
+    """
+    kubectl = programs.path(where, "kubectl")
+    try:
+        answer = subprocess.run(
+            [
+                *(kubectl, "--kubeconfig", admin_kubeconfig(where)),
+                *("--cache-dir", kube_files.room(where) / "kubectl-cache"),
+                *("apply", "--server-side", "--force-conflicts"),
+                *("--field-manager=mooring-lab", "--filename=-"),
+            ],
+            input=text,
+            env={**os.environ, "KUBERC": "off"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_KUBECTL_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise errors.LabError(
+            f"kubectl apply did not end within {_KUBECTL_S} s"
+        ) from error
+    if answer.returncode != 0:
+        raise errors.LabError(f"cannot apply a manifest: {answer.stderr.strip()}")
+
+
+def _wait(where: places.Places, name: str) -> None:
+    processes.wait_for(where, name, _ready(where)[name], _READY_S)
+
+
+def _ready(where: places.Places) -> dict[str, Callable[[], bool]]:
+    """Give for each program the question whether it serves."""
+    return {
+        "etcd": lambda: admin_api.serves(where, "etcd", "/health"),
+        "kube-apiserver": lambda: admin_api.answers(where, "/readyz"),
+        "kube-controller-manager": lambda: admin_api.answers(where, _DEFAULT_ACCOUNT),
+    }

@@ -1,0 +1,227 @@
+"""A real kubelet with containerd, as a Node of the lab's own control plane.
+
+It runs with --cloud-provider=external: the Node registers with the taint and without
+the addresses that a cloud controller manager takes away and brings.
+"""
+
+import contextlib
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import platform
+import subprocess
+from collections.abc import Mapping
+
+import psutil
+
+from lib.lab import errors, places
+from lib.lab.artifacts import container_tools, oci_image, programs
+from lib.lab.kube import (
+    admin_api,
+    control_plane,
+    kube_files,
+    kubelet_files,
+    node_host,
+    pki,
+)
+from lib.lab.run import ports, processes, progress
+
+PROGRAMS = ("containerd", "kubelet")
+"""In the order in which they start."""
+
+GROUP = "node"
+"""Of the programs that must be built."""
+
+NODE = "lab-node"
+
+_READY_S = 60.0
+_COMMAND_S = 60
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Go's names of what `uname -m` says."""
+
+
+def unavailable(
+    where: places.Places, env: Mapping[str, str] | None = None
+) -> str | None:
+    """Say in one sentence why this machine cannot be a node; None when it can."""
+    env = os.environ if env is None else env
+    reason = node_host.unavailable(env)
+    if reason is not None:
+        return reason
+    if container_tools.find(where, env) or container_tools.can_fetch(env):
+        return None
+    return "a node needs runc and CNI plugins; install both"
+
+
+def build(where: places.Places, shown: progress.Progress) -> None:
+    """Make what `up` needs.
+
+    Raises:
+        LabError: it could not be built.
+    """
+    programs.build(where, [GROUP], shown)
+
+
+def up(where: places.Places, shown: progress.Progress, name: str = NODE) -> None:
+    """Start the node, unless it runs; return when its Node is Ready.
+
+    Raises:
+        LabError: this machine cannot be a node, the lab's own control plane does not
+            run, or something did not start.
+    """
+    reason = unavailable(where)
+    if reason is not None:
+        raise errors.LabError(reason)
+    if not admin_api.answers(where, "/readyz"):
+        raise errors.LabError(
+            "a node needs the lab's own control plane; start it first"
+        )
+    with shown.step(f"Start the node {name}") as step:
+        tools = container_tools.ensure(where, os.environ, step)
+        wanted = [("kubelet", "kubelet"), ("kubelet", "kubelet-health")]
+        ports.require(where, wanted)
+        _make_folders(where)
+        node_host.prepare(where, kubelet_files.kubelet_room(where))
+        step.note("containerd")
+        _start_containerd(where, tools)
+        step.note("kubelet")
+        _start_kubelet(where, name)
+        processes.wait_for(where, "kubelet", lambda: _node_ready(where, name), _READY_S)
+
+
+def _make_folders(where: places.Places) -> None:
+    for folder in (
+        kubelet_files.containerd_room(where) / "cni",
+        kubelet_files.kubelet_room(where),
+        node_host.room(where) / "pod-logs",
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _start_containerd(where: places.Places, tools: container_tools.Tools) -> None:
+    room = kubelet_files.containerd_room(where)
+    config = room / "config.toml"
+    config.write_text(kubelet_files.containerd(where, tools))
+    (room / "cni" / "10-lab.conflist").write_text(kubelet_files.network(where))
+    program = programs.path(where, "containerd")
+    # It looks for its shim on PATH.
+    search = f"{program.parent}:{os.environ.get('PATH', os.defpath)}"
+    command = (program, "--config", config)
+    processes.start(where, "containerd", command, env={"PATH": search})
+    processes.wait_for(where, "containerd", lambda: _containerd_serves(where), _READY_S)
+    image = oci_image.archive(
+        kubelet_files.PAUSE_IMAGE,
+        "pause",
+        programs.path(where, "pause").read_bytes(),
+        _ARCHITECTURES.get(platform.machine(), platform.machine()),
+    )
+    file = room / "pause.tar"
+    file.write_bytes(image)
+    done = _ctr(where, "images", "import", str(file))
+    if done.returncode != 0:
+        raise errors.LabError(f"containerd takes no image: {done.stderr.strip()}")
+
+
+def _start_kubelet(where: places.Places, name: str) -> None:
+    user = kubelet_files.certificate(name)
+    subject = pki.Subject(f"system:node:{name}", "system:nodes", (name, ports.LOOPBACK))
+    now = datetime.datetime.now(datetime.UTC)
+    pair = kube_files.issued(where, user, subject, now)
+    kubeconfig = kube_files.write_kubeconfig(where, user, pki.Credentials(pair))
+    config = node_host.room(where) / "kubelet.yaml"
+    config.write_text(kubelet_files.kubelet(where, name))
+    processes.start(
+        where,
+        "kubelet",
+        (
+            programs.path(where, "kubelet"),
+            f"--config={config}",
+            f"--kubeconfig={kubeconfig}",
+            f"--root-dir={kubelet_files.kubelet_room(where)}",
+            f"--hostname-override={name}",
+            "--cloud-provider=external",
+            "--v=2",
+        ),
+    )
+
+
+def _node_ready(where: places.Places, name: str) -> bool:
+    code, body = admin_api.ask(where, "GET", f"/api/v1/nodes/{name}")
+    if code != http.client.OK:
+        return False
+    conditions = json.loads(body)["status"].get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _containerd_serves(where: places.Places) -> bool:
+    return _ctr(where, "version").returncode == 0
+
+
+def _ctr(where: places.Places, *words: str) -> subprocess.CompletedProcess[str]:
+    """Ask containerd."""
+    socket = str(kubelet_files.socket(where))
+    program = str(programs.path(where, "ctr"))
+    command = (program, "--address", socket, "--namespace", "k8s.io", *words)
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_COMMAND_S
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", "ctr did not answer in time")
+
+
+def status(where: places.Places) -> tuple[control_plane.Status, ...]:
+    """Say how each program of the node fares."""
+    ready = {
+        "containerd": lambda: _containerd_serves(where),
+        "kubelet": lambda: admin_api.serves(where, "kubelet-health", "/healthz"),
+    }
+    found = {name: processes.find(where, name) for name in PROGRAMS}
+    return tuple(
+        control_plane.Status(
+            name, process.pid if process else None, bool(process) and ready[name]()
+        )
+        for name, process in found.items()
+    )
+
+
+def down(where: places.Places) -> None:
+    """Stop the node with its pods and undo what it changed; fine when there is none.
+
+    Raises:
+        LabError: a mount is left, so the lab's folder must not be removed.
+    """
+    if not node_host.room(where).exists():
+        return
+    processes.stop(where, ["kubelet"])
+    if processes.find(where, "containerd") is not None:
+        _remove_pods(where)
+    processes.stop(where, ["containerd"])
+    node_host.restore(where)
+
+
+def _remove_pods(where: places.Places) -> None:
+    """End every container; what is left of their shims is killed."""
+    for words in (("tasks", "kill", "-s", "SIGKILL"), ("tasks", "rm", "-f")):
+        for task in _ctr(where, "tasks", "ls", "-q").stdout.split():
+            _ctr(where, *words, task)
+    for container in _ctr(where, "containers", "ls", "-q").stdout.split():
+        _ctr(where, "containers", "rm", container)
+    for shim in _shims(kubelet_files.socket(where)):
+        with contextlib.suppress(psutil.Error):
+            shim.kill()
+
+
+def _shims(socket: pathlib.Path) -> tuple[psutil.Process, ...]:
+    """Give the shims that belong to the containerd at `socket`."""
+    name = "containerd-shim-runc-v2"
+    found = psutil.process_iter(["cmdline"])
+    return tuple(
+        process
+        for process in found
+        if (words := process.info["cmdline"] or [""])
+        and pathlib.Path(words[0]).name == name
+        and str(socket) in words
+    )

@@ -1,0 +1,27 @@
+"""What ran before a start, so that all the rest can be ended again."""
+
+import dataclasses
+
+from lib.lab import places
+from lib.lab.run import offspring, processes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Footing:
+    """What ran before an `up`, so that the rest can be ended."""
+
+    where: places.Places
+    programs: frozenset[str]
+    children: offspring.Known
+
+    def halt(self) -> None:
+        """End whatever was begun since; in a hurry, and as often as it takes."""
+        offspring.end(self.children)
+        new = [one for one in processes.names(self.where) if one not in self.programs]
+        processes.stop(self.where, new, patience_s=2)
+
+
+def take(where: places.Places) -> Footing:
+    """Take note of what runs now."""
+    runs = [name for name in processes.names(where) if processes.find(where, name)]
+    return Footing(where, frozenset(runs), offspring.seen())

@@ -1,0 +1,157 @@
+"""Programs of a lab that outlive the command which starts them.
+
+Rules: a program is known by its pid file, which holds the pid and the time the kernel
+says it was started, so that a reused pid is never taken for it, nor killed.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import psutil
+
+from lib.lab import errors, places
+from lib.lab.run import offspring
+
+POLL_S = 0.05
+
+
+def _pid_file(where: places.Places, name: str) -> pathlib.Path:
+    return where.run / f"{name}.pid"
+
+
+def _started(pid: int) -> float:
+    """Give when the kernel says a process was started.
+
+    Where it can be had, in ticks since boot: a clock that is set does not move them.
+
+    Source: proc_pid_stat(5), field 22.
+    """
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+        return float(fields.split()[19])
+    except FileNotFoundError:
+        return psutil.Process(pid).create_time()
+
+
+def find(where: places.Places, name: str) -> psutil.Process | None:
+    """Give the living process that `start` began under `name`, or None."""
+    try:
+        mark = json.loads(_pid_file(where, name).read_text())
+        process = psutil.Process(mark["pid"])
+        if (
+            offspring.alive(process)
+            and abs(_started(process.pid) - mark["started"]) < 1
+        ):
+            return process
+    except (OSError, ValueError, KeyError, psutil.Error):
+        pass
+    return None
+
+
+def names(where: places.Places) -> tuple[str, ...]:
+    """Name every program that has a pid file, oldest first."""
+    files = sorted(where.run.glob("*.pid"), key=lambda file: file.stat().st_mtime)
+    return tuple(file.stem for file in files)
+
+
+def start(
+    where: places.Places,
+    name: str,
+    arguments: Sequence[str | os.PathLike[str]],
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Start `arguments` detached, unless it runs already; its output goes to a log.
+
+    env: added to the caller's own environment.
+    """
+    if find(where, name) is not None:
+        return
+    where.run.mkdir(parents=True, exist_ok=True)
+    where.log.mkdir(parents=True, exist_ok=True)
+    with (where.log / f"{name}.log").open("ab") as log:
+        child = subprocess.Popen(
+            list(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            # Not the caller's: a lab outlives the folder that a test ran in, and
+            # without one os.getcwd fails.
+            cwd=where.state,
+            env={**os.environ, **(env or {})},
+        )
+    mark = {"pid": child.pid, "started": _started(child.pid)}
+    part = where.run / f".{name}.new"
+    part.write_text(json.dumps(mark))
+    part.replace(_pid_file(where, name))
+
+
+def stop(where: places.Places, wanted: Sequence[str], patience_s: float = 10) -> None:
+    """End the programs named, all at once; those still alive in the end are killed."""
+    found = {name: find(where, name) for name in wanted}
+    running = [process for process in found.values() if process is not None]
+    for process in running:
+        with contextlib.suppress(psutil.Error):
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
+    stubborn = _wait_gone(running, patience_s)
+    for process in stubborn:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    _wait_gone(stubborn, 5)
+    for name in wanted:
+        _pid_file(where, name).unlink(missing_ok=True)
+
+
+def _wait_gone(
+    wanted: Sequence[psutil.Process], timeout_s: float
+) -> Sequence[psutil.Process]:
+    """Wait until programs have ended; give those that have not.
+
+    A zombie has ended: where process 1 does not reap, it stays one for long.
+    """
+    end = time.monotonic() + timeout_s
+    while left := [process for process in wanted if offspring.alive(process)]:
+        if time.monotonic() > end:
+            return left
+        time.sleep(POLL_S)
+    for process in wanted:
+        with contextlib.suppress(psutil.Error):
+            process.wait(0)  # one that is our own child is a zombie no more
+    return ()
+
+
+def tail(where: places.Places, name: str, lines: int = 5) -> str:
+    """Give the end of a program's log."""
+    with contextlib.suppress(OSError):
+        text = (where.log / f"{name}.log").read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+    return ""
+
+
+def wait_for(
+    where: places.Places, name: str, ready: Callable[[], bool], timeout_s: float
+) -> None:
+    """Wait until `ready` says so.
+
+    Raises:
+        LabError: the program died, or was not ready in time.
+    """
+    end = time.monotonic() + timeout_s
+    while not ready():
+        if find(where, name) is None:
+            raise errors.LabError(
+                f"{name} ended by itself; the end of its log:\n{tail(where, name)}"
+            )
+        if time.monotonic() > end:
+            raise errors.LabError(
+                f"{name} was not ready within {timeout_s:.0f} s;"
+                f" see {where.log / name}.log"
+            )
+        time.sleep(POLL_S)

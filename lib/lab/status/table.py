@@ -1,0 +1,199 @@
+"""What `mooring lab` shows of a lab: programs, and Nodes beside their servers. Pure."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+
+import rich.box
+import rich.table
+import rich.text
+
+from lib.lab.grounds import servers
+
+Document = Mapping[str, object]
+"""A Kubernetes object as JSON gives it."""
+
+LABEL_ZONE = "topology.kubernetes.io/zone"
+LABEL_TYPE = "node.kubernetes.io/instance-type"
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Node:
+    """A Node, as far as the lab shows it.
+
+    ready: status of the condition Ready ("True", "False", "Unknown"), or "".
+    addresses: as "Type address", in the Node's order. taints: keys.
+    """
+
+    name: str
+    uid: str = ""
+    ready: str = ""
+    provider_id: str = ""
+    addresses: tuple[str, ...] = ()
+    zone: str = ""
+    type: str = ""
+    taints: tuple[str, ...] = ()
+
+    @property
+    def initialised(self) -> bool:
+        """Whether the cloud controller manager has done its first work on it."""
+        inside = any(one.startswith("InternalIP ") for one in self.addresses)
+        return bool(self.provider_id) and inside and UNINITIALIZED not in self.taints
+
+
+class Health(enum.Enum):
+    """How one program fares."""
+
+    GOOD = "running"
+    SICK = "runs, but does not answer"
+    DOWN = "not running"
+
+
+def health(*, runs: bool, answers: bool) -> Health:
+    """Say how a program fares by what is known of it."""
+    if not runs:
+        return Health.DOWN
+    return Health.GOOD if answers else Health.SICK
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """One program of the lab. port: 0 when it listens nowhere."""
+
+    name: str
+    health: Health
+    port: int = 0
+
+
+def _at(document: object, *path: str) -> object:
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def _text(document: object, *path: str) -> str:
+    found = _at(document, *path)
+    return found if isinstance(found, str) else ""
+
+
+def _rows(document: object, *path: str) -> Sequence[object]:
+    found = _at(document, *path)
+    return found if isinstance(found, list) else ()
+
+
+def node(document: Document) -> Node:
+    """Parse a Node."""
+    ready = [
+        _text(row, "status")
+        for row in _rows(document, "status", "conditions")
+        if _text(row, "type") == "Ready"
+    ]
+    return Node(
+        name=_text(document, "metadata", "name"),
+        uid=_text(document, "metadata", "uid"),
+        ready="".join(ready),
+        provider_id=_text(document, "spec", "providerID"),
+        addresses=tuple(
+            f"{_text(row, 'type')} {_text(row, 'address')}"
+            for row in _rows(document, "status", "addresses")
+        ),
+        zone=_text(document, "metadata", "labels", LABEL_ZONE),
+        type=_text(document, "metadata", "labels", LABEL_TYPE),
+        taints=tuple(_text(row, "key") for row in _rows(document, "spec", "taints")),
+    )
+
+
+def short(taint: str) -> str:
+    """Give the part of a taint's key that people read."""
+    return taint.rpartition("/")[2]
+
+
+def nodes(
+    seen: Sequence[Node], there: Sequence[servers.Server], title: str = ""
+) -> rich.table.Table:
+    """Show every Node and every server, side by side where the names agree.
+
+    Made for 80 columns: what belongs together is stacked, and ids are folded.
+    """
+    table = _table(title)
+    table.add_column("Node", no_wrap=True)
+    table.add_column("Server", no_wrap=True)
+    for column in ("Provider ID", "Addresses"):
+        table.add_column(column, overflow="fold", min_width=12)
+    for column in ("Zone", "Taints"):
+        table.add_column(column, overflow="fold")
+    by_name = {one.name: one for one in seen}
+    status = {one.name: one.status for one in there}
+    for name in sorted({*by_name, *status}):
+        one = by_name.get(name)
+        node, *rest = _cells(one) if one else (f"{name}\nno Node",)
+        table.add_row(node, status.get(name, "none"), *rest, style=_style(one))
+    return table
+
+
+_READY = {"True": "Ready", "False": "NotReady", "Unknown": "NotReady (Unknown)"}
+
+
+def _cells(one: Node) -> tuple[str, ...]:
+    # The host name is in the first column already.
+    addresses = [row for row in one.addresses if row != f"Hostname {one.name}"]
+    return (
+        f"{one.name}\n{_READY.get(one.ready, 'no status')}",
+        one.provider_id,
+        "\n".join(addresses),
+        "\n".join(word for word in (one.zone, one.type) if word),
+        "\n".join(dict.fromkeys(short(key) for key in one.taints)),
+    )
+
+
+def _style(one: Node | None) -> str:
+    if one is None:
+        return "dim"
+    if SHUTDOWN in one.taints or one.ready != "True":
+        return "yellow"
+    return "green" if one.initialised else ""
+
+
+def _table(title: str = "") -> rich.table.Table:
+    return rich.table.Table(
+        title=title or None,
+        title_justify="left",
+        box=rich.box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+
+
+def programs(seen: Sequence[Program]) -> rich.table.Table:
+    """Show the programs of the lab."""
+    table = _table()
+    for column in ("Program", "Port", "State"):
+        table.add_column(column)
+    colours = {Health.GOOD: "green", Health.SICK: "yellow", Health.DOWN: "red"}
+    for one in seen:
+        state = rich.text.Text(one.health.value, style=colours[one.health])
+        table.add_row(one.name, str(one.port or ""), state)
+    return table
+
+
+def sizes(parts: Mapping[str, int]) -> rich.table.Table:
+    """Show what the caches weigh: bytes by part."""
+    table = _table()
+    table.show_footer = True
+    table.add_column("Cache", footer="all")
+    table.add_column("Size", justify="right", footer=size(sum(parts.values())))
+    for part, size_bytes in sorted(parts.items()):
+        table.add_row(part, size(size_bytes))
+    return table
+
+
+def size(size_bytes: int) -> str:
+    """Write a number of bytes as people read it."""
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"

@@ -1,0 +1,1 @@
+"""The whole lab of `mooring lab`: its parts, its record, its demo."""

@@ -1,0 +1,236 @@
+"""The walk through what openstack-ccm does: act, say what to expect, watch."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from lib.lab.grounds import servers
+from lib.lab.status import table
+
+POLL_S = 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """Nodes and servers, read one after the other."""
+
+    nodes: tuple[table.Node, ...]
+    there: tuple[servers.Server, ...]
+
+    def node(self, name: str) -> table.Node | None:
+        """Give one Node, or None."""
+        return next((one for one in self.nodes if one.name == name), None)
+
+    def server(self, name: str) -> servers.Server | None:
+        """Give one server, or None."""
+        return next((one for one in self.there if one.name == name), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scene:
+    """One step of the demo.
+
+    expect: what the audience should see, and why. seen: whether it is there now.
+    """
+
+    title: str
+    expect: str
+    act: Callable[[], object]
+    seen: Callable[[View], bool]
+    timeout_s: float = 60
+
+
+class Stage(Protocol):
+    """Where the demo is shown."""
+
+    def announce(self, scene: Scene) -> None:
+        """Say what is about to happen."""
+        ...
+
+    def watch(self, view: View, elapsed_s: float) -> None:
+        """Show how things stand."""
+        ...
+
+    def close(self, scene: Scene, elapsed_s: float, *, seen: bool) -> None:
+        """Say how a scene ended."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clock:
+    """Time, as tests replace it."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+def initialised(names: Sequence[str]) -> Callable[[View], bool]:
+    """Wait for Nodes that are Ready and have all that openstack-ccm gives them."""
+
+    def seen(view: View) -> bool:
+        found = [view.node(name) for name in names]
+        return all(
+            one is not None
+            and one.initialised
+            and one.ready == "True"
+            and table.SHUTDOWN not in one.taints
+            for one in found
+        )
+
+    return seen
+
+
+def has_taint(name: str, taint: str) -> Callable[[View], bool]:
+    """Wait for a Node with a taint."""
+
+    def seen(view: View) -> bool:
+        one = view.node(name)
+        return one is not None and taint in one.taints
+
+    return seen
+
+
+def has_external(name: str, *, wanted: bool) -> Callable[[View], bool]:
+    """Wait for a Node with, or without, an ExternalIP."""
+
+    def seen(view: View) -> bool:
+        one = view.node(name)
+        if one is None:
+            return False
+        return wanted == any(row.startswith("ExternalIP ") for row in one.addresses)
+
+    return seen
+
+
+def gone(name: str) -> Callable[[View], bool]:
+    """Wait for a Node to be away."""
+    return lambda view: view.node(name) is None
+
+
+def scenes(
+    cloud: servers.Cloud, names: Sequence[str], kind: servers.Kind
+) -> tuple[Scene, ...]:
+    """Give the programme. names: three servers; each scene leaves the lab whole."""
+    first, second, third = names[:3]
+    well = Scene(
+        f"All is well with {', '.join(names)}",
+        "every Node is Ready and has provider ID, addresses, zone and type.",
+        lambda: None,
+        initialised(names),
+    )
+    return (
+        well,
+        *_stopped_and_started(cloud, second),
+        *_exposed_and_hidden(cloud, first),
+        *_deleted_and_made(cloud, third, kind),
+    )
+
+
+def _on(
+    cloud: servers.Cloud, name: str, do: Callable[[str], object]
+) -> Callable[[], None]:
+    """Make a call that does something with the servers of a name."""
+
+    def act() -> None:
+        for one in cloud.items():
+            if one.name == name:
+                do(one.id)
+
+    return act
+
+
+def _stopped_and_started(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
+    return (
+        Scene(
+            f"Stop the server {name}",
+            "its kubelet falls silent; some 8 s later Kubernetes calls the Node"
+            " not ready; openstack-ccm finds the server SHUTOFF and adds the taint"
+            f" {table.SHUTDOWN}.",
+            _on(cloud, name, cloud.stop),
+            has_taint(name, table.SHUTDOWN),
+        ),
+        Scene(
+            f"Start the server {name} again",
+            "its kubelet reports, the Node is Ready, and openstack-ccm takes the"
+            " taint away.",
+            _on(cloud, name, cloud.start),
+            initialised([name]),
+        ),
+    )
+
+
+def _exposed_and_hidden(cloud: servers.Cloud, name: str) -> tuple[Scene, ...]:
+    return (
+        Scene(
+            f"Give {name} a floating IP",
+            "the next look at the addresses adds it to the Node as ExternalIP.",
+            _on(cloud, name, cloud.add_floating_ip),
+            has_external(name, wanted=True),
+        ),
+        Scene(
+            f"Take the floating IP of {name} away",
+            "the ExternalIP goes.",
+            _on(cloud, name, cloud.remove_floating_ips),
+            has_external(name, wanted=False),
+        ),
+    )
+
+
+def _deleted_and_made(
+    cloud: servers.Cloud, name: str, kind: servers.Kind
+) -> tuple[Scene, ...]:
+    return (
+        Scene(
+            f"Delete the server {name}",
+            "its kubelet falls silent, the Node becomes not ready, and openstack-ccm"
+            " deletes it, for there is no such server any more.",
+            _on(cloud, name, cloud.delete),
+            gone(name),
+        ),
+        Scene(
+            f"Make a server {name} again",
+            "its kubelet registers a new Node, which openstack-ccm initialises"
+            " with the new server's provider ID.",
+            lambda: cloud.boot(name, kind),
+            initialised([name]),
+        ),
+    )
+
+
+def play(
+    programme: Sequence[Scene],
+    look: Callable[[], View],
+    stage: Stage,
+    clock: Clock,
+) -> bool:
+    """Play all scenes until one is not seen in time; say whether all were."""
+    for scene in programme:
+        stage.announce(scene)
+        began = clock.now()
+        scene.act()
+        seen = wait(scene.seen, look, scene.timeout_s, clock, stage.watch)
+        stage.close(scene, clock.now() - began, seen=seen)
+        if not seen:
+            return False
+    return True
+
+
+def wait(
+    seen: Callable[[View], bool],
+    look: Callable[[], View],
+    timeout_s: float,
+    clock: Clock,
+    show: Callable[[View, float], None],
+) -> bool:
+    """Look until it is seen or the time is over; say which."""
+    began = clock.now()
+    while True:
+        view = look()
+        elapsed_s = clock.now() - began
+        show(view, elapsed_s)
+        if seen(view):
+            return True
+        if elapsed_s > timeout_s:
+            return False
+        clock.sleep(POLL_S)

@@ -1,0 +1,82 @@
+"""What a lab has been started with, kept between commands."""
+
+import fcntl
+import json
+import os
+import pathlib
+from collections.abc import Callable
+
+import msgspec
+
+from lib.lab import errors, places
+from lib.lab.grounds import servers
+
+NAMES = ("mooring-lab-1", "mooring-lab-2", "mooring-lab-3")
+NODE = "mooring-lab-node"
+"""The real kubelet's Node, and the server that passes for its machine."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One lab's parts.
+
+    kubeconfig, os_cloud: of an existing cluster or cloud, empty for our own.
+    clouds_file: where `os_cloud` is described; empty for the usual places.
+    names: of our servers with hollow Nodes. booted: ids of servers we made in an
+    existing cloud. made: API paths of what we created in an existing cluster.
+    node: a real kubelet runs too.
+    """
+
+    kubeconfig: str = ""
+    os_cloud: str = ""
+    clouds_file: str = ""
+    kind: servers.Kind = servers.Kind()
+    names: tuple[str, ...] = NAMES
+    booted: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    node: bool = False
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Name all servers: those of hollow Nodes, and that of the real one."""
+        return (*self.names, NODE) if self.node else self.names
+
+
+def _file(where: places.Places) -> pathlib.Path:
+    return where.state / "lab.json"
+
+
+def read(where: places.Places) -> Record | None:
+    """Give the record; None when no lab was ever started here.
+
+    Raises:
+        LabError: the file is no record.
+    """
+    try:
+        return msgspec.json.decode(_file(where).read_bytes(), type=Record)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise errors.LabError(
+            f"{_file(where)} is broken ({error}); `mooring lab down --wipe` starts anew"
+        ) from error
+
+
+def write(where: places.Places, record: Record) -> None:
+    """Keep the record."""
+    where.state.mkdir(parents=True, exist_ok=True)
+    part = _file(where).with_suffix(".new")
+    part.write_bytes(json.dumps(msgspec.to_builtins(record), indent=1).encode())
+    os.replace(part, _file(where))
+
+
+def update(where: places.Places, change: Callable[[Record], Record]) -> None:
+    """Read, change and write the record while nobody else does."""
+    where.state.mkdir(parents=True, exist_ok=True)
+    with (where.state / "lab.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write(where, change(read(where) or Record()))
+
+
+def forget(where: places.Places) -> None:
+    """Remove the record."""
+    _file(where).unlink(missing_ok=True)

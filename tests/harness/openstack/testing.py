@@ -1,0 +1,73 @@
+"""The lab of one test process: a control plane of its own and a real OpenStack.
+
+OpenStack stays up for the next process of the same slot, see `kept.py`. The control
+plane does not: its Nodes, Leases and audit log belong to one process.
+"""
+
+import concurrent.futures
+import contextlib
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+
+from lib.lab import places
+from lib.lab.artifacts import programs
+from lib.lab.kube import control_plane, kube_files
+from lib.lab.openstack import accounts, cloud, lab, layout, tenant
+from lib.lab.run import processes
+from lib.lab.slots import leases
+from tests.harness import testing
+from tests.harness.openstack import kept
+
+MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
+"""Creates a project of a given name, with a user and a network of its own."""
+
+
+@contextlib.contextmanager
+def running(lease: leases.Lease) -> Iterator[places.Places]:
+    """Build what is missing and start everything; OpenStack may be running already.
+
+    What else was started in the lab is stopped at the end.
+    """
+    place, shown = lease.where, testing.shown()
+    programs.build(place, [control_plane.GROUP], shown)
+    lab.build(place, shown)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            started = [
+                pool.submit(control_plane.up, place, shown),
+                pool.submit(kept.ensure, place, shown),
+            ]
+            for start in started:
+                start.result()
+        yield place
+    finally:
+        _stop_all_but_openstack(place)
+
+
+def _stop_all_but_openstack(where: places.Places) -> None:
+    control_plane.down(where)
+    openstack = {layout.DATABASE, *layout.SERVICES}
+    others = [name for name in processes.names(where) if name not in openstack]
+    processes.stop(where, others)
+    shutil.rmtree(kube_files.room(where), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def projects(where: places.Places) -> Iterator[MakeProject]:
+    """Return a factory of projects; they are cleared at the end.
+
+    Each process has projects of its own: what an earlier one left is not seen.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str) -> tuple[accounts.Account, tenant.Tenant]:
+            account = cloud.project(where, f"{name}-{secrets.token_hex(3)}")
+            connection = cloud.connect(where, account)
+            stack.callback(connection.close)
+            project = tenant.Tenant(connection)
+            project.ensure_network()
+            stack.callback(project.clear)
+            return account, project
+
+        yield make

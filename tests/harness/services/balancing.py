@@ -1,0 +1,301 @@
+"""openstack-ccm with the Services of a cluster, and a project behind an entrance."""
+
+import contextlib
+import dataclasses
+import pathlib
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from lib.kube import client
+from lib.lab import errors, places
+from lib.lab.daemons import ccm
+from lib.lab.kube import cluster, control_plane
+from lib.lab.openstack import accounts, cloud, layout, tenant
+from lib.lab.run import processes
+from tests.harness.openstack import balancers, front
+from tests.harness.services import services
+
+_ALONE = "--controllers=service-lb-controller"
+"""Nodes are then left as they are: they need no servers."""
+_PORTS_APART = 20
+_POLL = re.compile(r"^GET +octavia \S+/loadbalancers(/\* |\S* \S+fields=provisioning)")
+_OF_ALL = "fields=provisioning_status"
+TIMEOUT_S = 30.0
+"""Of one call of the cloud: a busy lab takes long for twenty ports."""
+PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
+"""A lab on a busy machine takes minutes for what Octavia does in seconds. Polls that
+come so long after the last write are counted apart."""
+WRITES = frozenset({"POST", "PUT", "DELETE"})
+_POLL_S = 0.1
+LAG_MEDIAN_S, LAG_LONGEST_S = 1.5, 5.0
+
+
+def conf(
+    entrance: front.Front,
+    where: places.Places,
+    account: accounts.Account,
+    settings: Mapping[str, str] | None = None,
+) -> str:
+    """Give the text of a cloud.conf that leads through the entrance.
+
+    settings: of [LoadBalancer].
+
+    Source: as `accounts.cloud_conf`, and [Metadata] request-timeout.
+    """
+    text = accounts.cloud_conf(where, account, entrance.url(layout.KEYSTONE, "/v3"))
+    rows = [f"{key} = {value}" for key, value in (settings or {}).items()]
+    whole = [text, "[LoadBalancer]"]
+    timeout = ["[Metadata]", f"request-timeout = {TIMEOUT_S:g}s"]
+    return "\n".join([*whole, *rows, *timeout, ""])
+
+
+@dataclasses.dataclass(frozen=True)
+class Replica:
+    """One process. place: its own folders and port. words: its command line."""
+
+    place: places.Places
+    pex: pathlib.Path
+    words: Sequence[str]
+
+    def start(self) -> None:
+        """Start it, and wait until it serves."""
+        ccm.start(self.place, self.pex, self.words)
+
+    def launch(self) -> None:
+        """Start it unless it runs, and don't wait."""
+        ccm.launch(self.place, self.pex, self.words)
+
+    def kill(self) -> bool:
+        """End it by SIGKILL; False when it does not run."""
+        found = processes.find(self.place, ccm.NAME)
+        if found is None:
+            return False
+        found.kill()
+        found.wait(10)
+        return True
+
+    def stop(self) -> None:
+        """End it by SIGTERM."""
+        processes.stop(self.place, [ccm.NAME])
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """A project behind an entrance, a cluster, and who serves one from the other.
+
+    services: in a namespace that has the project's name. nodes: addresses of ports in
+    the project's network, by the names of the Nodes that may have them. kubeconfig: of
+    openstack-ccm's own ServiceAccount.
+    """
+
+    where: places.Places
+    pex: pathlib.Path
+    kubeconfig: pathlib.Path
+    account: accounts.Account
+    mine: tenant.Tenant
+    entrance: front.Front
+    api: client.Api
+    services: services.Services
+    nodes: Mapping[str, str]
+    replicas: dict[int, Replica] = dataclasses.field(default_factory=dict)
+
+    def replica(
+        self,
+        number: int,
+        flags: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> Replica:
+        """Give the replica of this number, 1 to 4, not started; an older one ends.
+
+        settings: of [LoadBalancer].
+        """
+        if number in self.replicas:
+            self.replicas[number].stop()
+        state = self.where.state / f"{self.account.project}-{number}"
+        base = self.where.port_base + _PORTS_APART * number
+        place = places.Places(self.where.cache, state, base)
+        state.mkdir(parents=True, exist_ok=True)
+        file = state / "cloud.conf"
+        file.write_text(conf(self.entrance, self.where, self.account, settings))
+        words = ccm.arguments(place, self.kubeconfig, file, [_ALONE, *flags])
+        made = Replica(place, self.pex, words)
+        self.replicas[number] = made
+        return made
+
+    def add_nodes(self, names: Iterable[str]) -> None:
+        """Register Nodes that are not there yet."""
+        there = services.node_labels(self.api)
+        for name in names:
+            if name not in there:
+                services.make_node(self.api, name, [self.nodes[name]])
+
+    def close(self) -> None:
+        """End the replicas, and remove all Services, Nodes and load balancers."""
+        for one in self.replicas.values():
+            one.stop()
+        self.services.abandon()
+        services.delete_nodes(self.api, self.nodes)
+        balancers.clear(self.mine.connection)
+
+
+Open = Callable[[str, int], Room]
+"""Opens a room, given the name of its project and how many Nodes there may be."""
+
+
+@contextlib.contextmanager
+def room(
+    where: places.Places,
+    pex: pathlib.Path,
+    kubeconfig: pathlib.Path,
+    account: accounts.Account,
+    node_count: int,
+) -> Iterator[Room]:
+    """Open a room for as long as the block lasts.
+
+    account: of a project that has a network and nothing else. node_count: of the Nodes
+    that may be there; none is yet.
+
+    Raises:
+        LabError: the cloud does not answer.
+    """
+    names = [f"node-{number:02}" for number in range(1, node_count + 1)]
+    api = cluster.connect(control_plane.admin_kubeconfig(where))
+    with (
+        contextlib.closing(cloud.connect(where, account)) as connection,
+        front.of(where).opened() as entrance,
+    ):
+        with cloud.sentences():
+            network = connection.network
+            inside = network.find_network(tenant.NETWORK, ignore_missing=False)
+        found = balancers.node_ports(connection, str(inside.id), node_count)
+        made = Room(
+            where,
+            pex,
+            kubeconfig,
+            account,
+            tenant.Tenant(connection),
+            entrance,
+            api,
+            services.Services(api, account.project),
+            {name: some[0] for name, some in zip(names, found, strict=True)},
+        )
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+class Counted:
+    """The calls that came through an entrance since a moment.
+
+    Logging in and finding out versions is counted as well.
+    """
+
+    def __init__(self, entrance: front.Front) -> None:
+        self._entrance = entrance
+        self._from = len(entrance.calls)
+        self.began = time.monotonic()
+
+    def calls(self) -> list[front.Call]:
+        """Give them."""
+        return self._entrance.calls[self._from :]
+
+    def writes(self) -> list[front.Call]:
+        """Give those that change something; a login changes nothing."""
+        return [
+            call
+            for call in self.calls()
+            if call.method in WRITES and call.service != layout.KEYSTONE
+        ]
+
+    def polls(self) -> list[front.Call]:
+        """Give those that ask whether Octavia is ready with something."""
+        return [
+            call for call in self.calls() if _POLL.search(f"{kind(call)} {call.path}")
+        ]
+
+    def late_polls(self, more_s: float = 0.0) -> int:
+        """Count the polls for which only a slow machine is the reason.
+
+        more_s: that Octavia is known to take for a change, beyond what is usual.
+        """
+        writes = [call for call in self.writes() if call.service == layout.OCTAVIA]
+        late = 0
+        for poll in self.polls():
+            before = [call for call in writes if call.at < poll.at]
+            if before:
+                last = max(before, key=lambda call: call.at)
+                late += poll.at - last.at > PATIENCE_S[last.method] + more_s
+        return late
+
+    def by_kind(self) -> Mapping[str, int]:
+        """Count them by method and path, ids left out."""
+        return Counter(kind(call) for call in self.calls())
+
+    def rest(self, quiet_s: float, timeout_s: float = 60) -> None:
+        """Wait until none has come for so long.
+
+        Raises:
+            LabError: they do not end.
+        """
+        end = time.monotonic() + timeout_s
+        while True:
+            last = max((call.at for call in self.calls()), default=self.began)
+            if time.monotonic() - last >= quiet_s:
+                return
+            if time.monotonic() > end:
+                raise errors.LabError(f"calls do not end: {self.calls()[-10:]}")
+            time.sleep(_POLL_S)
+
+
+def kind(call: front.Call) -> str:
+    """Say what a call is, without the ids in it: "GET lbaas/pools/*/members"."""
+    path = call.path.partition("?")[0].strip("/")
+    parts = ["*" if _is_id(part) else part for part in path.split("/")]
+    return f"{call.method:6} {call.service} {'/'.join(parts)}"
+
+
+def _is_id(part: str) -> bool:
+    return len(part) > 30 and part.count("-") >= 4
+
+
+def lags(
+    turned: Iterable[tuple[str, float]], calls: Sequence[front.Call]
+) -> list[float]:
+    """Give how many seconds after it turned ACTIVE each load balancer was asked for.
+
+    turned: as `balancer_watch.Watch` gives it. What asks for that one by its id, or for
+    something under it, counts, and polls of all at once: one process asks for all that
+    it waits for. As long as the answer to such a call is under way nobody can ask
+    again: how slow a busy Octavia answers is not counted. One that nobody asks for any
+    more is left out.
+    """
+    found = []
+    for id_, at in turned:
+        asked = [one for one in calls if id_ in one.path or _OF_ALL in one.path]
+        under_way = [one.ended for one in asked if one.at < at < one.ended]
+        after = [one.at for one in asked if one.at >= at]
+        if after:
+            found.append(max(0.0, min(after) - max([at, *under_way])))
+    return found
+
+
+def prompt(lags: Sequence[float], longest_change_s: float) -> tuple[bool, str]:
+    """Report whether load balancers were asked for soon after they turned ACTIVE.
+
+    One is polled by the time its own last change took, so a poll is late by at most
+    that time. lags: see `lags`. longest_change_s: of all load balancers.
+
+    Returns:
+        The answer, and the figures in words.
+    """
+    median, longest = statistics.median(lags), max(lags)
+    most_s = max(LAG_LONGEST_S, longest_change_s)
+    shown = (
+        f"asked after ACTIVE: {[round(lag, 2) for lag in sorted(lags)]} s;"
+        f" median {median:.1f} s of {LAG_MEDIAN_S}, {longest:.1f} of {most_s:.1f}"
+    )
+    return median <= LAG_MEDIAN_S and longest <= most_s, shown

@@ -1,0 +1,66 @@
+"""Calls are told apart, and lateness is measured, as the lab's tests read them."""
+
+import pytest
+
+from tests.harness.openstack import front
+from tests.harness.services import balancing
+
+ID = "65a595b5-b5f4-4015-bc85-196bb71d6795"
+LISTED = "/v2/lbaas/loadbalancers"
+
+
+def call(
+    path: str, at: float = 0.0, method: str = "GET", took_s: float = 0.1
+) -> front.Call:
+    return front.Call("octavia", method, path, 200, 0, at, at + took_s)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_poll"),
+    [
+        (f"{LISTED}/{ID}", True),
+        (f"{LISTED}?fields=id&fields=provisioning_status&project_id=1", True),
+        (f"{LISTED}?project_id=1", False),
+        (f"{LISTED}/{ID}/status", False),
+        (f"/v2/lbaas/listeners?load_balancer_id={ID}", False),
+    ],
+)
+def test_polls_are_known_from_other_reads(path: str, is_poll: bool) -> None:
+    """A poll asks for nothing but whether Octavia is ready."""
+    entrance = front.Front({})
+    counted = balancing.Counted(entrance)
+    entrance.calls.append(call(path))
+    assert bool(counted.polls()) is is_poll
+
+
+def test_ids_are_left_out_of_what_a_call_is() -> None:
+    made = call(f"/v2/lbaas/pools/{ID}/members?limit=1", method="PUT")
+    assert balancing.kind(made) == "PUT    octavia v2/lbaas/pools/*/members"
+
+
+def test_only_who_asks_for_that_one_is_in_time() -> None:
+    """Asked before, for another one, or never: none of these counts."""
+    calls = [
+        call(f"{LISTED}/{ID}", 1.0),
+        call(f"{LISTED}/another", 2.5),
+        call(f"/v2/lbaas/listeners?load_balancer_id={ID}", 3.0),
+        call(f"{LISTED}/{ID}", 9.0),
+    ]
+    assert balancing.lags([(ID, 2.0), ("nobody", 2.0)], calls) == [1.0]
+    of_all = call(f"{LISTED}?fields=id&fields=provisioning_status", 2.25)
+    assert balancing.lags([(ID, 2.0), ("nobody", 4.0)], [*calls, of_all]) == [0.25]
+
+
+def test_nobody_can_ask_again_before_the_answer() -> None:
+    """A poll that Octavia takes 4 s to answer is no lateness of ours."""
+    slow = call(f"{LISTED}/{ID}", 1.0, took_s=4.0)
+    after = call(f"{LISTED}/{ID}", 6.5)
+    assert balancing.lags([(ID, 2.0)], [slow, after]) == [1.5]
+    assert balancing.lags([(ID, 5.5)], [slow, after]) == [1.0]
+
+
+def test_a_poll_may_be_late_by_the_time_of_a_change() -> None:
+    assert balancing.prompt([0.5, 1.0, 4.9], 1.0)[0]
+    assert not balancing.prompt([0.5, 1.0, 8.0], 1.0)[0]
+    assert balancing.prompt([0.5, 1.0, 8.0], 9.0)[0]
+    assert not balancing.prompt([2.0, 2.0, 2.0], 9.0)[0]

@@ -1,0 +1,223 @@
+"""Rules of the charts for OpenStack's daemons, in all that helm renders from them.
+
+tests/lab/charts holds the snapshots to what helm renders.
+"""
+
+import json
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from lib.lab.charts import charts
+
+ROOT = pathlib.Path()
+CHARTS = (
+    "cloud-data-discoverer",
+    "csi-controller",
+    "openstack-ccm",
+    "osdpl-controller",
+)
+RENDERED = tuple(one for one in charts.SNAPSHOTS if one.chart in CHARTS)
+SNAPSHOTS = [pytest.param(one, id=f"{one.chart}-{one.name}") for one in RENDERED]
+LEFT_WITHIN_S = 300
+"""Source: Kubernetes, DefaultTolerationSeconds."""
+UNREACHABLE = "node.kubernetes.io/unreachable"
+"""The taint of a Node whose kubelet does not report any more."""
+REFERENCE_PORTS = {
+    9808: "livenessprobe of cinder-csi-plugin's node plugin",
+    10258: "openstack-cloud-controller-manager",
+}
+"""Of the reference's pods in their hosts' network."""
+FIXED = {"cloud-data-discoverer", "kube-system", "d8-monitoring"}
+"""A Secret and namespaces that no value names."""
+DECKHOUSE = re.compile(r"heritage|deckhouse|\bd8[-_.]|cluster-low|severity_level")
+ANYWHERE = re.compile(
+    r"d8-cloud-provider-openstack"  # the namespace of the snapshot
+    r"|d8-(cloud-provider-discovery-data|provider-cluster-configuration)"
+    r"|^deckhouse\.io$"  # the group of the catalog
+)
+"""Names that consumers of the discoverer's objects know."""
+
+
+def pod(snapshot: charts.Snapshot) -> dict[str, Any]:
+    return snapshot.pod(ROOT)
+
+
+def texts(value: object) -> Iterator[str]:
+    """Yield all keys and values of a manifest."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+    else:
+        yield str(value)
+
+
+def tolerated(
+    toleration: Mapping[str, Any], key: str, effect: str, value: str = ""
+) -> bool:
+    """Report whether a toleration matches a taint.
+
+    Source: Kubernetes core/v1, Toleration.ToleratesTaint.
+    """
+    return (
+        toleration.get("effect", effect) == effect
+        and toleration.get("key", key) == key
+        and (toleration.get("operator") == "Exists" or toleration.get("value") == value)
+    )
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_permissions_are_listed_one_by_one(snapshot: charts.Snapshot) -> None:
+    """No wildcard, and no role that Kubernetes brings and that has one."""
+    rules = [
+        rule
+        for one in snapshot.objects(ROOT)
+        if one["kind"] in ("Role", "ClusterRole")
+        for rule in one["rules"]
+    ]
+    assert rules
+    granted = {text for rule in rules for texts in rule.values() for text in texts}
+    assert "*" not in granted
+    bound = {
+        one["roleRef"]["name"]
+        for one in snapshot.objects(ROOT)
+        if one["kind"] in ("RoleBinding", "ClusterRoleBinding")
+    }
+    assert not bound & {"cluster-admin", "admin", "edit"}
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_a_host_that_does_not_answer_is_left(snapshot: charts.Snapshot) -> None:
+    """Within the time that Kubernetes gives every other pod."""
+    found = [
+        one
+        for one in pod(snapshot)["tolerations"]
+        if tolerated(one, UNREACHABLE, "NoExecute")
+    ]
+    print(snapshot.chart, snapshot.name, found)
+    assert found
+    assert all(one.get("tolerationSeconds", 10**9) <= LEFT_WITHIN_S for one in found)
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_pods_are_evicted_by_taints_of_others(snapshot: charts.Snapshot) -> None:
+    """Nobody's NoExecute taint is tolerated unseen; NoSchedule taints all are."""
+    given = pod(snapshot)["tolerations"]
+    assert not [one for one in given if tolerated(one, "example.com/x", "NoExecute")]
+    assert [one for one in given if tolerated(one, "example.com/x", "NoSchedule")]
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_deckhouse_is_seen_only_with_its_switch(snapshot: charts.Snapshot) -> None:
+    """Labels, namespaces, priority classes and labels of alerts."""
+    enabled = snapshot.all_values(ROOT)["deckhouse"]["enabled"]
+    found = {
+        text
+        for one in snapshot.objects(ROOT)
+        for text in texts(one)
+        if DECKHOUSE.search(ANYWHERE.sub("", text))
+    }
+    if not enabled:
+        assert found == set()
+        return
+    assert {"heritage", "deckhouse", "dedicated.deckhouse.io"} <= found
+    labelled = [
+        one["metadata"].get("labels", {}).get("heritage") == "deckhouse"
+        for one in snapshot.objects(ROOT)
+        if one["kind"] == "Deployment"
+    ]
+    assert labelled == [True]
+
+
+def test_each_chart_has_a_snapshot_with_and_without_deckhouse() -> None:
+    rows = {
+        (one.chart, one.all_values(ROOT)["deckhouse"]["enabled"]) for one in RENDERED
+    }
+    assert rows == {(chart, on) for chart in CHARTS for on in (False, True)}
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_addresses_are_of_either_ip_family(snapshot: charts.Snapshot) -> None:
+    """An address of IPv6 before a port needs brackets, which $(POD_IP) has not."""
+    for container in pod(snapshot)["containers"]:
+        for argument in container["args"]:
+            assert not re.search(r"\$\((HOST|POD)_IP\):", argument), argument
+            assert "0.0.0.0" not in argument  # noqa: S104
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_no_port_of_the_host_is_one_of_the_reference(snapshot: charts.Snapshot) -> None:
+    """And all are declared, so that the scheduler knows of them."""
+    if not pod(snapshot).get("hostNetwork"):
+        return
+    declared = set()
+    for container in pod(snapshot)["containers"]:
+        declared |= {one["containerPort"] for one in container.get("ports", ())}
+        for argument in container["args"]:
+            for port in REFERENCE_PORTS:
+                assert not argument.endswith(f":{port}"), argument
+    assert declared
+    assert not declared & set(REFERENCE_PORTS)
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS)
+def test_texts_of_the_user_are_quoted(snapshot: charts.Snapshot) -> None:
+    """Where they stand alone: a text that looks like a number stays a text."""
+    for line in snapshot.file(ROOT).read_text().splitlines():
+        key, _, value = line.strip().removeprefix("- ").partition(": ")
+        if key in ("image", "priorityClassName", "secretName", "namespace"):
+            assert value in FIXED or value.startswith('"'), line
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_readme_and_values_have_the_same_keys(chart: str) -> None:
+    folder = charts.folder(ROOT, chart)
+    usual = yaml.safe_load((folder / "values.yaml").read_text())
+    plain = {"moduleConfig", "nodeSelector", "resources"}
+    keys = {
+        f"{key}.{inner}" if isinstance(value, dict) and key not in plain else key
+        for key, value in usual.items()
+        for inner in (value if isinstance(value, dict) and key not in plain else [key])
+    }
+    readme = (folder / "README.md").read_text()
+    assert set(re.findall(r"^\| `([\w.]+)` \|", readme, re.MULTILINE)) == keys
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_notes_lead_to_the_next_steps(chart: str) -> None:
+    notes = (charts.folder(ROOT, chart) / "templates" / "NOTES.txt").read_text()
+    assert f"rollout status deployment/{chart}" in notes
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_schemas_know_every_nested_value(chart: str) -> None:
+    folder = charts.folder(ROOT, chart)
+    usual = yaml.safe_load((folder / "values.yaml").read_text())
+    schema = json.loads((folder / "values.schema.json").read_text())
+    for key, value in usual.items():
+        inner = schema["properties"][key].get("properties")
+        if isinstance(value, dict) and inner is not None:
+            assert set(inner) == set(value), key
+
+
+def test_every_chart_has_its_snapshots_and_its_own_lab_test() -> None:
+    """And each row of SNAPSHOTS two files; no file is without a row."""
+    folders = {path.parent.name for path in pathlib.Path("charts").glob("*/Chart.yaml")}
+    assert folders == {snapshot.chart for snapshot in charts.SNAPSHOTS}
+    files = {str(path) for path in pathlib.Path("charts").glob("*/snapshots/*.yaml")}
+    assert files == {
+        str(file(ROOT))
+        for snapshot in charts.SNAPSHOTS
+        for file in (snapshot.values, snapshot.file)
+    }
+    for name in folders:
+        test = pathlib.Path("tests/lab/charts") / f"{name.replace('-', '_')}_test.py"
+        assert f'CHART = "{name}"' in test.read_text()

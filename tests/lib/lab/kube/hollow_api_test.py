@@ -1,0 +1,99 @@
+"""The hollow kubelets against a fake API server and a cloud of one server."""
+
+import dataclasses
+import datetime
+
+from lib.kube import resources
+from lib.kube.fake import api as fake
+from lib.lab.grounds import servers
+from lib.lab.kube import hollow
+from lib.lab.status import table
+from lib.lab.whole import parts
+
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+
+
+class Cloud:
+    """A cloud that is only looked at."""
+
+    def __init__(self, *there: servers.Server) -> None:
+        self.there = there
+
+    def items(self) -> tuple[servers.Server, ...]:
+        return self.there
+
+    def set(self, status: str) -> None:
+        self.there = tuple(
+            dataclasses.replace(one, status=status) for one in self.there
+        )
+
+    def boot(self, name: str, kind: servers.Kind) -> servers.Server:
+        raise NotImplementedError(name, kind)
+
+    def stop(self, server_id: str) -> None:
+        raise NotImplementedError(server_id)
+
+    start = delete = remove_floating_ips = stop
+
+    def add_floating_ip(self, server_id: str) -> str:
+        raise NotImplementedError(server_id)
+
+
+def tick(api: fake.FakeApi, cloud: Cloud, ticks: list[str]) -> list[str]:
+    """Run through some ticks; before each the server gets the status named."""
+    left, said = iter(ticks), list[str]()
+
+    def wait() -> bool:
+        status = next(left, None)
+        if status == "node deleted":
+            api.remove(resources.NODES, "a")
+        elif status is not None:
+            cloud.set(status)
+        return status is not None
+
+    hollow.run(api, cloud, ["a"], lambda: NOW, wait, said.append)
+    return said
+
+
+def names(api: fake.FakeApi) -> list[str]:
+    return [table.node(one).name for one in api.all(resources.NODES)]
+
+
+def test_running_server_has_a_ready_node_and_a_lease() -> None:
+    """One tick makes the Node; it is Ready and its Lease is renewed."""
+    api = fake.FakeApi()
+    assert tick(api, Cloud(servers.Server("1", "a", "ACTIVE")), ["ACTIVE"]) == []
+    assert [table.node(one).ready for one in api.all(resources.NODES)] == ["True"]
+    assert len(api.all(resources.LEASES)) == 1
+
+
+def test_a_stopped_server_s_kubelet_is_silent() -> None:
+    """No call at all is made for it."""
+    api = fake.FakeApi()
+    tick(api, Cloud(servers.Server("1", "a", "SHUTOFF")), ["SHUTOFF"])
+    assert api.calls == []
+
+
+def test_a_deleted_node_stays_away_while_its_server_runs_on() -> None:
+    """A kubelet does not register twice."""
+    api, cloud = fake.FakeApi(), Cloud(servers.Server("1", "a", "ACTIVE"))
+    tick(api, cloud, ["node deleted", "ACTIVE"])
+    assert names(api) == []
+
+
+def test_a_deleted_node_comes_back_when_its_server_boots() -> None:
+    """Stopped and started, the kubelet registers anew."""
+    api, cloud = fake.FakeApi(), Cloud(servers.Server("1", "a", "ACTIVE"))
+    tick(api, cloud, ["node deleted", "SHUTOFF", "ACTIVE"])
+    assert names(api) == ["a"]
+
+
+def test_a_node_of_an_earlier_server_is_replaced() -> None:
+    """Its provider ID is for ever wrong; the one that fits is left alone."""
+    api = fake.FakeApi()
+    assert parts.register_hollow_nodes(api, {"a": "1", "b": "2"}) == ("a", "b")
+    for node, server in (("a", "old"), ("b", "2")):
+        document = hollow.manifest(node, NOW)
+        document["spec"] = {"providerID": f"openstack:///{server}"}
+        api.put(resources.NODES, document)
+    assert parts.register_hollow_nodes(api, {"a": "1", "b": "2"}) == ("a",)

@@ -1,0 +1,170 @@
+import io
+
+import pytest
+import rich.console
+import rich.table
+
+from lib.lab.grounds import servers
+from lib.lab.status import table
+
+DOCUMENT: dict[str, object] = {
+    "metadata": {
+        "name": "mooring-lab-1",
+        "uid": "u1",
+        "labels": {
+            "topology.kubernetes.io/zone": "az1",
+            "node.kubernetes.io/instance-type": "m1.tiny",
+        },
+    },
+    "spec": {
+        "providerID": "openstack:///4711",
+        "taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}],
+    },
+    "status": {
+        "addresses": [
+            {"type": "InternalIP", "address": "10.0.0.5"},
+            {"type": "Hostname", "address": "mooring-lab-1"},
+        ],
+        "conditions": [
+            {"type": "MemoryPressure", "status": "False"},
+            {"type": "Ready", "status": "Unknown"},
+        ],
+    },
+}
+NODE = table.node(DOCUMENT)
+INSIDE = ("InternalIP 10.0.0.5",)
+
+
+def drawn(shown: rich.table.Table, width: int = 160) -> str:
+    console = rich.console.Console(file=io.StringIO(), width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(shown)
+    return capture.get()
+
+
+def line(text: str, word: str) -> str:
+    return next(row for row in text.splitlines() if word in row)
+
+
+def test_node_is_parsed_whole() -> None:
+    """Everything the table shows is read from where Kubernetes keeps it."""
+    assert (
+        table.Node(
+            name="mooring-lab-1",
+            uid="u1",
+            ready="Unknown",
+            provider_id="openstack:///4711",
+            addresses=("InternalIP 10.0.0.5", "Hostname mooring-lab-1"),
+            zone="az1",
+            type="m1.tiny",
+            taints=("node.kubernetes.io/unreachable",),
+        )
+        == NODE
+    )
+
+
+def test_a_bare_node_is_parsed_too() -> None:
+    """A Node that has just been made lacks nearly everything."""
+    bare = table.node({"metadata": {"name": "n"}, "spec": {}})
+    assert bare == table.Node("n")
+    assert not bare.initialised
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "taints", "addresses", "initialised"),
+    [
+        ("", (table.UNINITIALIZED,), INSIDE, False),
+        ("openstack:///1", (table.UNINITIALIZED,), INSIDE, False),
+        ("", (), INSIDE, False),
+        ("openstack:///1", (), ("Hostname n",), False),
+        ("openstack:///1", (), INSIDE, True),
+        ("openstack:///1", (table.SHUTDOWN,), INSIDE, True),
+    ],
+)
+def test_initialised_needs_id_and_no_taint(
+    provider_id: str,
+    taints: tuple[str, ...],
+    addresses: tuple[str, ...],
+    initialised: bool,
+) -> None:
+    """A provider ID and an address, without the taint: the work of openstack-ccm."""
+    one = table.Node("n", provider_id=provider_id, taints=taints, addresses=addresses)
+    assert one.initialised is initialised
+
+
+def test_node_and_server_of_one_name_share_a_row() -> None:
+    """The status of the server stands beside its Node."""
+    text = drawn(
+        table.nodes([NODE], [servers.Server("4711", "mooring-lab-1", "SHUTOFF")])
+    )
+    row = line(text, "mooring-lab-1")
+    for word in ("SHUTOFF", "openstack:///4711", "az1"):
+        assert word in row
+    assert "NotReady (Unknown)" in text
+    assert "m1.tiny" in text
+    assert "unreachable" in text
+    assert "InternalIP 10.0.0.5" in text
+
+
+def test_node_without_server_and_server_without_node_are_both_shown() -> None:
+    """Nothing that is only on one side is hidden."""
+    text = drawn(table.nodes([NODE], [servers.Server("1", "mooring-lab-2", "ACTIVE")]))
+    assert "none" in line(text, "mooring-lab-1")
+    assert "mooring-lab-2" in line(text, "ACTIVE")
+    assert "no Node" in text
+
+
+def test_programs_are_shown_with_port_and_state() -> None:
+    """Each program has a row; one without a port shows none."""
+    text = drawn(
+        table.programs(
+            [
+                table.Program("etcd", table.health(runs=True, answers=True), 20001),
+                table.Program("nova", table.health(runs=True, answers=False), 20011),
+                table.Program("kubelets", table.health(runs=False, answers=True)),
+            ]
+        )
+    )
+    assert line(text, "etcd").split() == ["etcd", "20001", "running"]
+    assert "does not answer" in line(text, "nova")
+    assert "not running" in line(text, "kubelets")
+    assert " 0 " not in text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (2048, "2 KiB"),
+        (5 * 1024**2, "5 MiB"),
+        (3 * 1024**3 // 2, "1.5 GiB"),
+    ],
+)
+def test_sizes_are_readable(size_bytes: int, text: str) -> None:
+    """Bytes are written in the unit that people would choose."""
+    assert table.size(size_bytes) == text
+
+
+def test_sizes_end_in_a_sum() -> None:
+    """The last line says what all parts weigh together."""
+    text = drawn(table.sizes({"go": 1024, "pex": 1024}))
+    assert "2 KiB" in line(text, "all")
+
+
+def test_every_column_keeps_some_room_on_80_columns() -> None:
+    """Nothing vanishes from a full row, however narrow it gets."""
+    full = table.Node(
+        "mooring-lab-node",
+        ready="True",
+        provider_id="openstack:///7b3baceb-e985-41a4-907f-1b70a21c9b00",
+        addresses=("InternalIP 10.42.2.163", "ExternalIP 198.18.2.149"),
+        zone="az1",
+        type="m1.tiny",
+        taints=(table.UNINITIALIZED,),
+    )
+    there = [servers.Server("1", full.name, "SHUTOFF")]
+    text = drawn(table.nodes([full], there), width=80)
+    joined = "".join(text.split())
+    for word in ("openstack", "10.42.2", "198.18", "az1", "SHUTOFF", "uninitialized"):
+        assert word in joined
