@@ -20,18 +20,14 @@ import pytest
 from lib.cloud.openstack.fake import copies
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import resources
-from lib.lab import (
-    control_plane,
-    kube_objects,
-    leases,
-    measured,
-    places,
-    processes,
-    services,
-    testing,
-    waiting,
-)
+from lib.lab import places
+from lib.lab.kube import control_plane, kube_objects
+from lib.lab.run import processes
+from lib.lab.slots import leases
 from tests.bench import limits, scenes
+from tests.harness import testing, waiting
+from tests.harness.daemons import measured
+from tests.harness.services import services
 
 if typing.TYPE_CHECKING:
     from tests.bench import conftest

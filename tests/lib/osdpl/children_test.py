@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from lib.helm import child
-from lib.lab import waiting
+from tests.harness import waiting
 
 DAEMON = """
 import contextlib, pathlib, sys, threading
