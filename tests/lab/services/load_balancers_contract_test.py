@@ -251,32 +251,35 @@ class Served:
         return self.on.api.now() + 60
 
     def balancer(self) -> native.LoadBalancer:
-        found = lists.state(self.on.api, self.id, self._deadline())
-        assert found is not None
-        return found
+        deadline = self._deadline()
+        return lists.LOAD_BALANCER.read(self.on.api, self.id, deadline).loadbalancer
 
     def listeners(self) -> dict[int, native.Listener]:
-        found = lists.listeners(self.on.api, self.id, self._deadline())
+        found = lists.LISTENERS.visible(
+            self.on.api, self._deadline(), (("load_balancer_id", self.id),)
+        )
         return {one.protocol_port: one for one in found}
 
     def pool(self, port: int = 80) -> native.Pool:
-        found = lists.pools(self.on.api, self.id, self._deadline())
+        found = lists.POOLS.visible(
+            self.on.api, self._deadline(), (("loadbalancer_id", self.id),)
+        )
         wanted = self.listeners()[port].default_pool_id
         return next(one for one in found if one.id == wanted)
 
     def members(self, port: int = 80) -> list[native.Member]:
         pool_id = self.pool(port).id
-        found = lists.members(self.on.api, pool_id, self._deadline())
+        found = lists.MEMBERS.visible(self.on.api, self._deadline(), (), pool_id)
         return sorted(found, key=lambda one: one.name or "")
 
     def monitor(self, port: int = 80) -> native.Monitor | None:
         wanted = self.pool(port).healthmonitor_id
-        found = lists.monitors(self.on.api, self._deadline())
+        found = lists.MONITORS.of_project(self.on.api, self._deadline())
         return next((one for one in found if one.id == wanted), None)
 
     def floating_ips(self) -> list[str]:
         port_id = self.balancer().vip_port_id
-        found = lists.floating_ips(self.on.api, self._deadline())
+        found = lists.FLOATING_IPS.of_project(self.on.api, self._deadline())
         return [ip.floating_ip_address for ip in found if ip.port_id == port_id]
 
     def addresses(self) -> list[str]:
@@ -286,7 +289,7 @@ class Served:
 def assert_gone(served: Served) -> None:
     """Neither load balancer, nor floating IP, nor group with the mark is left."""
     deadline = served.on.api.now() + 60
-    assert lists.state(served.on.api, served.id, deadline) is None
+    assert lists.LOAD_BALANCER.find(served.on.api, served.id, deadline) is None
     left = [
         one for one in served.balancers.owned(CLUSTER.id) if one.uid == served.facts.uid
     ]
@@ -453,7 +456,7 @@ def addresses_groups_and_a_second_service(ground: Ground) -> None:
     assert len(extra) == 1
     assert served.addresses() == [first_ip, *extra]
     deadline = ground.api.now() + 60
-    ports = lists.ports(ground.api, (), deadline)
+    ports = lists.PORTS.of_project(ground.api, deadline)
     assert sum(len(port.security_groups) > 0 for port in ports if port.device_id) >= 3
     served.annotate({keys.DECKHOUSE_ADDRESS: None})
     served.change(load_balancer_ip=second_ip)
@@ -476,7 +479,7 @@ def addresses_groups_and_a_second_service(ground: Ground) -> None:
     assert served.settle() == []
     served.settle(gone=True)
     assert_gone(served)
-    left = lists.floating_ips(ground.api, ground.api.now() + 60)
+    left = lists.FLOATING_IPS.of_project(ground.api, ground.api.now() + 60)
     assert {first_ip, second_ip} <= {ip.floating_ip_address for ip in left}
 
 
@@ -548,7 +551,7 @@ def a_vip_on_a_port_of_the_users(ground: Ground) -> None:
     served = Served(ground, "port", settings.LoadBalancer())
     deadline = ground.api.now() + 60
     filters = (("network_id", ground.external_id),)
-    external = lists.subnets(ground.api, filters, deadline)
+    external = lists.SUBNETS.visible(ground.api, deadline, filters)
     served.annotate(
         {
             keys.PORT_ID: ground.port_id,

@@ -12,9 +12,9 @@ import msgspec
 from lib.cloud import errors
 from lib.cloud.checkup import Balancing, Named
 from lib.cloud.openstack.config import settings
-from lib.cloud.openstack.http import client
+from lib.cloud.openstack.http import client, resources
 from lib.cloud.openstack.load_balancers.read import lists
-from lib.cloud.openstack.load_balancers.read.observed import features
+from lib.cloud.openstack.load_balancers.read.observe import features
 from lib.cloud.openstack.load_balancers.read.surroundings import Batch, Kept
 from lib.cloud.openstack.load_balancers.spec import subnets
 
@@ -92,7 +92,7 @@ def _provider(batch: Batch, wanted: str) -> Collection[str]:
 
 def _offer(batch: Batch, kind: str, id_: str) -> Collection[str]:
     """Read a flavor or an availability zone; none when it is not to be had."""
-    path = f"lbaas/{kind}/{lists.quoted(id_)}"
+    path = f"lbaas/{kind}/{resources.quoted(id_)}"
     call = client.Get(lists.BALANCER, path, f"get {kind}", resource=id_)
     try:
         found = batch.api.read(call, dict[str, _Offer], batch.deadline)
@@ -131,7 +131,8 @@ def _subnet(batch: Batch, id_: str) -> Collection[str]:
 
 
 def _net(batch: Batch, id_: str) -> Collection[str]:
-    return [one.id for one in lists.networks(batch.api, id_, batch.deadline)]
+    found = lists.NETWORKS.visible(batch.api, batch.deadline, (("id", id_),))
+    return [one.id for one in found]
 
 
 def _external(batch: Batch, id_: str) -> Collection[str]:

@@ -26,7 +26,7 @@ from lib.cloud.openstack.load_balancers import pace
 from lib.cloud.openstack.load_balancers.plan import actions, requests
 from lib.cloud.openstack.load_balancers.plan import plan as plans
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
-from lib.cloud.openstack.load_balancers.read import absence, lists, native
+from lib.cloud.openstack.load_balancers.read import identity, lists, native
 from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, Observer
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import backends, names, parse
@@ -58,8 +58,7 @@ class OctaviaLoadBalancers:
         self._api = api
         self._config = config
         guard = guard or absence_scope.Guard(api.project_id, "")
-        self._absences = absence.Absences(api, guard)
-        self._observer = Observer(api, config, self._absences)
+        self._observer = Observer(api, config, guard)
         self._choose = backends.Chooser()
         self._pace = pace.Pace()
 
@@ -70,7 +69,7 @@ class OctaviaLoadBalancers:
 
     def refer(self, facts: Facts) -> Ref:
         """See the protocol."""
-        self._absences.note_nodes(facts.nodes)
+        self._observer.note_nodes(facts.nodes)
         return parse.refer(facts, self._config)
 
     def parse(self, facts: Facts) -> Spec | Problems:
@@ -99,7 +98,7 @@ class OctaviaLoadBalancers:
             self._observer.forget(action.balancer_id, only_members=is_of_members)
         is_balancer = action.kind is Kind.LOAD_BALANCER
         if is_balancer and step.verb is Verb.DELETE:
-            self._absences.note_going(action.balancer_id)
+            self._observer.note_deleting(action.balancer_id)
         made = _made_id(body)
         if is_balancer and step.verb is Verb.CREATE:
             ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
@@ -154,10 +153,11 @@ class OctaviaLoadBalancers:
         deadline = self._api.now() + TIMEOUT_S
         try:
             if len(asked) == 1:
-                one = lists.state(self._api, next(iter(asked)).id, deadline)
-                found = {} if one is None else {one.id: one}
+                id_ = next(iter(asked)).id
+                one = lists.LOAD_BALANCER.find(self._api, id_, deadline)
+                found = {} if one is None else {one.loadbalancer.id: one.loadbalancer}
             else:
-                all_ = lists.states(self._api, deadline)
+                all_ = lists.STATES.of_project(self._api, deadline)
                 found = {each.id: each for each in all_}
         except errors.CloudError as error:
             return {each.id: Unknown(error) for each in asked}
@@ -170,7 +170,7 @@ class OctaviaLoadBalancers:
             return Gate(GateState.OPEN)
         if found is not None and found.provisioning_status == native.PENDING_DELETE:
             return Gate(GateState.CLOSED, GOING_POLL_S)
-        if found is not None and found.is_pending:
+        if found is not None and identity.is_pending(found):
             wait_s = self._pace.closed(found.id, asked.waited_s)
             return Gate(GateState.CLOSED, wait_s)
         self._pace.forget(asked.id)
@@ -179,17 +179,17 @@ class OctaviaLoadBalancers:
     def owned(self, cluster_id: str) -> Iterator[Owned]:
         """See the protocol."""
         deadline = self._api.now() + TIMEOUT_S
-        for one in lists.load_balancers(self._api, deadline):
-            marks = names.marks(one.tags) | names.marks_in(one.description)
+        for one in lists.LOAD_BALANCERS.of_project(self._api, deadline):
+            marks = identity.marks(one.tags) | identity.marks_in(one.description)
             if uid := names.uid_of(marks, cluster_id):
                 yield Owned("load balancer", one.id, one.name, uid)
             for uid in names.users(one.tags, cluster_id):
                 yield Owned("use of a load balancer", one.id, one.name, uid)
-        for ip in lists.floating_ips(self._api, deadline):
-            if uid := names.uid_of(names.marks_in(ip.description), cluster_id):
+        for ip in lists.FLOATING_IPS.of_project(self._api, deadline):
+            if uid := names.uid_of(identity.marks_in(ip.description), cluster_id):
                 yield Owned("floating IP", ip.id, ip.floating_ip_address, uid)
-        for group in lists.security_groups(self._api, (), deadline):
-            if uid := names.uid_of(names.marks_in(group.description), cluster_id):
+        for group in lists.SECURITY_GROUPS.of_project(self._api, deadline):
+            if uid := names.uid_of(identity.marks_in(group.description), cluster_id):
                 yield Owned("security group", group.id, group.name, uid)
 
 

@@ -14,7 +14,6 @@ from lib.cloud.openstack.load_balancers.plan import actions
 from lib.cloud.openstack.load_balancers.plan.actions import Kind
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import ERROR, LoadBalancer
-from lib.cloud.openstack.load_balancers.read.observe import wanted_of
 from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
 from lib.cloud.steps import Step, Verb
 
@@ -60,10 +59,10 @@ def _new(
     yield Touched(step.path, Verb.CREATE, differences.new(action.fields), step.why)
     yield from children.new_listeners(step.path, action.fields.get(name))
     yield from children.new_listeners(step.path, action.later.get(name), is_later=True)
-    wanted = wanted_of(target)
+    wanted = identity.wanted_of(target)
     if wanted is None:
         return
-    if not wanted.is_internal and wanted.family is IpFamily.IPV4:
+    if not wanted.is_internal and wanted.families[0] is IpFamily.IPV4:
         yield network.floating_ip_later(target.ref, wanted, seen)
     if config.manage_security_groups:
         yield from network.group_later(target, seen, config)
@@ -96,7 +95,7 @@ def _waits_for(seen: Tree) -> str:
     waited = [] if one is None else [one]
     waited += (*seen.identity.going, *seen.identity.former)
     for each in waited:
-        if each.is_pending:
+        if identity.is_pending(each):
             return f"{_name(each)}, at which Octavia is: {each.provisioning_status}"
         if each.provisioning_status == ERROR:
             return f"{_name(each)}, which is in status ERROR"

@@ -15,7 +15,6 @@ from lib.cloud.openstack.load_balancers.read.native import (
     Rule,
     SecurityGroup,
 )
-from lib.cloud.openstack.load_balancers.read.observe import wanted_of
 from lib.cloud.openstack.load_balancers.read.observed import Tree
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
@@ -88,7 +87,7 @@ def group_later(
 def _rules_later(
     target: Target, seen: Tree, config: settings.LoadBalancer, path: tuple[str, ...]
 ) -> Iterator[Touched]:
-    wanted, subnet = wanted_of(target), seen.around.member_subnet
+    wanted, subnet = identity.wanted_of(target), seen.around.member_subnet
     if wanted is None or subnet is None:
         return
     rules = sorted(groups.wanted_rules(wanted, subnet, config.lb_provider))

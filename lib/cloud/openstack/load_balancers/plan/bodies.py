@@ -79,7 +79,11 @@ def transport(protocol: str) -> str:
 
 def asks_health_port(context: Context, port: WantedPort) -> bool:
     """Say whether members are probed at the Service's healthCheckNodePort."""
-    if not (context.monitors and context.wanted.is_local and context.can.http_monitors):
+    if not (
+        context.monitors
+        and context.wanted.health_port > 0
+        and context.can.http_monitors
+    ):
         return False
     return port.protocol is not PortProtocol.UDP or context.can.udp_http_monitors
 

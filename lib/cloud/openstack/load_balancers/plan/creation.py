@@ -90,7 +90,7 @@ def _balancer(case: Case, context: Context) -> Body:
             body["vip_network_id"] = place.network_id
         if second := second_vip(wanted, can, case.around):
             body["additional_vips"] = [second]
-    is_vip = wanted.is_internal or wanted.family is IpFamily.IPV6
+    is_vip = wanted.is_internal or wanted.families[0] is IpFamily.IPV6
     if wanted.address and is_vip:
         body["vip_address"] = wanted.address
     return body

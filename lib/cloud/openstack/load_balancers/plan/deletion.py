@@ -153,7 +153,7 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
                 problems=problems,
                 backs_off=bool(stuck),
             )
-        if one.load_balancer.is_pending:
+        if identity.is_pending(one.load_balancer):
             pending = one.load_balancer.id
     if pending:
         return Plan(retry_after_s=POLL_S, object_id=pending, problems=problems)
@@ -241,7 +241,8 @@ def is_whole_ours(leaving: Leaving) -> bool:
 def _is_last(leaving: Leaving) -> bool:
     """Say whether the one it was made for has left, and only this Service is on it."""
     ref, one = leaving.ref, leaving.balancer
-    if identity.marks_of(one) or names.services(one.tags) != {names.load_balancer(ref)}:
+    is_only_user = identity.services(one.tags) == {names.load_balancer(ref)}
+    if identity.marks_of(one) or not is_only_user:
         return False
     if leaving.place.children is None:
         return False
@@ -308,7 +309,7 @@ def _is_deletable(one: LoadBalancer) -> bool:
 def _busy_id(seen: Tree) -> str:
     """Find one of ours that Octavia is still at; empty: there is none."""
     main = seen.identity.load_balancer
-    if main is not None and main.is_pending:
+    if main is not None and identity.is_pending(main):
         return main.id
-    going = (one for one in seen.identity.going if one.is_pending)
+    going = (one for one in seen.identity.going if identity.is_pending(one))
     return next((one.id for one in going), "")

@@ -13,6 +13,7 @@ import msgspec
 from lib.cloud.openstack.load_balancers.plan import actions
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.case import Case
+from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import (
     Port,
     Rule,
@@ -31,13 +32,13 @@ Key = tuple[str, str, str, int, int]
 
 def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     """Say what brings the group, its rules and its ports about."""
-    path = (f"security group {names.security_group(case.ref)}",)
+    path = (f"security group {identity.names_of(case.ref).security_group}",)
     if case.around.member_subnet is None:
         message = "the subnet of the members is not known or can't be seen"
         return (), (Problem(OctaviaReason.SUBNET, message),)
     if not case.around.groups:
         body = {
-            "name": names.security_group(case.ref),
+            "name": identity.names_of(case.ref).security_group,
             "description": names.marked(
                 names.security_group_description(case.ref), case.ref
             ),

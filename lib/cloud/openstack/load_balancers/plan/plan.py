@@ -24,8 +24,7 @@ from lib.cloud.openstack.load_balancers.plan import (
     deletion,
     floating,
     groups,
-    remarks,
-    status,
+    report,
     tree,
 )
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
@@ -33,7 +32,6 @@ from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import ACTIVE, ERROR, LoadBalancer
-from lib.cloud.openstack.load_balancers.read.observe import wanted_of
 from lib.cloud.openstack.load_balancers.read.observed import Former, Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
@@ -51,7 +49,7 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
     seen = observed.native
     if not isinstance(seen, Tree):
         raise TypeError("the observation is of another room")
-    wanted = wanted_of(target)
+    wanted = identity.wanted_of(target)
     if wanted is None or target.spec is None:
         return deletion.plan(target.ref, seen, config)
     case = Case(target.ref, wanted, seen, config)
@@ -61,7 +59,7 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
         made,
         problems=(
             *known,
-            *remarks.ignored(case),
+            *report.ignored(case),
             *made.problems,
         ),
     )
@@ -76,7 +74,7 @@ def _wanted(case: Case) -> Plan:
         *case.around.problems,
     ]
     if _is_fatal(problems):
-        return Plan(problems=(*problems, *remarks.stays(case.observed)))
+        return Plan(problems=(*problems, *report.stays(case.observed)))
     if found.load_balancer is None:
         made = _new(case)
     elif found.load_balancer.provisioning_status == ACTIVE:
@@ -114,7 +112,7 @@ def _moved(case: Case, made: Plan) -> Plan:
     if made.results.ingress is None:
         # Clients still go to the address that the Service shows.
         return dataclasses.replace(
-            made, problems=(*made.problems, *remarks.stays(case.observed))
+            made, problems=(*made.problems, *report.stays(case.observed))
         )
     main = case.observed.identity.load_balancer
     why = f"the Service has moved to load balancer {main.id if main else ''}"
@@ -127,7 +125,7 @@ def _moved(case: Case, made: Plan) -> Plan:
 
 def context_of(case: Case, owner: str, *, monitors: bool) -> Context:
     """Gather what all requests for this Service have in common."""
-    tags = (owner, names.mark(case.ref)) if case.can.tags else ()
+    tags = (owner, identity.names_of(case.ref).mark) if case.can.tags else ()
     place = case.desired.placement
     member_subnet_id = place.member_subnet_id or case.around.node_subnet_id
     return Context(case.desired, case.can, owner, tags, member_subnet_id, monitors)
@@ -177,14 +175,14 @@ def _new(case: Case) -> Plan:
             "the Service's load balancer was deleted by somebody; it is made again"
         )
         problems = (*problems, Problem(CommonReason.DRIFT, message))
-    problems = (*problems, *remarks.health(case.desired, context))
+    problems = (*problems, *report.health(case.desired, context))
     steps = (creation.step(case, context),)
     return Plan(steps, retry_after_s=POLL_S, problems=problems)
 
 
 def _not_active(case: Case) -> Plan:
     """Wait for one in flux; one in ERROR is made again if it never was usable."""
-    results = Results(annotations=status.annotations(case.balancer, case.relation))
+    results = Results(annotations=report.annotations(case.balancer, case.relation))
     if case.balancer.provisioning_status != ERROR:
         return Plan(retry_after_s=POLL_S, object_id=case.balancer.id, results=results)
     former = Former(case.balancer, case.relation)
@@ -221,7 +219,7 @@ def _not_active(case: Case) -> Plan:
         retry_after_s=None if steps else ERROR_POLL_S,
         backs_off=bool(steps),
         results=results,
-        problems=(problem, *remarks.stays(case.observed)),
+        problems=(problem, *report.stays(case.observed)),
     )
 
 
@@ -237,9 +235,9 @@ def _active(case: Case) -> Plan:
     if children is None:
         return Plan(retry_after_s=POLL_S)
     if relation is Relation.SHARED:
-        refusal = remarks.may_share(case)
+        refusal = report.may_share(case)
         if refusal:
-            return Plan(problems=(*refusal, *remarks.stays(case.observed)))
+            return Plan(problems=(*refusal, *report.stays(case.observed)))
     context = context_on(case)
     adopts = identity.adopts(
         case.ref, case.balancer, relation, case.around.floating_ips
@@ -247,7 +245,7 @@ def _active(case: Case) -> Plan:
     place = tree.Place(case.ref, case.balancer, relation, children, adopts)
     taken = tree.conflicts(place, context)
     if taken:
-        return Plan(problems=(*taken, *remarks.stays(case.observed)))
+        return Plan(problems=(*taken, *report.stays(case.observed)))
     reached = floating.reach(case)
     steps = (*_tags(case.ref, context, place), *_switched_on(place))
     steps += (*tree.steps(place, context), *reached.steps)
@@ -261,19 +259,20 @@ def _active(case: Case) -> Plan:
     problems = (
         *reached.problems,
         *problems,
-        *remarks.health(case.desired, context),
-        *remarks.lost_vip(case.observed, case.balancer),
-        *remarks.switched_off(case.balancer, relation),
-        *remarks.unchangeable(case),
+        *report.health(case.desired, context),
+        *report.lost_vip(case.observed, case.balancer),
+        *report.switched_off(case.balancer, relation),
+        *report.unchangeable(case),
     )
-    if relation is Relation.SHARED and names.user(case.ref) not in case.balancer.tags:
+    tag = identity.names_of(case.ref).user
+    if relation is Relation.SHARED and tag not in case.balancer.tags:
         # An address in the status may prove ownership where this tag is missing.
         reached = dataclasses.replace(reached, address="")
     return Plan(
         steps=all_steps,
         settled=not (all_steps or _is_fatal(reached.problems)),
         retry_after_s=POLL_S if all_steps else None,
-        results=status.results(case, reached),
+        results=report.results(case, reached),
         notices=reached.notices,
         problems=problems,
     )
@@ -292,14 +291,14 @@ def _unreached(
     all else holds; before that it is not said.
     """
     fatal = [dataclasses.replace(each, is_fatal=True) for each in reached.problems]
-    problems = (*fatal, *remarks.stays(seen)) if is_last else ()
+    problems = (*fatal, *report.stays(seen)) if is_last else ()
     return dataclasses.replace(reached, problems=problems)
 
 
 def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
     """Say whether pools have monitors: the default for Local only where we made it."""
     if wanted.monitored is Monitored.LOCAL:
-        made = names.MADE in balancer.tags or names.marks_in(balancer.description)
+        made = names.MADE in balancer.tags or identity.marks_in(balancer.description)
         return bool(made)
     return wanted.monitored is Monitored.YES
 
@@ -309,13 +308,13 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
     balancer = place.balancer
     is_own = place.relation is Relation.OWNED
     if not context.can.tags:
-        if not is_own or names.mark(ref) in identity.marks_of(balancer):
+        if not is_own or identity.names_of(ref).mark in identity.marks_of(balancer):
             return ()
         text = names.marked(names.without_mark(balancer.description or ""), ref)
         fields: dict[str, object] = {"description": text}
         what = "description"
     else:
-        ours = (context.owner, names.user(ref))
+        ours = (context.owner, identity.names_of(ref).user)
         others = ours[:1] if place.has_unmarked else ours  # see `identity.adopts`
         wanted = context.tags if is_own else others
         missing = [tag for tag in wanted if tag not in balancer.tags]

@@ -15,6 +15,7 @@ from lib.cloud.load_balancers import Reason, Ref
 from lib.cloud.openstack.load_balancers.plan import actions, bodies, creation, members
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
+from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import (
     Listener,
     LoadBalancer,
@@ -51,9 +52,9 @@ class Place:
         Our mark decides; without any, where listeners are adopted, the tag that the
         reference writes does, or on an own load balancer the lack of every tag.
         """
-        marks = names.marks(listener.tags)
+        marks = identity.marks(listener.tags)
         if marks:
-            own = names.mark(self.ref)
+            own = identity.names_of(self.ref).mark
             return any(mark == own or names.is_former(mark, self.ref) for mark in marks)
         if not self.adopts:
             return False
@@ -67,7 +68,7 @@ class Place:
     def has_unmarked(self) -> bool:
         """Say whether one of the Service's listeners lacks our mark."""
         some = self.children.listeners
-        return any(self.owns(one) and not names.marks(one.tags) for one in some)
+        return any(self.owns(one) and not identity.marks(one.tags) for one in some)
 
     @property
     def former_tags(self) -> tuple[str, ...]:

@@ -12,16 +12,29 @@ are those of before, for one read. What others changed meanwhile is in the next 
 import dataclasses
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import TypeVar
 
 from lib.cloud import errors
-from lib.cloud.load_balancers import Depth
+from lib.cloud.load_balancers import Depth, Ref, Target
 from lib.cloud.model import Seen, Unknown
+from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client
-from lib.cloud.openstack.load_balancers.read import lists, native
-from lib.cloud.openstack.load_balancers.read.observed import Children
-from lib.cloud.support import parallel
+from lib.cloud.openstack.load_balancers.read import identity, lists, native
+from lib.cloud.openstack.load_balancers.read.observed import (
+    Children,
+    Identity,
+    Relation,
+)
+from lib.cloud.openstack.load_balancers.spec.wanted import Monitored, Wanted
+from lib.cloud.support import expiring, parallel
 
 CROWD = 100
 TIMES = 5
@@ -64,7 +77,7 @@ class ChildrenReader:
         self._api = api
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
-        self._outlines: dict[str, tuple[Children, float]] = {}
+        self._outlines = expiring.Expiring[str, Children](OUTLINE_S, api.now)
         self._listed = 0
 
     def read(
@@ -116,8 +129,7 @@ class ChildrenReader:
         with self._lock:
             self._listed = len(ids)
             self._kept = {key: one for key, one in self._kept.items() if key in ids}
-            outlines = self._outlines.items()
-            self._outlines = {key: one for key, one in outlines if key in ids}
+        self._outlines.keep(ids)
 
     def drop(self, id_: str, *, only_members: bool = False) -> None:
         """Drop what is kept of one: it is being changed, or was just now.
@@ -127,25 +139,19 @@ class ChildrenReader:
         with self._lock:
             kept = self._kept.pop(id_, None)
             if not only_members:
-                self._outlines.pop(id_, None)
+                self._outlines.drop([id_])
             elif kept is not None and kept.children is not None and kept.is_listed:
                 outline = dataclasses.replace(
                     kept.children, members={}, full=frozenset()
                 )
-                self._outlines[id_] = (outline, self._api.now() + OUTLINE_S)
+                self._outlines.put(id_, outline)
 
     def _take_outlines(
         self, missing: Sequence[native.LoadBalancer]
     ) -> Mapping[str, Children]:
         """Return the kept listeners, pools and monitors, each of which serves once."""
-        now = self._api.now()
-        with self._lock:
-            taken = {one.id: self._outlines.pop(one.id, None) for one in missing}
-        return {
-            id_: outline[0]
-            for id_, outline in taken.items()
-            if outline is not None and now < outline[1]
-        }
+        taken = ((one.id, self._outlines.take(one.id)) for one in missing)
+        return {id_: outline for id_, outline in taken if outline is not None}
 
     def _note(self, one: native.LoadBalancer, now: float) -> _Kept:
         with self._lock:
@@ -177,13 +183,12 @@ class ChildrenReader:
             parts = self._many(wanted, lambda id_: self._single(id_, deadline))
             return {id_: _value(part) for id_, part in parts.items()}
         only = missing[0].id if len(missing) == 1 else ""
-        listeners = lists.listeners(self._api, only, deadline)
-        pools = lists.pools(self._api, only, deadline)
+        listeners, pools = self._outer(only, deadline)
         ids = {one.id for one in missing}
         monitors: tuple[native.Monitor, ...] = ()
         own = _by_balancer(pools)
         if any(pool.healthmonitor_id for id_ in ids for pool in own.get(id_, ())):
-            monitors = lists.monitors(self._api, deadline)
+            monitors = lists.MONITORS.of_project(self._api, deadline)
         by_id = {monitor.id: monitor for monitor in monitors}
         heard = _by_balancer(listeners)
         return {id_: _part(heard.get(id_, ()), own.get(id_, ()), by_id) for id_ in ids}
@@ -191,15 +196,31 @@ class ChildrenReader:
     def _single(self, id_: str, deadline: float) -> Seen[Children] | Unknown:
         """Read what one load balancer has, with no list of the project."""
         try:
-            listeners = lists.listeners(self._api, id_, deadline)
-            pools = lists.pools(self._api, id_, deadline)
+            listeners, pools = self._outer(id_, deadline)
             used = {pool.healthmonitor_id for pool in pools if pool.healthmonitor_id}
-            found = (lists.monitor(self._api, one, deadline) for one in sorted(used))
-            monitors = {one.id: one for one in found if one is not None}
+            found = [
+                lists.MONITOR.find(self._api, one, deadline) for one in sorted(used)
+            ]
+            read = [one.healthmonitor for one in found if one is not None]
+            monitors = {monitor.id: monitor for monitor in read}
         except errors.CloudError as error:
             return Unknown(error)
         own = _by_balancer(pools).get(id_, ())
         return Seen(_part(_by_balancer(listeners).get(id_, ()), own, monitors))
+
+    def _outer(
+        self, only: str, deadline: float
+    ) -> tuple[Sequence[native.Listener], Sequence[native.Pool]]:
+        """List listeners and pools; only: of this load balancer, empty: of all."""
+        api = self._api
+        if not only:
+            listeners = lists.LISTENERS.of_project(api, deadline)
+            return listeners, lists.POOLS.of_project(api, deadline)
+        listeners = lists.LISTENERS.visible(
+            api, deadline, (("load_balancer_id", only),), only
+        )
+        pools = lists.POOLS.visible(api, deadline, (("loadbalancer_id", only),), only)
+        return listeners, pools
 
     def _whole(
         self, id_: str, part: Children, depth: Depth, deadline: float
@@ -208,14 +229,14 @@ class ChildrenReader:
             members: dict[str, tuple[native.Member, ...]] = {}
             if depth >= Depth.FULL:
                 for pool_id in part.pools:
-                    found = lists.members(self._api, pool_id, deadline)
+                    found = lists.MEMBERS.visible(self._api, deadline, (), pool_id)
                     members[pool_id] = _compact(found)
                 full = frozenset(members)
             else:
                 full = frozenset()
                 if part.pools:
-                    tree = lists.status_tree(self._api, id_, deadline)
-                    for listener in tree.listeners:
+                    answer = lists.STATUS_TREE.read(self._api, id_, deadline)
+                    for listener in answer.statuses.loadbalancer.listeners:
                         members |= {p.id: _compact(p.members) for p in listener.pools}
         except errors.CloudError as error:
             return Unknown(error)
@@ -283,3 +304,51 @@ def _part(
         pools=own,
         monitors={key: monitors[key] for key in used if key in monitors},
     )
+
+
+def depths(
+    targets: Collection[Target],
+    found: Mapping[Ref, Identity],
+    depth: Depth,
+    config: settings.LoadBalancer,
+) -> Mapping[str, Depth]:
+    """Say of which load balancers the children matter, and how much of them.
+
+    Those that Octavia is at will have others soon, and those that go need none, but
+    where only our part of them goes.
+    """
+    needed: dict[str, Depth] = {}
+    for target in targets:
+        for id_, own in _needs(target, found[target.ref], depth, config):
+            needed[id_] = max(own, needed.get(id_, Depth.CHANGED))
+    return needed
+
+
+def _needs(
+    target: Target, found: Identity, depth: Depth, config: settings.LoadBalancer
+) -> Iterator[tuple[str, Depth]]:
+    main, wanted = found.load_balancer, identity.wanted_of(target)
+    left = [(one, identity.relation_to_former(target.ref, one)) for one in found.former]
+    if main is not None and wanted is None:
+        left.append((main, found.relation))
+    elif main is not None and wanted is not None:
+        needs_all = depth <= Depth.CHANGED and needs_members(wanted)
+        if main.provisioning_status == native.ACTIVE:
+            # A changed Service may have another port to be asked.
+            yield main.id, Depth.FULL if needs_all else depth
+    for one, relation in left:
+        is_alone = not identity.is_used_by_others(one, target.ref)
+        goes_whole = relation is Relation.OWNED and is_alone
+        is_cascaded = goes_whole and config.cascade_delete
+        if not (identity.is_pending(one) or identity.is_deleting(one) or is_cascaded):
+            yield one.id, depth
+
+
+def needs_members(wanted: Wanted) -> bool:
+    """Say whether monitor ports or subnets count, which only lists of members show.
+
+    What the configuration says of subnets is compared by deep looks alone: it changes
+    seldom, and for all Services at once.
+    """
+    asks = wanted.health_port > 0 and wanted.monitored is not Monitored.NO
+    return asks or wanted.placement.names_member_subnet

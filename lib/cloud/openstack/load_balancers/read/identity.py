@@ -7,17 +7,20 @@ projects; an annotation alone proves nothing, for every user writes annotations.
 """
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
-from lib.cloud.load_balancers import Reason, Ref
+from lib.cloud import errors
+from lib.cloud.load_balancers import Reason, Ref, Target
 from lib.cloud.openstack.load_balancers.read.native import (
+    DELETED,
+    PENDING_DELETE,
     FloatingIp,
     Listener,
     LoadBalancer,
 )
 from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Hints
+from lib.cloud.openstack.load_balancers.spec.wanted import Hints, Wanted
 from lib.cloud.steps import CommonReason, Problem
 
 
@@ -26,14 +29,89 @@ def hints_of(ref: Ref) -> Hints:
     return ref.native if isinstance(ref.native, Hints) else Hints()
 
 
+def names_of(ref: Ref) -> names.Names:
+    """Return the names and tags of a Service's objects."""
+    return hints_of(ref).names or names.of(ref)
+
+
+def wanted_of(target: Target) -> Wanted | None:
+    """Return this package's own part of a target's spec."""
+    if target.spec is None or not isinstance(target.spec.native, Wanted):
+        return None
+    return target.spec.native
+
+
 def marks_of(found: LoadBalancer) -> frozenset[str]:
     """Give the marks in tags, or in the description where Octavia has no tags."""
-    return names.marks(found.tags) | names.marks_in(found.description)
+    return marks(found.tags) | marks_in(found.description)
+
+
+def marks(tags: Iterable[str]) -> frozenset[str]:
+    """Give all marks among tags, of whichever cluster."""
+    return frozenset([tag for tag in tags if tag.startswith(names.MARK_PREFIX)])
+
+
+def marks_in(text: str | None) -> frozenset[str]:
+    """Give the mark at the end of a description."""
+    return frozenset(names.MARKED.findall(text or ""))
+
+
+def ids_of(ref: Ref) -> frozenset[str]:
+    """Return the IDs of load balancers that a Service leads to."""
+    hints = hints_of(ref)
+    return frozenset({hints.given_id, hints.owned_id} - {""})
+
+
+def missing_keys(
+    ref: Ref,
+    found: Identity,
+    missing: Mapping[str, object],
+    is_deleting: Callable[[Hashable], bool],
+) -> list[Hashable]:
+    """Return what a Service leads to and is absent, as far as nothing explains it.
+
+    missing: what direct reads of IDs answered: an object, an error, or None: not found.
+    is_deleting: reports whether an ID or a Service's UID was observed being deleted.
+
+    Raises:
+        CloudError: it can't be told whether the load balancer exists.
+    """
+    hints, ids = hints_of(ref), ids_of(ref)
+    keys: list[Hashable] = []
+    for id_ in sorted(ids):
+        answer = missing.get(id_, errors.NotFound)
+        is_own = id_ == hints.owned_id
+        if found.load_balancer is not None and not is_own:
+            continue  # a user named it, and it is not used
+        if isinstance(answer, errors.CloudError):
+            if is_own or not isinstance(answer, errors.Forbidden):
+                raise answer
+        elif answer is None and not is_deleting(id_):
+            keys.append(id_)
+    is_none = found.load_balancer is None and not found.going
+    if not ids and hints.addresses and is_none and not is_deleting(ref.uid):
+        keys.append((ref.uid, hints.addresses))
+    return keys
+
+
+def services(tags: Iterable[str]) -> frozenset[str]:
+    """Return the tags that the reference counts as users of a load balancer."""
+    return frozenset([tag for tag in tags if tag.startswith(names.SERVICE_PREFIX)])
+
+
+def is_pending(found: LoadBalancer) -> bool:
+    """Report whether Octavia is changing a load balancer, and refuses writes."""
+    return found.provisioning_status.startswith("PENDING_")
+
+
+def is_deleting(found: LoadBalancer) -> bool:
+    """Report whether a load balancer is being deleted, or was."""
+    return found.provisioning_status in (DELETED, PENDING_DELETE)
 
 
 def is_ours(found: FloatingIp, ref: Ref) -> bool:
     """Say whether a floating IP was made for the Service; it may be free by now."""
-    return names.mark(ref) in names.marks_in(found.description)
+    return names_of(ref).mark in marks_in(found.description)
 
 
 def was_ours(found: FloatingIp, ref: Ref) -> bool:
@@ -60,21 +138,26 @@ def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
     text = found.description or ""
     if _has_former(found, ref):
         return True
-    if names.MADE in balancer.tags or names.marks_in(text):
+    if names.MADE in balancer.tags or marks_in(text):
         return text == names.floating_ip(ref)
     return text.startswith(names.floating_ip_of_any_cluster(ref))
 
 
 def _has_former(found: FloatingIp, ref: Ref) -> bool:
     """Report whether it was marked for the Service under another cluster ID."""
-    marks = names.marks_in(found.description)
-    return any(names.is_former(mark, ref) for mark in marks)
+    return any(names.is_former(mark, ref) for mark in marks_in(found.description))
+
+
+def relation_to_former(ref: Ref, one: LoadBalancer) -> Relation:
+    """Say what one that a Service has left was to it."""
+    is_marked = names_of(ref).mark in marks_of(one)
+    return Relation.OWNED if is_marked else Relation.SHARED
 
 
 def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:
     """Say whether other Services are on it, too, of whichever cluster."""
-    own = {names.load_balancer(ref), found.name}
-    return bool(names.services(found.tags) - own)
+    own = {names_of(ref).all_[0], found.name}
+    return bool(services(found.tags) - own)
 
 
 def is_abandoned(
@@ -84,12 +167,13 @@ def is_abandoned(
 
     Each tag and each listener has to lead to one of them.
     """
-    marks = {names.mark(ref) for ref in leaving}
-    known = {names.load_balancer(ref) for ref in leaving}
-    known |= marks | {names.user(ref) for ref in leaving} | {names.MADE, found.name}
-    if not set(found.tags) <= known or not marks_of(found) <= marks:
+    own = [names_of(ref) for ref in leaving]
+    tags = {each.mark for each in own}
+    known = tags | {each.all_[0] for each in own} | {each.user for each in own}
+    known |= {names.MADE, found.name}
+    if not set(found.tags) <= known or not marks_of(found) <= tags:
         return False
-    return all(names.marks(one.tags) & marks for one in listeners)
+    return all(marks(listener.tags) & tags for listener in listeners)
 
 
 class Index:
@@ -116,9 +200,9 @@ class Index:
 
     def identify(self, ref: Ref) -> Identity:
         """Find the Service's load balancer; as `identify` does among all."""
-        hints = hints_of(ref)
-        keys = {hints.given_id, hints.owned_id, names.mark(ref), names.user(ref)}
-        places = {p for key in keys | {*_own_names(ref)} for p in self._found(key)}
+        hints, own = hints_of(ref), names_of(ref)
+        keys = {hints.given_id, hints.owned_id, own.mark, own.user, *own.all_}
+        places = {p for key in keys for p in self._found(key)}
         near = [self._load_balancers[place] for place in sorted(places)]
         ports = {one.vip_port_id for one in near if one.vip_port_id}
         floating_ips = [ip for port in ports for ip in self._by_port.get(port, ())]
@@ -137,14 +221,14 @@ def identify(
     found = _main(ref, load_balancers, floating_ips)
     beside = (found.load_balancer, *found.duplicates)
     known = {one.id for one in beside if one is not None}
-    user, mark = names.user(ref), names.mark(ref)
+    user, mark = names_of(ref).user, names_of(ref).mark
     # Beside an own one there may be others with its mark that were never left.
     is_shared = found.relation is Relation.SHARED
     former = tuple(
         one
         for one in load_balancers
         if user in one.tags or is_shared and mark in marks_of(one)
-        if one.id not in known and not one.is_going
+        if one.id not in known and not is_deleting(one)
     )
     return dataclasses.replace(found, former=former)
 
@@ -154,15 +238,17 @@ def _main(
     load_balancers: Sequence[LoadBalancer],
     floating_ips: Collection[FloatingIp],
 ) -> Identity:
-    hints = hints_of(ref)
-    mark = names.mark(ref)
+    hints, own = hints_of(ref), names_of(ref)
+    mark = own.mark
     marked = [one for one in load_balancers if mark in marks_of(one)]
-    going = tuple(one for one in marked if one.is_going)
-    ours = [one for one in marked if not one.is_going]
-    others = [one for one in load_balancers if not one.is_going and one not in marked]
+    going = tuple(one for one in marked if is_deleting(one))
+    ours = [one for one in marked if not is_deleting(one)]
+    others = [
+        one for one in load_balancers if not is_deleting(one) and one not in marked
+    ]
     if ours and not _is_moved(ref, others, floating_ips):
         found = _of_marked(ref, ours, going, floating_ips)
-        named = tuple(one for one in others if one.name in _own_names(ref))
+        named = tuple(one for one in others if one.name in own.all_)
         return dataclasses.replace(found, namesakes=named)
     if hints.given_id:
         return _of_given(ref, load_balancers, floating_ips, going)
@@ -208,7 +294,7 @@ def adopts(
     if relation is Relation.OWNED:
         return True
     was_there = bool(addresses(one, floating_ips) & set(hints_of(ref).addresses))
-    return was_there and names.user(ref) not in one.tags
+    return was_there and names_of(ref).user not in one.tags
 
 
 def _is_moved(
@@ -260,7 +346,7 @@ def _of_given(
     """Use the one that the annotation names: adopted by its name, else shared."""
     hints = hints_of(ref)
     given = next((one for one in load_balancers if one.id == hints.given_id), None)
-    if given is None or given.is_going:
+    if given is None or is_deleting(given):
         if hints.owned_id == hints.given_id:
             gone = going if given is None else tuple({*going, given})
             found = _by_address(ref, _present(load_balancers), floating_ips, gone)
@@ -282,13 +368,14 @@ def _relation(
     Annotations are written by users: which load balancer they name proves nothing. Only
     its name and the addresses in the status, which no user writes, do.
     """
-    if marks := marks_of(given):
-        was_ours = all(names.is_former(mark, ref) for mark in marks)
-        is_given = given.id == hints_of(ref).owned_id and given.name in _own_names(ref)
+    own = names_of(ref)
+    if tags := marks_of(given):
+        was_ours = all(names.is_former(tag, ref) for tag in tags)
+        is_given = given.id == hints_of(ref).owned_id and given.name in own.all_
         return Relation.OWNED if was_ours and is_given else Relation.SHARED
-    if given.name in _own_names(ref):
+    if given.name in own.all_:
         return Relation.OWNED
-    if names.user(ref) in given.tags or not _is_of_other_cluster_name(given, ref):
+    if own.user in given.tags or not _is_of_other_cluster_name(given, ref):
         return Relation.SHARED
     shown = set(hints_of(ref).shown_ips)
     was_served = bool(addresses(given, floating_ips) & shown)
@@ -302,7 +389,7 @@ def _by_address(
     going: tuple[LoadBalancer, ...],
 ) -> Identity:
     wanted = set(hints_of(ref).addresses)
-    named = [one for one in others if one.name in _own_names(ref)]
+    named = [one for one in others if one.name in names_of(ref).all_]
     found = [
         one
         for one in named
@@ -319,11 +406,7 @@ def _by_address(
 
 
 def _present(load_balancers: Sequence[LoadBalancer]) -> list[LoadBalancer]:
-    return [one for one in load_balancers if not one.is_going]
-
-
-def _own_names(ref: Ref) -> tuple[str, str, str]:
-    return names.load_balancer(ref), names.legacy(ref), names.distinct(ref)
+    return [one for one in load_balancers if not is_deleting(one)]
 
 
 def _is_of_other_cluster_name(one: LoadBalancer, ref: Ref) -> bool:

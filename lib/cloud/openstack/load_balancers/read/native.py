@@ -48,16 +48,6 @@ class LoadBalancer(msgspec.Struct, frozen=True):
     admin_state_up: bool = True
     project_id: str | None = ""
 
-    @property
-    def is_pending(self) -> bool:
-        """True while Octavia is at it, and refuses writes."""
-        return self.provisioning_status.startswith("PENDING_")
-
-    @property
-    def is_going(self) -> bool:
-        """True when it is deleted, or will be."""
-        return self.provisioning_status in (DELETED, PENDING_DELETE)
-
 
 class Listener(msgspec.Struct, frozen=True):
     """A listener."""

@@ -1,13 +1,14 @@
 """Observes load balancers for many Services at once."""
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import dataclasses
+from collections.abc import Collection, Hashable, Mapping
 
 import structlog
 
-from lib.cloud import errors
+from lib.cloud import errors, provider_id
 from lib.cloud.load_balancers import (
     Depth,
+    Node,
     Observation,
     Observed,
     Ref,
@@ -16,26 +17,25 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client
+from lib.cloud.openstack.instances import singles
 from lib.cloud.openstack.load_balancers.read import (
-    absence,
+    children,
     identity,
     lists,
     native,
     surroundings,
 )
-from lib.cloud.openstack.load_balancers.read.children import ChildrenReader
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
     Features,
     Former,
     Identity,
-    Relation,
     Surroundings,
     Tree,
-    features,
+    Version,
 )
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Monitored, Wanted
+from lib.cloud.support import absence, absence_scope, expiring
 
 LEAVING_S = 300.0
 """For how long it is remembered that a Service was being deleted."""
@@ -43,14 +43,10 @@ TIMEOUT_S = 120.0
 """Of one observation with all its calls."""
 
 
+_WORDS = absence.Words(provider_id.OPENSTACK, "servers", "load balancers")
+_Missing = Mapping[str, native.LoadBalancer | errors.CloudError | None]
+"""What direct reads of IDs that the list lacks answered; None: does not exist."""
 UNEXPECTED = "unexpected error; the log of openstack-ccm has it"
-
-
-def wanted_of(target: Target) -> Wanted | None:
-    """Give the room's own part of a target's spec."""
-    if target.spec is None or not isinstance(target.spec.native, Wanted):
-        return None
-    return target.spec.native
 
 
 class Observer:
@@ -60,15 +56,27 @@ class Observer:
         self,
         api: client.Client,
         config: settings.LoadBalancer,
-        absences: absence.Absences,
+        guard: absence_scope.Guard,
     ) -> None:
+        """guard: where absence counts."""
         self._api = api
         self._config = config
-        self._absences = absences
-        self._children = ChildrenReader(api)
+        self._absences = absence.Absences(
+            absence.Reads(self._own, self._has_any), _WORDS, guard, api.now
+        )
+        self._twins = expiring.Expiring[Hashable, float](absence.FORGET_S, api.now)
+        self._children = children.ChildrenReader(api)
         self._kept = surroundings.Kept(api.now)
-        self._leaving = _Leaving(api.now)
+        self._leaving = expiring.Expiring[str, Ref](LEAVING_S, api.now)
         self._log = structlog.stdlib.get_logger()
+
+    def note_nodes(self, nodes: tuple[Node, ...]) -> None:
+        """Keep the cluster's Nodes: they show which project is its own."""
+        self._absences.note_nodes(nodes)
+
+    def note_deleting(self, balancer_id: str) -> None:
+        """Record that a load balancer is being deleted."""
+        self._absences.note_deleting(balancer_id)
 
     def forget(self, balancer_id: str, *, only_members: bool = False) -> None:
         """Drop what is kept of a load balancer that we have changed."""
@@ -81,7 +89,10 @@ class Observer:
         deadline = self._api.now() + TIMEOUT_S
         if not targets:
             return {}
-        self._leaving.note(targets)
+        self._leaving.drop(target.ref.uid for target in targets)
+        for target in targets:
+            if target.spec is None:
+                self._leaving.put(target.ref.uid, target.ref)
         try:
             batch, judged, can = self._common(targets, depth, deadline)
         except errors.CloudError as error:
@@ -89,7 +100,7 @@ class Observer:
         unknown = {r: one for r, one in judged.items() if isinstance(one, Unknown)}
         found = {r: one for r, one in judged.items() if not isinstance(one, Unknown)}
         targets = [target for target in targets if target.ref in found]
-        depths = _depths(targets, found, depth, self._config)
+        depths = children.depths(targets, found, depth, self._config)
         needed = {
             one.id: one
             for each in found.values()
@@ -98,15 +109,15 @@ class Observer:
         }
         reuses = depth <= Depth.CHANGED
         some = tuple(needed.values())
-        children = self._children.read(some, depths, deadline, reuses=reuses)
+        read = self._children.read(some, depths, deadline, reuses=reuses)
         if depth >= Depth.FULL:
             ids = {one.vip_port_id for one in needed.values() if one.vip_port_id}
             try:
-                batch.vip_ports = lists.ports_there(self._api, ids, deadline)
+                batch.read_vip_ports(ids)
             except errors.CloudError as error:
                 return unknown | {target.ref: Unknown(error) for target in targets}
         return unknown | {
-            target.ref: self._isolated(target, found[target.ref], children, batch, can)
+            target.ref: self._isolated(target, found[target.ref], read, batch, can)
             for target in targets
         }
 
@@ -114,13 +125,13 @@ class Observer:
         self,
         target: Target,
         found: Identity,
-        children: Mapping[str, Seen[Children] | Unknown],
+        read: Mapping[str, Seen[Children] | Unknown],
         batch: surroundings.Batch,
         can: Features,
     ) -> Observation:
         """Observe one target; an unexpected error concerns no other of the batch."""
         try:
-            return self._one(target, found, children, batch, can)
+            return self._one(target, found, read, batch, can)
         except Exception as error:
             self._log.error(
                 "unexpected error in observation", key=target.ref.key, exc_info=error
@@ -132,17 +143,19 @@ class Observer:
     ) -> tuple[surroundings.Batch, Mapping[Ref, Identity | Unknown], Features]:
         """Read the lists that all targets need, and find each its load balancer."""
         version = self._api.version(client.Service.LOAD_BALANCER)
-        balancers = lists.load_balancers(self._api, deadline)
+        balancers = lists.LOAD_BALANCERS.of_project(self._api, deadline)
         self._children.forget(one.id for one in balancers)
-        floating_ips = lists.floating_ips(self._api, deadline)
+        floating_ips = lists.FLOATING_IPS.of_project(self._api, deadline)
         wanted = {
-            names.security_group(target.ref)
+            identity.names_of(target.ref).security_group
             for target in targets
             if target.spec is None or self._looks_for_groups(depth)
         }
         groups: tuple[native.SecurityGroup, ...] = ()
         if wanted:
-            groups = lists.security_groups(self._api, wanted, deadline)
+            few = sorted(wanted) if len(wanted) <= lists.NAMED else ()
+            named = tuple(("name", name) for name in few)
+            groups = lists.SECURITY_GROUPS.of_project(self._api, deadline, named)
         batch = surroundings.Batch(
             self._api,
             self._config,
@@ -152,22 +165,84 @@ class Observer:
             self._kept,
         )
         refs = [target.ref for target in targets]
-        known = self._absences.complete(refs, balancers, deadline)
-        index = identity.Index(known.load_balancers, floating_ips)
+        missing = self._complete(refs, balancers, deadline)
+        more = [x for x in missing.values() if isinstance(x, native.LoadBalancer)]
+        index = identity.Index((*balancers, *more), floating_ips)
         found: dict[Ref, Identity | Unknown] = {}
         for ref in refs:
-            one = index.identify(ref)
             try:
-                found[ref] = self._absences.judge(ref, one, known, deadline)
+                found[ref] = self._judged(ref, index.identify(ref), missing, deadline)
             except errors.CloudError as error:
                 found[ref] = Unknown(error)
         return batch, found, features(version, self._config.lb_provider)
+
+    def _complete(
+        self,
+        refs: Collection[Ref],
+        listed: Collection[native.LoadBalancer],
+        deadline: float,
+    ) -> _Missing:
+        """Read directly what the Services lead to and the list lacks."""
+        ids = {one.id for one in listed}
+        known = {id_ for ref in refs for id_ in identity.ids_of(ref)}
+        for one in listed:
+            if identity.is_deleting(one):
+                self._absences.note_deleting(one.id)
+        if known & ids or any(_is_of_clusters(one, refs) for one in listed):
+            self._absences.note_home()
+        return self._absences.complete(known, ids, deadline)
+
+    def _judged(
+        self, ref: Ref, found: Identity, missing: _Missing, deadline: float
+    ) -> Identity:
+        """Return the identity with the seconds until its absences are confirmed.
+
+        Raises:
+            CloudError: it can't be told whether the load balancer exists.
+        """
+        if found.going:
+            self._absences.note_deleting(ref.uid)
+        is_deleting = self._absences.is_deleting
+        keys = identity.missing_keys(ref, found, missing, is_deleting)
+        wait_s = self._absences.left_s(keys, deadline)
+        twins_s = self._twins_s(found, deadline) if not wait_s else 0.0
+        return dataclasses.replace(found, absent_in_s=wait_s, twins_in_s=twins_s)
+
+    def _twins_s(self, found: Identity, deadline: float) -> float:
+        """Return when another load balancer with our tag may be deleted: 0.0: now.
+
+        Only while the one in use is there, which a direct read confirms.
+        """
+        main = found.load_balancer
+        if main is None or not found.duplicates:
+            return 0.0
+        keys = [(main.id, one.id) for one in found.duplicates]
+        if wait_s := absence.held_s(self._twins, keys, self._api.now):
+            return wait_s
+        answer = lists.LOAD_BALANCER.find(self._api, main.id, deadline)
+        if answer is not None and not identity.is_deleting(answer.loadbalancer):
+            return 0.0
+        self._twins.drop(keys)
+        return absence.CONFIRM_S
+
+    def _own(self, id_: str, deadline: float) -> native.LoadBalancer | None:
+        """Read a load balancer; None when our project has none of this ID."""
+        answer = lists.LOAD_BALANCER.find(self._api, id_, deadline)
+        if answer is None or not self._api.project_filter():
+            return None if answer is None else answer.loadbalancer
+        project = answer.loadbalancer.project_id
+        is_own = project in ("", None, self._api.project_id())
+        return answer.loadbalancer if is_own else None
+
+    def _has_any(self, server_ids: Collection[str], deadline: float) -> bool:
+        servers = singles.servers(self._api, server_ids, deadline)
+        return any(isinstance(server, Seen) for server in servers.values())
 
     def _is_abandoned(self, found: Identity, own: Children | None) -> bool:
         main = found.load_balancer
         if main is None or own is None or main.provisioning_status != native.ERROR:
             return False
-        return identity.is_abandoned(main, own.listeners, self._leaving.refs())
+        return identity.is_abandoned(main, own.listeners, self._leaving.values())
 
     def _looks_for_groups(self, depth: Depth) -> bool:
         """Say whether groups count: where none are kept only those left from before."""
@@ -177,18 +252,18 @@ class Observer:
         self,
         target: Target,
         found: Identity,
-        children: Mapping[str, Seen[Children] | Unknown],
+        read: Mapping[str, Seen[Children] | Unknown],
         batch: surroundings.Batch,
         can: Features,
     ) -> Observation:
         own: Children | None = None
         if found.load_balancer is not None:
-            read = children.get(found.load_balancer.id)
-            if isinstance(read, Unknown):
-                return read
-            own = read.value if read is not None else None
-        groups = batch.groups.get(names.security_group(target.ref), ())
-        wanted = wanted_of(target)
+            main_read = read.get(found.load_balancer.id)
+            if isinstance(main_read, Unknown):
+                return main_read
+            own = main_read.value if main_read is not None else None
+        groups = batch.groups.get(identity.names_of(target.ref).security_group, ())
+        wanted = identity.wanted_of(target)
         try:
             if wanted is None:
                 around = surroundings.of_deletion(batch, groups)
@@ -199,7 +274,7 @@ class Observer:
                 around = surroundings.of_wanted(batch, wanted, found, own, groups)
         except errors.CloudError as error:
             return Unknown(error)
-        former = _former(target.ref, found, children)
+        former = _former(target.ref, found, read)
         if isinstance(former, Unknown):
             return former
         tree = Tree(found, can, own, around, former, self._is_abandoned(found, own))
@@ -211,31 +286,6 @@ class Observer:
                 native=tree,
             )
         )
-
-
-class _Leaving:
-    """Services that were last observed while they were being deleted. Thread-safe."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._refs: dict[str, tuple[Ref, float]] = {}
-
-    def note(self, targets: Iterable[Target]) -> None:
-        """Note which of the observed Services are being deleted, and which are not."""
-        now = self._clock()
-        with self._lock:
-            kept = self._refs.items()
-            self._refs = {u: old for u, old in kept if now - old[1] < LEAVING_S}
-            for target in targets:
-                self._refs.pop(target.ref.uid, None)
-                if target.spec is None:
-                    self._refs[target.ref.uid] = (target.ref, now)
-
-    def refs(self) -> tuple[Ref, ...]:
-        """Return those that were."""
-        with self._lock:
-            return tuple(ref for ref, _ in self._refs.values())
 
 
 def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
@@ -259,68 +309,36 @@ def _by_name(
     return found
 
 
-def _depths(
-    targets: Collection[Target],
-    found: Mapping[Ref, Identity],
-    depth: Depth,
-    config: settings.LoadBalancer,
-) -> Mapping[str, Depth]:
-    """Say of which load balancers the children matter, and how much of them.
-
-    Those that Octavia is at will have others soon, and those that go need none, but
-    where only our part of them goes.
-    """
-    depths: dict[str, Depth] = {}
-    for target in targets:
-        for id_, own in _needs(target, found[target.ref], depth, config):
-            depths[id_] = max(own, depths.get(id_, Depth.CHANGED))
-    return depths
-
-
-def _needs(
-    target: Target, found: Identity, depth: Depth, config: settings.LoadBalancer
-) -> Iterator[tuple[str, Depth]]:
-    main, wanted = found.load_balancer, wanted_of(target)
-    left = [(one, relation_to_former(target.ref, one)) for one in found.former]
-    if main is not None and wanted is None:
-        left.append((main, found.relation))
-    elif main is not None and wanted is not None:
-        needs_all = depth <= Depth.CHANGED and needs_members(wanted)
-        if main.provisioning_status == native.ACTIVE:
-            # A changed Service may have another port to be asked.
-            yield main.id, Depth.FULL if needs_all else depth
-    for one, relation in left:
-        is_alone = not identity.is_used_by_others(one, target.ref)
-        goes_whole = relation is Relation.OWNED and is_alone
-        is_cascaded = goes_whole and config.cascade_delete
-        if not (one.is_pending or one.is_going or is_cascaded):
-            yield one.id, depth
+def _is_of_clusters(one: native.LoadBalancer, refs: Collection[Ref]) -> bool:
+    clusters = {ref.cluster.id for ref in refs}
+    marks = identity.marks_of(one)
+    return any(names.uid_of(marks, cluster) for cluster in clusters)
 
 
 def _former(
-    ref: Ref, found: Identity, children: Mapping[str, Seen[Children] | Unknown]
+    ref: Ref, found: Identity, reads: Mapping[str, Seen[Children] | Unknown]
 ) -> tuple[Former, ...] | Unknown:
     former: list[Former] = []
     for one in found.former:
-        read = children.get(one.id)
+        read = reads.get(one.id)
         if isinstance(read, Unknown):
             return read
         there = read.value if read is not None else None
-        former.append(Former(one, relation_to_former(ref, one), there))
+        former.append(Former(one, identity.relation_to_former(ref, one), there))
     return tuple(former)
 
 
-def relation_to_former(ref: Ref, one: native.LoadBalancer) -> Relation:
-    """Say what one that a Service has left was to it."""
-    is_marked = names.mark(ref) in identity.marks_of(one)
-    return Relation.OWNED if is_marked else Relation.SHARED
-
-
-def needs_members(wanted: Wanted) -> bool:
-    """Say whether monitor ports or subnets count, which only lists of members show.
-
-    What the configuration says of subnets is compared by deep looks alone: it changes
-    seldom, and for all Services at once.
-    """
-    asks = wanted.is_local and wanted.monitored is not Monitored.NO
-    return asks or wanted.placement.names_member_subnet
+def features(version: Version, provider: str) -> Features:
+    """Say what there is; ovn has tags and little else."""
+    is_full = provider != "ovn"
+    return Features(
+        timeouts=is_full and version >= (2, 1),
+        tags=version >= (2, 5),
+        flavors=is_full and version >= (2, 6),
+        additive_members=version >= (2, 11),
+        cidrs=is_full and version >= (2, 12),
+        zones=is_full and version >= (2, 14),
+        udp_http_monitors=is_full and version >= (2, 16),
+        additional_vips=is_full and version >= (2, 26),
+        http_monitors=is_full,
+    )

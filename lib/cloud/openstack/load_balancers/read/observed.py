@@ -39,22 +39,6 @@ class Features:
     http_monitors: bool = True
 
 
-def features(version: Version, provider: str) -> Features:
-    """Say what there is; ovn has tags and little else."""
-    is_full = provider != "ovn"
-    return Features(
-        timeouts=is_full and version >= (2, 1),
-        tags=version >= (2, 5),
-        flavors=is_full and version >= (2, 6),
-        additive_members=version >= (2, 11),
-        cidrs=is_full and version >= (2, 12),
-        zones=is_full and version >= (2, 14),
-        udp_http_monitors=is_full and version >= (2, 16),
-        additional_vips=is_full and version >= (2, 26),
-        http_monitors=is_full,
-    )
-
-
 class Relation(enum.Enum):
     """What the load balancer is to the Service."""
 

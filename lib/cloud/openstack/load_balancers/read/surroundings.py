@@ -5,13 +5,12 @@ Lists that several targets need are read once per observation.
 
 import dataclasses
 import ipaddress
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import IpFamily
 from lib.cloud.openstack.config import settings
-from lib.cloud.openstack.http import client
+from lib.cloud.openstack.http import client, resources
 from lib.cloud.openstack.load_balancers.read import lists, native
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
@@ -23,6 +22,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations, subnets
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.spec.wanted import Floating, Wanted
 from lib.cloud.steps import Problem
+from lib.cloud.support import expiring
 
 _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
@@ -40,44 +40,16 @@ KEPT_S = 60.0
 class Kept:
     """Where floating IPs come from, and where Nodes are: kept for a minute.
 
-    Only what was found; what is missing may come any time. Thread-safe.
+    Only what was found; what is missing may come any time. `unavailable` has the error
+    of a service that did not answer lately. Thread-safe.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """clock: monotonic seconds."""
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._found: dict[str, tuple[float, tuple[str, ...]]] = {}
-        self._no_keys: tuple[float, errors.Unavailable] | None = None
-
-    def check_keys(self) -> None:
-        """Check that the key manager has not failed to answer lately.
-
-        Raises:
-            Unavailable: it has.
-        """
-        with self._lock:
-            failed = self._no_keys
-            if failed is not None and self._clock() - failed[0] < TLS_PAUSE_S:
-                raise failed[1]
-
-    def note_keys(self, error: errors.Unavailable) -> None:
-        """Note that the key manager did not answer."""
-        with self._lock:
-            self._no_keys = (self._clock(), error)
-
-    def get(self, key: str) -> tuple[str, ...]:
-        """Give the ids found less than a minute ago; empty: none were."""
-        with self._lock:
-            at, found = self._found.get(key, (0.0, ()))
-            return found if self._clock() - at < KEPT_S else ()
-
-    def put(self, key: str, found: tuple[str, ...]) -> None:
-        """Keep it from now on."""
-        with self._lock:
-            now = self._clock()
-            fresh = {k: v for k, v in self._found.items() if now - v[0] < KEPT_S}
-            self._found = {**fresh, key: (now, found)} if found else fresh
+        self.ids = expiring.Expiring[str, tuple[str, ...]](KEPT_S, clock)
+        self.unavailable = expiring.Expiring[client.Service, errors.Unavailable](
+            TLS_PAUSE_S, clock
+        )
 
 
 @dataclasses.dataclass(slots=True)
@@ -109,19 +81,25 @@ class Batch:
         if () in self._ports:
             return self._ports[()]
         if filters not in self._ports:
-            self._ports[filters] = lists.ports(self.api, filters, self.deadline)
+            self._ports[filters] = lists.PORTS.of_project(
+                self.api, self.deadline, filters
+            )
         return self._ports[filters]
 
     def subnets(self, filters: client.Query) -> tuple[native.Subnet, ...]:
         """List subnets, once for all who ask the same."""
         if filters not in self._subnets:
-            self._subnets[filters] = lists.subnets(self.api, filters, self.deadline)
+            self._subnets[filters] = lists.SUBNETS.visible(
+                self.api, self.deadline, filters
+            )
         return self._subnets[filters]
 
     def networks(self) -> tuple[native.Network, ...]:
         """List the external networks once."""
         if self._networks is None:
-            self._networks = lists.external_networks(self.api, self.deadline)
+            self._networks = lists.EXTERNAL_NETWORKS.visible(
+                self.api, self.deadline, (("router:external", "True"),)
+            )
         return self._networks
 
     def is_readable(self, tls_ref: str) -> bool:
@@ -131,15 +109,38 @@ class Batch:
             CloudError: it can't be told; no Service waits for long to learn that.
         """
         if tls_ref not in self._readable:
-            self.kept.check_keys()
-            deadline = min(self.deadline, self.api.now() + TLS_TIMEOUT_S)
+            if error := self.kept.unavailable.get(lists.KEYS):
+                raise error
             try:
-                found = lists.is_readable(self.api, tls_ref, deadline)
+                self._readable[tls_ref] = self._reads_tls(tls_ref)
             except errors.Unavailable as error:
-                self.kept.note_keys(error)
+                self.kept.unavailable.put(lists.KEYS, error)
                 raise
-            self._readable[tls_ref] = found
         return self._readable[tls_ref]
+
+    def _reads_tls(self, tls_ref: str) -> bool:
+        """Read a TLS container or secret of Barbican; False: there is none for us."""
+        deadline = min(self.deadline, self.api.now() + TLS_TIMEOUT_S)
+        if not self.api.has(lists.KEYS):
+            return False
+        kind, uuid = tls_ref.rstrip("/").split("/")[-2:]
+        path = f"{resources.quoted(kind)}/{resources.quoted(uuid)}"
+        call = client.Get(lists.KEYS, path, "get TLS container", resource=uuid)
+        try:
+            self.api.get(call, deadline)
+        except (errors.NotFound, errors.Forbidden, errors.InvalidRequest):
+            return False
+        return True
+
+    def read_vip_ports(self, ids: Collection[str]) -> None:
+        """Read which of the load balancers' VIP ports exist."""
+        ordered = sorted(ids)
+        found: set[str] = set()
+        for at in range(0, len(ordered), lists.FILTERED):
+            some = tuple(("id", id_) for id_ in ordered[at : at + lists.FILTERED])
+            ports = lists.PORTS.of_project(self.api, self.deadline, some)
+            found |= {port.id for port in ports}
+        self.vip_ports = frozenset(found)
 
 
 def of_deletion(batch: Batch, groups: Groups) -> Surroundings:
@@ -169,16 +170,17 @@ def of_wanted(
     problems: list[Problem] = []
     node_subnet_id = ""
     place = wanted.placement
+    is_from_node = not (place.network_id or place.subnet_id)
     is_new = identity.load_balancer is None
     vip = identity.load_balancer.vip_subnet_id if identity.load_balancer else ""
-    if place.from_node and wanted.anchor and (is_new or not place.member_subnet_id):
+    if is_from_node and wanted.anchor and (is_new or not place.member_subnet_id):
         found = _node_subnets(batch, wanted.anchor, wanted.anchor_server)
         node_subnet_id = vip if vip in found else next(iter(found), "")
         if len(found) > 1 and node_subnet_id != vip:
             problems.append(_many_node_subnets(wanted, found))
         elif is_new and not (node_subnet_id or place.port_id):
             problems.append(_no_node_subnet(wanted))
-    elif place.from_node and is_new and not place.port_id:
+    elif is_from_node and is_new and not place.port_id:
         problems.append(_no_node_subnet(wanted))
     if is_new:
         problems += _missing_subnets(batch, wanted)
@@ -226,7 +228,7 @@ def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
     filters: client.Query = (("fixed_ips", f"ip_address={address}"),)
     if batch.config.manage_security_groups:
         filters = ()  # all ports are read anyway
-    elif known := batch.kept.get(key):
+    elif known := batch.kept.ids.get(key):
         return known
     found = tuple(
         dict.fromkeys(
@@ -238,7 +240,8 @@ def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
             and server in ("", port.device_id)
         )
     )
-    batch.kept.put(key, found)
+    if found:
+        batch.kept.ids.put(key, found)
     return found
 
 
@@ -328,7 +331,7 @@ def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
     if wanted.is_internal or (found and ":" in (found.vip_address or "")):
         return FloatingSource()
     limits = wanted.floating.subnet_id or wanted.floating.subnet or wanted.floating.tags
-    if found is None and (wanted.family is IpFamily.IPV6 or not limits):
+    if found is None and (wanted.families[0] is IpFamily.IPV6 or not limits):
         return FloatingSource()  # nothing to be told before it is there
     port_id = (found.vip_port_id if found else "") or ""
     if not _needs_floating_ip(batch, wanted, port_id):
@@ -378,10 +381,11 @@ def _first_external(batch: Batch) -> str:
 
     Source: kubernetes/cloud-provider-openstack pkg/util/openstack/network.go.
     """
-    if known := batch.kept.get(_EXTERNAL):
+    if known := batch.kept.ids.get(_EXTERNAL):
         return known[0]
     found = _choose_external(batch)
-    batch.kept.put(_EXTERNAL, (found,) if found else ())
+    if found:
+        batch.kept.ids.put(_EXTERNAL, (found,))
     return found
 
 

@@ -8,6 +8,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go,
 loadbalancer_sg.go.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable
 
@@ -19,8 +20,29 @@ MARK_PREFIX = "mooring:"
 USER_PREFIX = "mooring-user:"
 MADE = "mooring-made"
 """Tag of what we made; what was adopted carries the mark only."""
-_MARKED = re.compile(r" \((mooring:[^)]*)\)$")
+MARKED = re.compile(r" \((mooring:[^)]*)\)$")
+"""The mark at the end of a description."""
 FLOATING_IP_PREFIX = "Floating IP for Kubernetes external service "
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Names:
+    """By what the objects of one Service are found; each is what its function says.
+
+    all_: the names that its load balancer may have.
+    """
+
+    all_: tuple[str, str, str]
+    security_group: str
+    mark: str
+    user: str
+
+
+def of(ref: Ref) -> Names:
+    """Return the names and tags of a Service's objects."""
+    own = load_balancer(ref)
+    all_ = (own, legacy(ref), _with_tail(own, f"_{ref.uid[:8]}"))
+    return Names(all_, security_group(ref), mark(ref), user(ref))
 
 
 def cut(text: str) -> str:
@@ -138,12 +160,7 @@ def renewed(tags: Iterable[str], own: Iterable[str]) -> list[str]:
 
 def without_mark(text: str) -> str:
     """Return a description without the mark at its end."""
-    return _MARKED.sub("", text)
-
-
-def marks_in(text: str | None) -> frozenset[str]:
-    """Give the mark at the end of a description."""
-    return frozenset(_MARKED.findall(text or ""))
+    return MARKED.sub("", text)
 
 
 def uid_of(tags: Iterable[str], cluster_id: str) -> str:
@@ -159,13 +176,3 @@ def users(tags: Iterable[str], cluster_id: str) -> tuple[str, ...]:
 def _uids(kind: str, tags: Iterable[str], cluster_id: str) -> tuple[str, ...]:
     prefix = f"{kind}{cluster_id}:"
     return tuple(t.removeprefix(prefix) for t in tags if t.startswith(prefix))
-
-
-def marks(tags: Iterable[str]) -> frozenset[str]:
-    """Give all marks among tags, of whichever cluster."""
-    return frozenset(tag for tag in tags if tag.startswith(MARK_PREFIX))
-
-
-def services(tags: Iterable[str]) -> frozenset[str]:
-    """Give the tags that the reference counts as users of a load balancer."""
-    return frozenset(tag for tag in tags if tag.startswith(SERVICE_PREFIX))

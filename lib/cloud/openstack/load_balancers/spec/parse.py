@@ -7,6 +7,7 @@ ones.
 Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
 
+import dataclasses
 import ipaddress
 import re
 
@@ -20,7 +21,7 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.cloud.openstack.load_balancers.spec import backends, subnets
+from lib.cloud.openstack.load_balancers.spec import backends, names, subnets
 from lib.cloud.openstack.load_balancers.spec.annotations import Reader
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.spec.wanted import (
@@ -68,7 +69,9 @@ def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
         shows_name=any(address and not is_ip(address) for address in addresses),
         shown_ips=tuple(entry.ip for entry in facts.ingress if entry.ip),
     )
-    return Ref(facts.cluster, facts.namespace, facts.name, facts.uid, hints)
+    ref = Ref(facts.cluster, facts.namespace, facts.name, facts.uid)
+    hints = dataclasses.replace(hints, names=names.of(ref))
+    return dataclasses.replace(ref, native=hints)
 
 
 def parse(

@@ -4,6 +4,7 @@ import dataclasses
 import enum
 
 from lib.cloud.load_balancers import IpFamily, PortProtocol
+from lib.cloud.openstack.load_balancers.spec.names import Names
 
 
 class Proxy(enum.StrEnum):
@@ -88,8 +89,8 @@ class Placement:
     """Where the address of a new load balancer lives; port_id replaces the others.
 
     member_subnet_id: empty: not said. names_member_subnet: the Service itself says it.
-    from_node: neither network nor subnet is said,
-    so the subnet of the first Node's address counts, for members too.
+    Where neither network nor subnet is said, the subnet of the first Node's address
+    counts, for members too.
     """
 
     port_id: str = ""
@@ -99,11 +100,6 @@ class Placement:
     names_member_subnet: bool = False
     flavor_id: str = ""
     availability_zone: str = ""
-
-    @property
-    def from_node(self) -> bool:
-        """True when the first Node's subnet has to say where the VIP is."""
-        return not (self.network_id or self.subnet_id)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,26 +140,17 @@ class Wanted:
     hostname: str = ""
     on_error: OnError = OnError.REPORT
 
-    @property
-    def family(self) -> IpFamily:
-        """The family of the VIP."""
-        return self.families[0]
-
-    @property
-    def is_local(self) -> bool:
-        """True when only Nodes with a Pod answer."""
-        return self.health_port > 0
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hints:
-    """What a Ref knows beside the names.
+    """What a Ref knows beside the Service's name.
 
     given_id: the id in the annotations. owned_id: of the load balancer that we have
     once owned for this Service, by our own annotation. addresses: in the status.
     keeps_floating_ip: keep-floatingip, however wrong the rest may be. shows_name: the
     status shows a name that tells no address. shown_ips: the IP addresses in the
     status; only we write them, while a hostname there may be a user's annotation.
+    names: of the Service's objects; None: not computed yet.
     """
 
     given_id: str = ""
@@ -172,3 +159,4 @@ class Hints:
     keeps_floating_ip: bool = False
     shows_name: bool = False
     shown_ips: tuple[str, ...] = ()
+    names: Names | None = dataclasses.field(default=None, compare=False)

@@ -7,8 +7,8 @@ import pytest
 from lib.cloud.load_balancers import Plan
 from lib.cloud.model import Unknown
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers.read import absence
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.support import absence
 
 
 def start() -> driver.Driver:

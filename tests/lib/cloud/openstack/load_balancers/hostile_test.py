@@ -28,10 +28,10 @@ from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
-from lib.cloud.openstack.load_balancers.read import absence
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import parse, subnets
 from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
+from lib.cloud.support import absence
 from tests.lib.cloud.openstack import mangling
 
 SCALE = int(os.environ.get("MOORING_FUZZ", "1"))

@@ -15,11 +15,12 @@ from lib.cloud.load_balancers import (
 )
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
-from lib.cloud.openstack.load_balancers.read import absence
+from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, ProblemReason
+from lib.cloud.support import absence
 
 NAME = "kube_service_kubernetes_default_web"
 URL = "fake://load-balancer/lbaas/loadbalancers"
@@ -174,7 +175,7 @@ def test_annotations_alone_never_take_ownership(internal: bool) -> None:
     others = [x for x in octavia.listeners.values() if x["protocol_port"] == 6443]
     assert len(others) == 1
     assert "mooring-made" not in wire.texts(made["tags"])
-    assert names.marks(wire.texts(made["tags"])) == frozenset()
+    assert identity.marks(wire.texts(made["tags"])) == frozenset()
     driven.settle(gone=True)
     assert repr((octavia.listeners, octavia.pools, octavia.members)) == before
     assert repr(driven.cloud.neutron.floating_ips) == ips
@@ -195,7 +196,7 @@ def test_sharing_another_clusters_namesake_never_becomes_ownership() -> None:
         refused.pop() if refused and call.method != "GET" else None
     )
     driven.settle()
-    assert names.marks(wire.texts(made["tags"])) == frozenset()
+    assert identity.marks(wire.texts(made["tags"])) == frozenset()
     driven.settle(gone=True)
     assert repr((octavia.listeners, octavia.pools, octavia.members)) == before
     assert list(octavia.load_balancers) == [made["id"]]
@@ -651,7 +652,7 @@ def test_names_are_cut_at_255_bytes_and_never_inside_a_letter() -> None:
         names.child("listener", 3, names.load_balancer(ref)),
     ):
         assert len(text.encode()) <= 255
-    assert names.marks_in(names.marked(names.floating_ip(ref), ref)) == {
+    assert identity.marks_in(names.marked(names.floating_ip(ref), ref)) == {
         names.mark(ref)
     }
 

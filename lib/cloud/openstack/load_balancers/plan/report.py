@@ -1,18 +1,22 @@
-"""What has to be said about a Service's wishes: refused, ignored, not to be changed.
+"""What a Service is reported: problems, its status, and annotations with IDs.
 
-Pure. Source of the texts that the reference has, too: kubernetes/
-cloud-provider-openstack pkg/openstack/loadbalancer.go.
+Problems: what is refused, ignored, or can't be changed. Pure.
+
+Source of the texts that the reference has, too: kubernetes/cloud-provider-openstack
+pkg/openstack/loadbalancer.go.
 """
 
-from lib.cloud.load_balancers import Reason
+from lib.cloud.load_balancers import Ingress, IpMode, Reason, Results
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
+from lib.cloud.openstack.load_balancers.plan.floating import Reached
+from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.openstack.load_balancers.spec.wanted import Timeouts, Wanted
+from lib.cloud.openstack.load_balancers.spec.wanted import Proxy, Timeouts, Wanted
 from lib.cloud.steps import CommonReason, Problem
 
 _ALIASES = {"octavia": "amphora"}
@@ -27,7 +31,7 @@ def may_share(case: Case) -> tuple[Problem, ...]:
     if case.desired.is_internal:
         message = "internal Service cannot share a load balancer"
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
-    users = names.services(case.balancer.tags)
+    users = identity.services(case.balancer.tags)
     if (
         names.load_balancer(case.ref) not in users
         and len(users) >= case.config.max_shared_lb
@@ -44,7 +48,7 @@ def may_share(case: Case) -> tuple[Problem, ...]:
 def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
     """Warn where Nodes without a Pod would swallow traffic."""
     asks = context.monitors and context.can.http_monitors
-    if not wanted.is_local or asks:
+    if not wanted.health_port or asks:
         return ()
     message = (
         "externalTrafficPolicy is Local, but no monitor asks the healthCheckNodePort:"
@@ -91,8 +95,8 @@ def unchangeable(case: Case) -> tuple[Problem, ...]:
         if wish and wish != is_
     ]
     version = 6 if ":" in (case.balancer.vip_address or "") else 4
-    if case.balancer.vip_address and str(case.desired.family) != f"IPv{version}":
-        told.append(f"the VIP is IPv{version}, wanted {case.desired.family}")
+    if case.balancer.vip_address and str(case.desired.families[0]) != f"IPv{version}":
+        told.append(f"the VIP is IPv{version}, wanted {case.desired.families[0]}")
     if len(case.desired.families) > 1 and not case.balancer.additional_vips:
         told.append(f"there is no VIP of {case.desired.families[1]}")
     if case.around.source.misfit:
@@ -201,3 +205,41 @@ def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, .
         " not the Service's own, so whose it is must switch it on"
     )
     return (Problem(CommonReason.DRIFT, message),)
+
+
+def annotations(
+    balancer: LoadBalancer, relation: Relation
+) -> tuple[tuple[str, str | None], ...]:
+    """Write the ids down: by them a Service finds its load balancer again."""
+    owned = balancer.id if relation is Relation.OWNED else None
+    return ((keys.LOAD_BALANCER_ID, balancer.id), (keys.OWNED_ID, owned))
+
+
+def results(case: Case, reached: Reached) -> Results:
+    """Give what may be written now; without an address the status stays as it is."""
+    ids = annotations(case.balancer, case.relation)
+    if not reached.address:
+        return Results(annotations=ids)
+    return Results(
+        ingress=ingress(case, reached.address),
+        annotations=(*ids, (keys.LOAD_BALANCER_ADDRESS, reached.address)),
+    )
+
+
+def ingress(case: Case, address: str) -> tuple[Ingress, ...]:
+    """Give the status: a hostname, or addresses with their mode.
+
+    With the proxy protocol kube-proxy must not short-cut the load balancer.
+
+    Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go
+    (createLoadBalancerStatus); KEP 1860.
+    """
+    if case.desired.hostname:
+        return (Ingress(hostname=case.desired.hostname),)
+    if case.desired.proxy is not Proxy.NONE and case.config.enable_ingress_hostname:
+        return (Ingress(hostname=f"{address}.{case.config.ingress_hostname_suffix}"),)
+    mode = IpMode.PROXY if case.desired.proxy is not Proxy.NONE else IpMode.VIP
+    others: tuple[str, ...] = ()
+    if len(case.desired.families) > 1:
+        others = tuple(vip.ip_address for vip in case.balancer.additional_vips)
+    return tuple(Ingress(ip=each, ip_mode=mode) for each in (address, *others))

@@ -1,0 +1,179 @@
+"""Confirms that an object which a list lacks does not exist.
+
+Rules: a list is a hint. An object is absent only when the cloud itself answered "not
+found" to two direct reads, CONFIRM_S apart, in the project that holds the cluster's
+objects. An object that was observed being deleted needs one.
+"""
+
+import dataclasses
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from lib.cloud import errors, provider_id
+from lib.cloud.load_balancers import Node
+from lib.cloud.support import absence_scope, expiring, parallel
+
+CONFIRM_S = 15.0
+"""Between the two reads that prove an absence, at least."""
+FORGET_S = 600.0
+"""After which a first read proves nothing any more."""
+WITNESSES = 3
+"""Nodes whose instances are read where nothing else shows the project."""
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Words:
+    """How a provider calls what is read, in errors. Plural each.
+
+    cloud: of provider IDs. instances: what Nodes run on. objects: what is confirmed.
+    """
+
+    cloud: str
+    instances: str
+    objects: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reads(Generic[T]):
+    """Direct reads of a provider. Each takes a deadline in the time of the clock.
+
+    find: returns an object of our project; None: the cloud says that there is none.
+    Raises CloudError when that is not known. has_any: reports whether one of these
+    instances exists in our project.
+    """
+
+    find: Callable[[str, float], T | None]
+    has_any: Callable[[Collection[str], float], bool]
+
+
+class Absences(Generic[T]):
+    """Absences that are confirmed, or will be. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        reads: Reads[T],
+        words: Words,
+        guard: absence_scope.Guard,
+        clock: Callable[[], float],
+    ) -> None:
+        """clock: monotonic seconds."""
+        self._reads = reads
+        self._words = words
+        self._guard = guard
+        self._clock = clock
+        self._absent = expiring.Expiring[Hashable, float](FORGET_S, clock)
+        self._deleting = expiring.Expiring[Hashable, bool](FORGET_S, clock)
+        self._nodes: tuple[Node, ...] = ()
+
+    def note_nodes(self, nodes: tuple[Node, ...]) -> None:
+        """Keep the cluster's Nodes; their instances show which project is its own."""
+        self._nodes = nodes
+
+    def note_deleting(self, key: Hashable) -> None:
+        """Record that an object is being deleted."""
+        self._deleting.put(key, True)
+
+    def is_deleting(self, key: Hashable) -> bool:
+        """Report whether an object was being deleted less than FORGET_S ago."""
+        return self._deleting.get(key) is not None
+
+    def note_home(self) -> None:
+        """Record that an object of the cluster was observed here.
+
+        Raises:
+            CloudError: authentication failed.
+        """
+        self._guard.observed()
+
+    def complete(
+        self, ids: Collection[str], listed: Collection[str], deadline: float
+    ) -> Mapping[str, T | errors.CloudError | None]:
+        """Read directly the IDs that a list lacks; return the answers by ID.
+
+        None: the cloud says that it does not exist.
+
+        Raises:
+            CloudError: authentication failed.
+        """
+        missing = sorted(set(ids) - set(listed))
+        self._absent.drop(set(ids) & set(listed))
+
+        def read(id_: str) -> T | errors.CloudError | None:
+            try:
+                return self._reads.find(id_, deadline)
+            except errors.CloudError as error:
+                return error
+
+        answers = parallel.each(read, missing, "absence")
+        found = dict(zip(missing, answers, strict=True))
+        present = [
+            id_
+            for id_, answer in found.items()
+            if answer is not None and not isinstance(answer, errors.CloudError)
+        ]
+        if present:
+            self._absent.drop(present)
+            self._guard.observed()
+        return found
+
+    def left_s(self, keys: Collection[Hashable], deadline: float) -> float:
+        """Return the seconds until these absences are confirmed; 0.0 for no keys.
+
+        Raises:
+            Unavailable: this may not be the project of the cluster.
+            CloudError: authentication failed.
+        """
+        if keys:
+            self._check_home(deadline)
+        return held_s(self._absent, keys, self._clock)
+
+    def _check_home(self, deadline: float) -> None:
+        """Check that this is the project of the cluster.
+
+        Before anything of the cluster was observed, an instance of a Node shows it.
+        """
+        operation = f"find {self._words.objects}"
+        if self._guard.memory.home is None:
+            here = self._guard.here()
+            witnesses = list(_instances(self._nodes, self._words.cloud, here.region))
+            if self._reads.has_any(witnesses, deadline):
+                self._guard.observed()
+            elif witnesses:
+                raise errors.Unavailable(
+                    f"none of the Nodes' {self._words.instances} was found in"
+                    f" {self._guard.here()}; {self._words.objects} that are missing"
+                    " there may exist elsewhere",
+                    operation=operation,
+                )
+        self._guard.check(operation)
+
+
+def held_s(
+    since: expiring.Expiring[Hashable, float],
+    keys: Iterable[Hashable],
+    clock: Callable[[], float],
+) -> float:
+    """Return the seconds until conditions have held for CONFIRM_S; note new ones.
+
+    since: when each was first observed, by `clock`.
+    """
+    now = clock()
+    left = (max(0.0, since.first(key, now) + CONFIRM_S - now) for key in keys)
+    return max(left, default=0.0)
+
+
+def _instances(nodes: Iterable[Node], cloud: str, region: str) -> Iterator[str]:
+    """Return the instance IDs of a few Nodes that have one."""
+    found = 0
+    for node in nodes:
+        try:
+            parsed = provider_id.parse(node.provider_id)
+        except provider_id.ProviderIdError:
+            continue
+        if parsed.cloud == cloud and parsed.region in ("", region):
+            found += 1
+            yield parsed.id
+        if found == WITNESSES:
+            return
