@@ -25,6 +25,12 @@ _RETRY_S = {
     errors.Retry.NEVER: 60.0,
 }
 
+_ELSEWHERE = (
+    "Not deleting the node yet, although the cloud does not show its instance: no"
+    " instance of this cluster was observed since the process started, so the"
+    " credentials may lead to another project. Check the cloud; annotate the node with"
+    f" {deletion_limit.CONFIRM_ANNOTATION} to have it deleted"
+)
 Decided = Outcome[Action]
 
 
@@ -85,7 +91,9 @@ def _gone(seen: Snapshot, node: kube_nodes.Node, settings: model.Settings) -> De
     if not model.is_confirmed(node) and deletion_limit.holds_back(
         seen.crowd, settings.limit, uid
     ):
-        held = model.HoldNodeBack(_held_back(settings.limit))
+        is_elsewhere = seen.crowd.is_elsewhere
+        text = _ELSEWHERE if is_elsewhere else _held_back(settings.limit)
+        held = model.HoldNodeBack(text)
         return Outcome(() if seen.was_told else (held,))
     if seen.gone_for_s is None:
         return Outcome()

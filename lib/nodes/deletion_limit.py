@@ -47,14 +47,18 @@ class Crowd:
     went: int = 0
     pending: Mapping[str, int] = dataclasses.field(default_factory=dict)
     is_young: bool = False
+    is_elsewhere: bool = False
 
 
 def holds_back(crowd: Crowd, limit: Limit, uid: str) -> bool:
     """Report whether the deletion of a Node has to wait.
 
     While the cloud is credible, the oldest absences go as fast as the limit allows.
-    Where most Nodes seem absent, it is not credible: none goes.
+    Where most Nodes seem absent, or no instance was ever observed, it is not credible:
+    none goes.
     """
+    if crowd.is_elsewhere:
+        return True
     absent = crowd.went + len(crowd.pending)
     if absent > max(limit.count, crowd.nodes * UNHEALTHY_PERCENT // 100):
         return True
@@ -115,10 +119,16 @@ class Deletions:
         told = self._told.get(uid)
         return told is not None and self._clock() - told < TELL_EVERY_S
 
-    def crowd(self, is_exempt: Mapping[str, bool]) -> Crowd:
+    def crowd(
+        self,
+        is_exempt: Mapping[str, bool],
+        are_observed: Callable[[], bool] = lambda: True,
+    ) -> Crowd:
         """Count. is_exempt: by uid, all Nodes there are; True: it is not to be counted.
 
-        That is one that a human has confirmed, or that is Ready.
+        That is one that a human has confirmed, or that is Ready. are_observed: whether
+        instances of the cluster were observed in this cloud; asked when a Node would
+        go.
         """
         went = self._went()
         missing = self._missing.copy()
@@ -134,10 +144,15 @@ class Deletions:
             pending={uid: ahead for ahead, uid in enumerate(pending)},
             is_young=began is None or self._clock() - began < self._limit.window_s,
         )
-        self._held_back = frozenset(
-            uid for uid in pending if holds_back(crowd, self._limit, uid)
-        )
+        if self._held(crowd) != crowd.pending.keys() and not are_observed():
+            crowd = dataclasses.replace(crowd, is_elsewhere=True)
+        self._held_back = self._held(crowd)
         return crowd
+
+    def _held(self, crowd: Crowd) -> frozenset[str]:
+        return frozenset(
+            uid for uid in crowd.pending if holds_back(crowd, self._limit, uid)
+        )
 
     def _went(self) -> Set[str]:
         since = self._clock() - self._limit.window_s

@@ -79,7 +79,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
 
     @property
     def held_back(self) -> int:
-        """How many Nodes are kept from being deleted, since too many would go."""
+        """How many Nodes are kept although their instances are absent."""
         return self._observer.memory.held_back if self._settings.deletes else 0
 
     def follow(self) -> None:

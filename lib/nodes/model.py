@@ -122,7 +122,7 @@ class DeleteNode:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HoldNodeBack:
-    """Tell that the Node is not deleted, since too many would go at once."""
+    """Report that the Node is not deleted: too many would go, or no cloud is known."""
 
     message: str
 

@@ -18,7 +18,7 @@ from lib.cloud.model import (
 from lib.kube import client, fresh, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.kube.nodes import Node
-from lib.nodes import deletion_limit, labels, model
+from lib.nodes import deletion_limit, labels, model, witnesses
 from lib.nodes.model import Snapshot, Topic
 from lib.reconcile import runner
 
@@ -108,6 +108,7 @@ class Observer:
         self._is_blind = False
         self._log = structlog.stdlib.get_logger().bind(controller="nodes")
         self.memory = deletion_limit.Deletions(settings.limit, clock)
+        self._witnesses = witnesses.Witnesses(instances, clock)
 
     def observe(
         self, claims: Sequence[tuple[str, frozenset[Topic]]]
@@ -131,6 +132,7 @@ class Observer:
             if self._count is not None:
                 self._count(found.values())
             self._say(found.values())
+            self._witnesses.note(found)
             for name, node in wanted.items():
                 seen[name] = self._noted(node, seen[name], found[ref(node)])
             crowd = self._crowd()
@@ -203,12 +205,11 @@ class Observer:
 
     def _crowd(self) -> deletion_limit.Crowd:
         nodes = self._nodes.items().values()
-        return self.memory.crowd(
-            {
-                n.metadata.uid: model.is_confirmed(n) or not model.may_be_gone(n)
-                for n in nodes
-            }
-        )
+        is_exempt = {
+            n.metadata.uid: model.is_confirmed(n) or not model.may_be_gone(n)
+            for n in nodes
+        }
+        return self.memory.crowd(is_exempt, lambda: self._witnesses.are_observed(nodes))
 
     def _judged(
         self, node: Node, snapshot: Snapshot, crowd: deletion_limit.Crowd

@@ -28,13 +28,15 @@ def provider_id(instance_id: str) -> str:
 class FakeInstances:
     """Implements `lib.cloud.protocol.Instances` over a dictionary.
 
-    instances: by id; tests change it at will. faults: errors for the next calls, in
-    order, None for a call that succeeds. calls: operations carried out, for counting.
+    instances: by id; tests change it at will. unlisted: those that lists lack, as where
+    a replica lags; direct reads show them. faults: errors for the next calls, in order,
+    None for a call that succeeds. calls: operations carried out, for counting.
     before_call, after_call: run around each call with its operation; may raise to stand
     for the death of the process there.
     """
 
     instances: dict[InstanceId, Instance] = dataclasses.field(default_factory=dict)
+    unlisted: set[InstanceId] = dataclasses.field(default_factory=set)
     faults: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
     calls: list[str] = dataclasses.field(default_factory=list)
     before_call: Callable[[str], None] = lambda operation: None
@@ -73,7 +75,8 @@ class FakeInstances:
             instances = self._call("list instances")
         except errors.CloudError as error:
             return {ref: Unknown(error) for ref in refs}
-        return {ref: _find(ref, instances) for ref in refs}
+        listed = [i for i in instances if i.id not in self.unlisted]
+        return {ref: _find(ref, listed) for ref in refs}
 
     def look(
         self, refs: Collection[InstanceRef]

@@ -19,14 +19,17 @@ from tests.harness.openstack import testing as openstack_testing
 from tests.harness.services import balancing, services, stages
 from tests.harness.services.balancing import Room
 
-OFTEN = ("--lb-drift-period=10s", "--node-monitor-period=5s")
-BOTH = ("--controllers=service-lb-controller,cloud-node-lifecycle-controller",)
-"""After a restart a few Nodes that are not Ready have less protection: decision 6."""
+FLAGS = (
+    "--lb-drift-period=10s",
+    "--node-monitor-period=5s",
+    "--controllers=service-lb-controller,cloud-node-lifecycle-controller",
+)
 SERVERS = ("mine-1", "mine-2")
 ABSENT_S = 30.0
 """Twice the time between the two reads that prove an absence."""
 SERVED_S = 300.0
 REFUSED = '"event": "cloud not reopened, old one kept"'
+KEPT = "NodeDeletionBlocked"
 REOPENED = '"event": "cloud reopened, its files have changed"'
 
 
@@ -124,6 +127,12 @@ def is_gone(ground: Ground, name: str) -> Callable[[], bool]:
     return lambda: ground.room.services.get(name) is None
 
 
+def kept(room: Room) -> set[str]:
+    """Return the Nodes of which an Event reports that they are not deleted."""
+    events = services.Services(room.api, "default").events()
+    return {name for name, of in events.items() if KEPT in {one.reason for one in of}}
+
+
 def reload_is_refused(ground: Ground) -> None:
     """All stays as it is, and the former credentials go on working."""
     before, refused = settled(ground), ground.logged(REFUSED)
@@ -140,9 +149,9 @@ def reload_is_refused(ground: Ground) -> None:
 
 
 def restart_changes_nothing(ground: Ground) -> None:
-    """No load balancer is created there, and no Service is released."""
+    """No load balancer is created there, no Service released and no Node deleted."""
     room, before = ground.room, settled(ground)
-    replica = room.replica(1, OFTEN)
+    replica = room.replica(1, FLAGS)
     ground.lead(ground.account)
     replica.start()
 
@@ -151,6 +160,7 @@ def restart_changes_nothing(ground: Ground) -> None:
         return [one.message for one in events if one.type == "Warning"]
 
     waiting.until("an Event says so", told, SERVED_S)
+    waiting.until("the Nodes are kept", lambda: kept(room) == set(SERVERS), SERVED_S)
     room.services.delete(["stays"])
     time.sleep(ABSENT_S)
     print(told())
@@ -161,7 +171,7 @@ def test_another_project_deletes_and_creates_nothing(ground: Ground) -> None:
     """Neither after a reload nor after a restart; then the file is right again."""
     room = ground.room
     add_node(ground, SERVERS[0])
-    room.replica(1, (*OFTEN, *BOTH)).start()
+    room.replica(1, FLAGS).start()
     for name in ("stays", "leaves"):
         room.services.make(name)
     for name in ("stays", "leaves"):

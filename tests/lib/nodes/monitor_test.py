@@ -161,9 +161,12 @@ def test_the_heart_beats_before_each_direct_look() -> None:
     told: list[str] = []
     cloud.before_call = told.append
     clocks = runner.Clocks(beat=lambda: told.append("beat"))
+    put(api, "well", ready="True")
+    well = fake_instances.provider_id("well")
+    cloud.put(Instance(InstanceId("well"), "well", Phase.RUNNING, well, ()))
     observer = observe.Observer(followed(api), api, cloud, model.Settings(), clocks)
     observer.observe([(name, LIVENESS) for name in names])
-    looks = ["look at instance"] * len(names)
+    looks = ["look at instance"] * (len(names) + 1)
     assert told == looks + ["beat", "get instance"] * len(names)
 
 

@@ -53,6 +53,8 @@ REGION = {
     "topology.kubernetes.io/region": "RegionOne",
 }
 LOOK_S = 5.0
+REST = "n2"
+"""A Node, and its server, that stays as it is."""
 
 
 def internal(ip: str) -> Address:
@@ -89,7 +91,10 @@ SERVER = Instance(
 
 
 class Life:
-    """One Node n1 and its server, and a daemon that looks every five seconds."""
+    """One Node n1 and its server, and a daemon that looks every five seconds.
+
+    Another Node, REST, shows which project is the cluster's.
+    """
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -101,6 +106,13 @@ class Life:
             for source in model.Source
         }
         self.settings = model.Settings()
+        rest = fake_instances.provider_id(REST)
+        self.cloud.put(
+            dataclasses.replace(
+                SERVER, id=InstanceId(REST), name=REST, provider_id=rest
+            )
+        )
+        self.node(name=REST, shown=dataclasses.replace(Shown(), provider_id=rest))
 
     def server(self, **changed: Any) -> None:
         self.cloud.put(dataclasses.replace(SERVER, **changed))
@@ -112,6 +124,7 @@ class Life:
         provider_id: str = "",
         shown: Shown | None = None,
         annotations: Mapping[str, str] | None = None,
+        name: str = "n1",
     ) -> None:
         """A Node as a kubelet registers it, or as `shown` when that is given."""
         labels = dict(shown.labels) if shown else {}
@@ -122,7 +135,7 @@ class Life:
                 "apiVersion": "v1",
                 "kind": "Node",
                 "metadata": {
-                    "name": "n1",
+                    "name": name,
                     "labels": labels,
                     "annotations": dict(annotations or {}),
                 },
@@ -140,9 +153,13 @@ class Life:
             },
         )
 
+    def _nodes(self) -> list[dict[str, Any]]:
+        nodes = (dict[str, Any](node) for node in self.api.all(resources.NODES))
+        return [node for node in nodes if node["metadata"]["name"] != REST]
+
     def becomes(self, ready: str) -> None:
         """The kubelet reports, or is found to have stopped reporting."""
-        (node,) = self.api.all(resources.NODES)
+        (node,) = self._nodes()
         status = {**dict[str, Any](node)["status"]}
         status["conditions"] = [{"type": "Ready", "status": ready}]
         self.api.put(resources.NODES, {**node, "status": status})
@@ -199,8 +216,7 @@ class Life:
 
     def shown(self) -> Shown | None:
         """Give what a user sees of the Node; None: it was deleted."""
-        for node in self.api.all(resources.NODES):
-            whole = dict[str, Any](node)
+        for whole in self._nodes():
             return Shown(
                 whole["spec"].get("providerID", ""),
                 tuple(

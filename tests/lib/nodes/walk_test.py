@@ -372,9 +372,11 @@ class World:
     """Two names for Nodes and servers, in which anything may happen at any time.
 
     No Node is ever deleted while the cloud has its server: looked at in each deletion.
+    A third Node stays as it is; its server shows which project is the cluster's.
     """
 
     names = ("a", "b")
+    rest = "rest"
 
     def __init__(self) -> None:
         self.ground = Ground()
@@ -384,6 +386,8 @@ class World:
         self.process: Process | None = None
         self.booted = 0
         self.ground.api.before_call = self._look
+        self.ground.server(self.rest)
+        self.ground.node(self.rest)
         for name in self.names:
             self.boot(name)
             self.register(name)
@@ -471,6 +475,24 @@ class World:
         del name
         self.process = None
 
+    def short_list(self, name: str) -> None:
+        """Let lists lack all servers of now, until the end."""
+        del name
+        self.ground.cloud.unlisted.update(self.ground.cloud.instances)
+
+    def elsewhere(self, name: str) -> None:
+        """Let a process start with credentials of another project, and work a while."""
+        del name
+        cloud, before = self.ground.cloud, self.ground.state().keys()
+        servers = dict(cloud.instances)
+        cloud.instances.clear()
+        self.process = None
+        for _ in range(2 + int(self.settings.confirm_after_s / STEP_S)):
+            self.work()
+        self.process = None
+        cloud.instances.update(servers)
+        assert self.ground.state().keys() == before
+
     def work(self) -> None:
         self.process = self.process or Process(self.ground, self.settings)
         self.process.round()
@@ -481,6 +503,7 @@ class World:
     def settle(self) -> None:
         """Let all faults end, and work until nothing is left to do."""
         self.ground.cloud.faults.clear()
+        self.ground.cloud.unlisted.clear()
         self.ground.api.faults.clear()
         settle(self.ground, self.settings)
 
@@ -507,7 +530,16 @@ MOVES = (
     *("boot", "destroy", "stop", "start", "renumber", "register"),
     *("fall_silent", "speak"),
 )
-TROUBLES = ("no_trouble", "no_trouble", "outage", "conflict", "lose_answer", "die")
+TROUBLES = (
+    "no_trouble",
+    "no_trouble",
+    "outage",
+    "conflict",
+    "lose_answer",
+    "die",
+    "elsewhere",
+    "short_list",
+)
 
 
 @hypothesis.settings(max_examples=150, deadline=None)
