@@ -22,7 +22,6 @@ from lib.ccm import (
     read_only,
     service_controllers,
 )
-from lib.cloud import protocol
 from lib.daemon import (
     access,
     common_flags,
@@ -122,7 +121,7 @@ class Manager:
         lease = self._election(api)
         recorders: dict[str, events.Recorder] = {}
         shared = self._parts(api, lease, recorders)
-        controllers = tuple(self._controllers(cloud.cloud(), shared, env))
+        controllers = tuple(self._controllers(cloud, shared, env))
         for one in controllers:
             cloud.after(one.look_again)
         running: list[daemon.Part] = [*controllers]
@@ -215,7 +214,7 @@ class Manager:
         return lease
 
     def _controllers(
-        self, cloud: protocol.Cloud, shared: parts.Parts, env: Mapping[str, str]
+        self, cloud: reopening.Reopening, shared: parts.Parts, env: Mapping[str, str]
     ) -> Iterator[parts.Controllers]:
         """Make those that are wanted, and that the cloud is fit for."""
         settings = model.Settings(
@@ -225,17 +224,19 @@ class Manager:
             limit=self._wanted.delete_limit,
         )
         has_nodes = settings.initialises or settings.watches_lifecycle
-        if cloud.instances is not None and has_nodes:
+        instances = cloud.part(lambda now: now.instances)
+        if instances is not None and has_nodes:
             yield node_controllers.NodeControllers(
-                cloud.instances, shared, self._wanted, settings
+                instances, shared, self._wanted, settings
             )
         if options.SERVICE not in self._wanted.controllers:
             return
-        if cloud.load_balancers is None:
+        balancers = cloud.part(lambda now: now.load_balancers)
+        if balancers is None:
             self._log.info("load balancers are off in the cloud's configuration")
             return
         yield service_controllers.ServiceControllers(
-            cloud.load_balancers,
+            balancers,
             shared,
             self._wanted,
             f"cloud-provider-{self._program.provider}",
