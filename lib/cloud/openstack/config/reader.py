@@ -84,10 +84,12 @@ def read(
         for section in sections
         if section.name.lower() == "loadbalancerclass" and "loadbalancer" in used
     }
+    router_id, pairs_only = _route(reader.one("Route"))
     config = Config(
         credentials=_credentials(reader.one("Global", cloud), env, files),
         networking=_networking(reader.one("Networking")),
-        router_id=_router_id(reader.one("Route")),
+        router_id=router_id,
+        address_pairs_only=pairs_only,
         metadata=_metadata(reader.one("Metadata")),
         load_balancer=_load_balancer(
             reader.one("LoadBalancer"), classes, _active_steps(env, findings)
@@ -328,10 +330,14 @@ def _networking(section: SectionReader) -> Networking:
     return found
 
 
-def _router_id(section: SectionReader) -> str:
+def _route(section: SectionReader) -> tuple[str, bool]:
+    """Return [Route] router-id and address-pairs-only."""
     router_id = section.text("router-id")
+    pairs_only = section.boolean("address-pairs-only", False)
+    if router_id and pairs_only:
+        section.warn("router-id: ignored, since address-pairs-only is true")
     section.finish()
-    return router_id
+    return router_id, pairs_only
 
 
 def _metadata(section: SectionReader) -> Metadata:

@@ -150,13 +150,15 @@ class NodeConfig:
 class Config:
     """All of cloud.conf and of the environment that belongs to it.
 
-    router_id: [Route] router-id. regional: provider ids carry the region
+    router_id: [Route] router-id. address_pairs_only: [Route] address-pairs-only: no
+    routes, only address pairs of ports. regional: provider ids carry the region
     (OS_CCM_REGIONAL). warnings: what is odd in the file; to be logged once.
     """
 
     credentials: Credentials
     networking: Networking = dataclasses.field(default_factory=Networking)
     router_id: str = ""
+    address_pairs_only: bool = False
     metadata: Metadata = dataclasses.field(default_factory=Metadata)
     load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
     block_storage: BlockStorage = dataclasses.field(default_factory=BlockStorage)

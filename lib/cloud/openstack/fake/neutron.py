@@ -1,4 +1,4 @@
-"""Networks, subnets, ports, floating IPs and security groups in memory.
+"""Networks, subnets, ports, routers, floating IPs and security groups in memory.
 
 Source: Networking API v2 reference; neutron/db/l3_db.py for floating IPs.
 """
@@ -7,6 +7,7 @@ import dataclasses
 import ipaddress
 from collections.abc import Callable
 
+from lib.cloud.openstack.fake.routers import FakeRouters, bump, check_revision
 from lib.cloud.openstack.fake.wire import (
     Answer,
     Call,
@@ -33,6 +34,10 @@ class FakeNeutron:
     floating_ips: dict[str, Json] = dataclasses.field(default_factory=dict)
     groups: dict[str, Json] = dataclasses.field(default_factory=dict)
     full_subnets: set[str] = dataclasses.field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Have routers that see the ports and subnets."""
+        self.l3 = FakeRouters(self.ports, self.subnets)
 
     def add_network(self, name: str, *, external: bool = False) -> str:
         """Make a network; give its id."""
@@ -62,6 +67,12 @@ class FakeNeutron:
         network["subnets"] = [*texts(network["subnets"]), id_]
         return id_
 
+    def add_router(self, *subnet_ids: str) -> str:
+        """Make a router with an interface in each subnet; return its id."""
+        id_ = self.new_id("router")
+        self.l3.put(id_, tuple(self.add_port(subnet) for subnet in subnet_ids))
+        return id_
+
     def add_port(self, subnet_id: str, address: str = "", device_id: str = "") -> str:
         """Make a port with an address of a subnet; give its id."""
         id_ = self.new_id("port")
@@ -77,6 +88,8 @@ class FakeNeutron:
             ],
             "security_groups": [],
             "port_security_enabled": True,
+            "mac_address": f"fa:16:3e:{id_[-6:-4]}:{id_[-4:-2]}:{id_[-2:]}",
+            "allowed_address_pairs": [],
             "revision_number": 1,
         }
         return id_
@@ -105,6 +118,8 @@ class FakeNeutron:
     def answer(self, call: Call) -> Answer:
         """Answer one request."""
         kind, *rest = call.parts
+        if kind == "routers":
+            return self.l3.answer(call)
         if call.method == "GET":
             return self._list(kind, call)
         if rest:
@@ -177,12 +192,12 @@ class FakeNeutron:
         found = self.floating_ips.get(id_)
         if found is None:
             raise Refused(404, f"Floating IP {id_} could not be found")
-        _check_revision(found, call)
+        check_revision(found, call)
         port_id = part(call.body, "floatingip").get("port_id")
         if port_id != found["port_id"]:
             self._check_free_port(port_id)
         found["port_id"] = port_id
-        found["revision_number"] = int(str(found.get("revision_number", 0))) + 1
+        bump(found)
         return found
 
     def _check_free_port(self, port_id: object) -> None:
@@ -254,29 +269,23 @@ class FakeNeutron:
         wish = part(call.body, "port")
         if missing := set(texts(wish.get("security_groups"))) - self.groups.keys():
             raise Refused(404, f"Security group {missing.pop()} does not exist.")
-        _check_revision(port, call)
+        check_revision(port, call)
+        self.l3.check_pairs(port, wish)
         port |= wish
-        port["revision_number"] = int(str(port["revision_number"])) + 1
+        bump(port)
         return Answer(200, {"port": port})
 
     def _delete(self, kind: str, id_: str, call: Call) -> Answer:
         found = self.floating_ips if kind == "floatingips" else self.groups
         if id_ not in found:
             raise Refused(404, f"{kind} {id_} could not be found")
-        _check_revision(found[id_], call)
+        check_revision(found[id_], call)
         if kind == "security-groups" and any(
             id_ in texts(port["security_groups"]) for port in self.ports.values()
         ):
             raise Refused(409, f"Security Group {id_} in use.")
         del found[id_]
         return Answer(204)
-
-
-def _check_revision(found: Json, call: Call) -> None:
-    """Refuse a change of what is not as the caller saw it."""
-    wanted = call.headers.get("If-Match", "").removeprefix("revision_number=")
-    if wanted and wanted != str(found.get("revision_number")):
-        raise Refused(412, "Constrained to a revision_number that does not match.")
 
 
 def _fixed(port: Json) -> list[tuple[str, str]]:

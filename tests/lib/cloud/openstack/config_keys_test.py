@@ -106,7 +106,10 @@ TABLE: dict[str, dict[str, Key]] = {
             "10.0.0.0/8,fd00::/8", "networking.address_sort_order", NETWORKS, ()
         ),
     },
-    "Route": {"router-id": text("router-id")},
+    "Route": {
+        "router-id": text("router-id"),
+        "address-pairs-only": Key("true", "address_pairs_only", True, False),
+    },
     "Metadata": {
         "search-order": Key(
             "metadataService",
@@ -171,8 +174,8 @@ TABLE: dict[str, dict[str, Key]] = {
 }
 ELSEWHERE = {"use-clouds", "clouds-file", "cloud"}
 """Of [Global]: they name another file; tested in config_test.py."""
-OURS = {"BlockStorage": 1, "LoadBalancer": 1}
-"""availability-zone-map and member-cidr: the reference has no such keys."""
+OURS = {"BlockStorage": 1, "LoadBalancer": 1, "Route": 1}
+"""availability-zone-map, member-cidr, address-pairs-only: not of the reference."""
 UNREAD = {"regional", "warnings", "classes", "wait_active_steps"}
 """Fields that come from the environment, or of reading itself, or hold others."""
 
@@ -250,7 +253,7 @@ def test_every_key_of_the_reference_has_its_row() -> None:
     assert {section: len(keys) for section, keys in TABLE.items()} == {
         "Global": 28 - len(ELSEWHERE),
         "Networking": 4,
-        "Route": 1,
+        "Route": 1 + OURS["Route"],
         "Metadata": 2,
         "LoadBalancer": 28 + OURS["LoadBalancer"],
         'LoadBalancerClass "gold"': 7,
