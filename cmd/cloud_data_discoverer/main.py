@@ -57,7 +57,7 @@ def run(values: flags.Values) -> int:
         NAME,
         version.VERSION,
         cloud,
-        openstack.source(credentials, agent).open,
+        lambda calls: openstack.connect(credentials, agent, calls),
         openstack.REFERENCE,
     )
     code = discoverer.run(program, wanted, os.environ)

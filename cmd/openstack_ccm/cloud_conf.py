@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from lib.cloud import protocol
-from lib.cloud.openstack import reference_metrics, with_load_balancers
+from lib.cloud.openstack import reference_metrics, with_routes
 from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.support import absence_scope
@@ -28,6 +28,6 @@ def source(
         api = cloud.open_client(
             found, observers.observe, user_agents, observers.circuit
         )
-        return with_load_balancers.of_client(api, found, memory)
+        return with_routes.of_client(api, found, memory)
 
     return cloud_conf.CloudConf((path,), env).source(connect)

@@ -58,6 +58,24 @@ CLUSTER_NAME = Flag(
     "kubernetes",
     "Part of the names of load balancers; need not be unique.",
 )
+CONFIGURE_ROUTES = Flag(
+    "configure-cloud-routes",
+    kinds.BOOLEAN,
+    True,
+    "Keep routes to Pods in the cloud, where its configuration names a router.",
+)
+CLUSTER_CIDR = Flag(
+    "cluster-cidr",
+    kinds.TEXT,
+    "",
+    "CIDR of all Pods, or two of different families; podCIDRs must be within it.",
+)
+ROUTE_PERIOD = Flag(
+    "route-reconciliation-period",
+    kinds.duration(0.1),
+    10.0,
+    "How often the cloud's routes are compared with those that are needed.",
+)
 SECURE_PORT = Flag(
     "secure-port",
     kinds.integer(0, 65535),
@@ -153,7 +171,7 @@ CLUSTER_ID = Flag(
     "cluster-id",
     kinds.TEXT,
     "",
-    "Whose load balancers these are, unique in the cloud; the UID of namespace"
+    "Owner of load balancers and routes, unique in the cloud; the UID of namespace"
     " kube-system if empty.",
 )
 LB_DRIFT_PERIOD = Flag(
@@ -189,6 +207,9 @@ WORKING: tuple[Flag[object], ...] = (
     NODE_SYNCS,
     SERVICE_SYNCS,
     CLUSTER_NAME,
+    CONFIGURE_ROUTES,
+    CLUSTER_CIDR,
+    ROUTE_PERIOD,
     common_flags.BIND_ADDRESS,
     SECURE_PORT,
     common_flags.TLS_CERT,

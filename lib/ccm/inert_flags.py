@@ -7,7 +7,6 @@ from lib.process import command_line, kinds
 from lib.process.flags import Flag
 
 _LISTS = "lists are shared and watches resumed, so nothing is listed again by time"
-_NO_ROUTES = "pod routes are not managed yet"
 _ONE_SERVER = "HTTPS is served by Python's standard library"
 _NO_LOOKUP = "only --client-ca-file says whose certificates count; nothing is looked up"
 _NO_PROXIES = "nobody stands in front of --secure-port and speaks for others"
@@ -54,9 +53,7 @@ INERT: tuple[Flag[object], ...] = (
     _text("authorization-kubeconfig", _ONE_ACCOUNT),
     _text("cert-dir", "a certificate of our own is kept in memory"),
     _text("cidr-allocator-type", "kube-controller-manager allocates", "RangeAllocator"),
-    _text("cluster-cidr", _NO_ROUTES),
     _integer("concurrent-node-status-updates", "--concurrent-node-syncs covers them"),
-    _boolean("configure-cloud-routes", _NO_ROUTES, default=True),
     _boolean("contention-profiling", "it profiles the Go program"),
     _duration("controller-start-interval", "all controllers share one start"),
     _boolean("disable-http2-serving", _ONE_SERVER),
@@ -90,7 +87,6 @@ INERT: tuple[Flag[object], ...] = (
     _boolean("profiling", "it profiles the Go program", default=True),
     *(_list(name, _NO_PROXIES, default) for name, default in _REQUEST_HEADERS),
     _text("requestheader-client-ca-file", _NO_PROXIES),
-    _duration("route-reconciliation-period", _NO_ROUTES, 10.0),
     _list("tls-cipher-suites", _ONE_SERVER),
     _list("tls-curve-preferences", _ONE_SERVER),
     _text("tls-min-version", "TLS 1.2 is the least"),

@@ -233,6 +233,29 @@ def _count(
     return problems().get(reason, 0)
 
 
+class RouteMetrics:
+    """Shows what is wrong with pod routes."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._problems = prometheus_client.Gauge(
+            "mooring_route_problem",
+            "Nodes, or the route table, that have a problem, by its reason.",
+            ("reason",),
+            registry=registry,
+        )
+
+    def watch(
+        self,
+        problems: Callable[[], Mapping[ProblemReason, int]],
+        reasons: Iterable[ProblemReason],
+    ) -> None:
+        """Count what has each problem whenever the metrics are read."""
+        for reason in reasons:
+            self._problems.labels(reason).set_function(
+                functools.partial(_count, problems, reason)
+            )
+
+
 class LeaderMetrics:
     """Tells whether this process holds the Lease, and how it is renewed.
 

@@ -1,6 +1,7 @@
 """What a user asks of a cloud controller manager, judged as a whole."""
 
 import dataclasses
+import ipaddress
 import itertools
 import re
 from collections.abc import Sequence
@@ -14,7 +15,9 @@ from lib.process import config, exchange, files, flags
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
 SERVICE = "service-lb-controller"
+ROUTE = "node-route-controller"
 LEAST_WORKERS = 8
+Cidr = ipaddress.IPv4Network | ipaddress.IPv6Network
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 FLAGS = (*table.WORKING, *table.OURS, *inert_flags.INERT)
@@ -35,6 +38,9 @@ class Options:
     cluster_name: str
     cluster_id: str
     drift_s: float
+    routes: bool
+    cluster_cidrs: tuple[Cidr, ...]
+    route_s: float
     leader_elect: bool
     lease_name: str
     lease_namespace: str
@@ -64,6 +70,9 @@ def read(values: flags.Values, provider: str) -> Options:
         cluster_name=values[table.CLUSTER_NAME],
         cluster_id=values[table.CLUSTER_ID],
         drift_s=values[table.LB_DRIFT_PERIOD],
+        routes=values[table.CONFIGURE_ROUTES],
+        cluster_cidrs=_cluster_cidrs(values[table.CLUSTER_CIDR], []),
+        route_s=values[table.ROUTE_PERIOD],
         leader_elect=values[common_flags.LEADER_ELECT] and not values[table.DRY_RUN],
         lease_name=values[table.LEASE_NAME],
         lease_namespace=values[table.LEASE_NAMESPACE],
@@ -95,11 +104,33 @@ def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
             want = f"the path of a file, since --{one.name} is given"
             problems.append(config.Problem(f"--{other.name}", None, want))
     _require_order(values, problems)
+    _cluster_cidrs(values[table.CLUSTER_CIDR], problems)
     cluster_id = values[table.CLUSTER_ID]
     if cluster_id and not _CLUSTER_ID.fullmatch(cluster_id):
         want = "letters, digits, '.', '_' and '-', at most 100"
         problems.append(config.Problem("--cluster-id", cluster_id, want))
     return tuple(problems)
+
+
+def _cluster_cidrs(text: str, problems: list[config.Problem]) -> tuple[Cidr, ...]:
+    """Return the CIDRs of --cluster-cidr; none of an empty text.
+
+    Source: k8s.io/cloud-provider app/core.go, startRouteController.
+    """
+    name = f"--{table.CLUSTER_CIDR.name}"
+    found: list[Cidr] = []
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        try:
+            if "/" not in item:
+                raise ValueError
+            found.append(ipaddress.ip_network(item))
+        except ValueError:
+            expected = "a CIDR without host bits, such as 10.111.0.0/16"
+            problems.append(config.Problem(name, item, expected))
+    if len(found) > 1 and sorted(cidr.version for cidr in found) != [4, 6]:
+        expected = "one CIDR, or one of IPv4 and one of IPv6"
+        problems.append(config.Problem(name, text, expected))
+    return tuple(found)
 
 
 def _check_open_paths(patterns: Sequence[str], problems: list[config.Problem]) -> None:

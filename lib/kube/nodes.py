@@ -33,6 +33,8 @@ class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
 
     provider_id: str = msgspec.field(default="", name="providerID")
     taints: tuple[Taint, ...] = ()
+    pod_cidr: str = msgspec.field(default="", name="podCIDR")
+    pod_cidrs: tuple[str, ...] = msgspec.field(default=(), name="podCIDRs")
 
 
 class NodeAddress(msgspec.Struct, frozen=True):
@@ -43,11 +45,12 @@ class NodeAddress(msgspec.Struct, frozen=True):
 
 
 class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
-    """One condition's type and status, and since when it is that."""
+    """One condition's type, status and reason, and since when it is that."""
 
     type: str
     status: str
     last_transition_time: datetime.datetime | None = None
+    reason: str = ""
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
@@ -84,6 +87,14 @@ class Node(msgspec.Struct, frozen=True):
     def conditions(self) -> tuple[NodeCondition, ...]:
         """The Node's conditions."""
         return self.status.conditions
+
+    @property
+    def pod_cidrs(self) -> tuple[str, ...]:
+        """The CIDRs of its Pods, at most one of a family.
+
+        Source: Kubernetes core/v1 NodeSpec: podCIDR is the first of podCIDRs.
+        """
+        return self.spec.pod_cidrs or tuple(filter(None, (self.spec.pod_cidr,)))
 
     @property
     def has_ip(self) -> bool:

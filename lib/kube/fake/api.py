@@ -3,8 +3,9 @@
 Like the real one: resource versions, conflicts, preconditions, finalizers, generations,
 paged lists of one moment, watches with history, bookmarks. Unlike it: no schema, no
 admission, no RBAC; a strategic merge patch and an apply are taken for a merge patch
-(lists are replaced whole; apply also creates, and removes the fields that the same
-manager applied before), and a JSON patch is refused.
+(lists are replaced whole, except the conditions of a strategic merge patch; apply also
+creates, and removes the fields that the same manager applied before), and a JSON patch
+is refused.
 """
 
 import contextlib
@@ -174,7 +175,10 @@ class FakeApi(client.Api):
             return self._update(kind, target, old, request.document, request)
         elif call.verb == "patch":
             patch = documents.merged(old, dropped)
-            new = typing.cast(Json, documents.merged(patch, request.document))
+            asked = request.document
+            if request.content_type == client.STRATEGIC_PATCH:
+                asked = documents.with_conditions(old, asked)
+            new = typing.cast(Json, documents.merged(patch, asked))
             return self._update(kind, target, old, new, request)
         return old
 

@@ -45,6 +45,21 @@ def merged(old: object, patch: object) -> object:
     return result
 
 
+def with_conditions(old: Json, patch: Json) -> Json:
+    """Complete the conditions of a strategic merge patch by those it does not name.
+
+    Source: Kubernetes API conventions: status.conditions merge by type.
+    """
+    status = typing.cast(Json, patch.get("status") or {})
+    if "conditions" not in status:
+        return patch
+    now = typing.cast(list[Json], status["conditions"])
+    before = typing.cast(Json, old.get("status") or {}).get("conditions") or []
+    types = {condition["type"] for condition in now}
+    kept = [c for c in typing.cast(list[Json], before) if c["type"] not in types]
+    return {**patch, "status": {**status, "conditions": [*kept, *now]}}
+
+
 def dropped(before: Json, now: Json) -> Json:
     """Return a merge patch that removes the fields of `before` that `now` lacks."""
     patch: Json = {}

@@ -48,12 +48,13 @@ def manifest() -> str:
     return (root / "charts/openstack-ccm/files/rbac.yaml").read_text()
 
 
-def granted() -> set[Right]:
-    """Give what the chart's ClusterRole allows."""
+def granted(*kinds: str) -> set[Right]:
+    """Return what the chart's ClusterRole allows, or its roles of other kinds."""
     documents = list(yaml.safe_load_all(manifest()))
-    (role,) = (one for one in documents if one["kind"] == "ClusterRole")
     return {
         (group, resource, verb)
+        for role in documents
+        if role["kind"] in (kinds or ("ClusterRole",))
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]

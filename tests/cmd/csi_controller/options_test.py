@@ -111,13 +111,11 @@ def test_sections_of_other_programs_matter_neither_at_the_start_nor_later(
     doors = openstack_clouds.doors([str(file)], [""], {}, ())
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     held = reopening.Reopening(functools.partial(doors[""], calls))
-    volumes = held.part(lambda now: now.volumes)
-    assert volumes is not None
-    before = volumes()
+    before = held.volumes()
     off = "[LoadBalancer]\nenabled = false\n[Route]\nrouter-id = none\n"
     file.write_text(GOOD.replace("secret", "rotated") + off)
     held.look()
-    assert volumes() is not before
+    assert held.volumes() is not before
 
 
 def test_a_cloud_that_no_section_describes_is_told(tmp_path: pathlib.Path) -> None:

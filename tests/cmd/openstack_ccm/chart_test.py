@@ -87,6 +87,8 @@ def test_every_flag_is_taken_by_the_program(name: str) -> None:
     assert list(found[flag_table.CONTROLLERS_FLAG]) == (given["controllers"] or ["*"])
     assert found[flag_table.CLUSTER_NAME] == given["clusterName"]
     assert found[flag_table.CLUSTER_ID] == given["clusterID"]
+    assert found[flag_table.CLUSTER_CIDR] == given["clusterCIDR"]
+    assert found[flag_table.CONFIGURE_ROUTES] == given["configureCloudRoutes"]
 
 
 def test_what_is_not_set_is_as_the_program_has_it() -> None:
@@ -229,6 +231,7 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
     metrics.DeletionMetrics(registry)
     metrics.LeaderMetrics("lease", registry)
     metrics.BalancerMetrics(registry, cloud_conf.REFERENCE)
+    metrics.RouteMetrics(registry)
     ours = {
         f"{family.name}{'_total' if family.type == 'counter' else ''}"
         for family in registry.collect()

@@ -137,6 +137,15 @@ ROWS = (
         "trouble: quota. 2 Services",
     ),
     Row(
+        CCM,
+        "OpenstackCCMRouteProblem",
+        "mooring_route_problem",
+        {"reason": "RouteConflict"},
+        gauge(2, 0),
+        15,
+        "errors: RouteConflict. 2 Nodes",
+    ),
+    Row(
         DISCOVERER,
         "D8OpenstackCloudDataDiscovererCloudRequestError",
         "cloud_data_discovery_cloud_request_error",

@@ -24,7 +24,7 @@ REFERENCE = {
     "client-ca-file": "text",
     "cloud-config": "text",
     "cloud-provider": "openstack",
-    "cluster-cidr": "text",
+    "cluster-cidr": "10.111.0.0/16",
     "cluster-name": "text",
     "concurrent-node-status-updates": "7",
     "concurrent-node-syncs": "7",

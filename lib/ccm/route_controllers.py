@@ -1,0 +1,148 @@
+"""The routes flow with its queue, its watch and its periodic checks for drift."""
+
+import threading
+
+from lib.ccm import cluster_id, metrics, options
+from lib.ccm.parts import Parts
+from lib.cloud import routes
+from lib.kube import errors as kube_errors
+from lib.kube import events, resources
+from lib.plans.engine import Writing
+from lib.process import logs, probes
+from lib.process.clock import utc_now
+from lib.reconcile import loops, periodic, queue, runner
+from lib.routes import flow, model, observe, records
+from lib.routes.model import Topic
+
+COMPONENT = "route_controller"
+"""Source: k8s.io/cloud-provider controllers/route/route_controller.go."""
+BATCH_MAX = 10_000
+WORKERS = 8
+"""Ports and Nodes that are written in parallel."""
+FIRST_BACKOFF_S = 1.0
+LONGEST_BACKOFF_S = 300.0
+STALL_S = 300.0
+"""A loop that has not turned for so long is taken for dead."""
+DEEP_EVERY_S = 300.0
+"""How often address pairs and the record are compared as well."""
+IDENTITY_RETRY_S = 5.0
+TURN_S = 1.0
+
+
+class RouteControllers:
+    """The route controller of the reference, as one flow."""
+
+    def __init__(
+        self, tables: routes.Routes, parts: Parts, wanted: options.Options
+    ) -> None:
+        self._parts = parts
+        self._wanted = wanted
+        self._log = logs.get(__name__)
+        self._cluster_id = ""
+        self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
+        self._heartbeat = probes.Heartbeat(record=self._turned)
+        lease = events.ObjectRef(
+            "Lease",
+            wanted.lease_name,
+            wanted.lease_namespace,
+            "",
+            resources.LEASES.api_version,
+        )
+        self._flow = flow.RoutesFlow(
+            sources=observe.Sources(
+                parts.nodes,
+                tables,
+                records.Records(parts.reading, parts.writing),
+                lambda: self._cluster_id,
+                wanted.cluster_cidrs,
+                utc_now,
+            ),
+            reading=parts.reading,
+            writing=parts.writing,
+            recorder=parts.recorder(COMPONENT),
+            add=self._queue.add,
+            table_ref=lease,
+            applying=Writing(parts.permit, parts.create_in_s),
+            on_disabled=self._disabled,
+        )
+        told = metrics.RouteMetrics(parts.registry)
+        told.watch(self._flow.problems, self._flow.reasons)
+        self._runner = runner.Runner(
+            self._flow,
+            self._queue,
+            parts.metrics,
+            runner.Settings(WORKERS, BATCH_MAX, dry_run=wanted.dry_run),
+            runner.Clocks(beat=self._heartbeat.beat),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See the protocol."""
+        return (options.ROUTE,)
+
+    def watch(self, loop: loops.Loops) -> None:
+        """See the protocol."""
+        del loop  # the Nodes are watched for all
+        flow.watch(self._parts.nodes, self._flow, self._queue.add)
+
+    def look_again(self) -> None:
+        """See the protocol."""
+        self._queue.add(model.TABLE, Topic.DEEP_DRIFT)
+
+    def _turned(self, seconds: float) -> None:
+        self._parts.metrics.turned(self._flow.name, seconds)
+
+    def _disabled(self, why: str) -> None:
+        self._log.info("routes are disabled", reason=why)
+
+    def start(self, loop: loops.Loops) -> None:
+        """See the protocol."""
+        self._heartbeat.begin()
+        self._parts.probes.add_live(options.ROUTE, self._heartbeat.within(STALL_S))
+        loop.start("routes", self._run)
+        self._every("drift of routes", self._wanted.route_s, Topic.DRIFT, loop)
+        deep_s = max(DEEP_EVERY_S, self._wanted.route_s)
+        self._every("drift of address pairs", deep_s, Topic.DEEP_DRIFT, loop)
+
+    def _every(
+        self, name: str, period_s: float, topic: Topic, loop: loops.Loops
+    ) -> None:
+        def due() -> None:
+            self._queue.add(model.TABLE, topic)
+
+        metrics_ = self._parts.metrics
+        task = periodic.Periodic(name, period_s, due, metrics_, at_once=False)
+        loop.start(name, task.run)
+
+    def _run(self, stop: threading.Event) -> None:
+        if self._wait(stop):
+            self._queue.add(model.TABLE, Topic.SYNC)
+            self._runner.run(stop)
+
+    def _wait(self, stop: threading.Event) -> bool:
+        """Wait until all is known that a reconciliation needs; False at a stop.
+
+        Without all Nodes the routes of some would be removed.
+        """
+        while not self._parts.nodes.synced.wait(TURN_S):
+            self._heartbeat.beat()
+            if stop.is_set():
+                return False
+        while not self._identify():
+            self._heartbeat.beat()
+            if stop.wait(IDENTITY_RETRY_S):
+                return False
+        return True
+
+    def _identify(self) -> bool:
+        wanted = self._wanted
+        try:
+            cluster = cluster_id.read(
+                self._parts.reading, wanted.cluster_id, wanted.cluster_name
+            )
+        except kube_errors.KubeError as error:
+            advice = f"give access to namespace {cluster_id.NAMESPACE}, or --cluster-id"
+            self._log.error("cluster not identified", error=str(error), advice=advice)
+            return False
+        self._cluster_id = cluster.id
+        return True

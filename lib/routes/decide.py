@@ -1,0 +1,143 @@
+"""What the table, an entry or a Node needs next: pure, snapshot in, outcome out."""
+
+from collections.abc import Iterable, Iterator
+
+from lib.cloud import errors, route_records, routes
+from lib.cloud.routes import Reason, Record
+from lib.cloud.steps import Problem
+from lib.kube.nodes import Node
+from lib.plans import model as plans
+from lib.reconcile.outcome import Outcome
+from lib.routes import model
+from lib.routes.model import NODE, TABLE, Action, NodeSnapshot, TableSnapshot
+
+Decided = Outcome[Action]
+
+
+def decide(snapshot: model.Snapshot) -> Decided:
+    """Return the actions for one key."""
+    match snapshot:
+        case model.TableSnapshot():
+            return table(snapshot)
+        case model.EntrySnapshot(_, action):
+            return Outcome((action,))
+        case model.NodeSnapshot():
+            return node(snapshot)
+
+
+def node(snapshot: NodeSnapshot) -> Decided:
+    """Return the condition to be written, if it is another than the Node has."""
+    condition = model.SetCondition(snapshot.is_served)
+    return Outcome((condition,) if differs(snapshot.node, condition) else ())
+
+
+def differs(node: Node, condition: model.SetCondition) -> bool:
+    """Report whether a Node has another status or reason of the condition."""
+    return not any(
+        (c.type, c.status, c.reason)
+        == (model.CONDITION, condition.status, condition.reason)
+        for c in node.conditions
+    )
+
+
+def table(snapshot: TableSnapshot) -> Decided:
+    """Return what brings the table closer, in the order in which a kill is safe.
+
+    Recorded before it is created; created before its predecessor is removed; removed
+    from the cloud before it is removed from the record.
+    """
+    error = snapshot.error
+    if isinstance(error, errors.Unsupported):
+        return Outcome((model.Disable(error.summary),))
+    if error is not None:
+        return _unavailable(snapshot, error)
+    plan = snapshot.plan
+    if plan is None:
+        return Outcome()
+    problems = (*plan.problems, *_unreadable(snapshot))
+    actions: list[Action] = [*_report(snapshot, TABLE, problems)]
+    if any(problem.is_fatal for problem in plan.problems):
+        return Outcome(tuple(actions))
+    actions += _records(snapshot, snapshot.record, plan)
+    actions += plans.next_steps(plan.steps, "")
+    actions.append(model.Publish(plan, snapshot.desired))
+    actions += plans.next_steps(plan.removals, "")
+    actions += _by_node(snapshot, plan)
+    if plan.settled:
+        actions += _former(snapshot)
+    return Outcome(tuple(actions))
+
+
+def _unavailable(snapshot: TableSnapshot, error: Exception) -> Decided:
+    """Return the outcome of a table that cannot be read: no condition is changed."""
+    summary = error.summary if isinstance(error, errors.CloudError) else str(error)
+    problem = Problem(Reason.TABLE_UNAVAILABLE, summary, is_fatal=True)
+    return Outcome(_report(snapshot, TABLE, (problem,)), failure=error)
+
+
+def _unreadable(snapshot: TableSnapshot) -> Iterator[Problem]:
+    """Report records that were edited by hand, as long as their text is kept."""
+    for key in snapshot.unreadable:
+        name = f"{route_records.NAMESPACE}/{route_records.NAME}"
+        message = (
+            f"ConfigMap {name}: {key}: not as it was written: nothing in it is"
+            " removed; delete the key once it was looked through"
+        )
+        yield Problem(Reason.RECORD_UNREADABLE, message)
+
+
+def _records(
+    snapshot: TableSnapshot,
+    record: Record | None,
+    plan: routes.Plan,
+    *,
+    is_former: bool = False,
+) -> Iterator[Action]:
+    """Return the write of a record that changes; an unreadable text is kept."""
+    if plan.record is None or record is None:
+        return
+    key = route_records.key(record)
+    text: str | None = route_records.written(plan.record)
+    if not plan.record.entries and is_former:
+        text = None
+    changes = [(key, text)]
+    if not record.is_readable:
+        old = snapshot.stored.data.get(key, "")
+        changes.append((f"{key}{route_records.UNREADABLE}", old))
+    yield model.WriteRecord(tuple(changes))
+
+
+def _former(snapshot: TableSnapshot) -> Iterator[Action]:
+    """Return what empties a table that is configured no longer, one at a time."""
+    for record, plan in snapshot.former:
+        steps = (*plan.steps, *plan.entry_steps.values(), *plan.removals)
+        if steps:
+            yield from plans.next_steps(steps, "")
+        else:
+            yield from _records(snapshot, record, plan, is_former=True)
+        if steps or plan.record is not None:
+            return
+
+
+def _by_node(snapshot: TableSnapshot, plan: routes.Plan) -> Iterator[Action]:
+    for name in snapshot.desired.present:
+        problems = (
+            *snapshot.desired.problems.get(name, ()),
+            *plan.problems_of.get(name, ()),
+        )
+        is_unserved = name in plan.unserved or name in snapshot.desired.unserved
+        yield from _report(snapshot, f"{NODE}{name}", problems, is_unserved=is_unserved)
+
+
+def _report(
+    snapshot: TableSnapshot,
+    subject: str,
+    problems: Iterable[Problem],
+    *,
+    is_unserved: bool = False,
+) -> tuple[Action, ...]:
+    """Return the report of what is wrong, if that is not what was reported last."""
+    now = tuple(problems)
+    if now == snapshot.reported.get(subject, ()):
+        return ()
+    return (model.ReportProblems(subject, now, is_unserved),)
