@@ -3,10 +3,13 @@
 import dataclasses
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 PORT_BASE = 20000
 """Of the lab a user starts; kept below 32768, where outgoing connections may sit."""
+
+CLOUD_PORTS = 8
+"""So many ports of a lab are its cloud's, which gives them to its programs."""
 
 _OFFSETS = (
     "apiserver",
@@ -16,16 +19,9 @@ _OFFSETS = (
     "kube-scheduler",
     "kubelet",
     "kubelet-health",
-    "openstack-ccm",
-    "keystone",
-    "glance",
-    "placement",
-    "nova",
-    "neutron",
-    "cinder",
-    "octavia",
-    "mariadb",
-    "openstack-cloud-controller-manager",
+    "cloud-controller-manager",
+    *(f"cloud-{number}" for number in range(1, CLOUD_PORTS + 1)),
+    "reference",
     "osdpl-controller",
     "chart-repository",
     "chart-registry",
@@ -62,6 +58,11 @@ class Places:
     def ports(self) -> Mapping[str, int]:
         """Give every port by program."""
         return {name: self.port_base + n for n, name in enumerate(_OFFSETS)}
+
+
+def cloud_ports(programs: Sequence[str]) -> Mapping[str, str]:
+    """Return the names of the cloud's ports by program; at most `CLOUD_PORTS`."""
+    return {program: f"cloud-{number}" for number, program in enumerate(programs, 1)}
 
 
 def default(env: Mapping[str, str] | None = None) -> Places:

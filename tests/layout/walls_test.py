@@ -58,6 +58,14 @@ DENIED = {
     ),
     "the runtime imports the vocabulary": ("lib/kube/client.py", "lib/cloud/model.py"),
     "a neutral package imports the lab": ("lib/kube/client.py", "lib/lab/run/ports.py"),
+    "the lab's start imports one cloud": (
+        "lib/lab/whole/whole.py",
+        "lib/lab/openstack/lab.py",
+    ),
+    "the lab's Kubernetes imports one cloud": (
+        "lib/lab/kube/kubelet.py",
+        "lib/lab/openstack/layout.py",
+    ),
     "the edge of CSI imports a provider": (
         "lib/csi/driver.py",
         "lib/cloud/openstack/client.py",
@@ -77,6 +85,10 @@ ALLOWED = {
     "a provider imports what providers share": (
         "lib/cloud/openstack/client.py",
         "lib/cloud/support/circuits.py",
+    ),
+    "the lab's cloud implements its protocol": (
+        "lib/lab/openstack/grounds.py",
+        "lib/lab/grounds/grounds.py",
     ),
     "an edge imports a flow": ("lib/csi/driver.py", "lib/volumes/flow.py"),
     "a component imports a provider": (

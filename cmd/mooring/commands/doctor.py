@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import edge, printable, reach
+from mooring.commands import edge, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.doctor import examine, model
 
-COMPONENT = "openstack-ccm"
 _COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red", "skip": "cyan"}
 _FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
@@ -79,7 +78,7 @@ def doctor(  # noqa: PLR0913 - one argument for each option
             return cluster.Cluster(api, timeout_s)
 
         doors = examine.Doors(
-            lambda: reach.provider(cloud)
+            lambda: providers.of(cloud)
             .read(cloud_config, os.environ)
             .checkup(timeout_s),
             greet,
@@ -97,7 +96,7 @@ def _wanted(
 ) -> "examine.Wanted":
     from lib.doctor import examine, model, rights
 
-    text = rbac.read_text() if rbac else rights.manifest(COMPONENT)
+    text = rbac.read_text() if rbac else rights.manifest(providers.of(cloud).component)
     try:
         wanted = rights.parse(text)
     except rights.ManifestError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import rich.console
 
-from mooring.commands import edge, lab_osdpl, lab_server
+from mooring.commands import edge, lab_osdpl, lab_server, providers
 
 if TYPE_CHECKING:
     from lib.lab.whole import whole
@@ -31,7 +31,7 @@ lab.add_command(lab_osdpl.osdpl)
 
 @lab.command()
 @click.option("--kubeconfig", type=EXISTING, help="Use this cluster, start none.")
-@click.option("--os-cloud", default="", help="Use this cloud of clouds.yaml.")
+@providers.existing_options
 @click.option("--flavor", default="", help="Of the servers; the smallest by default.")
 @click.option("--image", default="", help="Of the servers; the first by default.")
 @click.option("--network", default="", help="Of the servers; the first by default.")
@@ -39,38 +39,41 @@ lab.add_command(lab_osdpl.osdpl)
 @click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
 def up(  # noqa: PLR0913 - one argument for each option
     kubeconfig: pathlib.Path | None,
-    os_cloud: str,
     flavor: str,
     image: str,
     network: str,
     node: bool,
     components: pathlib.Path | None,
+    cloud: str,
+    **existing: str,
 ) -> None:
     """Start the lab; may be repeated. The first time takes minutes, then seconds."""
     where = edge.where()
     with edge.plainly():
         from lib.lab.grounds import servers
-        from lib.lab.openstack import named
         from lib.lab.run import footing
-        from lib.lab.whole import record, whole
+        from lib.lab.whole import parts, record, whole
         from mooring.commands import lab_show
 
+        provider, place = providers.chosen(cloud, existing)
         wanted = record.Record(
             kubeconfig=str(kubeconfig.absolute()) if kubeconfig else "",
-            os_cloud=os_cloud,
-            clouds_file=named.usual_file() if os_cloud else "",
+            provider=provider.name,
+            existing_cloud=place.name,
+            existing_file=place.file,
             kind=servers.Kind(flavor, image, network),
             node=node,
         )
+        made = parts.Lab(where, wanted, provider.grounds())
         before = footing.take(where)
         try:
             with edge.display() as shown:
-                whole.up(where, wanted, _sources(components), shown)
-            lab_show.settle(where, wanted)
+                whole.up(made, _sources(components), shown)
+            lab_show.settle(made)
         except KeyboardInterrupt:
             before.halt()
             raise
-        lab_show.look_around(where, wanted)
+        lab_show.look_around(made)
 
 
 @lab.command()
@@ -82,11 +85,12 @@ def build(components: pathlib.Path | None, node: bool, tests: bool) -> None:
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
         from lib.lab.artifacts import go_modules
-        from lib.lab.whole import record, whole
+        from lib.lab.whole import parts, record, whole
 
         more = go_modules.GROUPS if tests else ()
-        lab = record.Record(node=node or tests)
-        whole.build(where, lab, _sources(components), shown, more)
+        wanted = record.Record(node=node or tests)
+        lab = parts.Lab(where, wanted, providers.of("").grounds())
+        whole.build(lab, _sources(components), shown, more)
 
 
 @lab.command()
@@ -139,12 +143,13 @@ def down(wipe: bool, tests: bool) -> None:
     with edge.plainly(), edge.display() as shown:
         from lib.lab.slots import leases
         from lib.lab.whole import whole
+        from mooring.commands import lab_show
 
         if tests:
             with shown.step("End the labs of tests"):
                 ended = leases.end_all()
         else:
-            whole.down(where, shown, wipe=wipe)
+            whole.down(where, lab_show.grounds(where), shown, wipe=wipe)
     for number, what in ended.items() if tests else ():
         click.echo(f"Test slot {number}: {what}.")
 

@@ -7,7 +7,7 @@ import threading
 
 import click
 
-from mooring.commands import edge
+from mooring.commands import edge, providers
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
@@ -21,10 +21,9 @@ def _do(verb: str, name: str) -> None:
     where = edge.where()
     with edge.plainly():
         from lib.lab import errors
-        from lib.lab.whole import parts
         from mooring.commands import lab_show
 
-        cloud = parts.cloud(where, lab_show.current(where))
+        cloud = lab_show.current(where).cloud()
         found = [one for one in cloud.items() if one.name == name]
         if not found:
             raise errors.LabError(f"there is no server {name}")
@@ -78,34 +77,37 @@ def boot(name: str) -> None:
         from mooring.commands import lab_show
 
         lab = lab_show.current(where)
-        if name not in lab.names:
+        if name not in lab.record.names:
             raise errors.LabError(
-                f"{name} is none of the lab's servers: {', '.join(lab.names)}"
+                f"{name} is none of the lab's servers: {', '.join(lab.record.names)}"
             )
-        made = parts.boot(parts.cloud(where, lab), [name], lab.kind)
+        made = parts.boot(lab.cloud(), [name], lab.record.kind)
         click.echo(f"boot {name} ({made[name]})" if made else f"{name} is there")
 
 
 @click.command("hollow-kubelets", hidden=True)
 @click.option("--kubeconfig", type=FILE, required=True)
-@click.option("--os-cloud", required=True)
-@click.option("--clouds-file", type=FILE)
+@providers.option
+@click.option("--existing-cloud", required=True)
+@click.option("--existing-file", default="")
 @click.option("--name", "names", multiple=True, required=True)
 def hollow_kubelets(
     kubeconfig: pathlib.Path,
-    os_cloud: str,
-    clouds_file: pathlib.Path | None,
+    cloud: str,
+    existing_cloud: str,
+    existing_file: str,
     names: tuple[str, ...],
 ) -> None:
     """Be the kubelets of the servers named."""
     with edge.plainly():
+        from lib.lab.grounds import grounds
         from lib.lab.kube import cluster, hollow
-        from lib.lab.openstack import named
 
+        existing = grounds.Existing(existing_cloud, existing_file)
         stop = threading.Event()
         hollow.run(
             cluster.connect(kubeconfig),
-            named.connect(clouds_file, os_cloud),
+            providers.of(cloud).grounds().open(edge.where(), existing),
             names,
             lambda: datetime.datetime.now(datetime.UTC),
             lambda: not stop.wait(hollow.BEAT_S),

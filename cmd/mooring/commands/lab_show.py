@@ -10,10 +10,11 @@ import rich.table
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.artifacts import programs
+from lib.lab.grounds import grounds as ground_protocol
 from lib.lab.status import table
 from lib.lab.whole import demo as scenario
 from lib.lab.whole import parts, record, whole
-from mooring.commands import edge
+from mooring.commands import edge, providers
 
 SETTLE_S = 120
 
@@ -45,7 +46,7 @@ class _Filling:
             self._console.print(self._last)
 
 
-def settle(where: places.Places, lab: record.Record) -> None:
+def settle(lab: parts.Lab) -> None:
     """Show the Nodes until openstack-ccm has initialised them all.
 
     Raises:
@@ -53,65 +54,76 @@ def settle(where: places.Places, lab: record.Record) -> None:
     """
     with _Filling(rich.console.Console()) as filling:
         done = scenario.wait(
-            scenario.initialised(lab.servers),
-            whole.look(where, lab),
+            scenario.initialised(lab.record.servers),
+            whole.look(lab),
             SETTLE_S,
             scenario.Clock(),
             filling.show,
         )
     if not done:
+        name = lab.grounds.manager
         raise errors.LabError(
-            f"openstack-ccm did not initialise every Node within {SETTLE_S} s;"
-            f" its log is {where.log / 'openstack-ccm.log'}"
+            f"{name} did not initialise every Node within {SETTLE_S} s;"
+            f" its log is {lab.where.log / f'{name}.log'}"
         )
 
 
-def look_around(where: places.Places, lab: record.Record) -> None:
+def look_around(lab: parts.Lab) -> None:
     """Say how to reach the lab, and what to try."""
-    file, name = parts.clouds(where, lab)
-    kubectl = "kubectl"
-    if not lab.kubeconfig:
-        kubectl = shlex.quote(str(programs.path(where, "kubectl")))
+    kubectl, names = "kubectl", lab.record.names
+    if not lab.record.kubeconfig:
+        kubectl = shlex.quote(str(programs.path(lab.where, "kubectl")))
+    variables = " ".join(
+        f"{name}={shlex.quote(text)}" for name, text in lab.environment().items()
+    )
     lines = [
         "",
         "Look around:",
-        f"  export KUBECONFIG={shlex.quote(str(parts.kubeconfig(where, lab)))}",
-        f"  export OS_CLOUD={shlex.quote(name)}"
-        + (f" OS_CLIENT_CONFIG_FILE={shlex.quote(str(file))}" if file else ""),
+        f"  export KUBECONFIG={shlex.quote(str(lab.kubeconfig))}",
+        f"  export {variables}",
         f"  {kubectl} get nodes -o wide",
-        f"  tail -f {shlex.quote(str(where.log / 'openstack-ccm.log'))}",
+        f"  tail -f {shlex.quote(str(lab.where.log / f'{lab.grounds.manager}.log'))}",
         "Try:",
         f"  {edge.spoken()} lab demo",
-        f"  {edge.spoken()} lab server stop {lab.names[1]}",
-        f"  {edge.spoken()} lab server delete {lab.names[2]}",
+        f"  {edge.spoken()} lab server stop {names[1]}",
+        f"  {edge.spoken()} lab server delete {names[2]}",
         f"  {edge.spoken()} lab status",
         f"  {edge.spoken()} lab down",
     ]
     click.echo("\n".join(lines))
 
 
-def current(where: places.Places) -> record.Record:
-    """Give what the lab was started with.
+def current(where: places.Places) -> parts.Lab:
+    """Give the lab that was started here.
 
     Raises:
         LabError: there is none.
     """
-    lab = record.read(where)
-    if lab is None:
+    kept = record.read(where)
+    if kept is None:
         raise errors.LabError(
             f"there is no lab here; `{edge.spoken()} lab up` starts one"
         )
-    return lab
+    return parts.Lab(where, kept, providers.of(kept.provider).grounds())
+
+
+def grounds(where: places.Places) -> ground_protocol.Grounds:
+    """Give the grounds of the lab that was started here, or of the usual provider."""
+    try:
+        kept = record.read(where)
+    except errors.LabError:
+        kept = None  # whoever ends the lab says that it can't be read
+    return providers.of(kept.provider if kept else "").grounds()
 
 
 def status(where: places.Places) -> bool:
     """Show the programs, then the Nodes; say whether all runs."""
     lab = current(where)
     console = rich.console.Console()
-    seen = whole.status(where, lab)
+    seen = whole.status(lab)
     console.print(table.programs(seen))
     try:
-        view = whole.look(where, lab)()
+        view = whole.look(lab)()
         console.print(table.nodes(view.nodes, view.there))
     except (errors.LabError, kube_errors.KubeError) as error:
         console.print(f"Nodes and servers can't be shown: {error}", markup=False)
@@ -155,12 +167,12 @@ class Stage:
 def demo(where: places.Places) -> bool:
     """Play the demo; say whether all was seen."""
     lab = current(where)
-    cloud = parts.cloud(where, lab)
+    cloud = lab.cloud()
     stage = Stage(rich.console.Console())
     try:
         return scenario.play(
-            scenario.scenes(cloud, lab.names, lab.kind),
-            whole.look(where, lab),
+            scenario.scenes(cloud, lab.record.names, lab.record.kind),
+            whole.look(lab),
             stage,
             scenario.Clock(),
         )

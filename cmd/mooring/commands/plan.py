@@ -9,7 +9,14 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import edge, plan_osdpl, plan_services, printable, reach
+from mooring.commands import (
+    edge,
+    plan_osdpl,
+    plan_services,
+    printable,
+    providers,
+    reach,
+)
 
 if TYPE_CHECKING:
     from lib.ccm import previews
@@ -55,7 +62,7 @@ def nodes(  # noqa: PLR0913 - one argument for each option
         settings = model.Settings(
             deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
         )
-        instances = reach.provider(cloud).read(cloud_config, os.environ).instances()
+        instances = providers.of(cloud).read(cloud_config, os.environ).instances()
         found = reach.cluster(kubeconfig, context)
         api = client.Client(found, user_agent="mooring-plan")
         made = previews.nodes(api, instances, settings)

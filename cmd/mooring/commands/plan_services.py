@@ -12,7 +12,7 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import edge, printable, reach
+from mooring.commands import edge, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.balancers import preview
@@ -69,9 +69,7 @@ def services(  # noqa: PLR0913 - one argument for each option
         from lib.kube import client
 
         reach.quiet()
-        balancers, explain = (
-            reach.provider(cloud).read(cloud_config, os.environ).plans()
-        )
+        balancers, explain = providers.of(cloud).read(cloud_config, os.environ).plans()
         api = client.Client(
             reach.cluster(kubeconfig, context), user_agent="mooring-plan"
         )

@@ -1,7 +1,7 @@
 """How `plan` and `doctor` reach a cluster and a cloud; options, and what they open.
 
-Rules: provider rooms and the Kubernetes client are imported when they are needed, and
-only the room of the cloud that was asked for.
+Rules: the Kubernetes client is imported when it is needed; providers.py says which
+cloud is.
 """
 
 import os
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from mooring.commands import providers
+
 if TYPE_CHECKING:
     from lib.kube import config as kube_config
-    from mooring.commands import on_openstack
 
 F = TypeVar("F", bound=Callable[..., None])
 
-CLOUDS = ("openstack",)
 TABLE, JSON = "table", "json"
 
 _OPTIONS = (
@@ -26,8 +26,12 @@ _OPTIONS = (
         help="How to reach the API server; in-cluster or $KUBECONFIG if empty.",
     ),
     click.option("--context", default="", help="Of the kubeconfig; its current one."),
-    click.option("--cloud", type=click.Choice(CLOUDS), default=CLOUDS[0]),
-    click.option("--cloud-config", required=True, help="The daemon's cloud.conf."),
+    providers.option,
+    click.option(
+        "--cloud-config",
+        required=True,
+        help=" ".join(known.config_help for known in providers.PROVIDERS.values()),
+    ),
     click.option(
         "--output",
         type=click.Choice((TABLE, JSON)),
@@ -60,11 +64,3 @@ def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":
     from lib.kube import config as kube_config
 
     return kube_config.load(kubeconfig or None, None, context or None, env=os.environ)
-
-
-def provider(cloud: str) -> "type[on_openstack.OnOpenStack]":
-    """Load the one provider room that is asked for."""
-    del cloud  # the only one so far; click has checked it
-    from mooring.commands import on_openstack
-
-    return on_openstack.OnOpenStack

@@ -1,4 +1,4 @@
-"""The PEX files which a lab runs: openstack-ccm and this tool itself."""
+"""The PEX files which a lab runs: components, and this tool itself."""
 
 import filecmp
 import os
@@ -11,16 +11,13 @@ from lib.lab import errors, places
 from lib.lab.artifacts import commands
 from lib.lab.run import progress
 
-CCM = "openstack-ccm"
 TOOL = "mooring"
 OSDPL = "osdpl-controller"
-_ADDRESSES = {
-    CCM: "cmd/openstack_ccm:openstack-ccm",
-    TOOL: "cmd/mooring:mooring",
-    OSDPL: "cmd/osdpl_controller:osdpl-controller",
-}
-USUAL = (CCM, TOOL)
-ADDRESSES = tuple(_ADDRESSES[component] for component in USUAL)
+
+
+def address(component: str) -> str:
+    """Return the target of a component, as `./pants package` takes it."""
+    return f"cmd/{component.replace('-', '_')}:{component}"
 
 
 def checkout_above(folder: pathlib.Path) -> pathlib.Path | None:
@@ -63,7 +60,7 @@ def environment(where: places.Places) -> Mapping[str, str]:
 def require(
     checkout: pathlib.Path | None,
     folder: pathlib.Path,
-    components: Sequence[str] = USUAL,
+    components: Sequence[str],
 ) -> None:
     """Make sure, before anything long begins, that `bring` will find the files.
 
@@ -80,7 +77,7 @@ def bring(
     checkout: pathlib.Path | None,
     folder: pathlib.Path,
     shown: progress.Progress,
-    components: Sequence[str] = USUAL,
+    components: Sequence[str],
 ) -> None:
     """Put the PEX files into the lab, packaged from the checkout or out of a folder.
 
@@ -92,7 +89,7 @@ def bring(
     with shown.step(f"Package {' and '.join(components)}") as step:
         if checkout is not None:
             step.note("./pants package")
-            addresses = [_ADDRESSES[component] for component in components]
+            addresses = [address(component) for component in components]
             package(where, checkout, step, addresses)
             folder = checkout / "dist"
         for component in components:
@@ -103,7 +100,7 @@ def package(
     where: places.Places,
     checkout: pathlib.Path,
     step: progress.Step,
-    addresses: Sequence[str] = ADDRESSES,
+    addresses: Sequence[str],
 ) -> None:
     """Run `./pants package` in a checkout; its output goes to package.log.
 

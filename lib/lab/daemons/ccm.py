@@ -1,4 +1,4 @@
-"""Runs openstack-ccm in a lab, under its own ServiceAccount."""
+"""Runs openstack-ccm, or another component, as a lab's cloud controller manager."""
 
 import http.client
 import json
@@ -16,7 +16,8 @@ from lib.lab.kube import cluster
 from lib.lab.run import processes
 
 NAME = "openstack-ccm"
-ACCOUNT = ("kube-system", "openstack-ccm")
+ACCOUNT = ("kube-system", NAME)
+PORT = "cloud-controller-manager"
 QUICK = ("--node-status-update-frequency=5s",)
 """So that a floating IP shows within seconds; five minutes by default."""
 START_S = 60
@@ -86,7 +87,7 @@ def arguments(
         f"--cloud-config={cloud_conf}",
         f"--kubeconfig={kubeconfig}",
         "--bind-address=127.0.0.1",
-        f"--secure-port={where.port(NAME)}",
+        f"--secure-port={where.port(PORT)}",
         "--cluster-name=mooring-lab",
         "--leader-elect=true",
         "--v=2",
@@ -99,6 +100,7 @@ def start(
     pex: pathlib.Path,
     words: Sequence[str],
     env: Mapping[str, str] | None = None,
+    component: str = NAME,
 ) -> None:
     """Start it and wait until it serves; one that runs from an older PEX is replaced.
 
@@ -107,9 +109,9 @@ def start(
     Raises:
         LabError: it ended, or did not serve in time.
     """
-    replace_outdated(where, NAME, pex)
-    launch(where, pex, words, env)
-    processes.wait_for(where, NAME, lambda: serves(where), START_S)
+    replace_outdated(where, component, pex)
+    launch(where, pex, words, env, component)
+    processes.wait_for(where, component, lambda: serves(where), START_S)
 
 
 def launch(
@@ -117,10 +119,11 @@ def launch(
     pex: pathlib.Path,
     words: Sequence[str],
     env: Mapping[str, str] | None = None,
+    component: str = NAME,
 ) -> None:
     """Start it unless it runs, and don't wait for it. words, env: see `start`."""
     whole = {**pexes.environment(where), **(env or {})}
-    processes.start(where, NAME, [*pexes.command(pex), *words], whole)
+    processes.start(where, component, [*pexes.command(pex), *words], whole)
 
 
 def replace_outdated(where: places.Places, name: str, file: pathlib.Path) -> None:
@@ -164,7 +167,7 @@ def ask(
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", where.port(NAME), timeout=timeout_s, context=context
+        "127.0.0.1", where.port(PORT), timeout=timeout_s, context=context
     )
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:

@@ -62,7 +62,7 @@ def run(home: layout.Layout, sql: str) -> None:
         LabError: the server refused, or does not run.
     """
     tree = home.install.mariadb
-    port = home.where.port(layout.DATABASE)
+    port = home.port(layout.DATABASE)
     commands.run(
         [
             *(tree / "usr/bin/mariadb", "--no-defaults", "--user=root"),
@@ -99,7 +99,7 @@ def _facts(home: layout.Layout) -> config.DatabaseFacts:
         messages=_messages(tree),
         plugins=next(tree.glob("usr/lib/*/plugin"), tree / "usr/lib/mysql/plugin"),
         data=home.data,
-        port=home.where.port(layout.DATABASE),
+        port=home.port(layout.DATABASE),
     )
 
 
@@ -123,7 +123,7 @@ def _user() -> list[str]:
 
 def _greets(home: layout.Layout) -> bool:
     """Say whether the server speaks first, as it does once it takes connections."""
-    address = ("127.0.0.1", home.where.port(layout.DATABASE))
+    address = ("127.0.0.1", home.port(layout.DATABASE))
     try:
         with socket.create_connection(address, timeout=2) as connection:
             return bool(connection.recv(1))

@@ -121,7 +121,7 @@ def status(where: places.Places) -> tuple[ServiceStatus, ...]:
 
 def _status(where: places.Places, name: str) -> ServiceStatus:
     process = processes.find(where, name)
-    port = where.port(name)
+    port = layout.ports(where)[name]
     if process is None:
         return ServiceStatus(name, port, None, is_answering=False, rss_bytes=0)
     memory = 0
@@ -173,7 +173,7 @@ def _check(home: layout.Layout, mark: _Mark) -> None:
 
 
 def _require(home: layout.Layout, programs: Sequence[str]) -> None:
-    ports.require(home.where, [(name, name) for name in programs])
+    ports.require(home.where, [(name, layout.PORTS[name]) for name in programs])
 
 
 def _seeded(home: layout.Layout, shown: progress.Progress) -> _Mark:
@@ -201,9 +201,9 @@ def _restored(home: layout.Layout, shown: progress.Progress) -> _Mark:
         if made is None:
             raise errors.LabError(f"{home.data} is not what was unpacked there")
         _database(home, step)
-        old = dataclasses.replace(home.where, port_base=made.port_base).ports()
+        old = layout.ports(dataclasses.replace(home.where, port_base=made.port_base))
         images = home.data / "glance" / "images"
-        database.run(home, readdress.statements(old, home.where.ports(), images))
+        database.run(home, readdress.statements(old, layout.ports(home.where), images))
         return _keep_mark(home, made.install)
 
 
@@ -259,7 +259,7 @@ def _write_files(home: layout.Layout) -> None:
     home.etc.mkdir(parents=True, exist_ok=True)
     home.keys.mkdir(parents=True, exist_ok=True)
     facts = config.Facts(
-        ports=home.where.ports(),
+        ports=layout.ports(home.where),
         data=home.data,
         share=home.install.venv / "etc",
     )
@@ -274,7 +274,7 @@ def _start(home: layout.Layout, services: Sequence[str], step: progress.Step) ->
     _write_files(home)
     hosts = [word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)]
     for name in services:
-        port = home.where.port(name)
+        port = home.port(name)
         processes.start(
             home.where,
             name,
@@ -287,7 +287,7 @@ def _start(home: layout.Layout, services: Sequence[str], step: progress.Step) ->
     for done, name in enumerate(services):
         step.note(f"waiting for {name}")
         step.advance(done, len(services))
-        answers = functools.partial(_answers, home.where.port(name))
+        answers = functools.partial(_answers, home.port(name))
         processes.wait_for(home.where, name, answers, timeout_s=START_S)
 
 

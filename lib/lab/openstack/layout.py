@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+from collections.abc import Mapping
 
 from lib.lab import places
 from lib.lab.openstack import install
@@ -18,6 +19,10 @@ SERVICES = (KEYSTONE, PLACEMENT, NEUTRON, NOVA, CINDER, OCTAVIA, GLANCE)
 NODE_SERVICES = (KEYSTONE, PLACEMENT, NEUTRON, NOVA, GLANCE)
 """What instances and their addresses need; no volumes, no load balancers."""
 DATABASE = "mariadb"
+PORTS = places.cloud_ports(
+    (KEYSTONE, GLANCE, PLACEMENT, NOVA, NEUTRON, CINDER, OCTAVIA, DATABASE)
+)
+"""The name of each program's port."""
 
 COMPUTE_HOSTS = ("compute-1", "compute-2", "compute-3")
 """Fake hypervisors; each is an availability zone of its own: az1, az2, az3."""
@@ -62,7 +67,16 @@ class Layout:
 
     def url(self, service: str, path: str = "") -> str:
         """Give the address of a service's API."""
-        return f"http://127.0.0.1:{self.where.port(service)}{path}"
+        return f"http://127.0.0.1:{self.port(service)}{path}"
+
+    def port(self, program: str) -> int:
+        """Return the port of a service, or of the database."""
+        return self.where.port(PORTS[program])
+
+
+def ports(where: places.Places) -> Mapping[str, int]:
+    """Return the ports of this OpenStack in a lab, by program."""
+    return {program: where.port(name) for program, name in PORTS.items()}
 
 
 def of(where: places.Places) -> Layout:

@@ -81,7 +81,7 @@ def _keystone(tool: _Tool) -> None:
 
 def _nova(tool: _Tool) -> None:
     service, program = layout.NOVA, "nova-manage"
-    ports = tool.home.where.ports()
+    ports = layout.ports(tool.home.where)
     tool(service, program, "api_db", "sync")
     cell0 = config.database_url(ports, "nova_cell0")
     tool(service, program, "cell_v2", "map_cell0", "--database_connection", cell0)

@@ -11,6 +11,7 @@ import openstack.connection
 from lib.lab.openstack import cloud, tenant
 
 TIMEOUT_S = 30.0
+FILE_VARIABLE = "OS_CLIENT_CONFIG_FILE"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -37,5 +38,5 @@ def connect(clouds_file: pathlib.Path | None, name: str) -> tenant.Tenant:
 
 def usual_file(env: Mapping[str, str] | None = None) -> str:
     """Give the clouds.yaml that the environment names, as a full path, or ""."""
-    named = (os.environ if env is None else env).get("OS_CLIENT_CONFIG_FILE", "")
+    named = (os.environ if env is None else env).get(FILE_VARIABLE, "")
     return str(pathlib.Path(named).absolute()) if named else ""

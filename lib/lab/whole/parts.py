@@ -1,5 +1,6 @@
 """The two halves of a lab, each our own or somebody's: the cluster and the cloud."""
 
+import dataclasses
 import datetime
 import pathlib
 import time
@@ -9,10 +10,8 @@ from lib.kube import client
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm
-from lib.lab.grounds import servers
-from lib.lab.kube import cluster, control_plane, hollow, pki
-from lib.lab.openstack import accounts, named, tenant
-from lib.lab.openstack import cloud as own_cloud
+from lib.lab.grounds import grounds, servers
+from lib.lab.kube import cluster, control_plane, hollow
 from lib.lab.run import processes
 from lib.lab.whole import demo, record
 
@@ -22,55 +21,48 @@ GONE_S = 60
 POLL_S = 0.5
 
 
-def kubeconfig(where: places.Places, lab: record.Record) -> pathlib.Path:
-    """Give the kubeconfig with which the lab itself works."""
-    if lab.kubeconfig:
-        return pathlib.Path(lab.kubeconfig)
-    return control_plane.admin_kubeconfig(where)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lab:
+    """One lab: where it is, what it was started with, and whose cloud it has."""
 
+    where: places.Places
+    record: record.Record
+    grounds: grounds.Grounds
 
-def api(where: places.Places, lab: record.Record) -> client.Api:
-    """Open the lab's cluster."""
-    return cluster.connect(kubeconfig(where, lab))
+    @property
+    def kubeconfig(self) -> pathlib.Path:
+        """The kubeconfig with which the lab itself works."""
+        if self.record.kubeconfig:
+            return pathlib.Path(self.record.kubeconfig)
+        return control_plane.admin_kubeconfig(self.where)
 
+    @property
+    def manager_kubeconfig(self) -> pathlib.Path:
+        """The kubeconfig that is the ServiceAccount of the manager."""
+        return self.where.state / f"{self.grounds.manager}.kubeconfig"
 
-def clouds(where: places.Places, lab: record.Record) -> tuple[pathlib.Path | None, str]:
-    """Say which cloud of which clouds.yaml is the lab's; None: the usual file."""
-    if not lab.os_cloud:
-        return accounts.clouds_file(where), accounts.DEMO.cloud
-    file = pathlib.Path(lab.clouds_file) if lab.clouds_file else None
-    return file, lab.os_cloud
+    @property
+    def account(self) -> tuple[str, str]:
+        """Namespace and name of the manager's ServiceAccount."""
+        return ("kube-system", self.grounds.manager)
 
+    def api(self) -> client.Api:
+        """Open the lab's cluster."""
+        return cluster.connect(self.kubeconfig)
 
-def cloud(where: places.Places, lab: record.Record) -> servers.Cloud:
-    """Open the lab's cloud."""
-    return named.connect(*clouds(where, lab))
+    def cloud(self) -> servers.Cloud:
+        """Open the lab's cloud."""
+        return self.grounds.open(self.where, self.record.existing)
 
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables with which a user's own client finds the cloud."""
+        return self.grounds.environment(self.where, self.record.existing)
 
-def prepare(where: places.Places) -> None:
-    """Make the network of our own cloud on which the servers live."""
-    tenant.Tenant(own_cloud.connect(where)).ensure_network()
-
-
-def cloud_conf(where: places.Places, lab: record.Record) -> pathlib.Path:
-    """Write the configuration that openstack-ccm reads.
-
-    Source: cloud-provider-openstack, [Global] use-clouds, clouds-file, cloud.
-    """
-    target = where.state / "cloud.conf"
-    text = accounts.cloud_conf(where)
-    if lab.os_cloud:
-        file, name = clouds(where, lab)
-        lines = ["[Global]", "use-clouds = true", f'cloud = "{name}"']
-        lines += [] if file is None else [f'clouds-file = "{file}"']
-        text = "\n".join([*lines, ""])
-    pki.write_secret(target, text.encode())
-    return target
-
-
-def ccm_kubeconfig(where: places.Places) -> pathlib.Path:
-    """Give the kubeconfig that is openstack-ccm's ServiceAccount."""
-    return where.state / "openstack-ccm.kubeconfig"
+    def manager_arguments(self) -> tuple[str, ...]:
+        """Write the manager's configuration; return its command line."""
+        return self.grounds.manager_arguments(
+            self.where, self.record.existing, self.manager_kubeconfig
+        )
 
 
 def boot(
@@ -149,21 +141,19 @@ def register_hollow_nodes(
     return tuple(new)
 
 
-def start_hollow_kubelets(
-    where: places.Places, lab: record.Record, pex: pathlib.Path
-) -> None:
+def start_hollow_kubelets(lab: Lab, pex: pathlib.Path) -> None:
     """Start the process that stands for the servers' kubelets.
 
     One that runs from an older PEX is replaced.
     """
+    where = lab.where
     ccm.replace_outdated(where, HOLLOW, pex)
-    file, name = clouds(where, lab)
-    words = ["lab", HOLLOW, "--kubeconfig", str(kubeconfig(where, lab))]
-    words += ["--os-cloud", name]
-    if file is not None:
-        words += ["--clouds-file", str(file)]
-    for one in lab.names:
-        words += ["--name", one]
+    words = ["lab", HOLLOW, "--kubeconfig", str(lab.kubeconfig)]
+    cloud = lab.grounds.described(where, lab.record.existing)
+    words += ["--cloud", lab.grounds.name, "--existing-cloud", cloud.name]
+    words += ["--existing-file", cloud.file] if cloud.file else []
+    for name in lab.record.names:
+        words += ["--name", name]
     command = [*pexes.command(pex), *words]
     processes.start(where, HOLLOW, command, pexes.environment(where))
 

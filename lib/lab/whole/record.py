@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from lib.lab import errors, places
-from lib.lab.grounds import servers
+from lib.lab.grounds import grounds, servers
 
 NAMES = ("mooring-lab-1", "mooring-lab-2", "mooring-lab-3")
 NODE = "mooring-lab-node"
@@ -19,21 +19,28 @@ NODE = "mooring-lab-node"
 class Record(msgspec.Struct, frozen=True):
     """One lab's parts.
 
-    kubeconfig, os_cloud: of an existing cluster or cloud, empty for our own.
-    clouds_file: where `os_cloud` is described; empty for the usual places.
+    kubeconfig: of an existing cluster, empty for our own. provider: whose cloud it is;
+    empty in records of earlier versions, which knew one. existing_cloud: its name in
+    `existing_file` (empty: the usual place); empty for our own.
     names: of our servers with hollow Nodes. booted: ids of servers we made in an
     existing cloud. made: API paths of what we created in an existing cluster.
     node: a real kubelet runs too.
     """
 
     kubeconfig: str = ""
-    os_cloud: str = ""
-    clouds_file: str = ""
+    provider: str = ""
+    existing_cloud: str = msgspec.field(default="", name="os_cloud")
+    existing_file: str = msgspec.field(default="", name="clouds_file")
     kind: servers.Kind = servers.Kind()
     names: tuple[str, ...] = NAMES
     booted: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     node: bool = False
+
+    @property
+    def existing(self) -> grounds.Existing:
+        """The cloud that is there already; `grounds.OWN` for the lab's own."""
+        return grounds.Existing(self.existing_cloud, self.existing_file)
 
     @property
     def servers(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import pathlib
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
@@ -16,8 +16,8 @@ from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm
+from lib.lab.grounds import grounds
 from lib.lab.kube import cluster, control_plane, kubelet
-from lib.lab.openstack import lab as openstack_lab
 from lib.lab.run import footing, processes, progress, steps
 from lib.lab.status import table
 from lib.lab.whole import demo, parts, record
@@ -31,40 +31,41 @@ class Sources:
     folder: pathlib.Path
 
 
-def up(
-    where: places.Places,
-    wanted: record.Record,
-    sources: Sources,
-    shown: progress.Progress,
-) -> None:
+def up(wanted: parts.Lab, sources: Sources, shown: progress.Progress) -> None:
     """Bring the lab up; what runs already is left alone.
 
     Raises:
         LabError: something is missing or did not start. KubeError: the API server
             refused. What was started is stopped again then, as by Ctrl-C.
     """
+    where = wanted.where
     before = footing.take(where)
-    lab = _merged(record.read(where), wanted, before)
-    _require(where, lab, sources)
-    record.write(where, lab)
-    start = _Start(where, lab, sources, shown)
+    merged = _merged(record.read(where), wanted.record, before)
+    lab = dataclasses.replace(wanted, record=merged)
+    _require(lab, sources)
+    record.write(where, merged)
+    start = _Start(lab, sources, shown)
     try:
         steps.run(start.plan(), before.halt)
     except BaseException:
-        if lab.node and kubelet.PROGRAMS[-1] not in before.programs:
+        if merged.node and kubelet.PROGRAMS[-1] not in before.programs:
             kubelet.down(where)
         before.halt()
         raise
 
 
-def _require(where: places.Places, lab: record.Record, sources: Sources) -> None:
+def _components(lab: parts.Lab) -> tuple[str, ...]:
+    return (lab.grounds.manager, pexes.TOOL)
+
+
+def _require(lab: parts.Lab, sources: Sources) -> None:
     """Find out, before anything long begins, what is missing."""
-    pexes.require(sources.checkout, sources.folder)
-    if not lab.node:
+    pexes.require(sources.checkout, sources.folder, _components(lab))
+    if not lab.record.node:
         return
-    if lab.kubeconfig:
+    if lab.record.kubeconfig:
         raise errors.LabError("--node needs the lab's own cluster, not --kubeconfig")
-    reason = kubelet.unavailable(where)
+    reason = kubelet.unavailable(lab.where)
     if reason is not None:
         raise errors.LabError(f"this machine can't be a node: {reason}")
 
@@ -75,7 +76,7 @@ def _merged(
     """Give what is wanted now, with what an earlier start made and must remember."""
     if old is None:
         return wanted
-    same = (old.kubeconfig, old.os_cloud) == (wanted.kubeconfig, wanted.os_cloud)
+    same = _sides(old) == _sides(wanted)
     if not same and (before.programs or old.booted or old.made):
         raise errors.LabError(
             "the lab was started with another cluster or cloud;"
@@ -85,111 +86,123 @@ def _merged(
     return msgspec.structs.replace(wanted, booted=old.booted, made=old.made, node=node)
 
 
+def _sides(kept: record.Record) -> tuple[str, str]:
+    return kept.kubeconfig, kept.existing_cloud
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Start:
     """The steps of one start. more: groups of Go programs that are built besides."""
 
-    where: places.Places
-    lab: record.Record
+    lab: parts.Lab
     sources: Sources
     shown: progress.Progress
     more: tuple[str, ...] = ()
 
     def plan(self) -> tuple[steps.Step, ...]:
         """Give the steps; those of an existing cluster or cloud are left out."""
+        wanted = self.lab.record
         plan = [
             steps.Step("pexes", self.pexes),
             steps.Step("account", self.account, ("control plane",)),
-            steps.Step("servers", self.servers, ("openstack",)),
-            steps.Step("ccm", self.ccm, ("account", "openstack", "pexes")),
+            steps.Step("servers", self.servers, ("cloud",)),
+            steps.Step("manager", self.manager, ("account", "cloud", "pexes")),
             steps.Step("nodes", self.nodes, ("control plane", "servers")),
             steps.Step("hollow", self.hollow, ("nodes", "pexes")),
         ]
-        if not self.lab.kubeconfig or self.lab.node:
+        if not wanted.kubeconfig or wanted.node:
             plan.append(steps.Step("kube build", self.kube_build))
-        if not self.lab.kubeconfig:
+        if not wanted.kubeconfig:
             up_ = steps.Step("control plane", self.control_plane, ("kube build",))
             plan.append(up_)
-        if not self.lab.os_cloud:
-            plan.append(steps.Step("openstack build", self.openstack_build))
-            plan.append(steps.Step("openstack", self.openstack, ("openstack build",)))
-        if self.lab.node:
+        if not wanted.existing_cloud:
+            plan.append(steps.Step("cloud build", self.cloud_build))
+            plan.append(steps.Step("cloud", self.cloud, ("cloud build",)))
+        if wanted.node:
             needs = ("kube build", "control plane")
             plan.append(steps.Step("kubelet", self.kubelet, needs))
         return tuple(plan)
 
+    @property
+    def where(self) -> places.Places:
+        """Where the lab is."""
+        return self.lab.where
+
     def pexes(self) -> None:
         """Package our own programs."""
-        pexes.bring(self.where, self.sources.checkout, self.sources.folder, self.shown)
+        checkout, folder = self.sources.checkout, self.sources.folder
+        components = _components(self.lab)
+        pexes.bring(self.where, checkout, folder, self.shown, components)
 
     def kube_build(self) -> None:
         """Build Kubernetes."""
-        programs.build(self.where, (*groups(self.lab), *self.more), self.shown)
+        needed = (*groups(self.lab.record), *self.more)
+        programs.build(self.where, needed, self.shown)
 
-    def openstack_build(self) -> None:
-        """Install OpenStack."""
-        openstack_lab.build(self.where, self.shown)
+    def cloud_build(self) -> None:
+        """Fetch or build what our own cloud needs."""
+        self.lab.grounds.build(self.where, self.shown)
 
     def control_plane(self) -> None:
         """Start our own cluster."""
         control_plane.up(self.where, self.shown)
 
-    def openstack(self) -> None:
+    def cloud(self) -> None:
         """Start our own cloud."""
-        openstack_lab.up(self.where, self.shown)
+        self.lab.grounds.up(self.where, self.shown)
 
     def account(self) -> None:
-        """Let openstack-ccm into the cluster."""
-        kubeconfig = parts.kubeconfig(self.where, self.lab)
-        target = parts.ccm_kubeconfig(self.where)
-        if self.lab.kubeconfig:
+        """Give the manager its rights in the cluster."""
+        kubeconfig, target = self.lab.kubeconfig, self.lab.manager_kubeconfig
+        manifest = self.lab.grounds.manifest
+        if self.lab.record.kubeconfig:
             api = cluster.connect(kubeconfig)
-            made = cluster.create_all(api, ccm.manifest())
+            made = cluster.create_all(api, manifest)
             _remember(self.where, made=made)
         else:
-            control_plane.apply_manifests(self.where, ccm.manifest())
+            control_plane.apply_manifests(self.where, manifest)
             api = cluster.connect(kubeconfig)
-        cluster.service_account_kubeconfig(api, kubeconfig, ccm.ACCOUNT, target)
+        account = self.lab.account
+        cluster.service_account_kubeconfig(api, kubeconfig, account, target)
 
-    def ccm(self) -> None:
-        """Start openstack-ccm."""
-        with self.shown.step("Start openstack-ccm"):
-            conf = parts.cloud_conf(self.where, self.lab)
-            kubeconfig = parts.ccm_kubeconfig(self.where)
-            words = ccm.arguments(self.where, kubeconfig, conf, ccm.QUICK)
-            ccm.start(self.where, pexes.path(self.where, pexes.CCM), words)
+    def manager(self) -> None:
+        """Start the cloud controller manager."""
+        name = self.lab.grounds.manager
+        with self.shown.step(f"Start {name}"):
+            words = self.lab.manager_arguments()
+            pex = pexes.path(self.where, name)
+            ccm.start(self.where, pex, words, component=name)
 
     def servers(self) -> None:
         """Make the servers."""
-        names = self.lab.servers
+        wanted = self.lab.record
+        names = wanted.servers
         with self.shown.step(f"Boot {len(names)} servers") as step:
-            cloud = parts.cloud(self.where, self.lab)
-            if not self.lab.os_cloud:
+            cloud = self.lab.cloud()
+            if not wanted.existing_cloud:
                 step.note("their network")
-                parts.prepare(self.where)
-            made = parts.boot(cloud, names, self.lab.kind)
-            if self.lab.os_cloud:
+                self.lab.grounds.prepare(self.where)
+            made = parts.boot(cloud, names, wanted.kind)
+            if wanted.existing_cloud:
                 _remember(self.where, booted=tuple(made.values()))
             step.note(", ".join(names))
             parts.wait_for_servers(cloud, names)
 
     def nodes(self) -> None:
         """Register a Node for each server."""
+        wanted = self.lab.record
         with self.shown.step("Register the Nodes"):
-            found = parts.wait_for_servers(
-                parts.cloud(self.where, self.lab), self.lab.names
-            )
-            hollow = {name: found[name] for name in self.lab.names}
-            api = parts.api(self.where, self.lab)
-            new = parts.register_hollow_nodes(api, hollow)
-            if self.lab.kubeconfig:
+            found = parts.wait_for_servers(self.lab.cloud(), wanted.names)
+            hollow = {name: found[name] for name in wanted.names}
+            new = parts.register_hollow_nodes(self.lab.api(), hollow)
+            if wanted.kubeconfig:
                 _remember(self.where, made=cluster.node_paths(new))
 
     def hollow(self) -> None:
         """Start the hollow kubelets."""
         with self.shown.step("Start the hollow kubelets"):
             pex = pexes.path(self.where, pexes.TOOL)
-            parts.start_hollow_kubelets(self.where, self.lab, pex)
+            parts.start_hollow_kubelets(self.lab, pex)
 
     def kubelet(self) -> None:
         """Start a real kubelet."""
@@ -216,8 +229,7 @@ def _remember(
 
 
 def build(
-    where: places.Places,
-    lab: record.Record,
+    lab: parts.Lab,
     sources: Sources,
     shown: progress.Progress,
     more: Collection[str] = (),
@@ -226,17 +238,23 @@ def build(
 
     more: groups of Go programs that no `up` starts.
     """
-    _require(where, lab, sources)
-    start = _Start(where, lab, sources, shown, tuple(more))
-    wanted = ("pexes", "kube build", "openstack build")
+    _require(lab, sources)
+    start = _Start(lab, sources, shown, tuple(more))
+    wanted = ("pexes", "kube build", "cloud build")
     plan = [step for step in start.plan() if step.name in wanted]
-    steps.run(plan, footing.take(where).halt)
+    steps.run(plan, footing.take(lab.where).halt)
 
 
-def down(where: places.Places, shown: progress.Progress, *, wipe: bool) -> None:
+def down(
+    where: places.Places,
+    ground: grounds.Grounds,
+    shown: progress.Progress,
+    *,
+    wipe: bool,
+) -> None:
     """Stop everything, and remove what was made in an existing cluster or cloud.
 
-    wipe: the lab's data, certificates and logs go, too.
+    ground: of the lab's cloud. wipe: the lab's data, certificates and logs go, too.
 
     Raises:
         LabError: something made in an existing cluster or cloud could not be removed;
@@ -245,78 +263,87 @@ def down(where: places.Places, shown: progress.Progress, *, wipe: bool) -> None:
     with shown.step("Stop the lab"), contextlib.ExitStack() as all_of:
         # Last in, first out; each is tried whatever becomes of the others.
         all_of.callback(lambda: processes.stop(where, processes.names(where)))
-        all_of.callback(openstack_lab.down, where)
+        all_of.callback(ground.down, where)
         all_of.callback(control_plane.down, where)
         all_of.callback(kubelet.down, where)
-        all_of.callback(_leave, where, wipe=wipe)
-        all_of.callback(processes.stop, where, [parts.HOLLOW, ccm.NAME])
+        all_of.callback(_leave, where, ground, wipe=wipe)
+        all_of.callback(processes.stop, where, [parts.HOLLOW, ground.manager])
     record.forget(where)
     if wipe and where.state.exists():
         with shown.step("Remove its data"):
             shutil.rmtree(where.state)
 
 
-def _leave(where: places.Places, *, wipe: bool) -> None:
+def _leave(where: places.Places, ground: grounds.Grounds, *, wipe: bool) -> None:
     """Remove our servers and Nodes from a cloud and a cluster that are not ours.
 
     wipe: a record that can't be read hinders nothing.
     """
     try:
-        lab = record.read(where) or record.Record()
+        kept = record.read(where) or record.Record()
     except errors.LabError:
         if wipe:
             return
         raise
-    if lab.os_cloud and lab.booted:
-        cloud = parts.cloud(where, lab)
-        for one in lab.booted:
-            cloud.remove_floating_ips(one)
-            cloud.delete(one)
-    if not lab.kubeconfig:
+    lab = parts.Lab(where, kept, ground)
+    if kept.existing_cloud and kept.booted:
+        cloud = lab.cloud()
+        for server_id in kept.booted:
+            cloud.remove_floating_ips(server_id)
+            cloud.delete(server_id)
+    if not kept.kubeconfig:
         return
     try:
-        api = parts.api(where, lab)
-        cluster.delete_paths(api, lab.made)
+        cluster.delete_paths(lab.api(), kept.made)
     except kube_errors.KubeError as error:
         raise errors.LabError(
-            f"cannot remove what the lab made in {lab.kubeconfig}: {error}"
+            f"cannot remove what the lab made in {kept.kubeconfig}: {error}"
         ) from error
 
 
-def status(where: places.Places, lab: record.Record) -> tuple[table.Program, ...]:
+def status(lab: parts.Lab) -> tuple[table.Program, ...]:
     """Say how every program of the lab fares."""
-    manager = processes.find(where, ccm.NAME) is not None
+    where, name = lab.where, lab.grounds.manager
+    manager = processes.find(where, name) is not None
     hollow = processes.find(where, parts.HOLLOW) is not None
     facts = [
-        (ccm.NAME, manager, manager and ccm.serves(where)),
-        (parts.HOLLOW, hollow, hollow),
+        (name, manager, manager and ccm.serves(where), where.port(ccm.PORT)),
+        (parts.HOLLOW, hollow, hollow, 0),
     ]
-    if lab.node:
-        node = kubelet.status(where)
-        facts[:0] = [(one.program, one.pid is not None, one.ready) for one in node]
-    if not lab.os_cloud:
-        services = openstack_lab.status(where)
+    if lab.record.node:
+        facts[:0] = _facts(where, kubelet.status(where))
+    if not lab.record.existing_cloud:
         facts[:0] = [
-            (one.name, one.pid is not None, one.is_answering) for one in services
+            (one.name, one.runs, one.answers, one.port)
+            for one in lab.grounds.status(where)
         ]
-    if not lab.kubeconfig:
-        plane = control_plane.status(where)
-        facts[:0] = [(one.program, one.pid is not None, one.ready) for one in plane]
+    if not lab.record.kubeconfig:
+        facts[:0] = _facts(where, control_plane.status(where))
     return tuple(
-        table.Program(
-            name, table.health(runs=runs, answers=answers), _port(where, name)
-        )
-        for name, runs, answers in facts
+        table.Program(program, table.health(runs=runs, answers=answers), port)
+        for program, runs, answers, port in facts
     )
 
 
-def _port(where: places.Places, program: str) -> int:
-    """Give a program's port; 0 when it has none."""
+def _facts(
+    where: places.Places, statuses: Iterable[control_plane.Status]
+) -> list[tuple[str, bool, bool, int]]:
+    """Return name, whether it runs and answers, and port (0: none) of programs."""
     ports = where.ports()
-    return ports.get(program, ports.get(program.removeprefix("kube-"), 0))
+    return [
+        (
+            status.program,
+            status.pid is not None,
+            status.ready,
+            ports.get(
+                status.program, ports.get(status.program.removeprefix("kube-"), 0)
+            ),
+        )
+        for status in statuses
+    ]
 
 
-def look(where: places.Places, lab: record.Record) -> Callable[[], demo.View]:
+def look(lab: parts.Lab) -> Callable[[], demo.View]:
     """Open cluster and cloud; give what looks at both, again and again."""
-    api, cloud = parts.api(where, lab), parts.cloud(where, lab)
-    return lambda: parts.view(api, cloud, lab.servers)
+    api, cloud = lab.api(), lab.cloud()
+    return lambda: parts.view(api, cloud, lab.record.servers)

@@ -43,7 +43,7 @@ class Daemon:
                 f"--cloud-config={conf}",
                 f"--kubeconfig={control_plane.admin_kubeconfig(where)}",
                 "--bind-address=127.0.0.1",
-                f"--secure-port={where.port(ccm.NAME)}",
+                f"--secure-port={where.port(ccm.PORT)}",
                 "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
                 *words,
             ],

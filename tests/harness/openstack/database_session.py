@@ -23,7 +23,7 @@ class Session:
             [
                 *(tree / "usr/bin/mariadb", "--no-defaults", "--user=root"),
                 *("--protocol=tcp", "--host=127.0.0.1"),
-                f"--port={home.where.port(layout.DATABASE)}",
+                f"--port={home.port(layout.DATABASE)}",
                 *("--batch", "--skip-column-names", "--unbuffered"),
             ],
             stdin=subprocess.PIPE,

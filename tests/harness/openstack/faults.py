@@ -33,17 +33,6 @@ def frozen(where: places.Places, service: str) -> Iterator[None]:
             process.send_signal(signal.SIGCONT)
 
 
-@contextlib.contextmanager
-def without_database(where: places.Places) -> Iterator[None]:
-    """Stop the database of all services."""
-    home = layout.of(where)
-    database.stop(home)
-    try:
-        yield
-    finally:
-        database.start(home)
-
-
 def expire_password(where: places.Places, user: str) -> None:
     """Let a user's password have expired; a new one is good again.
 

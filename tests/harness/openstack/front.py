@@ -130,7 +130,7 @@ class Front:
 
 def of(where: places.Places) -> Front:
     """Make an entrance to the cloud of a lab."""
-    return Front({name: where.port(name) for name in layout.SERVICES})
+    return Front({name: layout.ports(where)[name] for name in layout.SERVICES})
 
 
 class _Server(http.server.ThreadingHTTPServer):

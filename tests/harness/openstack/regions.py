@@ -35,7 +35,8 @@ class Region:
         self.project = project
         self.user = f"{name}-{uuid.uuid4()}"
         self.proxies = {
-            service: fault_proxy.Proxy(where.port(service)) for service in services
+            service: fault_proxy.Proxy(layout.ports(where)[service])
+            for service in services
         }
 
     @contextlib.contextmanager

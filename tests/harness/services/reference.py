@@ -16,6 +16,7 @@ from lib.lab.run import ports, processes
 GROUP = "reference"
 """Of the programs that must be built."""
 CCM = "openstack-cloud-controller-manager"
+PORT = "reference"
 SERVICES = "service-lb-controller"
 """The controller that makes load balancers."""
 WORKERS = 4
@@ -59,7 +60,7 @@ def arguments(
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",
         f"--bind-address={ports.LOOPBACK}",
-        f"--secure-port={where.port(CCM)}",
+        f"--secure-port={where.port(PORT)}",
         f"--cluster-name={cluster_name}",
         f"--controllers={','.join(controllers)}",
         f"--concurrent-service-syncs={WORKERS}",
@@ -83,7 +84,7 @@ def start_ccm(
     """
     program = programs.path(where, CCM)
     words = arguments(where, program, cloud_conf, cluster_name, controllers)
-    port = where.port(CCM)
+    port = where.port(PORT)
     processes.start(where, CCM, words)
     processes.wait_for(where, CCM, lambda: not ports.free(port), START_S)
 

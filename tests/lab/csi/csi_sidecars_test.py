@@ -233,7 +233,7 @@ def ground(
     assert opened.volumes is not None
     calls = csi_front.Front(csi.address(where))
     socket = where.state / "csi-front.sock"
-    entrance = Entrance({name: where.port(name) for name in layout.SERVICES})
+    entrance = Entrance({name: layout.ports(where)[name] for name in layout.SERVICES})
     with (
         lab_cloud.connect(where, accounts.ADMIN) as admin,
         entrance.opened(),

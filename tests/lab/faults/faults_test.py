@@ -25,7 +25,7 @@ from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane, hollow
-from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.openstack import accounts, grounds, layout, tenant
 from lib.lab.run import processes, progress
 from lib.lab.slots import leases
 from tests.harness import testing
@@ -506,7 +506,7 @@ TWINS = Fault(
 )
 NO_DATABASE = Fault(
     "MariaDB stopped",
-    lambda each: faults.without_database(each[0].lab.where),
+    lambda each: grounds.without_database(each[0].lab.where),
     FAILED,
     calls_max=25,
 )

@@ -275,7 +275,7 @@ def tls(add: Add, ids: Ids, where: places.Places, folder: pathlib.Path) -> None:
         "cert-file": str(folder / "client.crt"),
         "key-file": str(folder / "client.key"),
     }
-    port = where.port(layout.KEYSTONE)
+    port = layout.ports(where)[layout.KEYSTONE]
     with terminator(folder, port, asks=False) as url:
         at = {"auth-url": url}
         add("ca-file", {**ca, **at})

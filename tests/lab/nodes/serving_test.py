@@ -72,7 +72,7 @@ def ask(
         folder = kube_files.certificates(where)
         context.load_cert_chain(folder / f"{user}.crt", folder / f"{user}.key")
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", where.port(ccm.NAME), timeout=20, context=context
+        "127.0.0.1", where.port(ccm.PORT), timeout=20, context=context
     )
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with contextlib.closing(connection):

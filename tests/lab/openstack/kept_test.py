@@ -124,7 +124,7 @@ def test_one_snapshot_fits_every_block_of_ports(
         lab.down(other, wipe=True)
     ports = {int(port) for url in urls for port in re.findall(r":(\d+)", url)}
     assert ports <= set(other.ports().values())
-    assert other.port(layout.NOVA) in ports
+    assert layout.ports(other)[layout.NOVA] in ports
     assert stale == []
     # The check finds what it looks for.
     assert {"keystone.endpoint.url", "nova_api.cell_mappings.database_connection"} <= {

@@ -327,7 +327,7 @@ def stories(
             )
             stack.callback(processes.stop, place, control_plane.PROGRAMS, patience_s=1)
             control_plane.up(place, shown)
-            upstream = {one: where.port(one) for one in layout.SERVICES}
+            upstream = {one: layout.ports(where)[one] for one in layout.SERVICES}
             there = handover.Handover(place, upstream)
             stack.enter_context(there.entrance.opened())
             there.prepare(account, *settings_of(on, CONFIGURED if number else {}))

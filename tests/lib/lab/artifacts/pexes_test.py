@@ -8,6 +8,9 @@ from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.run import progress
 
+CCM = "openstack-ccm"
+USUAL = (CCM, pexes.TOOL)
+
 
 @pytest.fixture()
 def where(tmp_path: pathlib.Path) -> places.Places:
@@ -16,7 +19,7 @@ def where(tmp_path: pathlib.Path) -> places.Places:
 
 def filled(folder: pathlib.Path) -> pathlib.Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (pexes.CCM, pexes.TOOL):
+    for name in (CCM, pexes.TOOL):
         (folder / f"{name}.pex").write_text(f"print('I am {name}')")
     return folder
 
@@ -44,8 +47,8 @@ def test_files_come_from_a_folder_without_a_checkout(
     where: places.Places, tmp_path: pathlib.Path
 ) -> None:
     """Outside a checkout the released files are taken, and they run."""
-    pexes.bring(where, None, filled(tmp_path / "bin"), progress.Silent())
-    command = pexes.command(pexes.path(where, pexes.CCM))
+    pexes.bring(where, None, filled(tmp_path / "bin"), progress.Silent(), USUAL)
+    command = pexes.command(pexes.path(where, CCM))
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said == "I am openstack-ccm\n"
 
@@ -55,7 +58,7 @@ def test_a_missing_file_is_told(where: places.Places, tmp_path: pathlib.Path) ->
     with pytest.raises(
         errors.LabError, match=r"openstack-ccm\.pex is missing.*--compo"
     ):
-        pexes.bring(where, None, tmp_path, progress.Silent())
+        pexes.bring(where, None, tmp_path, progress.Silent(), USUAL)
 
 
 def test_the_same_file_is_not_copied_again(
@@ -63,13 +66,13 @@ def test_the_same_file_is_not_copied_again(
 ) -> None:
     """A running program is not taken for outdated when nothing has changed."""
     folder = filled(tmp_path / "bin")
-    pexes.bring(where, None, folder, progress.Silent())
-    copy = pexes.path(where, pexes.CCM)
+    pexes.bring(where, None, folder, progress.Silent(), USUAL)
+    copy = pexes.path(where, CCM)
     os.utime(copy, (1, 1))
-    pexes.bring(where, None, folder, progress.Silent())
+    pexes.bring(where, None, folder, progress.Silent(), USUAL)
     assert copy.stat().st_mtime == 1
     (folder / "openstack-ccm.pex").write_text("print('new')")
-    pexes.bring(where, None, folder, progress.Silent())
+    pexes.bring(where, None, folder, progress.Silent(), USUAL)
     assert copy.stat().st_mtime > 1
 
 
@@ -82,13 +85,13 @@ def test_a_checkout_is_packaged_beside_a_running_pants(
         'echo "$PANTS_CONCURRENT $PEX_EXTRA_SYS_PATH $@"; mkdir -p dist;'
         " echo 1 > dist/openstack-ccm.pex; echo 2 > dist/mooring.pex",
     )
-    pexes.bring(where, top, tmp_path / "nowhere", progress.Silent())
+    pexes.bring(where, top, tmp_path / "nowhere", progress.Silent(), USUAL)
     assert (where.log / "package.log").read_text().split() == [
         "true",
         "--no-pantsd",
         "--no-dynamic-ui",
         "package",
-        *pexes.ADDRESSES,
+        *map(pexes.address, USUAL),
     ]
     assert pexes.path(where, pexes.TOOL).read_text() == "2\n"
 
@@ -99,4 +102,4 @@ def test_failed_packaging_carries_what_pants_said(
     """The reason is in the error, not only in a log."""
     top = checkout(tmp_path / "repository", "echo no such target; exit 1")
     with pytest.raises(errors.LabError, match="package cmd.*failed.*\n*no such target"):
-        pexes.bring(where, top, tmp_path, progress.Silent())
+        pexes.bring(where, top, tmp_path, progress.Silent(), USUAL)

@@ -19,7 +19,7 @@ def test_the_command_line_is_the_reference_s_own() -> None:
         "--cloud-config=/c.conf",
         "--kubeconfig=/k",
         "--bind-address=127.0.0.1",
-        f"--secure-port={WHERE.port('openstack-ccm')}",
+        f"--secure-port={WHERE.port(ccm.PORT)}",
         "--cluster-name=mooring-lab",
         "--leader-elect=true",
         "--v=2",

@@ -10,7 +10,7 @@ from lib.lab.openstack import config, layout
 
 WHERE = places.Places(pathlib.Path("/cache"), pathlib.Path("/state"), 21000)
 FACTS = config.Facts(
-    ports=WHERE.ports(),
+    ports=layout.ports(WHERE),
     data=pathlib.Path("/state/data"),
     share=pathlib.Path("/cache/venv/etc"),
 )

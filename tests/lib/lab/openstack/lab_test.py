@@ -42,7 +42,7 @@ def test_an_unknown_service_is_named_with_the_known_ones(
 def test_a_taken_port_is_told_with_its_holder_before_anything_starts(
     tmp_path: pathlib.Path, taken: int
 ) -> None:
-    offset = places.Places(tmp_path, tmp_path, 0).port(layout.NOVA)
+    offset = layout.ports(places.Places(tmp_path, tmp_path, 0))[layout.NOVA]
     where = built(tmp_path, taken - offset)
 
     with pytest.raises(errors.LabError, match=rf"port {taken}, meant for nova.*pid"):

@@ -50,16 +50,16 @@ def server(program):
 
 with leases.held(progress.Silent(), linger_s, tick_s) as lease:
     print("held", flush=True)
-    processes.start(lease.where, "nova", server("nova"))
+    processes.start(lease.where, "cloud-1", server("cloud-1"))
     # Known by its environment until it has a pid file, and by that afterwards.
-    bare = ["sh", "-c", 'sleep 1; exec env -i "$@"', "sh", *server("glance")]
-    processes.start(lease.where, "glance", bare)
-    subprocess.Popen(server("cinder"))
-    subprocess.Popen(server("octavia"), start_new_session=True)
+    bare = ["sh", "-c", 'sleep 1; exec env -i "$@"', "sh", *server("cloud-2")]
+    processes.start(lease.where, "cloud-2", bare)
+    subprocess.Popen(server("cloud-3"))
+    subprocess.Popen(server("cloud-4"), start_new_session=True)
     mounted = lease.where.state / "mounted"
     mounted.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "none", mounted], capture_output=True)
-    for program in ("nova", "glance", "cinder", "octavia"):
+    for program in ("cloud-1", "cloud-2", "cloud-3", "cloud-4"):
         while not (lease.where.state / "stop").exists():
             import socket
             with socket.socket() as probe:

@@ -16,7 +16,7 @@ def where(tmp_path: pathlib.Path) -> places.Places:
 def test_what_was_written_is_read(where: places.Places) -> None:
     """The next command knows what the lab was started with."""
     kept = record.Record(
-        kubeconfig="/k", os_cloud="c", kind=servers.Kind("small"), booted=("1",)
+        kubeconfig="/k", existing_cloud="c", kind=servers.Kind("small"), booted=("1",)
     )
     record.write(where, kept)
     assert record.read(where) == kept

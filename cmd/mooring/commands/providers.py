@@ -1,0 +1,145 @@
+"""The clouds that `plan`, `doctor`, `render` and `lab` know, each by its name.
+
+A second provider is another entry of `PROVIDERS`. Its packages are imported when a
+command needs them, and only those of the cloud that was asked for.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from lib.cloud import checkup, explained, load_balancers, protocol
+    from lib.lab.grounds import grounds as lab_grounds
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+class Configured(Protocol):
+    """What one configuration describes; nothing has been asked of the cloud yet.
+
+    Methods raise ConfigError when the configuration cannot be used.
+    """
+
+    def instances(self) -> "protocol.Instances":
+        """Return the instances of the cloud."""
+        ...
+
+    def plans(self) -> "tuple[load_balancers.LoadBalancers, explained.Explain]":
+        """Return the load balancers, and what puts plans for them into words."""
+        ...
+
+    def checkup(self, timeout_s: float) -> "checkup.Checkup":
+        """Return the cloud as a doctor sees it. timeout_s: of each call."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """What one cloud brings to the commands.
+
+    name: value of `--cloud`. component: the cloud controller manager, whose chart has
+    the rights that `doctor` judges. config_help: of `--cloud-config`. existing_flag,
+    existing_help: of `lab up`, to use a cloud that is there already.
+
+    read: opens a configuration; path and environment; raises ConfigError. render: the
+    command of `render` of this name. grounds: the cloud of a lab. existing: the cloud
+    that the value of `existing_flag` names.
+    """
+
+    name: str
+    component: str
+    config_help: str
+    existing_flag: str
+    existing_help: str
+    read: Callable[[str, Mapping[str, str]], Configured]
+    render: Callable[[], click.Command]
+    grounds: Callable[[], "lab_grounds.Grounds"]
+    existing: Callable[[str], "lab_grounds.Existing"]
+
+    @property
+    def existing_argument(self) -> str:
+        """The name under which `lab up` receives the value of `existing_flag`."""
+        return self.existing_flag.strip("-").replace("-", "_")
+
+
+def _read_openstack(path: str, env: Mapping[str, str]) -> Configured:
+    from mooring.commands import on_openstack
+
+    return on_openstack.OnOpenStack.read(path, env)
+
+
+def _render_openstack() -> click.Command:
+    from mooring.commands import render_openstack
+
+    return render_openstack.openstack
+
+
+def _openstack_grounds() -> "lab_grounds.Grounds":
+    from lib.lab.openstack import grounds
+
+    return grounds.OpenStackGrounds()
+
+
+def _existing_openstack(name: str) -> "lab_grounds.Existing":
+    from lib.lab.grounds import grounds
+    from lib.lab.openstack import named
+
+    return grounds.Existing(name, named.usual_file())
+
+
+PROVIDERS = {
+    "openstack": Provider(
+        name="openstack",
+        component="openstack-ccm",
+        config_help="The daemon's cloud.conf.",
+        existing_flag="--os-cloud",
+        existing_help="Use this cloud of clouds.yaml.",
+        read=_read_openstack,
+        render=_render_openstack,
+        grounds=_openstack_grounds,
+        existing=_existing_openstack,
+    ),
+}
+DEFAULT = next(iter(PROVIDERS))
+
+
+def of(name: str) -> Provider:
+    """Return a provider by its name; the default one if that is empty."""
+    return PROVIDERS[name or DEFAULT]
+
+
+def option(command: F) -> F:
+    """Give a command the option `--cloud`."""
+    choice = click.Choice(tuple(PROVIDERS))
+    return click.option("--cloud", type=choice, default=DEFAULT)(command)
+
+
+def existing_options(command: F) -> F:
+    """Give `lab up` its option for an existing cloud of each provider.
+
+    `--cloud` is shown once there is a choice.
+    """
+    for provider in reversed(PROVIDERS.values()):
+        flag, text = provider.existing_flag, provider.existing_help
+        command = click.option(flag, default="", help=text)(command)
+    choice, is_only = click.Choice(tuple(PROVIDERS)), len(PROVIDERS) == 1
+    usual = click.option("--cloud", type=choice, default=DEFAULT, hidden=is_only)
+    return usual(command)
+
+
+def chosen(
+    cloud: str, values: Mapping[str, str]
+) -> "tuple[Provider, lab_grounds.Existing]":
+    """Return whose cloud a lab has, and which one.
+
+    cloud: value of `--cloud`. values: of the options for existing clouds, by argument.
+    """
+    from lib.lab.grounds import grounds
+
+    for provider in PROVIDERS.values():
+        if name := values[provider.existing_argument]:
+            return provider, provider.existing(name)
+    return of(cloud), grounds.OWN

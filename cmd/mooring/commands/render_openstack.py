@@ -1,0 +1,136 @@
+"""`mooring render openstack`: what a cluster reads, from its configuration.
+
+Imports that take long are made inside the commands: `--help` shall be quick.
+"""
+
+import pathlib
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lib.discovery.openstack import render as rendering
+    from lib.discovery.openstack import sources
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+PARTS = ("secrets", "templates", "values")
+
+
+@click.command()
+@click.option(
+    "--cluster-configuration",
+    type=FILE,
+    required=True,
+    help="YAML documents: OpenStackClusterConfiguration; and, if you like,"
+    " ClusterConfiguration, ModuleConfig, NodeGroups and their instance classes.",
+)
+@click.option(
+    "--discovery-data",
+    type=FILE,
+    multiple=True,
+    help="What the base infrastructure reported, or discovery-data.json; may be"
+    " given twice. Without the first, what the layout will make is assumed.",
+)
+@click.option("--cluster-uuid", default="", help="Needed where there are NodeGroups.")
+@click.option(
+    "--previous",
+    type=FILE,
+    help="The configuration in use: print nothing if going on from it would destroy"
+    " something, and say what.",
+)
+@click.option("--only", type=click.Choice(PARTS), help="Print this part alone.")
+def openstack(
+    cluster_configuration: pathlib.Path,
+    discovery_data: tuple[pathlib.Path, ...],
+    cluster_uuid: str,
+    previous: pathlib.Path | None,
+    only: str | None,
+) -> None:
+    """Print Secrets, machine templates and values as YAML documents.
+
+    The Secrets hold the passwords of the configuration: that is what they are for.
+    Mind where the output goes. Messages never hold them.
+    """
+    from lib.discovery.openstack import render as rendering
+    from lib.discovery.openstack import sources
+    from lib.process import config
+
+    try:
+        given = [
+            document
+            for file in (cluster_configuration, *discovery_data)
+            for document in _documents(file)
+        ]
+        found = sources.read(given, cluster_uuid)
+        if previous is not None:
+            _refuse_unsafe(previous, found)
+        made = rendering.render(found)
+    except config.ConfigError as error:
+        count = len(error.problems)
+        click.echo("1 problem:" if count == 1 else f"{count} problems:", err=True)
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    _note(found)
+    _print(made, PARTS if only is None else (only,))
+
+
+def _print(made: "rendering.Rendered", parts: tuple[str, ...]) -> None:
+    from lib.discovery.openstack import yaml_text
+
+    by_name: Mapping[str, Sequence[Mapping[str, object]]] = {
+        "secrets": made.secrets,
+        "templates": made.templates,
+        "values": (made.values,),
+    }
+    for part in parts:
+        click.echo("---\n" + yaml_text.dump(*by_name[part]), nl=False)
+
+
+def _documents(file: pathlib.Path) -> tuple[object, ...]:
+    """Read a file's documents.
+
+    Raises:
+        ConfigError: it can't be read.
+    """
+    from lib.discovery.openstack import yaml_text
+    from lib.process import config
+
+    try:
+        return yaml_text.read(str(file), file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        # The decoder's own words quote the file.
+        wanted = f"a text file that can be read ({type(error).__name__})"
+        problem = config.Problem(str(file), None, wanted)
+        raise config.ConfigError([problem]) from None
+
+
+def _refuse_unsafe(previous: pathlib.Path, found: "sources.Sources") -> None:
+    """Compare with the configuration in use.
+
+    Raises:
+        ConfigError: what is in use can't be read; or going on from it is unsafe.
+    """
+    from lib.discovery.openstack import sources, unsafe_changes
+    from lib.process import config
+
+    before = sources.read(_documents(previous), found.cluster.uuid).configuration
+    if before is None or found.configuration is None:
+        return
+    unsafe = unsafe_changes.find(before, found.configuration)
+    if unsafe:
+        raise config.ConfigError([f"unsafe: {change}" for change in unsafe])
+
+
+def _note(found: "sources.Sources") -> None:
+    """Say on standard error what the user may have expected otherwise."""
+    if found.is_assumed and found.configuration is not None:
+        click.echo(
+            "Without OpenStackCloudDiscoveryData, networks, zones and instances are"
+            " what the layout will make; load balancers have no subnet.",
+            err=True,
+        )
+    for kind in found.passed_over:
+        click.echo(f"{kind}: passed over, nothing here reads it.", err=True)

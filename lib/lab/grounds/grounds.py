@@ -1,0 +1,127 @@
+"""What a cloud brings to the lab: its programs, its servers, and what daemons need.
+
+`whole` starts, shows and stops a cloud by this protocol alone. A lab either runs its
+own cloud on this machine, or uses one that is there already (`Existing`).
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from lib.lab import places
+from lib.lab.grounds import servers
+from lib.lab.run import progress
+
+Fault = Callable[[places.Places], AbstractContextManager[None]]
+"""Breaks the cloud of a lab until its block ends."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Existing:
+    """A cloud that is there already. name: empty for the lab's own cloud.
+
+    file: where the cloud is described; empty for the usual place.
+    """
+
+    name: str = ""
+    file: str = ""
+
+
+OWN = Existing()
+"""The cloud that the lab runs itself."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """A program of the cloud, as it is now. port: 0 when it listens nowhere."""
+
+    name: str
+    port: int
+    runs: bool
+    answers: bool
+
+
+class Grounds(Protocol):
+    """One provider's proving ground. Every method may be repeated at any time.
+
+    Methods raise LabError with one sentence when something is missing or fails.
+    """
+
+    @property
+    def name(self) -> str:
+        """The provider's name, as `--cloud` and the record of a lab have it."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The cloud's name for people, in "Start NAME"."""
+        ...
+
+    @property
+    def manager(self) -> str:
+        """The component that is the cloud controller manager: "openstack-ccm"."""
+        ...
+
+    @property
+    def manifest(self) -> str:
+        """The rights of the manager: YAML with its ServiceAccount in kube-system."""
+        ...
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the programs, in the order in which they are shown."""
+        ...
+
+    @property
+    def faults(self) -> Mapping[str, Fault]:
+        """What can befall the cloud besides programs that end or freeze, by name."""
+        ...
+
+    def ports(self, where: places.Places) -> Mapping[str, int]:
+        """Return the ports of the programs, out of the lab's cloud ports."""
+        ...
+
+    def build(self, where: places.Places, shown: progress.Progress) -> None:
+        """Fetch or build what the programs need; start nothing."""
+        ...
+
+    def up(self, where: places.Places, shown: progress.Progress) -> None:
+        """Start the programs and wait until they answer; what runs is not changed."""
+        ...
+
+    def down(self, where: places.Places) -> None:
+        """Stop the programs; their data is kept."""
+        ...
+
+    def status(self, where: places.Places) -> tuple[Program, ...]:
+        """Return how every program is."""
+        ...
+
+    def prepare(self, where: places.Places) -> None:
+        """Create in the lab's own cloud what servers need, such as a network."""
+        ...
+
+    def open(self, where: places.Places, existing: Existing) -> servers.Cloud:
+        """Open the cloud with a user's rights."""
+        ...
+
+    def environment(
+        self, where: places.Places, existing: Existing
+    ) -> Mapping[str, str]:
+        """Return the variables with which a user's own client finds the cloud."""
+        ...
+
+    def described(self, where: places.Places, existing: Existing) -> Existing:
+        """Return the cloud as another process can open it, also the lab's own."""
+        ...
+
+    def manager_arguments(
+        self, where: places.Places, existing: Existing, kubeconfig: pathlib.Path
+    ) -> tuple[str, ...]:
+        """Write the manager's configuration, and return its command line.
+
+        kubeconfig: of the manager's ServiceAccount.
+        """
+        ...

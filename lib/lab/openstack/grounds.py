@@ -1,0 +1,133 @@
+"""OpenStack as the cloud of a lab: implements `lib.lab.grounds.grounds.Grounds`."""
+
+import contextlib
+import pathlib
+from collections.abc import Iterator, Mapping
+
+from lib.lab import places
+from lib.lab.daemons import ccm
+from lib.lab.grounds import grounds, servers
+from lib.lab.kube import pki
+from lib.lab.openstack import accounts, cloud, database, lab, layout, named, tenant
+from lib.lab.run import progress
+
+WITHOUT_DATABASE = "without database"
+
+
+class OpenStackGrounds:
+    """The lab's own OpenStack, or a cloud of a clouds.yaml."""
+
+    name = "openstack"
+    title = "OpenStack"
+    manager = ccm.NAME
+    programs = (layout.DATABASE, *layout.SERVICES)
+
+    @property
+    def manifest(self) -> str:
+        """The RBAC manifest of the chart."""
+        return ccm.manifest()
+
+    @property
+    def faults(self) -> Mapping[str, grounds.Fault]:
+        """See the protocol."""
+        return {WITHOUT_DATABASE: without_database}
+
+    def ports(self, where: places.Places) -> Mapping[str, int]:
+        """See the protocol."""
+        return layout.ports(where)
+
+    def build(self, where: places.Places, shown: progress.Progress) -> None:
+        """See the protocol."""
+        lab.build(where, shown)
+
+    def up(self, where: places.Places, shown: progress.Progress) -> None:
+        """See the protocol."""
+        lab.up(where, shown)
+
+    def down(self, where: places.Places) -> None:
+        """See the protocol."""
+        lab.down(where)
+
+    def status(self, where: places.Places) -> tuple[grounds.Program, ...]:
+        """See the protocol."""
+        return tuple(
+            grounds.Program(
+                service.name,
+                service.port,
+                runs=service.pid is not None,
+                answers=service.is_answering,
+            )
+            for service in lab.status(where)
+        )
+
+    def prepare(self, where: places.Places) -> None:
+        """Create the network of the servers."""
+        tenant.Tenant(cloud.connect(where)).ensure_network()
+
+    def open(self, where: places.Places, existing: grounds.Existing) -> servers.Cloud:
+        """See the protocol."""
+        return named.connect(*_described(where, existing))
+
+    def environment(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> Mapping[str, str]:
+        """See the protocol.
+
+        Source: openstacksdk, "Configuring OpenStack SDK Applications".
+        """
+        file, name = _described(where, existing)
+        found = {"OS_CLOUD": name}
+        return found if file is None else {**found, named.FILE_VARIABLE: str(file)}
+
+    def described(
+        self, where: places.Places, existing: grounds.Existing
+    ) -> grounds.Existing:
+        """See the protocol."""
+        file, name = _described(where, existing)
+        return grounds.Existing(name, "" if file is None else str(file))
+
+    def manager_arguments(
+        self,
+        where: places.Places,
+        existing: grounds.Existing,
+        kubeconfig: pathlib.Path,
+    ) -> tuple[str, ...]:
+        """See the protocol."""
+        conf = _cloud_conf(where, existing)
+        return ccm.arguments(where, kubeconfig, conf, ccm.QUICK)
+
+
+@contextlib.contextmanager
+def without_database(where: places.Places) -> Iterator[None]:
+    """Stop the database of all services."""
+    home = layout.of(where)
+    database.stop(home)
+    try:
+        yield
+    finally:
+        database.start(home)
+
+
+def _described(
+    where: places.Places, existing: grounds.Existing
+) -> tuple[pathlib.Path | None, str]:
+    """Return which cloud of which clouds.yaml is the lab's; None: the usual file."""
+    if not existing.name:
+        return accounts.clouds_file(where), accounts.DEMO.cloud
+    return pathlib.Path(existing.file) if existing.file else None, existing.name
+
+
+def _cloud_conf(where: places.Places, existing: grounds.Existing) -> pathlib.Path:
+    """Write the configuration that openstack-ccm reads.
+
+    Source: cloud-provider-openstack, [Global] use-clouds, clouds-file, cloud.
+    """
+    target = where.state / "cloud.conf"
+    text = accounts.cloud_conf(where)
+    if existing.name:
+        file, name = _described(where, existing)
+        lines = ["[Global]", "use-clouds = true", f'cloud = "{name}"']
+        lines += [] if file is None else [f'clouds-file = "{file}"']
+        text = "\n".join([*lines, ""])
+    pki.write_secret(target, text.encode())
+    return target
