@@ -31,7 +31,8 @@ def test_the_manifest_gives_what_the_node_controllers_need() -> None:
     """Nodes may be deleted and patched, and nothing else of weight is allowed."""
     documents = list(yaml.safe_load_all(ccm.manifest()))
     kinds = [document["kind"] for document in documents]
-    assert kinds == ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]
+    cluster_wide = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]
+    assert kinds == [*cluster_wide, "Role", "RoleBinding"]
     may = {
         (resource, verb)
         for rule in documents[1]["rules"]
@@ -44,10 +45,11 @@ def test_the_manifest_gives_what_the_node_controllers_need() -> None:
 
 def test_the_account_is_the_manifest_s() -> None:
     """The token is asked for the ServiceAccount that the manifest makes and binds."""
-    account, _, binding = yaml.safe_load_all(ccm.manifest())
+    account, _, binding, _, narrow = yaml.safe_load_all(ccm.manifest())
     meta = account["metadata"]
     assert (meta["namespace"], meta["name"]) == ccm.ACCOUNT
-    assert binding["subjects"][0]["name"] == meta["name"]
+    for bound in (binding, narrow):
+        assert bound["subjects"][0]["name"] == meta["name"]
 
 
 @pytest.mark.parametrize("newer", [True, False])
