@@ -135,6 +135,7 @@ class Daemon:
         address: tuple[str, int],
         routes: exchange.Routes,
         certificate: Callable[[], tls.Certificate] | None = None,
+        limits: exchange.Limits | None = None,
     ) -> None:
         """Serve HTTPS with a certificate, else plain HTTP; on port 0 nothing.
 
@@ -144,7 +145,7 @@ class Daemon:
         listener = serving.listen(*address)
         if listener is not None:
             shown = None if certificate is None else certificate()
-            self.serve(serving.Server(listener, shown, routes))
+            self.serve(serving.Server(listener, shown, routes, limits))
 
     def drain(self, drain: Drain) -> None:
         """Call `drain` at the end, before the loops end.

@@ -8,7 +8,7 @@ import dataclasses
 import platform
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import prometheus_client
@@ -18,7 +18,17 @@ from lib.helm import cache, child, command
 from lib.kube import client, election, events, guarded, resources
 from lib.kube import config as kube_config
 from lib.operator_edge import doorbell, objects
-from lib.osdpl import act, bundles, caches, checks, flow, metrics, observe, work
+from lib.osdpl import (
+    act,
+    bundles,
+    caches,
+    checks,
+    flow,
+    metrics,
+    observe,
+    webhook,
+    work,
+)
 from lib.osdpl.options import Options
 from lib.process import exchange, probes, shutdown
 from lib.process import metrics as process_metrics
@@ -86,7 +96,7 @@ class Controller:
             )
         )
         self._election = self._new_election()
-        writing = guarded.Guarded(
+        self._writing = writing = guarded.Guarded(
             api, self._election.acting if self._election else guarded.always
         )
         self._recorder = events.Recorder(
@@ -107,7 +117,29 @@ class Controller:
                 daemon.Background("events", self._recorder.run),
                 daemon.Background("kopf", self._doorbell().run),
                 daemon.Acting("reconcile", self._act),
+                *self._webhook(),
             ]
+        )
+
+    def _webhook(self) -> Sequence[daemon.Part]:
+        """Serve the webhook; return the loops that keep its certificate."""
+        if not self._options.webhook_port:
+            return ()
+        served = webhook.Served(self._registry)
+        keeper = webhook.Keeper(self._writing, self._caches, observe.utc_now)
+        keeper.follow(served)
+        endpoint = webhook.Endpoint(
+            self._api, self._deployments, self._caches, self._registry
+        )
+        self._daemon.serve_http(
+            (self._options.address, self._options.webhook_port),
+            endpoint.routes(),
+            lambda: served,
+            webhook.LIMITS,
+        )
+        return (
+            daemon.Background("watch webhooks", keeper.configurations.run),
+            daemon.Acting("webhook certificate", keeper.run),
         )
 
     def _ring(self) -> None:

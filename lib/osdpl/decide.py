@@ -4,6 +4,7 @@ Rules: helm is never run for a release whose hash and status are as desired; not
 written that already holds; what cannot be served does not stop the others.
 """
 
+import dataclasses
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -89,14 +90,19 @@ def violations(desired: Desired, status: Document | None) -> tuple[Problem, ...]
     """
     if not desired.spec:
         return ()
+    return table.problems(dataclasses.replace(change_of({}, status), spec=desired.spec))
+
+
+def change_of(document: Document, status: Document | None) -> rule.Change:
+    """Return what rules know of an OpenStackDeployment besides its spec."""
+    del document
     applied = ((status or {}).get("status") or {}).get("osdpl") or {}
     version = str(applied.get("openstack_version") or "")
-    change = rule.Change(
-        spec=desired.spec,
+    return rule.Change(
+        spec={},
         version=version if version in rule.VERSIONS else "",
         state=str(applied.get("state") or ""),
     )
-    return table.problems(change)
 
 
 def release_states(

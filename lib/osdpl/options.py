@@ -41,6 +41,12 @@ CHART_SOURCE = Flag(
 SECURE_PORT = Flag(
     "secure-port", kinds.integer(0, 65535), 10290, "HTTPS port of probes and metrics."
 )
+WEBHOOK_PORT = Flag(
+    "webhook-port",
+    kinds.integer(0, 65535),
+    0,
+    "HTTPS port of the admission webhook; 0: no webhook.",
+)
 LEASE_NAME = Flag(
     "leader-elect-resource-name", kinds.TEXT, "osdpl-controller", "Name of the Lease."
 )
@@ -54,6 +60,7 @@ FLAGS: tuple[Flag[object], ...] = (
     CHART_CACHE,
     CHART_SOURCE,
     SECURE_PORT,
+    WEBHOOK_PORT,
     common_flags.BIND_ADDRESS,
     common_flags.TLS_CERT,
     common_flags.TLS_KEY,
@@ -79,6 +86,7 @@ class Options:
     source: model.Source | None
     address: str
     port: int
+    webhook_port: int
     tls_files: tuple[str, str]
     lease: str | None
     verbosity: int
@@ -115,6 +123,7 @@ def read(values: flags.Values) -> Options:
         source=_source(values[CHART_SOURCE], problems),
         address=values[common_flags.BIND_ADDRESS],
         port=values[SECURE_PORT],
+        webhook_port=values[WEBHOOK_PORT],
         tls_files=_pair(values, problems),
         lease=values[LEASE_NAME] if values[common_flags.LEADER_ELECT] else None,
         verbosity=values[command_line.VERBOSITY],

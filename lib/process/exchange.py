@@ -1,7 +1,8 @@
 """One connection: requests in, replies out, each within a time and a size.
 
 Rules: no wait is without a deadline, and a deadline covers the whole request head or
-reply, not one byte of it. Request bodies are not read.
+reply, not one byte of it. The body of a request is read only for the paths that take a
+body, up to a size.
 """
 
 import dataclasses
@@ -34,6 +35,7 @@ class Limits:
     handshake_s, request_s (reading the head; writing the reply), idle_s (between two
     requests on one connection): seconds. connections_max: at once; the one that has
     been silent longest makes room. head_bytes_max: request line and headers.
+    body_bytes_max: of a request to a path that takes a body.
     """
 
     handshake_s: float = 10.0
@@ -41,6 +43,7 @@ class Limits:
     idle_s: float = 90.0
     connections_max: int = 128
     head_bytes_max: int = 64 * 1024
+    body_bytes_max: int = 64 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class Peer:
 class Request:
     """What was asked. query: values by name. headers: by lower-case name.
 
-    peer: None when the client has shown no certificate.
+    peer: None when the client has shown no certificate. body: of a POST to a path that
+    takes a body, else empty.
     """
 
     method: str
@@ -67,6 +71,7 @@ class Request:
     query: Mapping[str, tuple[str, ...]]
     headers: Mapping[str, str] = dataclasses.field(repr=False)
     peer: Peer | None = None
+    body: bytes = dataclasses.field(default=b"", repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,12 +143,14 @@ Authorize = Callable[[Request], Decision]
 class Routes:
     """Handlers by exact path, and who may call them.
 
-    open_paths: served without a call of `authorize`.
+    open_paths: served without a call of `authorize`. posts: handlers of POST requests
+    with a body, by exact path; it is read before `authorize` is called.
     """
 
     handlers: Mapping[str, Handler]
     authorize: Authorize
     open_paths: OpenPaths = PROBES
+    posts: Mapping[str, Handler] = dataclasses.field(default_factory=dict)
 
     def answer(self, request: Request) -> Reply:
         """Answer one request; never raises.
@@ -164,12 +171,16 @@ class Routes:
         return None if status is None else _plain(status)
 
     def _handle(self, request: Request) -> Reply:
-        handler = self.handlers.get(request.path)
-        if handler is None:
-            return _plain(http.HTTPStatus.NOT_FOUND)
-        if request.method not in ("GET", "HEAD"):
-            return _plain(http.HTTPStatus.METHOD_NOT_ALLOWED)
-        return handler(request)
+        by_method = {"GET": self.handlers, "HEAD": self.handlers, "POST": self.posts}
+        handler = by_method.get(request.method, {}).get(request.path)
+        if handler is not None:
+            return handler(request)
+        is_known = request.path in self.handlers or request.path in self.posts
+        status = http.HTTPStatus.METHOD_NOT_ALLOWED if is_known else _NOT_FOUND
+        return _plain(status)
+
+
+_NOT_FOUND = http.HTTPStatus.NOT_FOUND
 
 
 def _plain(status: http.HTTPStatus) -> Reply:
@@ -202,10 +213,10 @@ class _Timed(io.RawIOBase):
         self._until = 0.0
         self._bytes_left = 0
 
-    def begin(self, seconds: float) -> None:
-        """Allow so many seconds, and a whole request head, from now on."""
+    def begin(self, seconds: float, body_bytes: int = 0) -> None:
+        """Allow so many seconds, and a whole request head or body, from now on."""
         self._until = time.monotonic() + seconds
-        self._bytes_left = self._limits.head_bytes_max
+        self._bytes_left = max(self._limits.head_bytes_max, body_bytes)
 
     def readable(self) -> bool:
         return True
@@ -289,19 +300,22 @@ class Exchange(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         path, _, query_text = self.path.partition("?")
         query = urllib.parse.parse_qs(query_text, keep_blank_values=True)
+        body = self._body(path)
         request = Request(
             self.command,
             path,
             {name: tuple(values) for name, values in query.items()},
             {name.lower(): value for name, value in self.headers.items()},
             self._peer,
+            body if isinstance(body, bytes) else b"",
         )
-        self._set_busy(True)
-        reply = self._routes.answer(request)
-        self._set_busy(False)
-        if request.headers.get("content-length", "0") != "0" or (
-            "transfer-encoding" in request.headers
-        ):
+        if isinstance(body, http.HTTPStatus):
+            reply = _plain(body)
+        else:
+            self._set_busy(True)
+            reply = self._routes.answer(request)
+            self._set_busy(False)
+        if not request.body and self._has_body():
             self.close_connection = True  # the body stays unread
         self.send_response_only(reply.status)
         self.send_header("Content-Type", reply.content_type)
@@ -314,6 +328,29 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         if request.method != "HEAD":
             self._timed.begin(self._limits.request_s)
             self.wfile.write(reply.body)
+
+    def _has_body(self) -> bool:
+        has_length = self.headers.get("content-length", "0") != "0"
+        return has_length or "transfer-encoding" in self.headers
+
+    def _body(self, path: str) -> bytes | http.HTTPStatus:
+        """Return the body of a request that takes one, empty for any other.
+
+        A body without length, or a longer one than allowed, is refused unread.
+        """
+        if self.command != "POST" or path not in self._routes.posts:
+            return b""
+        text = self.headers.get("content-length", "")
+        if not text.isdecimal():
+            return http.HTTPStatus.LENGTH_REQUIRED
+        length = int(text) if len(text) < 12 else self._limits.body_bytes_max + 1
+        if length > self._limits.body_bytes_max:
+            return http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        self._timed.begin(self._limits.request_s, length)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionError("the body ended early")
+        return body
 
     def version_string(self) -> str:
         """Name no versions to strangers."""

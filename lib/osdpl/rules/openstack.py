@@ -180,29 +180,9 @@ def _rotation(name: str, expected: str, is_wrong: Any) -> Rule:
     return Rule(name, "", find)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("openstack: a released version", "", _released),
-    Rule("openstack: one per cluster", "", _single),
-    Rule("openstack: no downgrade", "", _no_downgrade),
-    Rule("openstack: one version at a time", "", _one_version),
-    Rule("openstack: SLURP distance", "", _slurp_distance),
-    Rule("openstack: no other change", "", _alone),
-    Rule("openstack: no pinned images of services", "", _no_pinned_service_images),
-    Rule("openstack: no pinned images in common", "", _no_pinned_common_images),
-    Rule("openstack: applied before an upgrade", "", _only_when_applied),
-    service_since("instance-ha", "victoria"),
-    service_until("metric", "flamingo"),
-    service_since("metric-storage", "gazpacho"),
-    Rule("baremetal without compute-tf", "baremetal", _no_baremetal_with_tf),
-    service_until("event", "xena"),
-    service_since("shared-file-system", "yoga"),
-    Rule("ssl: a key without a password", "", _plain_key),
-    enabled_since("features.policies.strict_admin.enabled", "yoga"),
-    *(_schedule(f"features.database.cleanup.{name}.schedule") for name in CLEANED),
-    _schedule("features.database.backup.schedule_time"),
-    Rule("migration: state of the ingress", "", _ingress),
-    Rule("nodes: label and value", "", _label),
-    Rule("deletion: applied before", "", _deletion),
+DELETION: tuple[Rule, ...] = (Rule("deletion: applied before", "", _deletion),)
+"""Rules for the deletion of an OpenStackDeployment."""
+STATUS: tuple[Rule, ...] = (
     _rotation(
         "rotation: applied before",
         f"no rotation before the state {APPLIED}",
@@ -228,4 +208,30 @@ RULES: tuple[Rule, ...] = (
         "the number before and one",
         lambda change, old, new: new is not None and new > (old or 0) + 1,
     ),
+)
+"""Rules for its status."""
+RULES: tuple[Rule, ...] = (
+    Rule("openstack: a released version", "", _released),
+    Rule("openstack: one per cluster", "", _single),
+    Rule("openstack: no downgrade", "", _no_downgrade),
+    Rule("openstack: one version at a time", "", _one_version),
+    Rule("openstack: SLURP distance", "", _slurp_distance),
+    Rule("openstack: no other change", "", _alone),
+    Rule("openstack: no pinned images of services", "", _no_pinned_service_images),
+    Rule("openstack: no pinned images in common", "", _no_pinned_common_images),
+    Rule("openstack: applied before an upgrade", "", _only_when_applied),
+    service_since("instance-ha", "victoria"),
+    service_until("metric", "flamingo"),
+    service_since("metric-storage", "gazpacho"),
+    Rule("baremetal without compute-tf", "baremetal", _no_baremetal_with_tf),
+    service_until("event", "xena"),
+    service_since("shared-file-system", "yoga"),
+    Rule("ssl: a key without a password", "", _plain_key),
+    enabled_since("features.policies.strict_admin.enabled", "yoga"),
+    *(_schedule(f"features.database.cleanup.{name}.schedule") for name in CLEANED),
+    _schedule("features.database.backup.schedule_time"),
+    Rule("migration: state of the ingress", "", _ingress),
+    Rule("nodes: label and value", "", _label),
+    *DELETION,
+    *STATUS,
 )

@@ -1,6 +1,6 @@
 """All rules in one table, and what violates them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lib.osdpl.rules import network, openstack, programs, storage
 from lib.osdpl.rules.rule import Change, Rule, at
@@ -14,16 +14,21 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def violations(change: Change) -> Iterator[tuple[Rule, Problem]]:
+DELETION, STATUS = openstack.DELETION, openstack.STATUS
+
+
+def violations(
+    change: Change, rules: Sequence[Rule] = RULES
+) -> Iterator[tuple[Rule, Problem]]:
     """Yield each rule that is violated, with the field, its value and what is valid."""
     services = at(change.spec, "features.services") or ()
-    for rule in RULES:
+    for rule in rules:
         if not rule.service or rule.service in services:
             for problem in rule.find(change):
                 yield rule, problem
 
 
-def problems(change: Change) -> tuple[Problem, ...]:
+def problems(change: Change, rules: Sequence[Rule] = RULES) -> tuple[Problem, ...]:
     """Return what is wrong with a change, without repetition."""
-    found = {str(problem): problem for _, problem in violations(change)}
+    found = {str(problem): problem for _, problem in violations(change, rules)}
     return tuple(found.values())

@@ -39,3 +39,55 @@ def test_without_a_name_there_is_none() -> None:
 
 def test_the_key_is_not_in_the_text_form() -> None:
     assert "PRIVATE" not in repr(certificates.self_signed(["a"], NOW))
+
+
+YEAR = datetime.timedelta(days=365)
+
+
+def test_an_authority_issues_a_certificate_for_names() -> None:
+    signer = certificates.authority("ours", NOW)
+    pair = certificates.issue(signer, ["a.svc", "127.0.0.1"], NOW, YEAR)
+    assert certificates.is_pair(pair)
+    assert certificates.is_issued_by(pair.certificate, signer.certificate)
+    assert certificates.names_of(pair.certificate) == {"a.svc", "127.0.0.1"}
+    begins, ends = certificates.life(pair.certificate)
+    assert begins < NOW < ends == NOW + YEAR
+    own = x509.load_pem_x509_certificate(pair.certificate)
+    basic = own.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert not basic.value.ca
+
+
+def test_another_authority_has_not_issued_it() -> None:
+    first = certificates.authority("ours", NOW)
+    same_name = certificates.authority("ours", NOW)
+    later = certificates.authority("ours", NOW + YEAR)
+    pair = certificates.issue(first, ["a"], NOW, YEAR)
+    for other in (same_name, later, certificates.self_signed(["a"], NOW)):
+        assert not certificates.is_issued_by(pair.certificate, other.certificate)
+    bundle = later.certificate + first.certificate
+    assert certificates.split(bundle) == (later.certificate, first.certificate)
+
+
+def test_what_does_not_match_or_cannot_be_read_is_no_pair() -> None:
+    first, second = (certificates.authority("ours", NOW) for _ in range(2))
+    rows = {
+        "a pair": (first.certificate, first.key, True),
+        "another key": (first.certificate, second.key, False),
+        "no key": (first.certificate, b"", False),
+        "no certificate": (b"", first.key, False),
+        "a certificate as key": (first.certificate, first.certificate, False),
+        "a key as certificate": (first.key, first.key, False),
+        "half": (first.certificate[:100], first.key, False),
+    }
+    for name, (certificate, key, expected) in rows.items():
+        found = certificates.is_pair(certificates.Pair(certificate, key))
+        print(f"{name:24} {found}")
+        assert found is expected, name
+
+
+def test_an_authority_that_cannot_sign_is_refused() -> None:
+    pair = certificates.authority("ours", NOW)
+    with pytest.raises(ValueError, match="PEM"):
+        certificates.issue(certificates.Pair(b"", pair.key), ["a"], NOW, YEAR)
+    with pytest.raises(ValueError, match="name"):
+        certificates.issue(pair, [], NOW, YEAR)

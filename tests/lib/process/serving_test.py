@@ -8,11 +8,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import prometheus_client
 import pytest
 
+from lib.daemon import access
 from lib.process import (
     certificates,
     config,
@@ -54,7 +55,7 @@ class Place:
         path: str,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
-        body: str | None = None,
+        body: str | bytes | Iterable[bytes] | None = None,
     ) -> tuple[int, str]:
         client = self.client()
         with contextlib.closing(client):
@@ -86,13 +87,18 @@ def serve(make_pair: MakePair) -> Iterator[Serve]:
             handlers: Mapping[str, exchange.Handler] | None = None,
             limits: exchange.Limits | None = None,
             certificate: tls.Certificate | None = None,
+            posts: Mapping[str, exchange.Handler] | None = None,
         ) -> Place:
             pair = make_pair()
             listener = socket.create_server(("127.0.0.1", 0))
             server = serving.Server(
                 listener,
                 certificate or tls.InMemory(pair),
-                exchange.Routes({"/healthz": ok, **(handlers or {})}, judge),
+                exchange.Routes(
+                    {"/healthz": ok, **(handlers or {})},
+                    judge if posts is None else access.everybody,
+                    posts=posts or {},
+                ),
                 limits,
             )
             port: int = listener.getsockname()[1]
@@ -150,6 +156,75 @@ def test_a_body_is_never_taken_for_the_next_request(serve: Serve) -> None:
             answer += part
     assert answer.count(b"HTTP/1.1 ") == 1
     assert b"405" in answer
+
+
+def size(request: exchange.Request) -> exchange.Reply:
+    return exchange.Reply(f"{len(request.body)} bytes".encode())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        pytest.param("POST", "/size", b"x" * 1000, {}, 200, id="largest"),
+        pytest.param("POST", "/size", b"", {}, 200, id="empty"),
+        pytest.param("POST", "/size", b"x" * 1001, {}, 413, id="too large"),
+        pytest.param(
+            "POST", "/size", b"", {"Content-Length": "9" * 99}, 413, id="huge"
+        ),
+        pytest.param(
+            "POST", "/size", b"", {"Content-Length": "-1"}, 411, id="negative"
+        ),
+        pytest.param(
+            "POST",
+            "/size",
+            iter([b"x"]),
+            {"Transfer-Encoding": "chunked"},
+            411,
+            id="chunk",
+        ),
+        pytest.param("GET", "/size", b"x", {}, 405, id="not a POST"),
+        pytest.param("POST", "/other", b"x", {}, 404, id="another path"),
+        pytest.param("PUT", "/size", b"x", {}, 405, id="PUT"),
+    ],
+)
+def test_a_body_is_read_where_a_path_takes_one(
+    serve: Serve,
+    method: str,
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    status: int,
+) -> None:
+    place = serve(posts={"/size": size}, limits=exchange.Limits(body_bytes_max=1000))
+    answer = place.ask(path, method, dict(headers), body)
+    assert answer[0] == status
+    if status == 200:
+        assert answer[1] == f"{len(body)} bytes"
+    assert place.ask("/healthz") == (200, "ok")
+
+
+def test_several_bodies_come_over_one_connection(serve: Serve) -> None:
+    request = b"POST /size HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
+    answer = b""
+    with serve(posts={"/size": size}).connect() as sock:
+        sock.sendall(request * 2)
+        while answer.count(b"3 bytes") < 2:
+            answer += sock.recv(10_000)
+
+
+def test_a_body_that_ends_early_ends_its_connection_only(serve: Serve) -> None:
+    called: list[exchange.Request] = []
+
+    def note(request: exchange.Request) -> exchange.Reply:
+        called.append(request)
+        return exchange.Reply()
+
+    limits = exchange.Limits(request_s=0.5)
+    place = serve(posts={"/note": note}, limits=limits)
+    with place.connect() as sock:
+        sock.sendall(b"POST /note HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc")
+        assert is_ended(sock)
+    assert (called, place.ask("/healthz")) == ([], (200, "ok"))
 
 
 def test_a_broken_handler_is_a_500_without_its_reason_and_logged_once(
