@@ -25,6 +25,7 @@ _OFFSETS = (
     "osdpl-controller",
     "chart-repository",
     "chart-registry",
+    "osdpl-webhook",
 )
 
 

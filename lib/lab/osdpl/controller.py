@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from lib.kube import client
+from lib.kube import client, resources
 from lib.kube import errors as kube_errors
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
@@ -20,6 +20,7 @@ from lib.lab.osdpl import deployment
 from lib.lab.run import processes
 
 NAME = "osdpl-controller"
+WEBHOOK = "osdpl-webhook"
 ACCOUNT = (deployment.NAMESPACE, NAME)
 _START_S = 180
 _ASK_S = 5
@@ -30,14 +31,16 @@ def _root() -> pathlib.Path:
     return pathlib.Path(__file__).parents[3]
 
 
-def chart_objects(where: places.Places) -> list[dict[str, Any]]:
+def chart_objects(where: places.Places, *sets: str) -> list[dict[str, Any]]:
     """Return all objects of the chart but its Deployment: the lab runs the program.
+
+    sets: values, such as "webhook.enabled=true".
 
     Raises:
         LabError: helm is not built, or refuses the chart.
     """
     folder = _root() / "charts" / NAME
-    image = ("--set", "image=lab/osdpl-controller")
+    image = ("--set", ",".join(("image=lab/osdpl-controller", *sets)))
     words = ("template", NAME, folder, "--namespace", ACCOUNT[0], *image)
     text = helm.run(where, (*words, "--include-crds"))
     documents = yaml.safe_load_all(text)
@@ -54,7 +57,7 @@ def install(where: places.Places) -> None:
     Raises:
         LabError: kubectl or the API server did not accept them.
     """
-    documents = chart_objects(where)
+    documents = chart_objects(where, "webhook.enabled=false")
     crds = [one for one in documents if one["kind"] == "CustomResourceDefinition"]
     others = [one for one in documents if one not in crds]
     for group in (crds, others):
@@ -62,6 +65,31 @@ def install(where: places.Places) -> None:
     admin = control_plane.admin_kubeconfig(where)
     api = cluster.connect(admin)
     cluster.service_account_kubeconfig(api, admin, ACCOUNT, kubeconfig(where))
+
+
+def install_webhook(where: places.Places, *sets: str) -> None:
+    """Apply the chart's ValidatingWebhookConfiguration; `remove_webhook` deletes it.
+
+    The API server asks the controller by its address: the lab has no Services. sets:
+    values of the chart, such as "webhook.failurePolicy=Fail".
+
+    Raises:
+        LabError: kubectl or the API server did not accept it.
+    """
+    kind = resources.VALIDATING_WEBHOOKS.kind
+    (found,) = (one for one in chart_objects(where, *sets) if one["kind"] == kind)
+    for webhook in found["webhooks"]:
+        service = webhook["clientConfig"].pop("service")
+        port = where.port(WEBHOOK)
+        webhook["clientConfig"]["url"] = f"https://127.0.0.1:{port}{service['path']}"
+    control_plane.apply_manifests(where, yaml.safe_dump(found))
+
+
+def remove_webhook(api: client.Api) -> None:
+    """Delete the ValidatingWebhookConfiguration, if there is one."""
+    with contextlib.suppress(kube_errors.NotFound):
+        kind = resources.VALIDATING_WEBHOOKS
+        api.delete(kind, NAME, timeout_s=cluster.TIMEOUT_S)
 
 
 def kubeconfig(where: places.Places) -> pathlib.Path:
@@ -90,6 +118,7 @@ def launch(where: places.Places, pex: pathlib.Path, extra: Sequence[str] = ()) -
         f"--chart-cache={where.state / 'charts'}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
+        f"--webhook-port={where.port(WEBHOOK)}",
         *extra,
     )
     processes.start(

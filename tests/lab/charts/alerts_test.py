@@ -233,6 +233,16 @@ ROWS = (
         "4 helm runs",
         others=(Series("mooring_osdpl_helm_slots", {"job": OSDPL}, [4] * AFTER),),
     ),
+    Row(
+        OSDPL,
+        "OsdplWebhookCertificateEnds",
+        "mooring_osdpl_webhook_certificate_end_timestamp_seconds",
+        {},
+        # The first minute is that of the epoch.
+        gauge(29 * 86400, 300 * 86400),
+        60,
+        "ends within 30 days",
+    ),
 )
 EVERY = [pytest.param(row, id=row.alert) for row in ROWS]
 

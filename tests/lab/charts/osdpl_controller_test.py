@@ -12,6 +12,8 @@ BAD = [
     ("chartSource=ftp://x", "'/chartSource': 'ftp://x' does not"),
     ("helm.slots=0", "'/helm/slots': minimum: got 0, want 1"),
     ("helm.timeout=1d", "'/helm/timeout': '1d' does not match"),
+    ("webhook.failurePolicy=fail", "'/webhook/failurePolicy': value must be one of"),
+    ("webhook.timeoutSeconds=31", "'/webhook/timeoutSeconds': maximum: got 31"),
     ("replicas=2", "'replicas' not allowed"),
 ]
 """What is set, what helm must name."""

@@ -66,6 +66,16 @@ def backup(**remotes: Any) -> Tree:
     return of("database", database={"backup": {"enabled": True, "sync_remote": sync}})
 
 
+def drivers(first: Tree, second: Tree) -> Tree:
+    both = {"a": first, "b": second}
+    return of("block-storage", cinder={"backup": {"drivers": both}})
+
+
+def endpoints(key: str) -> Tree:
+    texts = {"ca_cert": "x", "api_cert": "x", "api_key": key}
+    return of("", ssl={"public_endpoints": texts})
+
+
 def theme(missing: str = "") -> Tree:
     whole = dict.fromkeys(("name", "url", "sha256summ", "description"), "x")
     one = {name: text for name, text in whole.items() if name != missing}
@@ -99,6 +109,13 @@ SWITCH = {"device_type": "x", "ip": "192.0.2.1", "username": "x"}
 TF = {"backend": "tungstenfabric"}
 OVN = {"backend": "ml2/ovn"}
 ON, OFF = {"enabled": True}, {"enabled": False}
+IRONIC = {"provisioning_interface": "ens3", "baremetal_network_name": "x"}
+DRIVER = {**ON, "type": "s3"}
+NFS = {"server": "192.0.2.1", "path": "/x"}
+BGP = {**ON, "as_number": 64512}
+PEERS = {"peers": ["192.0.2.1"]}
+DOMAIN = {**ON, "name": "x", "config": {"x": 1}}
+PROVIDER = {**ON, "issuer": "https://x", "description": "x"}
 CLEANED = "barbican masakari nova cinder glance heat aodh manila horizon".split()
 
 
@@ -134,7 +151,7 @@ EXAMPLES = (
     ),
     Example(
         "openstack: SLURP distance",
-        upgrade("dalmatian", "gazpacho"),
+        upgrade("caracal", "gazpacho"),
         upgrade("epoxy", "gazpacho"),
     ),
     Example(
@@ -168,8 +185,8 @@ EXAMPLES = (
     ),
     Example(
         "baremetal without compute-tf",
-        {**of("baremetal", ironic={"x": 1}), "preset": "compute-tf"},
-        of("baremetal", ironic={"x": 1}),
+        {**of("baremetal", ironic=IRONIC), "preset": "compute-tf"},
+        of("baremetal", ironic=IRONIC),
     ),
     Example("event before xena", of("event", "xena"), of("event", "wallaby")),
     Example(
@@ -179,8 +196,8 @@ EXAMPLES = (
     ),
     Example(
         "ssl: a key without a password",
-        of("", ssl={"public_endpoints": {"api_key": "-- ENCRYPTED PRIVATE KEY --"}}),
-        of("", ssl={"public_endpoints": {"api_key": "-- PRIVATE KEY --"}}),
+        endpoints("-- ENCRYPTED PRIVATE KEY --"),
+        endpoints("-- PRIVATE KEY --"),
     ),
     Example(
         "features.policies.strict_admin.enabled since yoga",
@@ -197,8 +214,8 @@ EXAMPLES = (
     ),
     Example(
         "features.database.backup.schedule_time is a schedule",
-        of("", database={"backup": {"schedule_time": "61 * * * *"}}),
-        of("", database={"backup": {"schedule_time": "@daily"}}),
+        of("", database={"backup": {**ON, "schedule_time": "61 * * * *"}}),
+        of("", database={"backup": {**ON, "schedule_time": "@daily"}}),
     ),
     Example(
         "migration: state of the ingress",
@@ -242,13 +259,13 @@ EXAMPLES = (
     ),
     Example(
         "cinder: backup drivers since yoga",
-        of("block-storage", "xena", cinder={"backup": {"drivers": {"a": ON}}}),
-        of("block-storage", cinder={"backup": {"drivers": {"a": ON}}}),
+        of("block-storage", "xena", cinder={"backup": {"drivers": {"a": DRIVER}}}),
+        of("block-storage", cinder={"backup": {"drivers": {"a": DRIVER}}}),
     ),
     Example(
         "cinder: one backup driver",
-        of("block-storage", cinder={"backup": {"drivers": {"a": ON, "b": ON}}}),
-        of("block-storage", cinder={"backup": {"drivers": {"a": ON, "b": OFF}}}),
+        drivers(DRIVER, DRIVER),
+        drivers(DRIVER, {**DRIVER, **OFF}),
     ),
     Example(
         "cinder volume backend: DEFAULT.enabled_backends",
@@ -316,8 +333,8 @@ EXAMPLES = (
     ),
     Example(
         "database: NFS of backups",
-        of("database", database={"backup": {"backend": "pv_nfs"}}),
-        of("database", database={"backup": {"backend": "pv_nfs", "pv_nfs": {"a": 1}}}),
+        of("database", database={"backup": {**ON, "backend": "pv_nfs"}}),
+        of("database", database={"backup": {**ON, "backend": "pv_nfs", "pv_nfs": NFS}}),
     ),
     Example(
         "database: one remote of backups",
@@ -360,16 +377,16 @@ EXAMPLES = (
     ),
     Example(
         "neutron: peers of BGP VPN",
-        neutron(bgpvpn=ON),
-        neutron(bgpvpn={**ON, "peers": ["192.0.2.1"]}),
+        neutron(bgpvpn=BGP),
+        neutron(bgpvpn={**BGP, **PEERS}),
     ),
     *(
         Example(
             f"features.neutron.{name} without tungstenfabric",
-            neutron(TF, {name: {**ON, "peers": ["192.0.2.1"]}}),
-            neutron(TF, {name: OFF}),
+            neutron(TF, {name: on}),
+            neutron(TF, {name: {**on, **OFF}}),
         )
-        for name in ("ipsec", "bgpvpn")
+        for name, on in (("ipsec", ON), ("bgpvpn", {**BGP, **PEERS}))
     ),
     *(
         Example(
@@ -386,8 +403,12 @@ EXAMPLES = (
     ),
     Example(
         "neutron: devices or hardware",
-        neutron(baremetal={"ngs": {"devices": [{}], "hardware": {"a": SWITCH}}}),
-        neutron(baremetal={"ngs": {"devices": [{}]}}),
+        neutron(
+            baremetal={
+                "ngs": {"devices": [{**SWITCH, "name": "x"}], "hardware": {"a": SWITCH}}
+            }
+        ),
+        neutron(baremetal={"ngs": {"devices": [{**SWITCH, "name": "x"}]}}),
     ),
     Example(
         "neutron: hardware",
@@ -407,10 +428,10 @@ EXAMPLES = (
     *(
         Example(
             f"features.neutron.{name} without ml2/ovn",
-            neutron(OVN, {name: {**ON, "peers": ["192.0.2.1"]}}),
-            neutron({name: {**ON, "peers": ["192.0.2.1"]}}),
+            neutron(OVN, {name: on}),
+            neutron({name: on}),
         )
-        for name in ("ipsec", "bgpvpn")
+        for name, on in (("ipsec", ON), ("bgpvpn", {**BGP, **PEERS}))
     ),
     Example(
         "neutron: VPN with OVN since caracal",
@@ -450,7 +471,7 @@ EXAMPLES = (
     Example(
         "ironic: settings of baremetal",
         of("baremetal"),
-        of("baremetal", ironic={"x": 1}),
+        of("baremetal", ironic=IRONIC),
     ),
     Example(
         "keystone: address of keycloak",
@@ -461,11 +482,11 @@ EXAMPLES = (
         "keystone: domains or ks_domains",
         keystone(
             domain_specific_configuration={
-                "domains": [{}],
+                "domains": [DOMAIN],
                 "ks_domains": {"a": {**ON, "config": {"x": 1}}},
             }
         ),
-        keystone(domain_specific_configuration={"domains": [{}]}),
+        keystone(domain_specific_configuration={"domains": [DOMAIN]}),
     ),
     Example(
         "keystone domain: config",
@@ -495,7 +516,7 @@ EXAMPLES = (
                 "openid": {
                     **ON,
                     "oidc_auth_type": "oauth20",
-                    "providers": {"a": ON, "b": ON},
+                    "providers": {"a": PROVIDER, "b": PROVIDER},
                 }
             }
         ),
@@ -504,7 +525,7 @@ EXAMPLES = (
                 "openid": {
                     **ON,
                     "oidc_auth_type": "oauth20",
-                    "providers": {"a": ON, "b": OFF},
+                    "providers": {"a": PROVIDER, "b": {**PROVIDER, **OFF}},
                 }
             }
         ),

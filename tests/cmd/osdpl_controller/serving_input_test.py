@@ -1,0 +1,76 @@
+"""Ports in use and certificates that do not match are named; nothing is started."""
+
+import contextlib
+import datetime
+import pathlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+from click import testing
+
+from lib.osdpl import options
+from lib.process import certificates, command_line
+from osdpl_controller import main, version
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: x
+clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: x, user: {token: x}}]
+contexts: [{name: x, context: {cluster: x, user: x}}]
+"""
+NOW = datetime.datetime.now(datetime.UTC)
+
+
+def pair(folder: pathlib.Path, name: str) -> tuple[str, str]:
+    """Write a certificate and its key; return the files."""
+    made = certificates.self_signed([name], NOW)
+    files = (folder / f"{name}.crt", folder / f"{name}.key")
+    for file, content in zip(files, (made.certificate, made.key), strict=True):
+        file.write_bytes(content)
+    return str(files[0]), str(files[1])
+
+
+@pytest.fixture()
+def taken() -> Iterator[int]:
+    """Give a port that is in use."""
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        yield int(listener.getsockname()[1])
+
+
+def free() -> int:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    "case", ["secure port", "webhook port", "one port for both", "files of two pairs"]
+)
+def test_it_is_named(case: str, taken: int, tmp_path: pathlib.Path) -> None:
+    one, other = pair(tmp_path, "one"), pair(tmp_path, "other")
+    port = free()
+    ports = {
+        "secure port": (taken, port),
+        "webhook port": (port, taken),
+        "one port for both": (port, port),
+    }.get(case, (port, 0))
+    words = [f"--secure-port={ports[0]}", f"--webhook-port={ports[1]}"]
+    if case == "files of two pairs":
+        words += [f"--tls-cert-file={one[0]}", f"--tls-private-key-file={other[1]}"]
+        shown = f"serving certificate: '{one[0]}'"
+    else:
+        used = port if case == "one port for both" else taken
+        shown = f"serving address: '127.0.0.1:{used}'"
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    words += [f"--kubeconfig={kubeconfig}", "--bind-address=127.0.0.1"]
+    program = command_line.Program(main.NAME, main.HELP, version.VERSION, options.FLAGS)
+    command = command_line.command(program, main.run)
+    result = testing.CliRunner().invoke(command, words)
+    (message,) = (line for line in result.output.splitlines() if "serving" in line)
+    print(f"{case:20} {message}")
+    assert result.exit_code == 2
+    assert shown in message
+    assert "Traceback" not in result.output
