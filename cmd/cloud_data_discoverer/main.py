@@ -57,7 +57,7 @@ def run(values: flags.Values) -> int:
         NAME,
         version.VERSION,
         cloud,
-        lambda calls: openstack.connect(credentials, agent, calls),
+        openstack.source(credentials, agent).open,
         openstack.REFERENCE,
     )
     code = discoverer.run(program, wanted, os.environ)

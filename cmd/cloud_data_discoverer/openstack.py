@@ -6,6 +6,7 @@ from lib.cloud import protocol
 from lib.cloud.openstack import reference_metrics
 from lib.cloud.openstack.catalog import offers
 from lib.cloud.openstack.config import environment, settings
+from lib.cloud.support.source import CloudSource, Observers, Read
 from lib.daemon import counting
 from lib.process import config
 
@@ -24,19 +25,23 @@ def read(env: Mapping[str, str]) -> settings.Credentials:
         raise config.ConfigError(error.problems) from error
 
 
-def connect(
-    credentials: settings.Credentials, agent: str, calls: counting.CloudMetrics
-) -> protocol.Cloud:
-    """Open the cloud; nothing is asked of it yet.
+def source(
+    credentials: settings.Credentials, agent: str
+) -> CloudSource[settings.Credentials]:
+    """Return what opens the cloud of these credentials.
 
-    Raises:
-        ConfigError: the CA's file can't be read.
+    `open` raises ConfigError: the CA's file can't be read.
     """
-    try:
-        return offers.connect(
-            credentials, calls.observe, (agent,), on_circuit=calls.circuit
-        )
-    except settings.ConfigError as error:
-        # The room speaks of cloud.conf's keys; here that one is a variable.
-        told = [p.replace("[Global] ca-file", "OS_CACERT") for p in error.problems]
-        raise config.ConfigError(told) from error
+
+    def connect(given: settings.Credentials, observers: Observers) -> protocol.Cloud:
+        try:
+            return offers.connect(
+                given, observers.observe, (agent,), on_circuit=observers.circuit
+            )
+        except settings.ConfigError as error:
+            # It names keys of cloud.conf; here that one is a variable.
+            problems = error.problems
+            told = [p.replace("[Global] ca-file", "OS_CACERT") for p in problems]
+            raise config.ConfigError(told) from error
+
+    return CloudSource((), lambda: Read(credentials, frozenset()), connect)

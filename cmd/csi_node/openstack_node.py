@@ -121,19 +121,10 @@ class Server:
 
 
 def _configuration(paths: Sequence[str]) -> settings.NodeConfig:
-    text = "\n".join(_text(path) for path in paths)
+    text = "\n".join(config.read_text(path, "--cloud-config") for path in paths)
     try:
         return reader.read_node(text)
     except settings.ConfigError as error:
         title = ", ".join(paths)
         problems = [f"{title}: {problem}" for problem in error.problems]
         raise config.ConfigError(problems) from error
-
-
-def _text(path: str) -> str:
-    try:
-        return pathlib.Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        wanted = f"a text file that can be read ({type(error).__name__})"
-        problem = config.Problem("--cloud-config", path, wanted)
-        raise config.ConfigError([problem]) from error

@@ -40,9 +40,9 @@ EnqueueMany = Callable[[Iterable[str], Topic], None]
 class BalancersFlow(runner.Flow[Snapshot, Action]):
     """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
 
-    writing: refuses when the Lease is lost. clock: monotonic seconds. applying: when
-    the cloud may be written. on_open: see `lib/plans/engine.Engine`. ended: see
-    `act.Hands`.
+    load_balancers: returns those in use. writing: refuses when the Lease is lost.
+    clock: monotonic seconds. applying: when the cloud may be written. on_open: see
+    `lib/plans/engine.Engine`. ended: see `act.Hands`.
     """
 
     name = "balancers"
@@ -51,7 +51,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         self,
         *,
         sources: observe.Sources,
-        load_balancers: LoadBalancers,
+        load_balancers: Callable[[], LoadBalancers],
         writing: client.Api,
         recorders: Mapping[Source, events.Recorder],
         clock: Callable[[], float] = time.monotonic,
@@ -97,7 +97,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
 
     def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
         """See lib/balancers/decide.py."""
-        return decide.decide(snapshot, now, self._load_balancers.plan)
+        return decide.decide(snapshot, now, self._load_balancers().plan)
 
     def held_s(self, snapshot: Snapshot) -> float:
         """See the protocol."""
@@ -145,7 +145,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
     @property
     def reasons(self) -> tuple[ProblemReason, ...]:
         """Every reason that a problem may have with these load balancers."""
-        return (*CommonReason, *Reason, *self._load_balancers.reasons)
+        return (*CommonReason, *Reason, *self._load_balancers().reasons)
 
     def problems(self) -> Mapping[ProblemReason, int]:
         """Count the Services that have a problem, by each possible reason."""

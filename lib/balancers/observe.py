@@ -50,7 +50,7 @@ class Observer:
     def __init__(
         self,
         sources: Sources,
-        load_balancers: LoadBalancers,
+        load_balancers: Callable[[], LoadBalancers],
         memory: Memory,
         engine: Engine[Target, Results],
         clock: Callable[[], float],
@@ -102,10 +102,10 @@ class Observer:
     ) -> tuple[Target | None, tuple[Problem, ...]]:
         """Say what a Service wants of the cloud, or why that can't be served."""
         asked = translate.of(service, nodes, self._sources.cluster())
-        ref = self._load_balancers.refer(asked)
+        ref = self._load_balancers().refer(asked)
         if not service.is_wanted:
             return Target(ref, None), ()
-        parsed = self._load_balancers.parse(asked)
+        parsed = self._load_balancers().parse(asked)
         if isinstance(parsed, Problems):
             return None, parsed.problems
         return Target(ref, parsed), ()
@@ -148,7 +148,7 @@ class Observer:
                 wanted = by_depth.setdefault(depth(snapshot.topics), {})
                 wanted[key] = snapshot.target
         for level, targets in by_depth.items():
-            there = self._load_balancers.observe(tuple(targets.values()), level)
+            there = self._load_balancers().observe(tuple(targets.values()), level)
             for key, target in targets.items():
                 observed = there[target.ref]
                 found[key] = dataclasses.replace(found[key], observed=observed)

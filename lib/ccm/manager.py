@@ -23,7 +23,6 @@ from lib.ccm import (
     route_controllers,
     service_controllers,
 )
-from lib.cloud import protocol
 from lib.daemon import (
     access,
     common_flags,
@@ -123,7 +122,7 @@ class Manager:
         lease = self._election(api)
         recorders: dict[str, events.Recorder] = {}
         shared = self._parts(api, lease, recorders)
-        controllers = tuple(self._controllers(cloud.cloud(), shared, env))
+        controllers = tuple(self._controllers(cloud, shared, env))
         for one in controllers:
             cloud.after(one.look_again)
         running: list[daemon.Part] = [*controllers]
@@ -216,7 +215,7 @@ class Manager:
         return lease
 
     def _controllers(
-        self, cloud: protocol.Cloud, shared: parts.Parts, env: Mapping[str, str]
+        self, cloud: reopening.Reopening, shared: parts.Parts, env: Mapping[str, str]
     ) -> Iterator[parts.Controllers]:
         """Make those that are wanted, and that the cloud is fit for."""
         settings = model.Settings(
@@ -226,9 +225,10 @@ class Manager:
             limit=self._wanted.delete_limit,
         )
         has_nodes = settings.initialises or settings.watches_lifecycle
-        if cloud.instances is not None and has_nodes:
+        instances = cloud.part(lambda now: now.instances)
+        if instances is not None and has_nodes:
             yield node_controllers.NodeControllers(
-                cloud.instances, shared, self._wanted, settings
+                instances, shared, self._wanted, settings
             )
         if options.SERVICE in self._wanted.controllers:
             yield from self._services(cloud, shared)
@@ -236,25 +236,27 @@ class Manager:
             yield from self._routes(cloud, shared)
 
     def _services(
-        self, cloud: protocol.Cloud, shared: parts.Parts
+        self, cloud: reopening.Reopening, shared: parts.Parts
     ) -> Iterator[parts.Controllers]:
-        if cloud.load_balancers is None:
+        balancers = cloud.part(lambda now: now.load_balancers)
+        if balancers is None:
             self._log.info("load balancers are off in the cloud's configuration")
             return
         yield service_controllers.ServiceControllers(
-            cloud.load_balancers,
+            balancers,
             shared,
             self._wanted,
             f"cloud-provider-{self._program.provider}",
         )
 
     def _routes(
-        self, cloud: protocol.Cloud, shared: parts.Parts
+        self, cloud: reopening.Reopening, shared: parts.Parts
     ) -> Iterator[parts.Controllers]:
-        if cloud.routes is None:
+        tables = cloud.part(lambda now: now.routes)
+        if tables is None:
             self._log.info("routes are off: the cloud's configuration has no router")
             return
-        yield route_controllers.RouteControllers(cloud.routes, shared, self._wanted)
+        yield route_controllers.RouteControllers(tables, shared, self._wanted)
 
     def _lead(self, controllers: Sequence[parts.Controllers]) -> None:
         """Note that the controllers act from now on."""

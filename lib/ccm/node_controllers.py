@@ -1,6 +1,5 @@
 """The nodes flow with its queue, its watch and its periodic passes."""
 
-import datetime
 import threading
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ class NodeControllers:
 
     def __init__(
         self,
-        instances: protocol.Instances,
+        instances: Callable[[], protocol.Instances],
         parts: Parts,
         wanted: options.Options,
         settings: model.Settings,
@@ -117,7 +116,7 @@ class NodeControllers:
     def _initialised(self, node: kube_nodes.Node) -> None:
         created = node.metadata.creation_timestamp
         if created is not None:
-            self._new_nodes.initialised(created, datetime.datetime.now(datetime.UTC))
+            self._new_nodes.initialised(created, utc_now())
 
     def _tell(self, error: errors.CloudError | None) -> None:
         """Say on the Lease, which outlives the process, that the cloud went or came."""
@@ -134,7 +133,7 @@ class NodeControllers:
     def _greet(self) -> None:
         """Read the cloud once, so that wrong credentials show before there is work."""
         nobody = InstanceRef("")
-        seen = self._instances.observe({nobody}, time.monotonic())[nobody]
+        seen = self._instances().observe({nobody}, time.monotonic())[nobody]
         if isinstance(seen, Unknown):
             self._log.error("the cloud does not let us in", error=str(seen.error))
 

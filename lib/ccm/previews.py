@@ -4,7 +4,6 @@ Their own reads and decisions; nothing is written, nothing is kept.
 """
 
 import dataclasses
-import datetime
 import time
 from collections.abc import Callable
 
@@ -19,6 +18,7 @@ from lib.kube import client, errors, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.nodes import flow, model, observe, preview
 from lib.plans.engine import Engine
+from lib.process.clock import utc_now
 from lib.reconcile import runner
 
 
@@ -54,7 +54,7 @@ def nodes(
     kept = store.Store(reading, resources.NODES, kube_nodes.Node)
     kept.relist()
     once = dataclasses.replace(settings, confirm_after_s=0.0)
-    observer = observe.Observer(kept, reading, instances, once, clocks)
+    observer = observe.Observer(kept, reading, lambda: instances, once, clocks)
     topics = flow.topics_served(once)
     names = sorted(kept.items())
     seen = observer.observe([(name, topics) for name in names])
@@ -127,12 +127,16 @@ def services(
     )
     memory = balancers_model.Memory(clock)
     observer = balancers_observe.Observer(
-        sources, balancers, memory, Engine(balancers, memory, clock), clock
+        sources,
+        lambda: balancers,
+        memory,
+        Engine(lambda: balancers, memory, clock),
+        clock,
     )
     topic = Topic.DEEP_DRIFT if wanted.is_deep else Topic.DRIFT
     some = observer.observe([(key, frozenset({topic})) for key in ours])
     seen = observer.read(some)
-    now = datetime.datetime.now(datetime.UTC)
+    now = utc_now()
     rows = [
         balancers_preview.row(seen[key], now, balancers.plan, explain) for key in ours
     ]

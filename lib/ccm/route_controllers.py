@@ -1,6 +1,7 @@
 """The routes flow with its queue, its watch and its periodic checks for drift."""
 
 import threading
+from collections.abc import Callable
 
 from lib.ccm import cluster_id, metrics, options
 from lib.ccm.parts import Parts
@@ -33,8 +34,12 @@ class RouteControllers:
     """The route controller of the reference, as one flow."""
 
     def __init__(
-        self, tables: routes.Routes, parts: Parts, wanted: options.Options
+        self,
+        tables: Callable[[], routes.Routes],
+        parts: Parts,
+        wanted: options.Options,
     ) -> None:
+        """tables: returns those of the cloud in use."""
         self._parts = parts
         self._wanted = wanted
         self._log = logs.get(__name__)

@@ -1,6 +1,7 @@
 """The balancers flow with its queue, its watches and its periodic looks for drift."""
 
 import threading
+from collections.abc import Callable
 
 from lib.balancers import flow, model, observe, receivers
 from lib.balancers.model import Topic
@@ -33,7 +34,7 @@ class ServiceControllers:
 
     def __init__(
         self,
-        balancers: load_balancers.LoadBalancers,
+        balancers: Callable[[], load_balancers.LoadBalancers],
         parts: Parts,
         wanted: options.Options,
         provider_source: str,

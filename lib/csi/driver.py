@@ -139,7 +139,10 @@ class Plugin:
             cloud = reopening.Reopening(functools.partial(door, calls))
             watching = daemon.Background(f"watch files of cloud {name!r}", cloud.run)
             self._parts.append(watching)
-            flows[name] = flow.Flow(cloud.volumes, metrics=reconciled)
+            volumes = cloud.part(lambda now: now.volumes)
+            if volumes is None:
+                raise TypeError(f"cloud {name!r} has no volumes")
+            flows[name] = flow.Flow(volumes, metrics=reconciled)
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.Settings(
             self._wanted.cluster,

@@ -7,12 +7,14 @@ observed, leaves the old one in place, is reported once, and is retried.
 
 import dataclasses
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
+from typing import TypeVar
 
-from lib.cloud import errors, load_balancers, model, protocol, routes, volumes
+from lib.cloud import errors, protocol
 from lib.cloud.support import source
-from lib.daemon import passing
 from lib.process import config, logs
+
+T = TypeVar("T")
 
 LOOK_S = 2.0
 """Between two looks at the files."""
@@ -44,47 +46,21 @@ class Reopening:
         for warning in self._opened.warnings:
             self._log.warning("odd configuration", reason=warning)
 
-    def cloud(self) -> protocol.Cloud:
-        """Give a cloud that stays the same, whatever is behind it."""
-        now = self._opened.cloud
-        instances = None if now.instances is None else _Instances(self.instances)
-        balancers = None
-        if now.load_balancers is not None:
-            balancers = passing.LoadBalancers(self.load_balancers)
-        passed = None if now.routes is None else passing.Routes(self.routes)
-        return protocol.Cloud(
-            name=now.name,
-            instances=instances,
-            load_balancers=balancers,
-            routes=passed,
-        )
+    def part(self, of: Callable[[protocol.Cloud], T | None]) -> Callable[[], T] | None:
+        """Return what gives one part of the cloud in use; None: it has no such part.
 
-    def instances(self) -> protocol.Instances:
-        """Give the instances of the cloud that is in use now."""
-        now = self._opened.cloud.instances
-        if now is None:
-            raise TypeError("a cloud that had instances was reopened without")
-        return now
+        of: takes the part from a cloud. A call that is under way keeps the part that it
+        was given at its beginning.
+        """
+        if of(self._opened.cloud) is None:
+            return None
 
-    def load_balancers(self) -> load_balancers.LoadBalancers:
-        """Give the load balancers of the cloud that is in use now."""
-        now = self._opened.cloud.load_balancers
-        if now is None:
-            raise TypeError("a cloud that had load balancers was reopened without")
-        return now
+        def now() -> T:
+            part = of(self._opened.cloud)
+            if part is None:  # `_require_same_kinds` refuses such a cloud
+                raise TypeError("the cloud was opened again without one of its parts")
+            return part
 
-    def routes(self) -> routes.Routes:
-        """Return the route tables of the cloud that is in use now."""
-        now = self._opened.cloud.routes
-        if now is None:
-            raise TypeError("a cloud that had routes was reopened without")
-        return now
-
-    def volumes(self) -> volumes.Volumes:
-        """Give the volumes of the cloud that is in use now."""
-        now = self._opened.cloud.volumes
-        if now is None:
-            raise TypeError("a cloud that had volumes was reopened without")
         return now
 
     def after(self, fn: Callable[[], None]) -> None:
@@ -152,26 +128,3 @@ class Reopening:
                 raise config.ConfigError(
                     [f"{kind} were switched {switched}: that takes a restart"]
                 )
-
-
-class _Instances:
-    """Passes each call on to the instances in use when it begins."""
-
-    def __init__(self, now: Callable[[], protocol.Instances]) -> None:
-        self._now = now
-
-    def observe(
-        self, refs: Collection[model.InstanceRef], not_before: float
-    ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
-        """See the protocol."""
-        return self._now().observe(refs, not_before)
-
-    def look(
-        self, refs: Collection[model.InstanceRef]
-    ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
-        """See the protocol."""
-        return self._now().look(refs)
-
-    def confirm_absent(self, ref: model.InstanceRef) -> bool:
-        """See the protocol."""
-        return self._now().confirm_absent(ref)

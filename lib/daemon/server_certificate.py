@@ -1,9 +1,9 @@
 """The certificate with which a daemon serves its secure port."""
 
-import datetime
 import platform
 
 from lib.process import certificates, tls
+from lib.process.clock import utc_now
 
 
 def choose(files: tuple[str, str], authorities: str = "") -> tls.Certificate:
@@ -16,5 +16,5 @@ def choose(files: tuple[str, str], authorities: str = "") -> tls.Certificate:
     if any(files):
         return tls.FromFiles(*files, clients=clients)
     names = (platform.node(), "localhost", "127.0.0.1")
-    now = datetime.datetime.now(datetime.UTC)
+    now = utc_now()
     return tls.InMemory(certificates.self_signed(names, now), clients=clients)

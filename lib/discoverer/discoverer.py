@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import prometheus_client
 
 from lib.cloud import protocol
+from lib.cloud.support import source
 from lib.daemon import access, counting, daemon, server_certificate, starting
 from lib.discoverer import metrics
 from lib.discoverer.options import Options
@@ -49,7 +50,7 @@ class Program:
     name: str
     version: str
     provider: str
-    connect: Callable[[counting.CloudMetrics], protocol.Cloud]
+    connect: Callable[[counting.CloudMetrics], source.Opened]
     reference: counting.Reference | None = None
 
 
@@ -62,7 +63,7 @@ def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
     build = process_metrics.Build(program.name, program.version)
     registry = starting.begin(build, wanted.verbosity, wanted.logging_format)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
-    cloud = program.connect(calls)
+    cloud = program.connect(calls).cloud
     reach = starting.Reach(wanted.kubeconfig, pool_size=CONNECTIONS)
     api = starting.connect(build, reach, env, registry)
     stop = threading.Event()

@@ -86,7 +86,7 @@ class Observer:
         self,
         nodes: store.Store[Node],
         api: client.Api,
-        instances: protocol.Instances,
+        instances: Callable[[], protocol.Instances],
         settings: model.Settings,
         clocks: runner.Clocks | None = None,
         *,
@@ -189,8 +189,8 @@ class Observer:
             nodes = self._nodes.items().values()
             few = max(LOOKS_AT_LEAST, len(nodes) // LOOKS_ONE_IN)
             if sum(not node.is_ready for node in nodes) <= few:
-                return self._instances.look(refs)
-        return self._instances.observe(refs, began)
+                return self._instances().look(refs)
+        return self._instances().observe(refs, began)
 
     def _noted(
         self, node: Node, snapshot: Snapshot, instance: Observation[Instance]
@@ -240,7 +240,7 @@ class Observer:
             return began - since
         self._beat()
         try:
-            gone = self._instances.confirm_absent(ref(node))
+            gone = self._instances().confirm_absent(ref(node))
         except errors.CloudError:
             return None
         if not gone:

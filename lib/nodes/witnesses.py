@@ -21,7 +21,9 @@ class Witnesses:
     """Knows whether this process has observed an instance of the cluster by ID."""
 
     def __init__(
-        self, instances: protocol.Instances, clock: Callable[[], float]
+        self,
+        instances: Callable[[], protocol.Instances],
+        clock: Callable[[], float],
     ) -> None:
         """clock: monotonic seconds."""
         self._instances = instances
@@ -54,7 +56,7 @@ class Witnesses:
         """Read until one is there or enough are not; a foreign one costs no call."""
         asked = 0
         for ref in _by_id(refs):
-            answers = self._instances.look({ref})
+            answers = self._instances().look({ref})
             self.note(answers)
             asked += not isinstance(answers[ref], Foreign)
             if self._are_observed or asked == AT_MOST:

@@ -16,6 +16,7 @@ import kopf
 
 from lib.kube import config
 from lib.kube.resources import Resource
+from lib.process.clock import utc_now
 
 CREDENTIALS_S = 600.0
 """After so long the configuration is read again: a pod's token is replaced hourly."""
@@ -79,9 +80,7 @@ def connection(configuration: config.Configuration) -> kopf.ConnectionInfo:
     """Convert our configuration to Kopf's."""
     native = configuration.native
     scheme, _, token = (configuration.authorization or "").partition(" ")
-    expiration = datetime.datetime.now(datetime.UTC) + datetime.timedelta(
-        seconds=CREDENTIALS_S
-    )
+    expiration = utc_now() + datetime.timedelta(seconds=CREDENTIALS_S)
     return kopf.ConnectionInfo(
         server=configuration.host,
         ca_path=native.ssl_ca_cert,

@@ -101,13 +101,13 @@ class Engine(Generic[Target, Written]):
 
     def __init__(
         self,
-        cloud: Cloud,
+        cloud: Callable[[], Cloud],
         memory: Memory[Target, Written],
         clock: Callable[[], float],
         writing: Writing | None = None,
         on_open: Callable[[str, frozenset[str]], None] | None = None,
     ) -> None:
-        """clock: monotonic seconds.
+        """cloud: returns the cloud in use. clock: monotonic seconds.
 
         on_open: called with the key and the topics of a plan when a call for others
         has shown that its gate is open.
@@ -165,7 +165,7 @@ class Engine(Generic[Target, Written]):
     ) -> None:
         others = {u: plan for u, plan in self._memory.opens().items() if u not in due}
         plans = (*due.values(), *others.values())
-        gates = self._cloud.gates(
+        gates = self._cloud().gates(
             {Asked(plan.object_id, now - plan.since_s) for plan in plans}
         )
         for uid, plan in due.items():
@@ -237,7 +237,7 @@ class Engine(Generic[Target, Written]):
 
     def _write(self, step: Step) -> StepResult:
         with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
-            return self._cloud.apply(step, left_s)
+            return self._cloud().apply(step, left_s)
 
     def require_known(self, uid: str) -> None:
         """Check that no earlier request can still be carried out.

@@ -1,6 +1,7 @@
 """How a component says that its configuration is wrong: everything at once."""
 
 import dataclasses
+import pathlib
 from collections.abc import Sequence
 
 from lib.process import redaction
@@ -51,3 +52,19 @@ def require(problems: Sequence[Problem]) -> None:
     """
     if problems:
         raise ConfigError(problems)
+
+
+def read_text(path: str, flag: str = "") -> str:
+    """Return the text of a file. flag: the one that names the file.
+
+    Raises:
+        ConfigError: it is no text, or it can't be read; its content is not shown.
+    """
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        # The decoder's own words quote the file, which may hold passwords.
+        reason = str(error) if isinstance(error, OSError) else type(error).__name__
+        wanted = f"a text file that can be read ({reason})"
+        field, value = (flag, path) if flag else (path, None)
+        raise ConfigError([Problem(field, value, wanted)]) from None

@@ -63,8 +63,8 @@ class Steps(Protocol[Snapshot, Action]):
         ...
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """Do nothing: for those who need not be told that a loop turns."""
 
 
 def _never() -> bool:
@@ -82,7 +82,7 @@ class Carrier(Generic[Snapshot, Action]):
 
     steps: Steps[Snapshot, Action]
     dry_run: bool = False
-    beat: Callable[[], None] = _nothing
+    beat: Callable[[], None] = nothing
     is_given_up: Callable[[], bool] = _never
 
     def carry_out(

@@ -118,10 +118,6 @@ class Settings:
     dry_run: bool = False
 
 
-def _nothing() -> None:
-    pass
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clocks:
     """Where a runner takes time from, and whom it tells that it turns.
@@ -132,7 +128,7 @@ class Clocks:
 
     now: Callable[[], datetime.datetime] = utc_now
     monotonic: Callable[[], float] = time.monotonic
-    beat: Callable[[], None] = _nothing
+    beat: Callable[[], None] = carrying.nothing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from lib.cloud import errors
-from lib.cloud.routes import Depth, Reason, Routes, Target
+from lib.cloud.routes import Depth, Reason, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, fresh, resources, store
 from lib.kube import errors as kube_errors
@@ -53,7 +53,7 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
         self._sources = sources
         self._memory = Memory(clock)
         self._board = Board(clock)
-        self._routes: Routes = sources.routes
+        self._routes = sources.routes
         self._observer = Observer(sources, self._memory)
         self._on_disabled = on_disabled
         self._is_disabled = False
@@ -109,7 +109,7 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
 
     def _node(self, name: str) -> model.NodeSnapshot | None:
         is_served = self._board.is_served(name)
-        if is_served is None or not self._sources.routes.has_routes:
+        if is_served is None or not self._sources.routes().has_routes:
             return None
         reading = self._fresh.read(name)
         if reading.value is None:
@@ -162,7 +162,7 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
     @property
     def reasons(self) -> tuple[ProblemReason, ...]:
         """Every reason that a problem may have with these routes."""
-        return (CommonReason.REFUSED, *Reason, *self._routes.reasons)
+        return (CommonReason.REFUSED, *Reason, *self._routes().reasons)
 
     def problems(self) -> Mapping[ProblemReason, int]:
         """Count the Nodes that have a problem, and the table, by each reason."""

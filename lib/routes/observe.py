@@ -30,7 +30,7 @@ class Sources:
     """
 
     nodes: store.Store[Node]
-    routes: Routes
+    routes: Callable[[], Routes]
     records: Records
     cluster_id: Callable[[], str]
     cluster_cidrs: Sequence[desired.Cidr]
@@ -65,9 +65,9 @@ class Observer:
         stored = sources.records.read(is_fresh=depth is Depth.FULL)
         cluster_id = sources.cluster_id()
         records = dict(route_records.read(stored.data, cluster_id))
-        table = sources.routes.table
+        table = sources.routes().table
         record = records.pop(table, Record(table, cluster_id))
-        observed = sources.routes.observe((table, *sorted(records)), depth)
+        observed = sources.routes().observe((table, *sorted(records)), depth)
         suffix = f".{cluster_id}{route_records.UNREADABLE}"
         found = TableSnapshot(
             wanted,
@@ -80,9 +80,10 @@ class Observer:
             return dataclasses.replace(found, error=seen.error)
         now = sources.now()
         target = Target(record, wanted.nodes, wanted.present)
-        plan = sources.routes.plan(target, seen.value, now)
+        tables = sources.routes()
+        plan = tables.plan(target, seen.value, now)
         former = [
-            (old, sources.routes.plan(_leaving(old, record, plan, wanted), there, now))
+            (old, tables.plan(_leaving(old, record, plan, wanted), there, now))
             for old in records.values()
             if not isinstance(seen := observed[old.table], Unknown)
             and (there := seen.value)

@@ -2,16 +2,15 @@
 
 import dataclasses
 import functools
-import pathlib
 from collections.abc import Mapping
 
 from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.openstack import checkup as openstack_checkup
 from lib.cloud.openstack import with_load_balancers
-from lib.cloud.openstack.config import reader as config
-from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.load_balancers.explain import explain
+from lib.cloud.support.source import CloudSource, Observers, Unobserved
 from lib.process import config as process_config
 
 
@@ -20,6 +19,7 @@ class OnOpenStack:
     """What one cloud.conf describes; nothing has been asked of the cloud yet."""
 
     config: settings.Config
+    source: CloudSource[settings.Config]
 
     @classmethod
     def read(cls, path: str, env: Mapping[str, str]) -> "OnOpenStack":
@@ -28,18 +28,8 @@ class OnOpenStack:
         Raises:
             ConfigError: it can't be used; every problem is named, and no secret.
         """
-        try:
-            return cls(config.read(pathlib.Path(path).read_text(), env))
-        except settings.ConfigError as error:
-            told = [f"{path}: {problem}" for problem in error.problems]
-            raise process_config.ConfigError(told) from error
-        except UnicodeDecodeError as error:
-            # Its own words quote the file, which holds passwords.
-            told = [f"{path}: it, or its clouds.yaml, is no text"]
-            raise process_config.ConfigError(told) from error
-        except OSError as error:
-            told = [f"{error.filename or path} can't be read ({error.strerror})"]
-            raise process_config.ConfigError(told) from error
+        files = cloud_conf.CloudConf((path,), env)
+        return cls(files.read().config, files.source(_connect))
 
     def instances(self) -> protocol.Instances:
         """Give the instances of the cloud.
@@ -47,7 +37,7 @@ class OnOpenStack:
         Raises:
             ConfigError: a certificate file can't be read.
         """
-        opened = self._connect().instances
+        opened = self.source.open(Unobserved()).cloud.instances
         if opened is None:
             raise TypeError("OpenStack has instances")
         return opened
@@ -58,18 +48,11 @@ class OnOpenStack:
         Raises:
             ConfigError: a certificate file can't be read, or there are to be none.
         """
-        opened = self._connect().load_balancers
+        opened = self.source.open(Unobserved()).cloud.load_balancers
         if opened is None:
             told = "[LoadBalancer] enabled is false: no load balancers are kept"
             raise process_config.ConfigError([told])
         return opened, functools.partial(explain.explain, self.config.load_balancer)
-
-    def _connect(self) -> protocol.Cloud:
-        try:
-            api = cloud.open_client(self.config, user_agent=("mooring",))
-            return with_load_balancers.of_client(api, self.config)
-        except settings.ConfigError as error:
-            raise process_config.ConfigError(list(error.problems)) from error
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Give the cloud as a doctor sees it.
@@ -81,3 +64,8 @@ class OnOpenStack:
             return openstack_checkup.OpenStackCheckup(self.config, timeout_s)
         except settings.ConfigError as error:
             raise process_config.ConfigError(list(error.problems)) from error
+
+
+def _connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
+    api = cloud.open_client(found, observers.observe, ("mooring",), observers.circuit)
+    return with_load_balancers.of_client(api, found)

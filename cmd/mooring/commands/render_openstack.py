@@ -98,13 +98,7 @@ def _documents(file: pathlib.Path) -> tuple[object, ...]:
     from lib.discovery.openstack import yaml_text
     from lib.process import config
 
-    try:
-        return yaml_text.read(str(file), file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        # The decoder's own words quote the file.
-        wanted = f"a text file that can be read ({type(error).__name__})"
-        problem = config.Problem(str(file), None, wanted)
-        raise config.ConfigError([problem]) from None
+    return yaml_text.read(str(file), config.read_text(str(file)))
 
 
 def _refuse_unsafe(previous: pathlib.Path, found: "sources.Sources") -> None:

@@ -20,6 +20,7 @@ from lib.cloud.openstack import quotas
 from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.http import client, endpoints, failures, session
 from lib.cloud.openstack.load_balancers import checkup as balancing
+from lib.cloud.support import calls
 
 _MAJOR = {"compute": 2, "network": 2, "load-balancer": 2, "block-storage": 3}
 """Every service that some daemon uses, and the version of its API."""
@@ -111,7 +112,7 @@ class OpenStackCheckup:
         if not self._config.load_balancer.enabled:
             return None
         self._access()
-        api = client.Client(self._session, self._where, _nobody)
+        api = client.Client(self._session, self._where, calls.ignore)
         return balancing.look(api, self._config.load_balancer)
 
     def _access(self) -> keystoneauth1.access.AccessInfo:
@@ -194,10 +195,6 @@ class OpenStackCheckup:
         kind = failures.from_status(answer.status_code, False)
         told = failures.describe(answer.status_code)
         raise kind(told, operation="GET", resource=url)
-
-
-def _nobody(operation: str, outcome: str, seconds: float) -> None:
-    del operation, outcome, seconds
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Generic, Protocol, TypeVar
 
 from lib.cloud import protocol
+from lib.cloud.support import calls, circuits
 from lib.process import files
 
 C = TypeVar("C")
@@ -21,6 +22,13 @@ class Observers(Protocol):
     def circuit(self, service: str, is_open: bool) -> None:
         """Show whether a service is not called; see `circuits.CircuitObserver`."""
         ...
+
+
+class Unobserved:
+    """Observers that count nothing, for programs without metrics."""
+
+    observe = staticmethod(calls.ignore)
+    circuit = staticmethod(circuits.nobody)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def calls() -> counting.CloudMetrics:
 
 
 def test_a_good_environment_opens_a_cloud_without_asking_it() -> None:
-    opened = openstack.connect(openstack.read(GOOD), "agent", calls())
+    opened = openstack.source(openstack.read(GOOD), "agent").open(calls()).cloud
     assert opened.name == "openstack"
     assert opened.catalog is not None
 
@@ -39,4 +39,4 @@ def test_every_problem_is_told_and_no_secret() -> None:
 def test_a_ca_that_is_missing_is_told_by_its_variable(tmp_path: pathlib.Path) -> None:
     given = openstack.read({**GOOD, "OS_CACERT": str(tmp_path / "ca.crt")})
     with pytest.raises(config.ConfigError, match="OS_CACERT is '.*ca.crt'"):
-        openstack.connect(given, "agent", calls())
+        openstack.source(given, "agent").open(calls())

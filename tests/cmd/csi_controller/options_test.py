@@ -111,11 +111,13 @@ def test_sections_of_other_programs_matter_neither_at_the_start_nor_later(
     doors = openstack_clouds.doors([str(file)], [""], {}, ())
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
     held = reopening.Reopening(functools.partial(doors[""], calls))
-    before = held.volumes()
+    volumes = held.part(lambda now: now.volumes)
+    assert volumes is not None
+    before = volumes()
     off = "[LoadBalancer]\nenabled = false\n[Route]\nrouter-id = none\n"
     file.write_text(GOOD.replace("secret", "rotated") + off)
     held.look()
-    assert held.volumes() is not before
+    assert volumes() is not before
 
 
 def test_a_cloud_that_no_section_describes_is_told(tmp_path: pathlib.Path) -> None:

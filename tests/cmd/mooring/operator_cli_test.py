@@ -26,6 +26,7 @@ clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:1"}}}}]
 users: [{{name: c, user: {{token: {SECRET}}}}}]
 contexts: [{{name: c, context: {{cluster: c, user: c}}}}]
 """
+WANT_TEXT = "want a text file that can be read"
 
 
 def mooring(*words: str) -> subprocess.CompletedProcess[str]:
@@ -95,10 +96,13 @@ def test_a_plan_needs_a_cloud_conf_that_can_be_read(
     binary = tmp_path / "binary.conf"
     binary.write_bytes(b"\xff\xfe" + SECRET.encode())
     for file, sentence in (
-        ("/nonexistent/cloud.conf", "/nonexistent/cloud.conf can't be read (No such"),
-        (str(tmp_path), "can't be read (Is a directory)"),
+        (
+            "/nonexistent/cloud.conf",
+            "want a text file that can be read ([Errno 2] No such",
+        ),
+        (str(tmp_path), "want a text file that can be read ([Errno 21] Is a dir"),
         (str(wrong), "[Global] auth-url is 'nowhere'"),
-        (str(binary), "is no text"),
+        (str(binary), f"{WANT_TEXT} (UnicodeDecodeError)"),
     ):
         said = mooring("plan", what, nowhere[1], f"--cloud-config={file}")
         print(said.stderr)

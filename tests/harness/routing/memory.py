@@ -237,7 +237,7 @@ class Process:
         self.flow = flow.RoutesFlow(
             sources=observe.Sources(
                 self.nodes,
-                self.routes,
+                lambda: self.routes,
                 records.Records(ground.api, ground.api),
                 lambda: CLUSTER,
                 cluster_cidrs,

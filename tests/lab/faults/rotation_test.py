@@ -82,10 +82,10 @@ def test_a_rotated_password_works_within_ten_seconds(
     door = cloud_conf.source(str(tmp_path / "cloud.conf"), {}, ())
     with structlog.testing.capture_logs() as logs:
         held = reopening.Reopening(lambda: door.open(calls))
-        instances = held.cloud().instances
+        instances = held.part(lambda now: now.instances)
         assert instances is not None
         with running(held) as pace:
-            assert works(instances)
+            assert works(instances())
             set_password("two-long-secret")
             newcomer = door.open(calls).cloud.instances
             assert newcomer is not None
@@ -98,7 +98,7 @@ def test_a_rotated_password_works_within_ten_seconds(
             # The wait that was under way is not in the difference.
             waited_s = pace.asked_s - before_s + reopening.LOOK_S
             # On a busy machine a call may get no answer in time.
-            waiting.until("the new password is used", lambda: works(instances))
+            waiting.until("the new password is used", lambda: works(instances()))
             took_s = time.monotonic() - began
             print(f"noticed after {noticed_s:.1f} s; first answer after {took_s:.1f} s")
             # How long this machine and Keystone take is not openstack-ccm's doing.

@@ -119,7 +119,7 @@ class Process:
                 lambda: ground.nodes,
                 lambda: Cluster("cluster-id", "kubernetes"),
             ),
-            load_balancers=ground.cloud,
+            load_balancers=lambda: ground.cloud,
             writing=ground.api,
             recorders=self.recorders,
             on_open=self.queue.add_all,

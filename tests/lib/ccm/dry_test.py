@@ -67,7 +67,7 @@ def run(
     stop = threading.Event()
     running = loops.Loops(stop)
     shared = make_parts(api, running, is_dry=wanted.dry_run)
-    nodes = node_controllers.NodeControllers(cloud, shared, wanted, settings)
+    nodes = node_controllers.NodeControllers(lambda: cloud, shared, wanted, settings)
     nodes.watch(running)
     running.start("watch nodes", shared.nodes.run)
     nodes.start(running)

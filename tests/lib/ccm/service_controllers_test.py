@@ -81,7 +81,7 @@ class Running:
         self.registry = shared.registry
         self.nodes = shared.nodes
         self.services = service_controllers.ServiceControllers(
-            self.cloud, shared, self.wanted, SOURCE
+            lambda: self.cloud, shared, self.wanted, SOURCE
         )
         self.services.watch(self._loops)
         self._loops.start("watch nodes", shared.nodes.run)

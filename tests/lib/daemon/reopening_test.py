@@ -8,6 +8,7 @@ import pytest
 import structlog.testing
 
 from lib.cloud import errors, protocol
+from lib.cloud import volumes as model_volumes
 from lib.cloud.fake import load_balancers, volumes
 from lib.cloud.load_balancers import (
     Cluster,
@@ -77,10 +78,20 @@ def clouds(tmp_path: pathlib.Path) -> Clouds:
     return Clouds(file)
 
 
-def ask(held: reopening.Reopening) -> None:
-    instances = held.cloud().instances
+def instances_of(held: reopening.Reopening) -> Callable[[], protocol.Instances]:
+    instances = held.part(lambda now: now.instances)
     assert instances is not None
-    instances.observe([REF], 0.0)
+    return instances
+
+
+def volumes_of(held: reopening.Reopening) -> model_volumes.Volumes:
+    now = held.part(lambda now: now.volumes)
+    assert now is not None
+    return now()
+
+
+def ask(held: reopening.Reopening) -> None:
+    instances_of(held)().observe([REF], 0.0)
 
 
 def test_without_a_change_there_is_one_cloud(clouds: Clouds) -> None:
@@ -93,14 +104,13 @@ def test_without_a_change_there_is_one_cloud(clouds: Clouds) -> None:
 def test_after_a_change_all_calls_go_to_the_new_cloud(clouds: Clouds) -> None:
     """The instances that a flow was given at the start are the new ones by then."""
     held = reopening.Reopening(clouds.open)
-    instances = held.cloud().instances
-    assert instances is not None
+    instances = instances_of(held)
     clouds.file.write_text("two")
     with structlog.testing.capture_logs() as logs:
         held.look()
         held.look()
-    instances.observe([REF], 0.0)
-    assert not instances.confirm_absent(REF)
+    instances().observe([REF], 0.0)
+    assert not instances().confirm_absent(REF)
     assert clouds.asked == ["two", "two"]
     assert [entry["event"] for entry in logs] == [
         "cloud reopened, its files have changed",
@@ -119,10 +129,10 @@ def test_volumes_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
         return reopening.Opened(protocol.Cloud("toy", volumes=made[-1]), watch.changed)
 
     held = reopening.Reopening(open_cloud)
-    assert held.volumes() is made[0]
+    assert volumes_of(held) is made[0]
     file.write_text("two")
     held.look()
-    assert held.volumes() is made[1]
+    assert volumes_of(held) is made[1]
 
 
 def test_load_balancers_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) -> None:
@@ -137,12 +147,12 @@ def test_load_balancers_are_those_of_the_cloud_in_use(tmp_path: pathlib.Path) ->
         return reopening.Opened(cloud, files.FileWatch([file]).changed)
 
     held = reopening.Reopening(open_cloud)
-    balancers = held.cloud().load_balancers
+    balancers = held.part(lambda now: now.load_balancers)
     assert balancers is not None
     file.write_text("two")
     held.look()
     target = Target(Ref(Cluster("id", "name"), "default", "web", "uid"), None)
-    balancers.observe([target], Depth.TREE)
+    balancers().observe([target], Depth.TREE)
     assert (made[0].calls, len(made[1].calls)) == ([], 1)
 
 
@@ -164,7 +174,7 @@ def test_load_balancers_can_be_switched_only_by_a_restart(
     with structlog.testing.capture_logs() as logs:
         held.look()
         held.look()
-    assert held.load_balancers() is not None
+    assert held.part(lambda now: now.load_balancers) is not None
     (told,) = logs
     assert "load balancers were switched off: that takes a restart" in told["error"]
 
@@ -196,12 +206,12 @@ def test_a_reload_that_leads_to_another_project_is_refused_and_retried(
     with structlog.testing.capture_logs() as logs:
         for _ in range(10):
             held.look()
-    assert held.volumes() is made[0]
+    assert volumes_of(held) is made[0]
     assert [entry["error"] for entry in logs] == ["reload: leads to project-2"]
     assert tries == ["project-2"] * 4
     file.write_text("project-1")
     held.look()
-    assert held.volumes() is made[-1]
+    assert volumes_of(held) is made[-1]
 
 
 def test_the_swap_of_a_secret_volume_reopens(tmp_path: pathlib.Path) -> None:

@@ -56,7 +56,7 @@ class World:
         }
         clocks = runner.Clocks(lambda: self.wall, lambda: self.now_s)
         observer = observe.Observer(
-            self.nodes, self.api, self.cloud, self.settings, clocks
+            self.nodes, self.api, lambda: self.cloud, self.settings, clocks
         )
         actor = act.Actor(self.api, self.nodes, recorders)
         self.flow = flow.NodesFlow(observer, actor, self.settings)

@@ -48,7 +48,7 @@ class World:
         self.observer = observe.Observer(
             nodes,
             api,
-            self.cloud,
+            lambda: self.cloud,
             model.Settings(),
             count=metrics.InstanceMetrics(self.registry).observed,
         )

@@ -169,7 +169,7 @@ class Life:
         observer = observe.Observer(
             self.nodes,
             self.api,
-            self.cloud,
+            lambda: self.cloud,
             self.settings,
             runner.Clocks(
                 lambda: BORN + datetime.timedelta(0, self.now_s), lambda: self.now_s

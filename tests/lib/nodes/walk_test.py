@@ -134,7 +134,7 @@ class Process:
         observer = observe.Observer(
             self.nodes,
             ground.api,
-            ground.cloud,
+            lambda: ground.cloud,
             settings,
             runner.Clocks(lambda: NOW + AGE, lambda: ground.now_s),
         )

@@ -32,7 +32,7 @@ class World:
         clocks = runner.Clocks(monotonic=lambda: self.now_s)
         self.settings = model.Settings()
         self.observer = observe.Observer(
-            self.nodes, self.api, self.cloud, self.settings, clocks
+            self.nodes, self.api, lambda: self.cloud, self.settings, clocks
         )
 
     def node(self, name: str, ready: str = "Unknown", owner: str = "") -> None:

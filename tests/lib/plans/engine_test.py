@@ -76,7 +76,7 @@ class Scene:
         self.memory = memory.Memory[Routes, str](lambda: self.routers.now_s)
         self.opened: list[tuple[str, frozenset[str]]] = []
         self.engine: engine.Engine[Routes, str] = engine.Engine(
-            self.routers,
+            lambda: self.routers,
             self.memory,
             lambda: self.routers.now_s,
             writing,

@@ -87,11 +87,4 @@ def _text(path: str) -> str:
     if not path:
         problem = config.Problem("--cloud-config", None, "the path of a cloud.conf")
         raise config.ConfigError([problem])
-    try:
-        return pathlib.Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        is_missing = isinstance(error, OSError)
-        reason = str(error) if is_missing else type(error).__name__
-        wanted = f"a text file that can be read ({reason})"
-        problem = config.Problem("--cloud-config", path, wanted)
-        raise config.ConfigError([problem]) from error
+    return config.read_text(path, "--cloud-config")
