@@ -62,7 +62,8 @@ class FakeOpenStack:
     absent: types of services that the catalogue has not.
     latency_s: that each call takes. fault: asked before each call; may also raise, to
     stand for the death of the process. timeout_s: of the call under way. after: called
-    after each call that was answered.
+    after each call that was answered. operations: the names of the calls, as metrics
+    show them.
     """
 
     def __init__(self, clock: FakeClock | None = None) -> None:
@@ -70,6 +71,7 @@ class FakeOpenStack:
         self.neutron = neutron.FakeNeutron(self.new_id)
         self.octavia = octavia.FakeOctavia(self.neutron, self.new_id, self.clock)
         self.calls: list[wire.Call] = []
+        self.operations: set[str] = set()
         self.latency_s = 0.0
         self.timeout_s = 0.0
         self.tls_refs: set[str] = set()
@@ -94,9 +96,12 @@ class FakeOpenStack:
         """Give the real client, connected to this."""
         effects = client.Effects(self.clock, self.clock, self.clock.sleep, lambda: 0.5)
         where = client.Where("RegionOne", "public")
-        return client.Client(
-            FakeSession(self), where, lambda operation, outcome, seconds: None, effects
-        )
+
+        def on_call(operation: str, outcome: str, seconds: float) -> None:
+            del outcome, seconds
+            self.operations.add(operation)
+
+        return client.Client(FakeSession(self), where, on_call, effects)
 
     def respond(self, call: wire.Call) -> wire.Answer:
         """Answer one call, or fail it as tests want it.
