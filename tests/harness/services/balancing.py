@@ -30,7 +30,9 @@ PATIENCE_S = {"POST": 20.0, "PUT": 3.0, "DELETE": 6.0}
 come so long after the last write are counted apart."""
 WRITES = frozenset({"POST", "PUT", "DELETE"})
 _POLL_S = 0.1
-LAG_MEDIAN_S, LAG_LONGEST_S = 1.5, 5.0
+POLLS_EACH = 4.0
+"""Of one change of a load balancer, at most, from its write to ACTIVE; on average, and
+without those for which only a slow machine is the reason."""
 
 
 def conf(
@@ -231,6 +233,13 @@ class Counted:
                 late += poll.at - last.at > PATIENCE_S[last.method] + more_s
         return late
 
+    def polls_each(self, changes: int) -> float:
+        """Return the polls for each change of a load balancer, on average.
+
+        changes: how often one turned ACTIVE in the meantime, as `balancer_watch` saw.
+        """
+        return (len(self.polls()) - self.late_polls()) / changes
+
     def by_kind(self) -> Mapping[str, int]:
         """Count them by method and path, ids left out."""
         return Counter(kind(call) for call in self.calls())
@@ -283,19 +292,13 @@ def lags(
     return found
 
 
-def prompt(lags: Sequence[float], longest_change_s: float) -> tuple[bool, str]:
-    """Report whether load balancers were asked for soon after they turned ACTIVE.
+def promptness(lags: Sequence[float]) -> str:
+    """Describe how soon load balancers were asked for once they were ACTIVE.
 
-    One is polled by the time its own last change took, so a poll is late by at most
-    that time. lags: see `lags`. longest_change_s: of all load balancers.
-
-    Returns:
-        The answer, and the figures in words.
+    For reading only: it depends on the machine. The bound is asserted on a clock of
+    the test, in tests/lib/balancers/flow_test.py. lags: see `lags`.
     """
+    rounded = [round(lag, 2) for lag in sorted(lags)]
     median, longest = statistics.median(lags), max(lags)
-    most_s = max(LAG_LONGEST_S, longest_change_s)
-    shown = (
-        f"asked after ACTIVE: {[round(lag, 2) for lag in sorted(lags)]} s;"
-        f" median {median:.1f} s of {LAG_MEDIAN_S}, {longest:.1f} of {most_s:.1f}"
-    )
-    return median <= LAG_MEDIAN_S and longest <= most_s, shown
+    figures = f"median {median:.1f} s, {longest:.1f} at most"
+    return f"asked after ACTIVE: {figures}; {rounded}"

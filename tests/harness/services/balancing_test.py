@@ -59,8 +59,16 @@ def test_nobody_can_ask_again_before_the_answer() -> None:
     assert balancing.lags([(ID, 5.5)], [slow, after]) == [1.0]
 
 
-def test_a_poll_may_be_late_by_the_time_of_a_change() -> None:
-    assert balancing.prompt([0.5, 1.0, 4.9], 1.0)[0]
-    assert not balancing.prompt([0.5, 1.0, 8.0], 1.0)[0]
-    assert balancing.prompt([0.5, 1.0, 8.0], 9.0)[0]
-    assert not balancing.prompt([2.0, 2.0, 2.0], 9.0)[0]
+def test_polls_are_counted_for_each_change() -> None:
+    """Those that come long after the last write are the machine's, and left out."""
+    entrance = front.Front({})
+    counted = balancing.Counted(entrance)
+    entrance.calls += [
+        call(LISTED, 0.0, "POST"),
+        *(call(f"{LISTED}/{ID}", at) for at in (1.0, 2.0, 3.0, 60.0)),
+    ]
+    assert counted.polls_each(2) == 1.5
+
+
+def test_how_late_polls_are_is_described() -> None:
+    assert "median 1.0 s, 4.9 at most" in balancing.promptness([0.5, 1.0, 4.9])

@@ -1,0 +1,310 @@
+"""Services of many kinds beside objects of others, and when all is as they ask.
+
+The tests of many Services at once and of a storm of changes share a project in which
+things of others lie, some with names like ours.
+"""
+
+import dataclasses
+import time
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.lab import errors
+from lib.lab.kube.kube_objects import Json
+from lib.lab.openstack import layout
+from tests.harness import waiting
+from tests.harness.openstack import balancers, census
+from tests.harness.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
+from tests.harness.openstack.census import Census
+from tests.harness.services import balancing, services
+from tests.harness.services.balancing import Counted, Room
+
+NODES = 6
+WITHIN_S = 600.0
+QUIET_S = 6.0
+LEASE = (
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=500ms",
+)
+OTHERS_PORTS = (7,)
+"""Of what lies in the project besides."""
+USERS_OWN = "users-own"
+"""A load balancer that its user lets Services share, by its id."""
+EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a Service asks for. is_shared: on the user's own load balancer."""
+
+    name: str
+    protocols: tuple[str, ...]
+    is_internal: bool = False
+    is_shared: bool = False
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def ports(self, first: int) -> list[Mapping[str, Any]]:
+        return [services.port(first + at, one) for at, one in enumerate(self.protocols)]
+
+    def all_annotations(self, own_id: str) -> Mapping[str, str]:
+        found = dict(self.annotations)
+        if self.is_internal:
+            found[keys.INTERNAL] = "true"
+        if self.is_shared:
+            found[keys.LOAD_BALANCER_ID] = own_id
+        return found
+
+
+MONITORED = {keys.ENABLE_MONITOR: "true"}
+KINDS = (
+    Kind("one port", ("TCP",)),
+    Kind("three, monitored", ("TCP", "TCP", "TCP"), annotations=MONITORED),
+    Kind("internal", ("TCP",), is_internal=True),
+    Kind("TCP and UDP", ("TCP", "UDP")),
+    Kind("internal UDP", ("UDP",), is_internal=True),
+)
+SHARED = Kind("shared", ("TCP", "TCP"), is_shared=True)
+
+
+def inactive(room: Room, ids: Collection[str]) -> list[str]:
+    """Say which of these load balancers is not ACTIVE, and what it is."""
+    there = balancers.listed(room.mine.connection, BALANCERS)
+    states = {id_: there[id_]["provisioning_status"] for id_ in ids if id_ in there}
+    return [
+        f"{id_} is {state}"
+        for id_, state in states.items()
+        if state != balancers.ACTIVE
+    ]
+
+
+def plant(room: Room, cluster_name: str) -> str:
+    """Have things of others; give the id of the one load balancer for all to share."""
+    namespace, network = room.services.namespace, room.mine.connection.network
+    add = room.mine.add_load_balancer
+    own = add(USERS_OWN, OTHERS_PORTS)
+    namesake = f"kube_service_{cluster_name}_{namespace}_at-once-0"
+    other = add(namesake, OTHERS_PORTS, [namesake, "mooring:another-cluster:uid"])
+    foreign = [other, add("somebody", OTHERS_PORTS, ["kube_service_somebody"])]
+    waiting.until("ACTIVE", lambda: not inactive(room, [own, *foreign]), WITHIN_S)
+    there = balancers.listed(room.mine.connection, BALANCERS)
+    text = (
+        f"Floating IP for Kubernetes external service {namespace}/at-once-0"
+        f" from cluster {cluster_name}"
+    )
+    outside = next(iter(network.networks(is_router_external=True)))
+    for description, more in (
+        ("of its user", {"port_id": there[own]["vip_port_id"]}),
+        (
+            f"{text} (mooring:another-cluster:uid)",
+            {"port_id": there[other]["vip_port_id"]},
+        ),
+        (text, {}),
+        ("", {}),
+    ):
+        network.create_ip(
+            floating_network_id=outside.id, description=description, **more
+        )
+    network.create_security_group(
+        name=f"lb-sg-uid-{namespace}-at-once-0",
+        description="Security Group for a Service",
+    )
+    network.create_security_group(name="somebody")
+    return own
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground:
+    """The room with what was there before. own_id: of the user's own load balancer."""
+
+    room: Room
+    own_id: str
+    before: Census
+
+    def changed(self) -> list[str]:
+        """Say what of others has been changed or deleted."""
+        changes = census.changes(self.before, census.take(self.room.mine.connection))
+        foreign = self.before[BALANCERS].keys() - {self.own_id}
+        return inactive(self.room, foreign) + [
+            str(change)
+            for change in changes
+            if change.id in self.before[change.kind] and not self._is_lent(change)
+        ]
+
+    def _is_lent(self, change: census.Change) -> bool:
+        """Nodes' ports get our groups, what is shared gets our tags, for a while."""
+        nodes = self.room.nodes.values()
+        if change.kind == PORTS:
+            fixed = self.before[PORTS][change.id]["fixed_ips"]
+            return any(one["ip_address"] in nodes for one in fixed)
+        return change.kind == BALANCERS and change.id == self.own_id
+
+    def left(self) -> list[str]:
+        """Say what is there beyond what was there before, or otherwise than it was."""
+        changes = census.changes(self.before, census.take(self.room.mine.connection))
+        found = inactive(self.room, self.before[BALANCERS])
+        return found + [str(change) for change in changes]
+
+
+def open_ground(open_room: balancing.Open, name: str) -> Ground:
+    """Open a room in which things of others lie. name: of its project."""
+    room = open_room(name, NODES)
+    own = plant(room, "mooring-lab")
+    return Ground(room, own, census.take(room.mine.connection))
+
+
+def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
+    """Say what in the cloud is not as the Services want it."""
+    room = ground.room
+    now = census.take(room.mine.connection)
+    there = room.services.all()
+    found = []
+    for name, service in there.items():
+        found += [f"{name}: {one}" for one in _wrong(ground, now, service)]
+        if is_managed:
+            found += [f"{name}: {one}" for one in _wrong_group(ground, now, service)]
+    uids = {one["metadata"]["uid"] for one in there.values()}
+    for kind in (BALANCERS, ADDRESSES, GROUPS):
+        found += [
+            f"{kind} of nobody: {one.get('name')} {one.get('description')}"
+            for id_, one in now[kind].items()
+            if id_ not in ground.before[kind] and not _is_of(one, uids)
+        ]
+    return found
+
+
+def _is_of(one: Json, uids: set[str]) -> bool:
+    said = [*one.get("tags", []), one.get("description") or ""]
+    return any(uid in text for uid in uids for text in said)
+
+
+def receivers(room: Room) -> set[str]:
+    """Give the addresses of the Nodes that receive traffic."""
+    return {
+        room.nodes[name]
+        for name, labels in services.node_labels(room.api).items()
+        if EXCLUDED not in labels and name in room.nodes
+    }
+
+
+def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
+    uid = service["metadata"]["uid"]
+    annotations = services.annotations(service)
+    own = [
+        one
+        for one in now[BALANCERS].values()
+        if any(tag.endswith(uid) for tag in one["tags"])
+    ]
+    if keys.LOAD_BALANCER_ID in annotations and not own:
+        own = [now[BALANCERS][ground.own_id]]
+    if len(own) != 1:
+        yield f"{len(own)} load balancers"
+        return
+    (balancer,) = own
+    if balancer["provisioning_status"] != balancers.ACTIVE:
+        yield f"it is {balancer['provisioning_status']}"
+    yield from _wrong_ports(ground, now, service, balancer)
+    shown = services.addresses(service)
+    port_id = balancer["vip_port_id"]
+    ips = [
+        one["floating_ip_address"]
+        for one in now[ADDRESSES].values()
+        if one["port_id"] == port_id
+    ]
+    is_internal = annotations.get(keys.INTERNAL) == "true"
+    if shown != ([balancer["vip_address"]] if is_internal else ips):
+        yield f"{shown} in its status, {ips} before {balancer['vip_address']}"
+    if is_internal and ips:
+        yield f"internal, with {ips}"
+
+
+def _wrong_ports(
+    ground: Ground, now: Census, service: Json, balancer: Json
+) -> Iterator[str]:
+    """Compare listeners and members with ports and Nodes."""
+    tag = f"_{service['metadata']['namespace']}_{service['metadata']['name']}"
+    listeners = {
+        (one["protocol"], one["protocol_port"]): one
+        for one in now[balancers.LISTENERS].values()
+        if one["loadbalancers"][0]["id"] == balancer["id"]
+        and (balancer["id"] != ground.own_id or tag in "".join(one["tags"]))
+    }
+    wanted = {(one["protocol"], one["port"]): one for one in service["spec"]["ports"]}
+    if listeners.keys() != wanted.keys():
+        yield f"listeners {sorted(listeners)}, ports {sorted(wanted)}"
+        return
+    for key, port in wanted.items():
+        if not listeners[key]["default_pool_id"]:
+            yield f"port {key}: no pool"
+            continue
+        members = {
+            (one["address"], one["protocol_port"])
+            for one in balancers.members(
+                ground.room.mine.connection, listeners[key]["default_pool_id"]
+            )
+        }
+        expected = {(one, port["nodePort"]) for one in receivers(ground.room)}
+        if members != expected:
+            yield f"port {key}: members {sorted(members)}, not {sorted(expected)}"
+
+
+def _wrong_group(ground: Ground, now: Census, service: Json) -> Iterator[str]:
+    """Compare security groups with ports, and who carries them with the Nodes."""
+    uid = service["metadata"]["uid"]
+    own = {id_ for id_, one in now[GROUPS].items() if f"lb-sg-{uid}" in one["name"]}
+    if len(own) != 1:
+        yield f"{len(own)} security groups"
+        return
+    (id_,) = own
+    rules = {
+        (one["protocol"].upper(), one["port_range_min"])
+        for one in now[GROUPS][id_]["security_group_rules"]
+        if one["direction"] == "ingress"
+    }
+    ports = service["spec"]["ports"]
+    if rules != {(one["protocol"], one["nodePort"]) for one in ports}:
+        yield f"rules {sorted(rules)}"
+    carriers = {
+        fixed["ip_address"]
+        for port in now[PORTS].values()
+        for fixed in port["fixed_ips"]
+        if id_ in port["security_groups"]
+    }
+    if carriers != receivers(ground.room):
+        yield f"its group is carried by {sorted(carriers)}"
+
+
+def settle(ground: Ground, *, is_managed: bool = False) -> float:
+    """Wait until all is as the Services want it; give the seconds that took."""
+    began = time.monotonic()
+    found: list[str] = []
+    while time.monotonic() - began < WITHIN_S:
+        unserved = [
+            name
+            for name, one in ground.room.services.all().items()
+            if not services.addresses(one) or "deletionTimestamp" in one["metadata"]
+        ]
+        try:
+            found = [f"{name} waits" for name in unserved]
+            found = found or wrong(ground, is_managed=is_managed)
+        except errors.LabError as error:
+            found = [str(error)]  # what was just listed may be gone
+        if not found:
+            return time.monotonic() - began
+        time.sleep(2.0)
+    raise AssertionError("\n".join(found))
+
+
+def started(room: Room, number: int, settings: Mapping[str, str]) -> Counted:
+    """Have one replica only, with a new process; give its calls."""
+    for one in room.replicas.values():
+        one.stop()
+    counted = Counted(room.entrance)
+    room.replica(number, LEASE, settings).start()
+    if room.services.all():
+        asked = layout.OCTAVIA
+        waiting.until(
+            "it looks", lambda: any(call.service == asked for call in counted.calls())
+        )
+    return counted
