@@ -171,10 +171,15 @@ class Problems:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """One load balancer to be brought about; spec None: to be gone."""
+    """One load balancer to be brought about; spec None: to be gone.
+
+    only: IDs of the resources that a plan without a spec may change or delete; None:
+    everything that is owned by the Service.
+    """
 
     ref: Ref
     spec: Spec | None
+    only: frozenset[str] | None = None
 
     @property
     def key(self) -> str:
@@ -237,17 +242,65 @@ class Plan(steps.Plan):
     results: Results = dataclasses.field(default_factory=Results)
 
 
+class Role(enum.StrEnum):
+    """What a resource is to a Service, in words that no single cloud owns."""
+
+    LOAD_BALANCER = "load balancer"
+    USE = "use"
+    """What a Service has on a load balancer of others."""
+    PART = "part"
+    """A part of a load balancer of others that nothing refers to."""
+    ADDRESS = "address"
+    FILTER = "packet filter"
+
+
+ROLES = frozenset(Role)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owned:
-    """A thing in the cloud that carries the mark of a cluster.
+    """A resource that carries the ownership tag of a cluster.
 
-    uid: of the Service it was made for. kind: in the cloud's words.
+    kind: in the cloud's words. uid: of the Service that it was created for. created:
+    UTC; of a USE the last change of the load balancer; None: not reported. service:
+    that Service's key as far as the resource tells it. ref: what a plan without the
+    Service needs; None: there can be none. handles: IDs and addresses by which a
+    Service or another resource refers to it. is_free: an ADDRESS that leads nowhere.
+    note: what is special about it, as a clause.
     """
 
     kind: str
     id: str
     name: str
     uid: str
+    role: Role = Role.LOAD_BALANCER
+    created: datetime.datetime | None = None
+    service: str = ""
+    ref: Ref | None = None
+    handles: frozenset[str] = frozenset()
+    is_free: bool = False
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotOwned:
+    """A resource without any ownership tag that resembles those of a reference daemon.
+
+    Fields as of `Owned`. Nothing proves which cluster it belongs to.
+    """
+
+    kind: str
+    id: str
+    name: str
+    role: Role
+    created: datetime.datetime | None = None
+    service: str = ""
+    note: str = ""
+
+    @property
+    def uid(self) -> str:
+        """Empty: of no known Service."""
+        return ""
 
 
 class LoadBalancers(Protocol):
@@ -304,8 +357,12 @@ class LoadBalancers(Protocol):
         """Ask whether open plans may go on, by id; one call whatever their number."""
         ...
 
-    def owned(self, cluster_id: str) -> Iterator[Owned]:
-        """Find everything that carries the cluster's mark.
+    def owned(
+        self, cluster_id: str, roles: Collection[Role] = ROLES
+    ) -> Iterator[Owned | NotOwned]:
+        """List what carries the cluster's ownership tag, and what resembles it.
+
+        roles: of what is listed; a few lists for each, however many resources.
 
         Raises:
             CloudError: it could not be read.

@@ -13,6 +13,7 @@ import msgspec
 from lib.cloud.catalog import InstanceType
 from lib.discovery import class_changes, model, quantity
 from lib.discovery.model import Action
+from lib.orphans import volumes
 from lib.process import decoding
 from lib.reconcile.outcome import Outcome
 
@@ -131,20 +132,14 @@ def _doubt(key: str) -> str:
 def orphans(
     seen: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
 ) -> frozenset[tuple[str, str]]:
-    """Return id and name of the volumes that no PersistentVolume refers to.
-
-    A PersistentVolume that names its volume by ID refers to that one only: another
-    volume of its name is what a creation with an unknown outcome leaves behind.
-    """
-    handles = {one.handle for one in seen.persistent}
-    names = {one.metadata.name for one in seen.persistent if not one.handle}
+    """Return ID and name of the volumes that no PersistentVolume leads to."""
+    claimed = volumes.claims(seen.persistent)
     return frozenset(
         (volume.id, volume.name)
         for volume in seen.volumes
-        if volume.id not in handles
-        and volume.name not in names
+        if volumes.is_orphan(volume.id, volume.name, claimed)
         and not volume.is_in_creation
-        and (volume.created is None or now - volume.created >= min_age)
+        and not volumes.is_young(volume.created, min_age, now)
     )
 
 

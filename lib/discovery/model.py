@@ -17,6 +17,7 @@ from lib.discovery import storage_classes
 from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
 from lib.kube import objects
+from lib.kube import volumes as kube_volumes
 
 NAMESPACE = "kube-system"
 INPUT_SECRET = "d8-provider-cluster-configuration"  # noqa: S105 - a name
@@ -135,39 +136,6 @@ class StoredConfigMap(msgspec.Struct, frozen=True):
     data: Mapping[str, str] = {}
 
 
-class CsiSource(msgspec.Struct, frozen=True, rename="camel"):
-    """Of a PersistentVolume that a CSI driver serves."""
-
-    volume_handle: str = ""
-
-
-class CinderSource(msgspec.Struct, frozen=True):
-    """Of a PersistentVolume of the in-tree driver."""
-
-    volume_id: str = msgspec.field(default="", name="volumeID")
-
-
-class PersistentVolumeSpec(msgspec.Struct, frozen=True):
-    """What the volume is in the cloud."""
-
-    csi: CsiSource | None = None
-    cinder: CinderSource | None = None
-
-
-class PersistentVolume(msgspec.Struct, frozen=True):
-    """A PersistentVolume."""
-
-    metadata: objects.ObjectMeta
-    spec: PersistentVolumeSpec = PersistentVolumeSpec()
-
-    @property
-    def handle(self) -> str:
-        """The volume's id in the cloud; empty for a kind that is none of ours."""
-        if self.spec.csi is not None:
-            return self.spec.csi.volume_handle
-        return self.spec.cinder.volume_id if self.spec.cinder is not None else ""
-
-
 class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     """A StorageClass. type_parameter: added by `observe`, no field of Kubernetes."""
 
@@ -261,7 +229,7 @@ class SeenDisks:
     """shown: those that the metric shows, id and name."""
 
     volumes: tuple[Volume, ...]
-    persistent: tuple[PersistentVolume, ...]
+    persistent: tuple[kube_volumes.PersistentVolume, ...]
     shown: frozenset[tuple[str, str]]
 
 

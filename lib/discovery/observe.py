@@ -13,6 +13,7 @@ from lib.discovery import model, report
 from lib.discovery.model import Step
 from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
+from lib.kube import volumes as kube_volumes
 from lib.kube.resources import Resource
 from lib.process import decoding
 
@@ -149,10 +150,10 @@ class Observer:
 
     def _disks(self, volumes: tuple[catalog.Volume, ...]) -> model.SeenDisks:
         """Read the PersistentVolumes after the volumes, whose twins they are."""
-        persistent: tuple[model.PersistentVolume, ...] = ()
+        persistent: tuple[kube_volumes.PersistentVolume, ...] = ()
         if volumes:
             of = resources.PERSISTENT_VOLUMES
-            persistent = self._all(of, model.PersistentVolume)
+            persistent = self._all(of, kube_volumes.PersistentVolume)
         shown = self._shown(Step.ORPHANED_DISKS)
         return model.SeenDisks(volumes, persistent, shown)
 

@@ -23,13 +23,15 @@ class Settings:
     """How to log.
 
     component: in every entry. verbosity: klog's -v. is_pretty: for people; None for
-    "when `out` is a terminal". out: standard error by default.
+    "when `out` is a terminal". out: standard error by default. is_quiet: warnings and
+    errors alone.
     """
 
     component: str
     verbosity: int = 0
     is_pretty: bool | None = None
     out: TextIO | None = None
+    is_quiet: bool = False
 
 
 def configure(settings: Settings) -> None:
@@ -39,6 +41,7 @@ def configure(settings: Settings) -> None:
     """
     out = sys.stderr if settings.out is None else settings.out
     level = logging.DEBUG if settings.verbosity >= DEBUG_FROM_V else logging.INFO
+    level = logging.WARNING if settings.is_quiet else level
     shared = _shared(settings.component)
     structlog.configure(
         processors=[

@@ -12,9 +12,11 @@ from lib.cloud.load_balancers import (
     Facts,
     LoadBalancers,
     Observed,
+    Owned,
     Plan,
     Port,
     Problems,
+    Role,
     Spec,
     Target,
 )
@@ -23,8 +25,6 @@ from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 
 PASSES = 400
 """Reconciliations after which a Service has not settled."""
-LOAD_BALANCER = "load balancer"
-"""The kind of `Owned` that each provider has."""
 NOBODY = "00000000-0000-4000-8000-00000000dead"
 
 
@@ -245,6 +245,21 @@ class Contract:
         others = ground.balancers.owned(f"other-{ground.cluster_id}")
         assert web.id not in [one.id for one in others]
 
+    def test_a_plan_without_the_service_is_restricted_to_what_was_listed(
+        self, ground: Ground, web: Served
+    ) -> None:
+        """What `owned` returns suffices for a plan; other IDs are not touched."""
+        roles = frozenset({Role.LOAD_BALANCER})
+        found = ground.balancers.owned(ground.cluster_id, roles)
+        (owned,) = (one for one in found if one.id == web.id)
+        assert isinstance(owned, Owned)
+        assert (owned.uid, owned.role) == (web.facts.uid, Role.LOAD_BALANCER)
+        assert owned.ref is not None
+        for only, has_steps in ((frozenset({NOBODY}), False), ({web.id}, True)):
+            target = Target(owned.ref, None, frozenset(only))
+            plan = ground.balancers.plan(target, web.observe(target), _now())
+            assert (bool(plan.steps), plan.settled) == (has_steps, not has_steps)
+
     def test_another_port_and_one_node_less_are_changed_in_place(
         self, ground: Ground, web: Served
     ) -> None:
@@ -279,7 +294,7 @@ class Contract:
         found = [
             one.id
             for one in ground.balancers.owned(ground.cluster_id)
-            if (one.uid, one.kind) == (lost.facts.uid, LOAD_BALANCER)
+            if (one.uid, one.role) == (lost.facts.uid, Role.LOAD_BALANCER)
         ]
         assert found == [created]
         ground.delete(created)

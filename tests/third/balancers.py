@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
+    ROLES,
+    Cluster,
     Depth,
     Facts,
     Ingress,
@@ -19,6 +21,7 @@ from lib.cloud.load_balancers import (
     Reason,
     Ref,
     Results,
+    Role,
     Spec,
     Target,
 )
@@ -103,7 +106,8 @@ class MeadowLoadBalancers:
         desired = target.spec.native if target.spec else None
         results = Results(ingress=(_ingress(relay),)) if relay else Results()
         path = (f"relay {_id(target.ref.uid)}",)
-        if relay == desired:
+        is_listed = target.only is None or observed.id in target.only
+        if relay == desired or not is_listed:
             return Plan(settled=True, results=results)
         if desired is None:
             deletion = Step(Verb.DELETE, path, "no Service wants it", relay, False)
@@ -128,11 +132,15 @@ class MeadowLoadBalancers:
         states = {True: GateState.OPEN, False: GateState.LOST}
         return {one.id: Gate(states[one.id in self._relays]) for one in asked}
 
-    def owned(self, cluster_id: str) -> Iterator[Owned]:
-        """See the protocol."""
-        for one in tuple(self._relays.values()):
-            if one.cluster == cluster_id:
-                yield Owned("load balancer", one.id, one.id, one.uid)
+    def owned(
+        self, cluster_id: str, roles: Collection[Role] = ROLES
+    ) -> Iterator[Owned]:
+        """See the protocol; a relay does not tell the name of its Service."""
+        relays = self._relays.values() if Role.LOAD_BALANCER in roles else ()
+        for relay in tuple(relays):
+            if relay.cluster == cluster_id:
+                ref = Ref(Cluster(cluster_id, ""), "", "", relay.uid)
+                yield Owned("relay", relay.id, relay.id, relay.uid, ref=ref)
 
 
 def _id(uid: str) -> str:

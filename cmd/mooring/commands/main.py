@@ -2,7 +2,7 @@
 
 import click
 
-from mooring.commands import doctor, lab, plan, render
+from mooring.commands import doctor, lab, orphans, plan, render
 
 VERSION = "0.1.0"
 
@@ -16,6 +16,7 @@ def commands() -> None:
 commands.add_command(lab.lab)
 commands.add_command(plan.plan)
 commands.add_command(doctor.doctor)
+commands.add_command(orphans.orphans)
 commands.add_command(render.render)
 
 

@@ -1,4 +1,4 @@
-"""OpenStack, as `plan` and `doctor` reach it: the only one here that knows its room."""
+"""OpenStack as the commands reach it: the only module here that knows its package."""
 
 import dataclasses
 import functools
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.openstack import checkup as openstack_checkup
-from lib.cloud.openstack import with_load_balancers
+from lib.cloud.openstack import with_load_balancers, with_volumes
 from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.load_balancers.explain import explain
@@ -54,6 +54,14 @@ class OnOpenStack:
             raise process_config.ConfigError([told])
         return opened, functools.partial(explain.explain, self.config.load_balancer)
 
+    def owner(self) -> protocol.Cloud:
+        """Return all of the cloud in which a cluster may own something.
+
+        Raises:
+            ConfigError: a certificate file can't be read.
+        """
+        return self.source.open(Unobserved()).cloud
+
     def checkup(self, timeout_s: float) -> checkup.Checkup:
         """Give the cloud as a doctor sees it.
 
@@ -68,4 +76,6 @@ class OnOpenStack:
 
 def _connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
     api = cloud.open_client(found, observers.observe, ("mooring",), observers.circuit)
-    return with_load_balancers.of_client(api, found)
+    opened = with_load_balancers.of_client(api, found)
+    volumes = with_volumes.of_client(api, found).volumes
+    return dataclasses.replace(opened, volumes=volumes)

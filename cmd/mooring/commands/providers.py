@@ -31,6 +31,10 @@ class Configured(Protocol):
         """Return the load balancers, and what puts plans for them into words."""
         ...
 
+    def owner(self) -> "protocol.Cloud":
+        """Return all of the cloud in which a cluster may own something."""
+        ...
+
     def checkup(self, timeout_s: float) -> "checkup.Checkup":
         """Return the cloud as a doctor sees it. timeout_s: of each call."""
         ...

@@ -48,11 +48,14 @@ def options(command: F) -> F:
     return command
 
 
-def quiet() -> None:
-    """Send what our own libraries log to standard error, for people."""
+def quiet(*, verbose: bool = True) -> None:
+    """Send what our own libraries log to standard error, for people.
+
+    verbose: False: warnings and errors alone.
+    """
     from lib.process import logs
 
-    logs.configure(logs.Settings("mooring", is_pretty=True))
+    logs.configure(logs.Settings("mooring", is_pretty=True, is_quiet=not verbose))
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":

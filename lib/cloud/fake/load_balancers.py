@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
+    ROLES,
+    Cluster,
     Depth,
     Facts,
     Ingress,
@@ -20,6 +22,7 @@ from lib.cloud.load_balancers import (
     Reason,
     Ref,
     Results,
+    Role,
     Spec,
     Target,
 )
@@ -145,6 +148,9 @@ class FakeLoadBalancers:
         """See the protocol."""
         del now
         found, is_busy = _opened(observed)
+        only = target.only
+        if found is not None and only is not None and found.id not in only:
+            return Plan(settled=True)
         results = _results(found)
         problems = target.spec.problems if target.spec else ()
         if is_busy:
@@ -223,11 +229,25 @@ class FakeLoadBalancers:
             return Gate(GateState.CLOSED, _POLL_S)
         return Gate(GateState.OPEN)
 
-    def owned(self, cluster_id: str) -> Iterator[Owned]:
-        """See the protocol."""
-        for one in tuple(self.there.values()):
+    def owned(
+        self, cluster_id: str, roles: Collection[Role] = ROLES
+    ) -> Iterator[Owned]:
+        """See the protocol; it has nothing but load balancers."""
+        self._call("list owned")
+        some = self.there.values() if Role.LOAD_BALANCER in roles else ()
+        for one in tuple(some):
             if one.cluster == cluster_id:
-                yield Owned("load balancer", one.id, one.name, one.uid)
+                namespace, _, name = one.name.partition("/")
+                cluster = Cluster(cluster_id, cluster_id)
+                yield Owned(
+                    "load balancer",
+                    one.id,
+                    one.name,
+                    one.uid,
+                    service=one.name,
+                    ref=Ref(cluster, namespace, name, one.uid, one.id),
+                    handles=frozenset({one.id, one.public} - {""}),
+                )
 
     def _call(self, operation: str) -> None:
         self.before_call(operation)

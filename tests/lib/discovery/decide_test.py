@@ -8,6 +8,7 @@ from lib.cloud import catalog
 from lib.discovery import decide, model, storage_classes
 from lib.discovery.openstack.provider import OPENSTACK
 from lib.kube import objects
+from lib.kube import volumes as kube_volumes
 from lib.reconcile.outcome import Outcome
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -25,12 +26,12 @@ def volume(
 
 def persistent(
     name: str, csi: str | None = None, cinder: str | None = None
-) -> model.PersistentVolume:
-    return model.PersistentVolume(
+) -> kube_volumes.PersistentVolume:
+    return kube_volumes.PersistentVolume(
         objects.ObjectMeta(name=name),
-        model.PersistentVolumeSpec(
-            None if csi is None else model.CsiSource(csi),
-            None if cinder is None else model.CinderSource(cinder),
+        kube_volumes.PersistentVolumeSpec(
+            None if csi is None else kube_volumes.CsiSource(csi),
+            None if cinder is None else kube_volumes.CinderSource(cinder),
         ),
     )
 
@@ -96,7 +97,9 @@ ORPHANS = [
     ids=[r[0] for r in ORPHANS],
 )
 def test_orphans(
-    one: catalog.Volume, known: tuple[model.PersistentVolume, ...], is_orphan: bool
+    one: catalog.Volume,
+    known: tuple[kube_volumes.PersistentVolume, ...],
+    is_orphan: bool,
 ) -> None:
     seen = model.SeenDisks((one,), known, frozenset())
     found = decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)

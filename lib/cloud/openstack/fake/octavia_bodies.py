@@ -21,7 +21,7 @@ LISTENER = frozenset(
 )
 POOL = frozenset(
     "name protocol lb_algorithm session_persistence members healthmonitor"
-    " listener_id admin_state_up".split()
+    " listener_id admin_state_up tags".split()
 )
 MONITOR = frozenset(
     "name type delay timeout max_retries max_retries_down url_path http_method"
@@ -100,6 +100,8 @@ def pool(id_: str, balancer: Json, listener: Json, wish: Json) -> Json:
         "lb_algorithm": wish["lb_algorithm"],
         "session_persistence": wish.get("session_persistence"),
         "admin_state_up": wish.get("admin_state_up", True),
+        "tags": texts(wish.get("tags")),
+        "created_at": balancer["updated_at"] or balancer["created_at"],
         "listeners": [{"id": listener["id"]}],
         "loadbalancers": [{"id": balancer["id"]}],
         "healthmonitor_id": None,

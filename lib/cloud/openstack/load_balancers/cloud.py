@@ -8,14 +8,17 @@ import msgspec
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
+    ROLES,
     Depth,
     Facts,
+    NotOwned,
     Observation,
     Observed,
     Owned,
     Plan,
     Problems,
     Ref,
+    Role,
     Spec,
     Target,
 )
@@ -26,10 +29,10 @@ from lib.cloud.openstack.load_balancers import pace
 from lib.cloud.openstack.load_balancers.plan import actions, requests
 from lib.cloud.openstack.load_balancers.plan import plan as plans
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
-from lib.cloud.openstack.load_balancers.read import identity, lists, native
+from lib.cloud.openstack.load_balancers.read import identity, lists, native, owned
 from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, Observer
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.cloud.openstack.load_balancers.spec import backends, names, parse
+from lib.cloud.openstack.load_balancers.spec import backends, parse
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, Gate, GateState, Step, StepResult, Verb
 from lib.cloud.support import absence_scope
@@ -176,21 +179,12 @@ class OctaviaLoadBalancers:
         self._pace.forget(asked.id)
         return Gate(GateState.LOST)
 
-    def owned(self, cluster_id: str) -> Iterator[Owned]:
+    def owned(
+        self, cluster_id: str, roles: Collection[Role] = ROLES
+    ) -> Iterator[Owned | NotOwned]:
         """See the protocol."""
         deadline = self._api.now() + TIMEOUT_S
-        for one in lists.LOAD_BALANCERS.of_project(self._api, deadline):
-            marks = identity.marks(one.tags) | identity.marks_in(one.description)
-            if uid := names.uid_of(marks, cluster_id):
-                yield Owned("load balancer", one.id, one.name, uid)
-            for uid in names.users(one.tags, cluster_id):
-                yield Owned("use of a load balancer", one.id, one.name, uid)
-        for ip in lists.FLOATING_IPS.of_project(self._api, deadline):
-            if uid := names.uid_of(identity.marks_in(ip.description), cluster_id):
-                yield Owned("floating IP", ip.id, ip.floating_ip_address, uid)
-        for group in lists.SECURITY_GROUPS.of_project(self._api, deadline):
-            if uid := names.uid_of(identity.marks_in(group.description), cluster_id):
-                yield Owned("security group", group.id, group.name, uid)
+        return owned.read(self._api, cluster_id, roles, deadline)
 
 
 def _made_id(body: bytes) -> str:

@@ -284,6 +284,7 @@ def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
         return
     ours = leaving.ours
     yield from tree.removals(place, ours, leaving.why)
+    yield from tree.stray_pools(place)
     if place.has_unmarked:
         return  # as long as our own tag is not there, they count as ours
     stay = [each for each in place.children.listeners if each not in ours]

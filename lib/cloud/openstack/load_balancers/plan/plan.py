@@ -25,6 +25,7 @@ from lib.cloud.openstack.load_balancers.plan import (
     floating,
     groups,
     report,
+    restriction,
     tree,
 )
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
@@ -51,7 +52,10 @@ def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> P
         raise TypeError("the observation is of another room")
     wanted = identity.wanted_of(target)
     if wanted is None or target.spec is None:
-        return deletion.plan(target.ref, seen, config)
+        whole = deletion.plan(target.ref, seen, config)
+        if target.only is None:
+            return whole
+        return restriction.to(target.only, whole, target.ref, seen, config)
     case = Case(target.ref, wanted, seen, config)
     made = _wanted(case)
     known = target.spec.problems

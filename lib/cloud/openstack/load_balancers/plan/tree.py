@@ -153,6 +153,18 @@ def removals(place: Place, listeners: Sequence[Listener], why: str) -> Iterator[
         yield actions.delete(path, why, _on_listener(place, one))
 
 
+def stray_pools(place: Place) -> Iterator[Step]:
+    """Delete the Service's pools whose listener was deleted by others."""
+    tag = names.mark(place.ref)
+    for pool in place.children.pools.values():
+        if tag in pool.tags and not pool.listeners:
+            action = Action(
+                Kind.POOL, pool.id, balancer_id=place.balancer.id, observed=pool
+            )
+            path = (*place.path, f"pool {pool.name or pool.id}")
+            yield actions.delete(path, "it has no listener", action)
+
+
 def _changes(
     place: Place, context: Context, port: WantedPort, listener: Listener
 ) -> Iterator[Step]:
@@ -214,9 +226,13 @@ def _new_pool(
     place: Place, context: Context, port: WantedPort, listener: Listener
 ) -> Step:
     name = names.child("pool", port.index, context.owner)
+    fields = bodies.pool(context, port, name) | {"listener_id": listener.id}
+    if context.tags and place.relation is Relation.SHARED:
+        # Once its listener is gone, nothing else tells whose it is.
+        fields["tags"] = [names.mark(place.ref)]
     action = Action(
         Kind.POOL,
-        fields=bodies.pool(context, port, name) | {"listener_id": listener.id},
+        fields=fields,
         listener=listener,
         later=creation.pool(context, port),
         balancer_id=place.balancer.id,

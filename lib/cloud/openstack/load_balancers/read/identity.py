@@ -155,9 +155,15 @@ def relation_to_former(ref: Ref, one: LoadBalancer) -> Relation:
 
 
 def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:
-    """Say whether other Services are on it, too, of whichever cluster."""
-    own = {names_of(ref).all_[0], found.name}
-    return bool(services(found.tags) - own)
+    """Report whether other Services are on it too, of whichever cluster.
+
+    A Service of the same name has the same tag of the reference: there the UID decides.
+    """
+    own = names_of(ref)
+    if services(found.tags) - {own.all_[0], found.name}:
+        return True
+    users = {tag for tag in found.tags if tag.startswith(names.USER_PREFIX)}
+    return any(not names.is_former(tag, ref) for tag in users - {own.user})
 
 
 def is_abandoned(

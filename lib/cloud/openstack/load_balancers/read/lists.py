@@ -66,7 +66,7 @@ SECURITY_GROUPS = Listing(
     "list security groups",
     native.SecurityGroupsPage,
     NEUTRON_PAGE,
-    ("id", "name", "description", "security_group_rules"),
+    ("id", "name", "description", "security_group_rules", "created_at"),
 )
 PORTS = Listing(
     NETWORK,

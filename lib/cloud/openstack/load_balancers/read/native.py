@@ -88,6 +88,8 @@ class Pool(msgspec.Struct, frozen=True):
     loadbalancers: tuple[Id, ...] = ()
     healthmonitor_id: str | None = None
     admin_state_up: bool = True
+    tags: tuple[str, ...] = ()
+    created_at: str | None = ""
 
 
 class Monitor(msgspec.Struct, frozen=True):
@@ -164,6 +166,7 @@ class FloatingIp(msgspec.Struct, frozen=True):
     port_id: str | None = None
     description: str | None = ""
     revision_number: int | None = None
+    created_at: str | None = ""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -185,6 +188,7 @@ class SecurityGroup(msgspec.Struct, frozen=True):
     name: str = ""
     description: str | None = ""
     security_group_rules: tuple[Rule, ...] = ()
+    created_at: str | None = ""
 
 
 class FixedIp(msgspec.Struct, frozen=True):

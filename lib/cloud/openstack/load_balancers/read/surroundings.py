@@ -29,6 +29,8 @@ _VERSION = {IpFamily.IPV4: 4, IpFamily.IPV6: 6}
 
 Groups = tuple[native.SecurityGroup, ...]
 _EXTERNAL = "external network"
+MANY_GROUPS = 3
+"""More security groups than these cost a call each to find on ports, or one for all."""
 TLS_TIMEOUT_S = 10.0
 """Of reading one TLS container: other Services of the batch wait for it."""
 TLS_PAUSE_S = 60.0
@@ -207,11 +209,16 @@ def _is_vip_gone(batch: Batch, identity: Identity) -> bool:
 
 
 def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
-    """List the ports that carry one of these groups, each once."""
+    """List the ports that carry one of these groups, each once.
+
+    Where the batch has many groups, one list of all ports serves all of them.
+    """
     found: dict[str, native.Port] = {}
+    is_many = len(batch.groups) > MANY_GROUPS
     for group in groups:
-        ports = batch.ports((("security_groups", group.id),))
-        found |= {port.id: port for port in ports}
+        ports = batch.ports(() if is_many else (("security_groups", group.id),))
+        carriers = (port for port in ports if group.id in port.security_groups)
+        found |= {port.id: port for port in carriers}
     return tuple(found.values())
 
 

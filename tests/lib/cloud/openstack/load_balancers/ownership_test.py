@@ -8,6 +8,7 @@ from lib.cloud.load_balancers import (
     Cluster,
     Depth,
     Ingress,
+    Owned,
     Plan,
     Port,
     PortProtocol,
@@ -663,16 +664,19 @@ def test_owned_finds_everything_that_carries_the_mark() -> None:
     driven.settle()
     make(driven.ground)
     found = list(driven.balancers.owned("cluster-1"))
-    assert sorted(one.kind for one in found) == [
+    owned = [one for one in found if isinstance(one, Owned)]
+    assert sorted(one.kind for one in owned) == [
         "floating IP",
         "load balancer",
         "security group",
     ]
-    assert {one.uid for one in found} == {driver.UID}
+    assert {(one.uid, one.service) for one in owned} == {(driver.UID, "default/web")}
+    assert [one.kind for one in found if one not in owned] == ["load balancer"]
     driven.balancer["tags"] = ["mooring-user:cluster-1:guest-1", "mooring-user:c-2:x"]
     (used,) = (x for x in driven.balancers.owned("cluster-1") if x.uid == "guest-1")
     assert (used.kind, used.id) == ("use of a load balancer", driven.balancer["id"])
-    assert list(driven.balancers.owned("cluster-2")) == []
+    others = driven.balancers.owned("cluster-2")
+    assert not any(isinstance(one, Owned) for one in others)
 
 
 def as_the_reference_leaves_it(driven: driver.Driver) -> None:

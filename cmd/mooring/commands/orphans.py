@@ -1,0 +1,420 @@
+"""`mooring orphans`: owned resources that belong to no Kubernetes object."""
+
+import dataclasses
+import datetime
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+import rich.console
+import rich.table
+import rich.text
+
+from mooring.commands import edge, printable, providers, reach
+
+if TYPE_CHECKING:
+    from lib.cloud import protocol
+    from lib.kube import client
+    from lib.orphans import cleanup, model
+
+NONE_FOUND, UNKNOWN, FOUND = 0, 1, 3
+"""Exit codes."""
+KINDS = (
+    "load-balancer",
+    "shared-use",
+    "pool",
+    "floating-ip",
+    "security-group",
+    "route",
+    "address-pair",
+    "volume",
+)
+"""In the order of `lib.orphans.model.SUBJECTS`."""
+_COLUMNS = ("kind", "id", "name", "age", "created for", "reason")
+
+
+class Duration(click.ParamType[datetime.timedelta]):
+    """A duration such as 10m0s, as Go writes it."""
+
+    name = "duration"
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> datetime.timedelta:
+        """Return the duration, or fail with one sentence."""
+        from lib.process import kinds
+
+        if isinstance(value, datetime.timedelta):
+            return value
+        try:
+            seconds = kinds.read_duration(str(value))
+            if seconds >= 0:
+                return datetime.timedelta(seconds=seconds)
+        except (ValueError, OverflowError):
+            pass
+        text = "must be a duration from 0 such as 10m, 1h30m or 240h"
+        return self.fail(f'invalid value "{value}": {text}', param, ctx)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be deleted, and whether that is to be confirmed."""
+
+    deletes: bool
+    is_confirmed: bool
+    with_kept: bool
+    with_volumes: bool
+
+
+@click.command()
+@reach.options
+@click.option(
+    "--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only these kinds."
+)
+@click.option(
+    "--older-than",
+    type=Duration(),
+    default="0",
+    help="Only resources of at least this age; younger than 10m are never listed.",
+)
+@click.option("--cluster-id", default="", help="The daemon's; the cluster's own.")
+@click.option("--cluster-name", default="kubernetes", help="The daemon's.")
+@click.option(
+    "--volume-cluster-id",
+    default="",
+    help="--cluster of csi-controller, a UUID; as --cluster-id if empty.",
+)
+@click.option(
+    "--cluster-is-gone",
+    "is_gone",
+    is_flag=True,
+    help="All that --cluster-id owns is orphaned; its API server must not answer.",
+)
+@click.option("--delete", "deletes", is_flag=True, help="Delete what is listed.")
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask before.")
+@click.option("--kept", "with_kept", is_flag=True, help="Also delete kept addresses.")
+@click.option("--volumes", "with_volumes", is_flag=True, help="Also delete volumes.")
+@click.option("--min-age", type=Duration(), default="10m", hidden=True)
+def orphans(  # noqa: PLR0913 - one argument for each option
+    kubeconfig: str,
+    context: str,
+    cloud: str,
+    cloud_config: str,
+    output: str,
+    kinds: tuple[str, ...],
+    older_than: datetime.timedelta,
+    cluster_id: str,
+    cluster_name: str,
+    volume_cluster_id: str,
+    is_gone: bool,
+    deletes: bool,
+    is_confirmed: bool,
+    with_kept: bool,
+    with_volumes: bool,
+    min_age: datetime.timedelta,
+) -> None:
+    """List owned resources of the cloud that belong to no Kubernetes object.
+
+    Only reads, unless --delete is given. Exit code 0: none; 3: some are left; 1: of
+    some kind it is unknown.
+    """
+    choice = Choice(deletes, is_confirmed, with_kept, with_volumes)
+    _check(choice, cluster_id, volume_cluster_id, is_gone=is_gone)
+    with edge.plainly():
+        from lib.orphans import observe
+
+        reach.quiet(verbose=False)
+        opened = providers.of(cloud).read(cloud_config, os.environ).owner()
+        age = max(min_age, older_than)
+        settings = _settings(kinds, cluster_name, volume_cluster_id, age)
+        api = _api(kubeconfig, context, is_gone=is_gone)
+        settings = _identified(api, settings, cluster_id, is_gone=is_gone)
+        lists = observe.cloud_lists(opened, settings)
+        survey = _survey(api, settings, lists, cluster_id, volume_cluster_id)
+        run = _Run(opened, None if is_gone else api, settings, lists, output)
+        code = run.report(survey, choice)
+    sys.exit(code)
+
+
+def _check(
+    choice: Choice, cluster_id: str, volume_cluster_id: str, *, is_gone: bool
+) -> None:
+    """Refuse options that contradict each other."""
+    others = {
+        "--yes": choice.is_confirmed,
+        "--kept": choice.with_kept,
+        "--volumes": choice.with_volumes,
+    }
+    for option, is_given in others.items():
+        if is_given and not choice.deletes:
+            raise click.UsageError(f"{option}: must be given with --delete.")
+    if is_gone and not cluster_id:
+        raise click.UsageError(
+            "--cluster-is-gone: requires --cluster-id, the ID of that cluster."
+        )
+    from lib.orphans import identity
+
+    if volume_cluster_id and not identity.is_uuid(volume_cluster_id):
+        raise click.UsageError(
+            f'--volume-cluster-id: invalid value "{volume_cluster_id}": must be a'
+            " UUID, since several clusters may use any other text."
+        )
+
+
+def _settings(
+    kinds: Sequence[str],
+    cluster_name: str,
+    volume_cluster: str,
+    age: datetime.timedelta,
+) -> "model.Settings":
+    from lib.cloud.load_balancers import Cluster
+    from lib.orphans import model
+
+    by_word = dict(zip(KINDS, model.SUBJECTS, strict=True))
+    subjects = frozenset(by_word[word] for word in kinds) or frozenset(model.SUBJECTS)
+    return model.Settings(Cluster("", cluster_name), volume_cluster, subjects, age)
+
+
+def _api(kubeconfig: str, context: str, *, is_gone: bool) -> "client.Api":
+    """Open the API server; only reads are let through."""
+    from lib.ccm import read_only
+    from lib.kube import client, errors
+
+    try:
+        found = reach.cluster(kubeconfig, context)
+    except errors.KubeError as error:
+        if not is_gone:
+            raise
+        raise click.UsageError(
+            "--kubeconfig: must be that of the cluster that is gone, to check that it"
+            f" does not answer any more ({error})."
+        ) from error
+    return read_only.read_only(client.Client(found, user_agent="mooring-orphans"))
+
+
+def _identified(
+    api: "client.Api", settings: "model.Settings", cluster_id: str, *, is_gone: bool
+) -> "model.Settings":
+    """Return the settings with the ID of the cluster, asked of itself if need be."""
+    from lib.ccm import cluster_id as cluster_ids
+    from lib.cloud.load_balancers import Cluster
+    from lib.orphans import identity
+
+    if is_gone:
+        if why := identity.answers(api):
+            raise click.ClickException(
+                f'--cluster-is-gone: cluster "{cluster_id}" still answers: {why}.'
+            )
+        own = cluster_id
+    else:
+        own = cluster_ids.read(api, "", settings.cluster.name).id
+    is_uuid = identity.is_uuid(own)
+    return dataclasses.replace(
+        settings,
+        cluster=Cluster(cluster_id or own, settings.cluster.name),
+        volume_cluster=settings.volume_cluster or (own if is_uuid else ""),
+        is_gone=is_gone,
+        own_id=own,
+    )
+
+
+def _survey(
+    api: "client.Api",
+    settings: "model.Settings",
+    lists: "model.CloudLists",
+    cluster_id: str,
+    volume_cluster_id: str,
+) -> "model.Survey":
+    """Compare cloud and cluster.
+
+    Raises:
+        ClickException: an ID is not the cluster's own.
+    """
+    from lib.orphans import decide, identity, observe
+    from lib.process.clock import utc_now
+
+    cluster = observe.cluster_lists(api, settings)
+    if not settings.is_gone:
+        if cluster_id and not identity.is_own(cluster_id, settings, lists, cluster):
+            raise click.ClickException(
+                f'--cluster-id: invalid value "{cluster_id}": must be'
+                f' "{settings.own_id}", or an ID in the ownership tag of a Service of'
+                " this cluster."
+            )
+        wrong = volume_cluster_id
+        if wrong and not identity.is_volumes_own(wrong, settings, lists, cluster):
+            raise click.ClickException(
+                f'--volume-cluster-id: invalid value "{wrong}": must be'
+                f' "{settings.own_id}", or an ID in the ownership metadata of a volume'
+                " with a PersistentVolume in this cluster."
+            )
+    return decide.decide(lists, cluster, settings, utc_now())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """One survey, shown and if need be followed by its deletion. api: None: gone."""
+
+    cloud: "protocol.Cloud"
+    api: "client.Api | None"
+    settings: "model.Settings"
+    lists: "model.CloudLists"
+    output: str
+
+    def report(self, survey: "model.Survey", choice: Choice) -> int:
+        """Show the survey, delete what was chosen, and return the exit code."""
+        from lib.orphans.model import State
+
+        chosen = _chosen(survey, choice)
+        is_json = self.output == reach.JSON
+        if not is_json or (chosen and not choice.is_confirmed):
+            show(survey, rich.console.Console(highlight=False, stderr=is_json))
+        results: list[cleanup.Result] = []
+        if choice.deletes and chosen and self._confirm(choice, len(chosen)):
+            self._delete(chosen, results)
+        if is_json:
+            click.echo(json.dumps(document(survey, results), indent=2))
+        deleted = {id(one.finding) for one in results if not one.why}
+        left = [one for one in survey.of(State.ORPHAN) if id(one) not in deleted]
+        failed = any(one.why for one in results)
+        if survey.unknown:
+            return UNKNOWN
+        return FOUND if left or failed else NONE_FOUND
+
+    def _confirm(self, choice: Choice, count: int) -> bool:
+        """Ask once; for a cluster that is gone its ID has to be typed in."""
+        if self.settings.is_gone:
+            own = self.settings.cluster.id
+            text = f"Type the cluster ID to delete {count} resources"
+            if click.prompt(text, default="", show_default=False, err=True) == own:
+                return True
+            raise click.ClickException("the cluster ID differs: nothing was deleted.")
+        if choice.is_confirmed:
+            return True
+        return click.confirm(f"Delete {count} resources?", err=True)
+
+    def _delete(
+        self, chosen: Sequence["model.Finding"], results: "list[cleanup.Result]"
+    ) -> None:
+        from lib.orphans import cleanup
+
+        def progress(result: "cleanup.Result") -> None:
+            results.append(result)
+            one = result.finding
+            shown = printable.text(f"{one.kind} {one.name or one.id}")
+            said = f"not deleted: {result.why}" if result.why else "deleted"
+            count = f"[{len(results)}/{len(chosen)}]"
+            click.echo(f"{count} {shown} ({one.id}): {said}", err=True)
+
+        work = cleanup.Cleanup(self.cloud, self.api, self.settings, self.lists)
+        work.run(chosen, progress)
+
+
+def _chosen(survey: "model.Survey", choice: Choice) -> list["model.Finding"]:
+    from lib.orphans.model import Other, State
+
+    states = (State.ORPHAN, State.KEPT) if choice.with_kept else (State.ORPHAN,)
+    return [
+        one
+        for one in survey.of(*states)
+        if choice.with_volumes or one.subject is not Other.VOLUME
+    ]
+
+
+def show(survey: "model.Survey", console: rich.console.Console) -> None:
+    """Print the orphans, what is kept, what is not owned, and what is unknown."""
+    from lib.orphans.model import State
+
+    titles = {
+        State.ORPHAN: "Orphans",
+        State.KEPT: "Kept (deleted with --kept)",
+        State.NOT_OWNED: "Not owned: they carry no ownership tag and are never deleted",
+    }
+    for state, title in titles.items():
+        if some := survey.of(state):
+            console.print(_table(title, some))
+    for unknown in survey.unknown:
+        word = KINDS[_index(unknown.subject)]
+        console.print(f"Unknown: {word}: {printable.text(unknown.why)}", markup=False)
+    orphans = len(survey.of(State.ORPHAN))
+    console.print("1 orphan." if orphans == 1 else f"{orphans or 'No'} orphans.")
+
+
+def _table(title: str, findings: Iterable["model.Finding"]) -> rich.table.Table:
+    table = rich.table.Table(title=title, title_justify="left")
+    for column in _COLUMNS:
+        table.add_column(column, overflow="fold")
+    for one in findings:
+        row = _row(one)
+        table.add_row(*(rich.text.Text(printable.text(row[c])) for c in _COLUMNS))
+    return table
+
+
+def _row(one: "model.Finding") -> Mapping[str, str]:
+    return {
+        "kind": one.kind,
+        "id": one.id,
+        "name": one.name,
+        "age": _age(one.created),
+        "created for": one.created_for,
+        "reason": one.reason,
+    }
+
+
+def _age(created: datetime.datetime | None) -> str:
+    """Return an age as Kubernetes shows it: one unit."""
+    from lib.process.clock import utc_now
+
+    if created is None:
+        return "unknown"
+    seconds = max(0, int((utc_now() - created).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _index(subject: "model.Subject") -> int:
+    from lib.orphans import model
+
+    return model.SUBJECTS.index(subject)
+
+
+def document(
+    survey: "model.Survey", results: Iterable["cleanup.Result"] = ()
+) -> Mapping[str, object]:
+    """Return everything, for programs."""
+    from lib.orphans.model import State
+
+    def rows(state: State) -> list[Mapping[str, object]]:
+        return [_entry(one) for one in survey.of(state)]
+
+    done = [(_entry(one.finding), one.why) for one in results]
+    return {
+        "orphans": rows(State.ORPHAN),
+        "kept": rows(State.KEPT),
+        "not_owned": rows(State.NOT_OWNED),
+        "unknown": [
+            {"kind": KINDS[_index(one.subject)], "reason": one.why}
+            for one in survey.unknown
+        ],
+        "deleted": [entry for entry, why in done if not why],
+        "failed": [{**entry, "error": why} for entry, why in done if why],
+    }
+
+
+def _entry(one: "model.Finding") -> Mapping[str, object]:
+    return {
+        "kind": KINDS[_index(one.subject)],
+        "id": one.id,
+        "name": one.name,
+        "created": one.created.isoformat() if one.created else None,
+        "created_for": one.created_for,
+        "reason": one.reason,
+    }

@@ -1,0 +1,148 @@
+"""Deletes chosen findings in batches, each compared with the cluster once more."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from lib.cloud import protocol
+from lib.cloud.load_balancers import Role
+from lib.kube import client
+from lib.orphans import decide, deletion, model, observe
+from lib.orphans.model import CloudLists, Failed, Finding, Other, Settings
+from lib.process.clock import utc_now
+from lib.reconcile import waiting
+
+BATCH = 20
+"""Services, or volumes, that are deleted side by side."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a finding. why: it was not deleted; empty: it was."""
+
+    finding: Finding
+    why: str = ""
+
+
+Progress = Callable[[Result], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cleanup:
+    """Deletes findings of one survey. cloud_lists: those of the survey.
+
+    api: None: the cluster is gone.
+    """
+
+    cloud: protocol.Cloud
+    api: client.Api | None
+    settings: Settings
+    cloud_lists: CloudLists
+    clocks: deletion.Clocks = dataclasses.field(default_factory=deletion.Clocks)
+
+    def run(self, chosen: Sequence[Finding], progress: Progress) -> None:
+        """Delete what was chosen, in an order that the cloud accepts.
+
+        progress: called once for each finding.
+
+        Raises:
+            KeyboardInterrupt: what was begun goes on in the cloud; run it again.
+        """
+        for batch in _batches(_by_service(chosen)):
+            self._balancers(self._still(batch, progress), progress)
+        volumes = [one for one in chosen if one.subject is Other.VOLUME]
+        for some in _batches([one] for one in volumes):
+            self._volumes(self._still(some, progress), progress)
+
+    def _still(
+        self, batch: Sequence[Finding], progress: Progress
+    ) -> tuple[Sequence[Finding], Sequence[model.Service]]:
+        """Return what is an orphan by what the cluster has now, and its Services."""
+        if self.api is None:
+            return batch, ()
+        cluster = observe.cluster_lists(self.api, self.settings)
+        survey = decide.decide(self.cloud_lists, cluster, self.settings, utc_now())
+        present = {(one.subject, one.id, one.state) for one in survey.findings}
+        why = "; ".join(one.why for one in survey.unknown)
+        left: list[Finding] = []
+        for finding in batch:
+            if (finding.subject, finding.id, finding.state) in present:
+                left.append(finding)
+            else:
+                progress(Result(finding, why or "an object of the cluster has it now"))
+        services = () if isinstance(cluster.services, Failed) else cluster.services
+        return left, services
+
+    def _balancers(
+        self,
+        still: tuple[Sequence[Finding], Sequence[model.Service]],
+        progress: Progress,
+    ) -> None:
+        findings, services = still
+        if not findings or self.cloud.load_balancers is None:
+            return
+        targets = deletion.targets(findings, services, self.cloud.load_balancers)
+        ended: dict[str, str] = {}
+        flow = deletion.BalancerDeletion(
+            self.cloud.load_balancers, targets, ended.__setitem__, self.clocks
+        )
+        waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
+        left = self._left(findings)
+        why_of = {
+            id_: ended.get(key, "")
+            for key, target in targets.items()
+            for id_ in target.only or ()
+        }
+        for finding in findings:
+            is_left = (finding.subject, finding.id) in left
+            why = why_of.get(finding.id, "") or "it is still in use"
+            progress(Result(finding, why if is_left else ""))
+
+    def _left(self, findings: Iterable[Finding]) -> frozenset[tuple[object, str]]:
+        """Return subject and ID of what carries an ownership tag now."""
+        subjects = frozenset(one.subject for one in findings)
+        asked = dataclasses.replace(self.settings, subjects=subjects - {Other.VOLUME})
+        lists = observe.cloud_lists(self.cloud, asked).balancers
+        before = {(one.subject, one.id) for one in findings}
+        left: set[tuple[object, str]] = set()
+        for role in subjects & frozenset(Role):
+            listed = lists[Role(role)]
+            if isinstance(listed, Failed):
+                left |= {known for known in before if known[0] is role}
+            else:
+                left |= {(role, one.id) for one in listed if one.uid}
+        return frozenset(left)
+
+    def _volumes(
+        self,
+        still: tuple[Sequence[Finding], Sequence[model.Service]],
+        progress: Progress,
+    ) -> None:
+        findings, _ = still
+        if not findings or self.cloud.volumes is None:
+            return
+        by_id = {one.id: one for one in findings}
+        flow = deletion.VolumeDeletion(
+            self.cloud.volumes,
+            by_id,
+            self.settings.volume_cluster,
+            lambda key, why: progress(Result(by_id[key], why)),
+            self.clocks,
+        )
+        waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
+
+
+def _by_service(chosen: Iterable[Finding]) -> list[list[Finding]]:
+    """Return findings of load balancers, those of one Service together."""
+    groups: dict[str, list[Finding]] = {}
+    for one in chosen:
+        if isinstance(one.subject, Role):
+            uid = getattr(one.source, "uid", "")
+            groups.setdefault(uid, []).append(one)
+    return list(groups.values())
+
+
+def _batches(groups: Iterable[Sequence[Finding]]) -> Iterator[Sequence[Finding]]:
+    rest = iter(groups)
+    while some := list(itertools.islice(rest, BATCH)):
+        yield [finding for group in some for finding in group]

@@ -1,0 +1,366 @@
+"""Deletes findings: load balancers by plans and gates, volumes one by one.
+
+Rules: what is deleted was listed, and is read again before each write. A load
+balancer's plan is the daemon's own for a Service that is deleted, restricted to what
+was listed. State is in the cloud alone: an interrupted deletion is simply run again.
+"""
+
+import dataclasses
+import datetime
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from lib.cloud import errors, load_balancers
+from lib.cloud import volumes as cloud_volumes
+from lib.cloud.load_balancers import Depth, Facts, LoadBalancers, Results, Target
+from lib.cloud.model import Seen, Unknown
+from lib.cloud.steps import GateState
+from lib.cloud.volumes import ById, Volumes
+from lib.orphans import model
+from lib.orphans.model import Finding
+from lib.plans import memory
+from lib.plans import model as plans
+from lib.plans.engine import Engine
+from lib.reconcile import failure, outcome, waiting
+
+POLL_S = 2.0
+PATIENCE_S = 900.0
+"""For one batch; what is not deleted by then is reported."""
+ATTEMPTS = 5
+"""Rounds of writes for one target, at most, in which one was refused or failed."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clocks:
+    """Where time comes from. monotonic: seconds. sleep: waits for seconds."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+Finished = Callable[[str, str], None]
+"""Called with the key of a target and why it was not deleted; empty: it was."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finish:
+    """Note the end of a target. why: it was not deleted; empty: it was."""
+
+    key: str
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Apply:
+    """Apply one step of a target's plan."""
+
+    key: str
+    step: plans.ApplyStep
+
+    def __str__(self) -> str:
+        return str(self.step)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeleteVolume:
+    """Begin to delete a volume."""
+
+    key: str
+
+
+Action = Finish | Apply | DeleteVolume
+
+
+def targets(
+    findings: Sequence[Finding],
+    services: Collection[model.Service],
+    balancers: LoadBalancers,
+) -> Mapping[str, Target]:
+    """Return what is to be deleted for each Service, by a key that is unique.
+
+    A Service that exists is referred to as its controller does, so that the load
+    balancer in use is the same.
+    """
+    living = {service.metadata.uid: service for service in services}
+    groups: dict[tuple[str, object], list[load_balancers.Owned]] = {}
+    for finding in findings:
+        owned = finding.source
+        if isinstance(owned, load_balancers.Owned) and owned.ref is not None:
+            groups.setdefault((owned.uid, owned.ref.native), []).append(owned)
+    found: dict[str, Target] = {}
+    for (uid, _), some in groups.items():
+        refs = [one.ref for one in some if one.ref is not None]
+        ref = max(refs, key=lambda ref: bool(ref.name))
+        if uid in living:
+            ref = balancers.refer(_facts(living[uid], ref.cluster))
+        only = frozenset(one.id for one in some)
+        found[f"{uid}/{min(only)}"] = Target(ref, None, only)
+    return found
+
+
+def _facts(service: model.Service, cluster: load_balancers.Cluster) -> Facts:
+    about = service.metadata
+    shown = service.status.load_balancer.ingress
+    return Facts(
+        cluster,
+        about.namespace,
+        about.name,
+        about.uid,
+        annotations=about.annotations,
+        ingress=tuple(load_balancers.Ingress(one.ip, one.hostname) for one in shown),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """One target as it is now. observed: None where an open plan goes on."""
+
+    key: str
+    target: Target
+    observed: load_balancers.Observation | None = None
+    resumed: plans.Resumed[Target] | None = None
+
+
+class _Waiting:
+    """The end of every target, and the waiting in between."""
+
+    def __init__(self, keys: Collection[str], clocks: Clocks, told: Finished) -> None:
+        self._clocks = clocks
+        self._told = told
+        self._open = set(keys)
+        self._until = clocks.monotonic() + PATIENCE_S
+        self._failures: dict[str, int] = {}
+        self._last: dict[str, str] = {}
+
+    @property
+    def open(self) -> frozenset[str]:
+        """The keys that have not ended."""
+        return frozenset(self._open)
+
+    def wait(self, due: float) -> None:
+        """Wait until a time of the clock."""
+        wait_s = due - self._clocks.monotonic()
+        if wait_s > 0:
+            self._clocks.sleep(wait_s)
+
+    def finish(self, action: Finish) -> None:
+        """Note the end of a target."""
+        self._open.discard(action.key)
+        self._told(action.key, action.why)
+
+    def note_failure(self, key: str, error: errors.CloudError) -> None:
+        """Note a failed write, or read; it is made again in the next round."""
+        self._last[key] = error.summary
+        count = self._failures.get(key, 0) + 1
+        never = error.retry is errors.Retry.NEVER
+        self._failures[key] = ATTEMPTS if never else count
+
+    def given_up(self, key: str) -> str:
+        """Return why a target is given up; empty: it is not."""
+        if self._failures.get(key, 0) >= ATTEMPTS:
+            return self._last[key]
+        if self._clocks.monotonic() < self._until:
+            return ""
+        return self._last.get(key, f"it was not deleted within {PATIENCE_S:.0f} s")
+
+
+class BalancerDeletion(waiting.Flow[tuple[Case, ...], Action]):
+    """Deletes what is left of some Services, all of them side by side.
+
+    Implements lib/reconcile/waiting.py, Flow.
+    """
+
+    name = "orphans"
+
+    def __init__(
+        self,
+        balancers: LoadBalancers,
+        targets: Mapping[str, Target],
+        told: Finished,
+        clocks: Clocks,
+    ) -> None:
+        self._balancers = balancers
+        self._targets = targets
+        self._waiting = _Waiting(targets.keys(), clocks, told)
+        kept = memory.Memory[Target, Results](clocks.monotonic)
+        self._engine = Engine(lambda: balancers, kept, clocks.monotonic)
+        self._failed: set[str] = set()
+
+    def observe(self, due: float) -> tuple[Case, ...]:
+        """Ask for the gates of open plans, and read all others anew."""
+        self._waiting.wait(due)
+        self._failed.clear()
+        some = {key: self._targets[key] for key in sorted(self._waiting.open)}
+        resumed = self._engine.resume(some)
+        rest = {key: one for key, one in some.items() if key not in resumed}
+        seen = self._balancers.observe(list(rest.values()), Depth.TREE) if rest else {}
+        return (
+            *(Case(key, some[key], resumed=one) for key, one in resumed.items()),
+            *(Case(key, one, seen[one.ref]) for key, one in rest.items()),
+        )
+
+    def decide(
+        self, snapshot: tuple[Case, ...], now: datetime.datetime
+    ) -> outcome.Outcome[Action]:
+        """Return the next steps of all plans; no time when every target has ended."""
+        actions: list[Action] = []
+        waits: list[float] = []
+        for case in snapshot:
+            for action, wait_s in self._next(case, now):
+                if action is not None:
+                    actions.append(action)
+                if wait_s is not None:
+                    waits.append(wait_s)
+        return outcome.Outcome(tuple(actions), min(waits, default=None))
+
+    def _next(
+        self, case: Case, now: datetime.datetime
+    ) -> Iterator[tuple[Action | None, float | None]]:
+        """Return actions, each with the seconds until the target is due again."""
+        if why := self._waiting.given_up(case.key):
+            yield Finish(case.key, why), None
+        elif case.resumed is not None:
+            plan, gate = case.resumed.plan, case.resumed.gate
+            if isinstance(gate, Unknown) or gate.state is not GateState.OPEN:
+                wait_s = POLL_S if isinstance(gate, Unknown) else gate.retry_after_s
+                yield None, wait_s
+                return
+            for step in plans.next_steps(plan.steps, plan.object_id):
+                yield Apply(case.key, step), POLL_S
+        elif isinstance(case.observed, Seen):
+            yield from self._planned(case, case.observed.value, now)
+        elif isinstance(case.observed, Unknown):
+            self._waiting.note_failure(case.key, case.observed.error)
+            yield None, POLL_S
+
+    def _planned(
+        self, case: Case, observed: load_balancers.Observed, now: datetime.datetime
+    ) -> Iterator[tuple[Action | None, float | None]]:
+        plan = self._balancers.plan(case.target, observed, now)
+        object_id = plan.object_id or observed.id
+        for step in plans.next_steps(plan.steps, object_id):
+            yield Apply(case.key, step), POLL_S
+        is_stuck = bool(plan.problems) and not (plan.steps or plan.object_id)
+        if plan.settled or is_stuck:
+            why = "; ".join(problem.message for problem in plan.problems)
+            yield Finish(case.key, why), None
+        elif not plan.steps:
+            yield None, POLL_S if plan.retry_after_s is None else plan.retry_after_s
+
+    def act(self, snapshot: tuple[Case, ...], action: Action) -> tuple[Case, ...]:
+        """Carry one action out; a failure concerns no other target."""
+        if isinstance(action, Finish):
+            self._waiting.finish(action)
+        elif isinstance(action, Apply) and action.key not in self._failed:
+            self._apply(action)
+        return snapshot
+
+    def _apply(self, action: Apply) -> None:
+        key, step = action.key, action.step
+        try:
+            result = self._engine.apply(key, step)
+        except failure.Postponed:
+            self._failed.add(key)
+        except errors.CloudError as error:
+            self._failed.add(key)
+            self._waiting.note_failure(key, error)
+        else:
+            if step.is_last:
+                target = self._targets[key]
+                self._engine.go_on(key, target, step, result, frozenset())
+
+    def is_note(self, action: Action) -> bool:
+        """Report whether an action only notes the end of a target."""
+        return isinstance(action, Finish)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        """Explain no error: those of the cloud are noted for their targets."""
+        return failure.none_expected(error)
+
+
+class VolumeDeletion(waiting.Flow[cloud_volumes.Reading, Action]):
+    """Deletes volumes that are attached to nothing.
+
+    Implements lib/reconcile/waiting.py, Flow.
+    """
+
+    name = "orphans"
+
+    def __init__(
+        self,
+        volumes: Volumes,
+        ids: Collection[str],
+        cluster: str,
+        told: Finished,
+        clocks: Clocks,
+    ) -> None:
+        """cluster: ID in the ownership metadata; without it nothing is deleted."""
+        self._volumes = volumes
+        self._cluster = cluster
+        self._waiting = _Waiting(ids, clocks, told)
+
+    def observe(self, due: float) -> cloud_volumes.Reading:
+        """Read the volumes that are left, with unfinished attachments."""
+        self._waiting.wait(due)
+        ids = sorted(self._waiting.open)
+        refs = [ById(cloud_volumes.VolumeId(id_), in_full=True) for id_ in ids]
+        return self._volumes.observe(refs) if refs else cloud_volumes.Reading({})
+
+    def decide(
+        self, snapshot: cloud_volumes.Reading, now: datetime.datetime
+    ) -> outcome.Outcome[Action]:
+        """Return what is to be done for each volume."""
+        del now
+        actions: list[Action] = []
+        for ref, found in snapshot.found.items():
+            if not isinstance(ref, ById):
+                continue
+            if why := self._waiting.given_up(ref.id):
+                actions.append(Finish(ref.id, why))
+            elif isinstance(found, Unknown):
+                self._waiting.note_failure(ref.id, found.error)
+            elif not found:
+                actions.append(Finish(ref.id))
+            else:
+                actions += _of_volume(found[0], self._cluster)
+        ended = {one.key for one in actions if isinstance(one, Finish)}
+        is_over = self._waiting.open <= ended
+        return outcome.Outcome(tuple(actions), None if is_over else POLL_S)
+
+    def act(
+        self, snapshot: cloud_volumes.Reading, action: Action
+    ) -> cloud_volumes.Reading:
+        """Carry one action out; a failure concerns no other volume."""
+        match action:
+            case Finish():
+                self._waiting.finish(action)
+            case DeleteVolume(key):
+                try:
+                    self._volumes.delete(cloud_volumes.VolumeId(key))
+                except errors.CloudError as error:
+                    self._waiting.note_failure(key, error)
+        return snapshot
+
+    def is_note(self, action: Action) -> bool:
+        """Report whether an action only notes the end of a volume."""
+        return isinstance(action, Finish)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        """Explain no error: those of the cloud are noted for their volumes."""
+        return failure.none_expected(error)
+
+
+_DELETABLE = (cloud_volumes.VolumePhase.AVAILABLE, cloud_volumes.VolumePhase.FAILED)
+
+
+def _of_volume(volume: cloud_volumes.Volume, cluster: str) -> Iterator[Action]:
+    """Return what is to be done for a volume as it is now: pure."""
+    holders = ", ".join(attachment.holder for attachment in volume.attachments)
+    if volume.cluster != cluster:
+        yield Finish(volume.id, "it does not carry the ownership metadata any more")
+    elif holders:
+        yield Finish(volume.id, f"it is attached to {holders}")
+    elif volume.phase in _DELETABLE:
+        yield DeleteVolume(volume.id)
+    elif volume.phase is not cloud_volumes.VolumePhase.DELETING:
+        yield Finish(volume.id, f"its status is {volume.native_phase}")

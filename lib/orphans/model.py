@@ -1,0 +1,185 @@
+"""What cleanup reads, and what it finds. Frozen values only."""
+
+import dataclasses
+import datetime
+import enum
+from collections.abc import Mapping
+
+import msgspec
+
+from lib.cloud import load_balancers
+from lib.cloud import routes as cloud_routes
+from lib.cloud import volumes as cloud_volumes
+from lib.cloud.load_balancers import Cluster, Role
+from lib.kube import objects
+from lib.kube import volumes as kube_volumes
+
+FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+"""Source: k8s.io/cloud-provider service/helpers, LoadBalancerCleanupFinalizer."""
+MIN_AGE = datetime.timedelta(minutes=10)
+"""Younger resources are ignored: their objects may not be known yet."""
+
+
+class Other(enum.StrEnum):
+    """What is owned beside load balancers and what surrounds them."""
+
+    ROUTE = "route"
+    PAIR = "address pair"
+    VOLUME = "volume"
+
+
+Subject = Role | Other
+SUBJECTS: tuple[Subject, ...] = (*Role, *Other)
+
+
+class ServiceSpec(msgspec.Struct, frozen=True):
+    """The type of a Service."""
+
+    type: str = ""
+
+
+class Ingress(msgspec.Struct, frozen=True):
+    """One entry of status.loadBalancer.ingress."""
+
+    ip: str = ""
+    hostname: str = ""
+
+
+class ServiceLoadBalancer(msgspec.Struct, frozen=True):
+    """status.loadBalancer."""
+
+    ingress: tuple[Ingress, ...] = ()
+
+
+class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """The addresses that a Service shows."""
+
+    load_balancer: ServiceLoadBalancer = ServiceLoadBalancer()
+
+
+class Service(msgspec.Struct, frozen=True):
+    """A Service, with only what refers to resources of a cloud."""
+
+    metadata: objects.ObjectMeta
+    spec: ServiceSpec = ServiceSpec()
+    status: ServiceStatus = ServiceStatus()
+
+    @property
+    def has_resources(self) -> bool:
+        """Report whether its controller creates or deletes resources for it."""
+        is_desired = self.spec.type == "LoadBalancer"
+        return is_desired or FINALIZER in self.metadata.finalizers
+
+    @property
+    def handles(self) -> frozenset[str]:
+        """All IDs and addresses by which it may refer to a resource."""
+        shown = self.status.load_balancer.ingress
+        named = {text for one in shown for text in (one.ip, one.hostname)}
+        return frozenset({*self.metadata.annotations.values(), *named} - {""})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Failed:
+    """A list that could not be read, and why, without secrets."""
+
+    why: str
+
+
+Listed = tuple[load_balancers.Owned | load_balancers.NotOwned, ...]
+Routes = tuple[cloud_routes.Owned | cloud_routes.NotOwned, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CloudLists:
+    """What a cloud lists; None: the cloud has none of these, or none was read.
+
+    balancers: by role. volumes: all of the project.
+    """
+
+    balancers: Mapping[Role, Listed | Failed]
+    volumes: tuple[cloud_volumes.Volume, ...] | Failed | None = None
+    routes: Routes | Failed | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterLists:
+    """What a cluster has, read after the cloud.
+
+    claims: PersistentVolumeClaims. nodes: names of all Nodes.
+    """
+
+    services: tuple[Service, ...] | Failed = ()
+    persistent: tuple[kube_volumes.PersistentVolume, ...] | Failed = ()
+    claims: tuple[kube_volumes.Claim, ...] | Failed = ()
+    nodes: frozenset[str] | Failed = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """What is looked for.
+
+    volume_cluster: ID in the ownership metadata of volumes; empty: not known. subjects:
+    of the findings. min_age: of what is not ignored. is_gone: the cluster does not
+    exist any more. own_id: the UID of the cluster's namespace kube-system.
+    """
+
+    cluster: Cluster
+    volume_cluster: str
+    subjects: frozenset[Subject] = frozenset(SUBJECTS)
+    min_age: datetime.timedelta = MIN_AGE
+    is_gone: bool = False
+    own_id: str = ""
+
+
+class State(enum.StrEnum):
+    """What a finding is."""
+
+    ORPHAN = "orphan"
+    KEPT = "kept"
+    """Owned by no object, and kept on purpose: deleted only on explicit request."""
+    NOT_OWNED = "not owned"
+    """Without an ownership tag: never deleted."""
+
+
+Source = (
+    load_balancers.Owned
+    | load_balancers.NotOwned
+    | cloud_volumes.Volume
+    | cloud_routes.Owned
+    | cloud_routes.NotOwned
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """One resource. kind: in the cloud's words. created: UTC, None: not reported."""
+
+    state: State
+    subject: Subject
+    kind: str
+    id: str
+    name: str
+    created: datetime.datetime | None
+    created_for: str
+    reason: str
+    source: Source = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnknownSubject:
+    """Resources of a kind that could not be compared, and why."""
+
+    subject: Subject
+    why: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Survey:
+    """All findings, in the order of subjects, and what is unknown."""
+
+    findings: tuple[Finding, ...]
+    unknown: tuple[UnknownSubject, ...]
+
+    def of(self, *states: State) -> tuple[Finding, ...]:
+        """Return the findings of these states."""
+        return tuple(one for one in self.findings if one.state in states)

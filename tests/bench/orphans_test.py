@@ -1,0 +1,133 @@
+"""What finding 1,000 owned resources among 5,000 costs before the first is deleted.
+
+On the fake Octavia and Neutron behind the real client. Counts are asserted; seconds
+are those of this machine, and printed.
+"""
+
+import time
+
+import pytest
+
+from lib.cloud import protocol, provider_id
+from lib.cloud.fake import volumes as fake_volumes
+from lib.cloud.load_balancers import Cluster
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.fake import session, wire
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.volumes import Volume, VolumeId, VolumePhase
+from lib.kube import resources
+from lib.kube.fake import api as fake_api
+from lib.orphans import cleanup, decide, deletion, model, observe
+from lib.orphans.model import State
+from lib.process.clock import utc_now
+
+MOST_CALLS = 15
+CREATED = "2026-01-01T00:00:00"
+CLUSTER = "0b1d4a6e-0000-4000-8000-00000000000a"
+EACH, OWNED_EACH = 1000, 200
+KINDS = ("load balancers", "pools", "floating IPs", "security groups", "volumes")
+
+
+def uid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+def fill(cloud: session.FakeOpenStack, volumes: fake_volumes.FakeVolumes) -> None:
+    """Have 1,000 resources of each kind, 200 of them owned by the cluster."""
+    octavia, neutron = cloud.octavia, cloud.neutron
+    for number in range(EACH):
+        owner = CLUSTER if number < OWNED_EACH else "another-cluster"
+        tag = f"mooring:{owner}:{uid(number)}"
+        name = f"kube_service_kubernetes_default_web-{number}"
+        about = f"service default/web-{number} from cluster kubernetes"
+        id_ = f"{number:08x}-1111-4000-8000-000000000000"
+        balancer: wire.Json = {
+            "id": id_,
+            "name": name,
+            "description": f"Kubernetes external {about}",
+            "provisioning_status": "ACTIVE",
+            "created_at": CREATED,
+            "updated_at": CREATED,
+            "vip_address": f"10.9.{number // 250}.{number % 250}",
+            "vip_port_id": "",
+            "tags": [name, tag, "mooring-made"],
+        }
+        octavia.load_balancers[id_] = balancer
+        octavia.pools[f"pool-{id_}"] = {
+            "id": f"pool-{id_}",
+            "name": f"pool_0_{name}",
+            "tags": [tag],
+            "listeners": [],
+            "loadbalancers": [{"id": id_}],
+            "created_at": CREATED,
+        }
+        neutron.floating_ips[f"ip-{id_}"] = {
+            "id": f"ip-{id_}",
+            "floating_ip_address": f"198.18.{number // 250}.{number % 250}",
+            "port_id": None,
+            "description": f"Floating IP for Kubernetes external {about} ({tag})",
+            "created_at": f"{CREATED}Z",
+            "revision_number": 0,
+        }
+        neutron.groups[f"group-{id_}"] = {
+            "id": f"group-{id_}",
+            "name": f"lb-sg-{uid(number)}-default-web-{number}",
+            "description": f"Security Group for default/web-{number} Service"
+            f" LoadBalancer in cluster kubernetes ({tag})",
+            "security_group_rules": [],
+            "created_at": f"{CREATED}Z",
+        }
+        disk = Volume(VolumeId(f"volume-{id_}"), f"pvc-{uid(number)}", 2**30,
+                      VolumePhase.AVAILABLE, cluster=owner)  # fmt: skip
+        volumes.put(disk)
+
+
+class FirstWrite(Exception):
+    """The first write is about to be sent."""
+
+
+def test_few_calls_are_made_before_the_first_deletion() -> None:
+    cloud = session.FakeOpenStack()
+    volumes = fake_volumes.FakeVolumes(cloud.clock)
+    fill(cloud, volumes)
+    api = fake_api.FakeApi()
+    for number in range(EACH):
+        about = {"name": f"other-{number}", "namespace": "default"}
+        api.put(resources.SERVICES, {"metadata": about, "spec": {}})
+        source = {"driver": "example.com", "volumeHandle": f"other-{number}"}
+        persistent = {"metadata": {"name": f"v-{number}"}, "spec": {"csi": source}}
+        api.put(resources.PERSISTENT_VOLUMES, persistent)
+    balancers = OctaviaLoadBalancers(cloud.client(), settings.LoadBalancer())
+    opened = protocol.Cloud(
+        provider_id.OPENSTACK, load_balancers=balancers, volumes=volumes
+    )
+    began = time.monotonic()
+    wanted = model.Settings(Cluster(CLUSTER, "kubernetes"), CLUSTER, own_id=CLUSTER)
+    lists = observe.cloud_lists(opened, wanted)
+    cluster = observe.cluster_lists(api, wanted)
+    survey = decide.decide(lists, cluster, wanted, utc_now())
+    surveyed = len(cloud.calls) + len(volumes.calls)
+    seconds = time.monotonic() - began
+
+    def stop(call: wire.Call) -> None:
+        if call.method != "GET":
+            raise FirstWrite
+
+    cloud.fault = stop
+    clocks = deletion.Clocks(cloud.clock, cloud.clock.sleep)
+    work = cleanup.Cleanup(opened, api, wanted, lists, clocks)
+    with pytest.raises(FirstWrite):
+        work.run(survey.of(State.ORPHAN, State.KEPT), lambda result: None)
+    reads = [call for call in cloud.calls if call.method == "GET"]
+    calls = len(reads) + len(volumes.calls)
+    found = survey.of(State.ORPHAN, State.KEPT)
+    kinds = len(KINDS)
+    print(
+        f"{kinds * EACH} resources, {len(found)} of them owned and orphaned:"
+        f" {surveyed} calls of the cloud for the list ({seconds:.1f} s),"
+        f" {calls} before the first deletion (at most {MOST_CALLS});"
+        f" {len(api.calls)} calls of the API server"
+    )
+    assert len(found) == kinds * OWNED_EACH
+    assert survey.unknown == ()
+    assert calls <= MOST_CALLS

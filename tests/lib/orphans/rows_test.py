@@ -1,0 +1,413 @@
+"""Every kind of leftover: how it is listed, and what becomes of it.
+
+The cloud's API is the fake Octavia and Neutron behind the real client; a table is
+printed, and a leftover of the list without a row fails.
+"""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lib.cloud import protocol, provider_id
+from lib.cloud import volumes as cloud_volumes
+from lib.cloud.fake import volumes as fake_volumes
+from lib.cloud.load_balancers import Cluster, Port, Role
+from lib.cloud.openstack.config import settings
+from lib.cloud.openstack.fake import driver, session, wire
+from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
+from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.kube import resources
+from lib.kube.fake import api as fake_api
+from lib.orphans import cleanup, decide, deletion, model, observe
+from lib.orphans.model import Finding, Other, State, Survey
+from lib.process.clock import utc_now
+
+CLUSTER = driver.CLUSTER
+VOLUME_CLUSTER = "0b1d4a6e-0000-4000-8000-000000000001"
+GROUPS = settings.LoadBalancer(manage_security_groups=True, max_shared_lb=4)
+KEPT, ORPHAN, NOT_OWNED = State.KEPT, State.ORPHAN, State.NOT_OWNED
+FOREIGN = "kube_service_other_default_web"
+
+
+@dataclasses.dataclass
+class Scene:
+    """A cloud with load balancers of Services, and the cluster with the Services."""
+
+    cloud: session.FakeOpenStack
+    ground: driver.Ground
+    volumes: fake_volumes.FakeVolumes
+    api: fake_api.FakeApi = dataclasses.field(default_factory=fake_api.FakeApi)
+
+    def serve(self, name: str, **fields: object) -> driver.Driver:
+        """Have a Service with all that is created for it."""
+        about = {"name": name, "namespace": "default"}
+        created = self.api.put(resources.SERVICES, {"metadata": about, "spec": {}})
+        uid = str(wire.part(created, "metadata")["uid"])
+        nodes = (self.ground.node(len(self.cloud.neutron.ports) + 1),)
+        facts = driver.service(nodes, name=name, uid=uid, **fields)
+        driven = driver.Driver(self.ground, facts, GROUPS)
+        driven.settle()
+        self.put(driven)
+        return driven
+
+    def put(self, driven: driver.Driver) -> None:
+        """Have the Service in the cluster, as it is now."""
+        facts = driven.facts
+        ingress = [{"ip": one.ip} for one in facts.ingress if one.ip]
+        self.api.put(
+            resources.SERVICES,
+            {
+                "metadata": {
+                    "name": facts.name,
+                    "namespace": facts.namespace,
+                    "uid": facts.uid,
+                    "annotations": dict(facts.annotations),
+                },
+                "spec": {"type": "LoadBalancer"},
+                "status": {"loadBalancer": {"ingress": ingress}},
+            },
+        )
+
+    def lose(self, driven: driver.Driver) -> None:
+        """Remove a Service with nobody there to clean up."""
+        self.api.remove(resources.SERVICES, driven.facts.name, "default")
+
+    def protocols(self) -> protocol.Cloud:
+        balancers = OctaviaLoadBalancers(self.cloud.client(), GROUPS)
+        return protocol.Cloud(
+            provider_id.OPENSTACK, load_balancers=balancers, volumes=self.volumes
+        )
+
+    def survey(
+        self, min_age: datetime.timedelta = datetime.timedelta(0)
+    ) -> tuple[Survey, cleanup.Cleanup]:
+        cluster = Cluster(CLUSTER.id, CLUSTER.name)
+        found = model.Settings(cluster, VOLUME_CLUSTER, min_age=min_age)
+        opened = self.protocols()
+        lists = observe.cloud_lists(opened, found)
+        survey = decide.decide(
+            lists, observe.cluster_lists(self.api, found), found, utc_now()
+        )
+        clocks = deletion.Clocks(self.cloud.clock, self.cloud.clock.sleep)
+        return survey, cleanup.Cleanup(opened, self.api, found, lists, clocks)
+
+    def clean(self, *states: State) -> list[cleanup.Result]:
+        """Delete the findings of these states; usually orphans."""
+        survey, work = self.survey()
+        results: list[cleanup.Result] = []
+        work.run(survey.of(*(states or (ORPHAN,))), results.append)
+        return results
+
+
+@pytest.fixture()
+def scene() -> Scene:
+    cloud = session.FakeOpenStack()
+    found = Scene(cloud, driver.ground(cloud), fake_volumes.FakeVolumes(cloud.clock))
+    found.api.put(
+        resources.SERVICES,
+        {
+            "metadata": {"name": "kubernetes", "namespace": "default"},
+            "spec": {"type": "ClusterIP"},
+        },
+    )
+    found.api.put(resources.PERSISTENT_VOLUMES, persistent("used", "used-id"))
+    return found
+
+
+def persistent(name: str, handle: str) -> dict[str, object]:
+    source = {"driver": "cinder.csi.openstack.org", "volumeHandle": handle}
+    return {"metadata": {"name": name}, "spec": {"csi": source}}
+
+
+def volume(scene: Scene, name: str, cluster: str | None = VOLUME_CLUSTER) -> str:
+    """Have a volume; give its ID."""
+    made = scene.volumes.create(
+        cloud_volumes.VolumeSpec(name, 2**30, cluster or "", provider=None)
+    )
+    scene.cloud.clock.sleep(60)
+    return made.id
+
+
+Made = Callable[[Scene], None]
+
+
+def stripped(scene: Scene) -> None:
+    scene.lose(scene.serve("web"))
+
+
+def force_deleted(scene: Scene) -> None:
+    for number in (1, 2):
+        scene.lose(scene.serve(f"web-{number}"))
+
+
+def recreated(scene: Scene) -> None:
+    stripped(scene)
+    scene.serve("web")
+
+
+def kept(scene: Scene) -> None:
+    driven = scene.serve("web", annotations={keys.KEEP_FLOATING_IP: "true"})
+    driven.settle(gone=True)
+    scene.lose(driven)
+
+
+def in_error(scene: Scene) -> None:
+    driven = scene.serve("web")
+    driven.balancer["provisioning_status"] = "ERROR"
+    scene.lose(driven)
+
+
+def shared(scene: Scene) -> tuple[driver.Driver, driver.Driver]:
+    """Have a Service on the load balancer of another one."""
+    before = len(scene.cloud.octavia.load_balancers) + 1
+    owner = scene.serve("owner")
+    id_ = str(owner.balancer["id"])
+    user = scene.serve(
+        "user",
+        annotations={keys.LOAD_BALANCER_ID: id_},
+        ports=(Port(81, node_port=30081),),
+    )
+    assert len(scene.cloud.octavia.load_balancers) == before
+    return owner, user
+
+
+def use_left(scene: Scene) -> None:
+    _, user = shared(scene)
+    scene.lose(user)
+
+
+def pool_left(scene: Scene) -> None:
+    """The listener is deleted by hand, then the Service by an older daemon."""
+    owner, user = shared(scene)
+    octavia = scene.cloud.octavia
+    (listener,) = (
+        one for one in octavia.listeners.values() if one["protocol_port"] == 81
+    )
+    del octavia.listeners[str(listener["id"])]
+    for pool in octavia.pools.values():
+        found = wire.objects(pool, "listeners")
+        pool["listeners"] = [one for one in found if one["id"] != listener["id"]]
+    owner.balancer["tags"] = [
+        tag for tag in wire.texts(owner.balancer["tags"]) if "user" not in tag
+    ]
+    groups = scene.cloud.neutron.groups
+    (group,) = (
+        id_ for id_, one in groups.items() if user.facts.uid in str(one["name"])
+    )
+    for port in scene.cloud.neutron.ports.values():
+        port["security_groups"] = [
+            id_ for id_ in wire.texts(port["security_groups"]) if id_ != group
+        ]
+    del groups[group]
+    scene.lose(user)
+
+
+def old_pool_left(scene: Scene) -> None:
+    pool_left(scene)
+    for pool in scene.cloud.octavia.pools.values():
+        pool["tags"] = []
+
+
+def duplicate(scene: Scene) -> None:
+    driven = scene.serve("web")
+    octavia = scene.cloud.octavia
+    second = dict(driven.balancer)
+    second |= {
+        "id": scene.cloud.new_id("balancer"),
+        "created_at": "2026-09-01T00:00:00",
+    }
+    second |= {"vip_port_id": "", "vip_address": "10.0.9.9"}
+    octavia.load_balancers[str(second["id"])] = second
+
+
+def group_on_port(scene: Scene) -> None:
+    """The load balancer was deleted by hand."""
+    driven = scene.serve("web")
+    octavia, neutron = scene.cloud.octavia, scene.cloud.neutron
+    del neutron.floating_ips[str(driven.floating_ip["id"])]
+    del octavia.pools[str(driven.pool["id"])]
+    del octavia.listeners[str(driven.listener["id"])]
+    del octavia.load_balancers[str(driven.balancer["id"])]
+    scene.lose(driven)
+
+
+def lone_volume(scene: Scene) -> None:
+    volume(scene, "pvc-lost")
+
+
+def pending_claim(scene: Scene) -> None:
+    about = {"name": "data", "namespace": "default"}
+    claim = scene.api.put(resources.CLAIMS, {"metadata": about, "spec": {}})
+    volume(scene, f"pvc-{wire.part(claim, 'metadata')['uid']}")
+
+
+def look_alikes(scene: Scene) -> None:
+    """What the reference leaves of a Service in another cluster."""
+    driven = scene.serve("web")
+    for thing in (driven.balancer, driven.listener):
+        thing["tags"] = [t for t in wire.texts(thing["tags"]) if "mooring" not in t]
+    groups = scene.cloud.neutron.groups.values()
+    (group,) = (one for one in groups if driven.facts.uid in str(one["name"]))
+    for thing in (driven.floating_ip, group):
+        thing["description"] = str(thing["description"]).split(" (mooring:")[0]
+    scene.lose(driven)
+
+
+LB, USE, PART, IP, SG = (
+    Role.LOAD_BALANCER,
+    Role.USE,
+    Role.PART,
+    Role.ADDRESS,
+    Role.FILTER,
+)
+WHOLE = ((ORPHAN, LB), (ORPHAN, IP), (ORPHAN, SG))
+Expected = tuple[tuple[State, model.Subject], ...]
+ROWS: dict[str, tuple[Made, Expected, str]] = {
+    "finalizer stripped": (stripped, WHOLE, "does not exist"),
+    "namespace force-deleted": (force_deleted, WHOLE * 2, "does not exist"),
+    "recreated under the same name": (recreated, WHOLE, "another UID"),
+    "floating IP retained": (kept, ((KEPT, IP),), "retained"),
+    "load balancer in ERROR": (in_error, WHOLE, "ERROR"),
+    "use of a shared load balancer": (
+        use_left,
+        ((ORPHAN, USE), (ORPHAN, SG)),
+        "does not exist",
+    ),
+    "pool without its listener": (pool_left, ((ORPHAN, PART),), "does not exist"),
+    "older pool without a tag": (old_pool_left, ((NOT_OWNED, PART),), "no ownership"),
+    "younger of two duplicates": (duplicate, ((ORPHAN, LB),), "second one"),
+    "security group still on a port": (group_on_port, ((ORPHAN, SG),), "on port"),
+    "volume without PersistentVolume": (
+        lone_volume,
+        ((ORPHAN, Other.VOLUME),),
+        "no PersistentVolume",
+    ),
+    "volume of a pending claim": (pending_claim, (), ""),
+    "untagged look-alikes": (
+        look_alikes,
+        ((NOT_OWNED, LB), (NOT_OWNED, IP), (NOT_OWNED, SG)),
+        "no ownership tag",
+    ),
+}
+
+
+def summary(findings: tuple[Finding, ...]) -> Iterator[tuple[State, model.Subject]]:
+    return ((one.state, one.subject) for one in findings)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_leftover_is_listed_and_deleted(scene: Scene, row: str) -> None:
+    """What belongs to living Services, and what is not owned, stays as it was."""
+    make, expected, word = ROWS[row]
+    living = scene.serve("living")
+    held = held_by(living)
+    make(scene)
+    survey, _ = scene.survey()
+    for one in survey.findings:
+        print(
+            f"{row:34} {one.state:10} {one.kind:22} {one.created_for:16} {one.reason}"
+        )
+    assert survey.unknown == ()
+    assert sorted(summary(survey.findings), key=repr) == sorted(expected, key=repr)
+    assert word in " ".join(one.reason for one in survey.findings)
+    chosen = survey.of(ORPHAN, KEPT)
+    results = scene.clean(ORPHAN, KEPT)
+    assert [result.why for result in results] == [""] * len(chosen)
+    left, _ = scene.survey()
+    assert {one.state for one in left.findings} <= {NOT_OWNED}
+    assert {one.id for one in left.findings} == {one.id for one in survey.of(NOT_OWNED)}
+    assert held_by(living) == held
+    count = len(scene.cloud.writes)
+    assert scene.clean(ORPHAN, KEPT) == []
+    assert len(scene.cloud.writes) == count
+
+
+def held_by(driven: driver.Driver) -> str:
+    """All that is another Service's."""
+    things: list[object] = [driven.balancer, driven.listener, driven.pool]
+    things += [driven.members, driven.floating_ip]
+    return repr(things)
+
+
+def test_kept_addresses_and_look_alikes_are_not_orphans(scene: Scene) -> None:
+    """They are deleted on request alone, or never."""
+    kept(scene)
+    look_alikes(scene)
+    before = len(scene.cloud.writes)
+    assert scene.clean() == []
+    assert len(scene.cloud.writes) == before
+
+
+def test_a_service_of_the_same_name_keeps_the_load_balancer_it_shares(
+    scene: Scene,
+) -> None:
+    """A manifest with the old load-balancer-id was applied after a restore."""
+    former = scene.serve("web")
+    scene.lose(former)
+    id_ = str(former.balancer["id"])
+    ports = (Port(81, node_port=30081),)
+    present = scene.serve("web", annotations={keys.LOAD_BALANCER_ID: id_}, ports=ports)
+    survey, _ = scene.survey()
+    assert LB in {one.subject for one in survey.of(ORPHAN)}
+    results = scene.clean()
+    octavia = scene.cloud.octavia
+    left = [result.finding.subject for result in results if result.why]
+    assert left == [IP], "the address of a load balancer that is in use"
+    assert list(octavia.load_balancers) == [id_]
+    assert [one["protocol_port"] for one in octavia.listeners.values()] == [81]
+    assert f"mooring-user:{CLUSTER.id}:{present.facts.uid}" in wire.texts(
+        octavia.load_balancers[id_]["tags"]
+    )
+
+
+class Death(Exception):
+    """The process is killed."""
+
+
+@pytest.mark.parametrize(
+    "row", ["namespace force-deleted", "pool without its listener"]
+)
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+def test_killed_at_each_write_it_ends_what_was_begun(
+    row: str, *, is_after: bool
+) -> None:
+    """Each write of a whole run is the last one of a process once."""
+    number, deaths = 0, 0
+    while True:
+        number += 1
+        cloud = session.FakeOpenStack()
+        scene = Scene(
+            cloud, driver.ground(cloud), fake_volumes.FakeVolumes(cloud.clock)
+        )
+        living = scene.serve("living")
+        held = held_by(living)
+        ROWS[row][0](scene)
+        begun = len(cloud.writes)
+
+        def die(call: wire.Call, begun: int = begun, at: int = number) -> None:
+            done = len(cloud.writes) - begun  # noqa: B023 - called in this round
+            if call.method != "GET" and done == at:
+                raise Death
+
+        def die_before(call: wire.Call) -> None:
+            die(call)  # - called in this round
+
+        if is_after:
+            cloud.after = die
+        else:
+            cloud.fault = die_before
+        try:
+            scene.clean()
+        except Death:
+            deaths += 1
+        else:
+            break
+        cloud.after, cloud.fault = (lambda call: None), session.nothing
+        assert all(result.why == "" for result in scene.clean())
+        left, _ = scene.survey()
+        assert left.findings == ()
+        assert held_by(living) == held
+    print(f"{row}: killed {'after' if is_after else 'before'} each of {deaths} writes")
+    assert deaths >= 1
