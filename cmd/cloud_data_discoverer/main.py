@@ -26,17 +26,19 @@ def main() -> None:
     command_line.command(program, run).main(prog_name=NAME)
 
 
-def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return every problem of flags and environment; credentials are read later."""
-    problems: list[config.Problem | str] = []
+    problems: list[config.FieldProblem | str] = []
     cloud = values[CLOUD]
     if cloud not in CLOUDS:
-        problems.append(config.Problem("--cloud", cloud or None, ", ".join(CLOUDS)))
+        problems.append(
+            config.FieldProblem("--cloud", cloud or None, ", ".join(CLOUDS))
+        )
     try:
         options.read(values, os.environ, PROVIDER)
     except config.ConfigError as error:
         problems += error.problems
-    return tuple(one for one in problems if isinstance(one, config.Problem))
+    return tuple(one for one in problems if isinstance(one, config.FieldProblem))
 
 
 def run(values: flags.Values) -> int:
@@ -53,7 +55,7 @@ def run(values: flags.Values) -> int:
     wanted = options.read(values, os.environ, PROVIDER)
     credentials = openstack.read(os.environ)
     agent = f"{NAME}/{version.VERSION}"
-    program = discoverer.Program(
+    program = discoverer.DiscovererProgram(
         NAME,
         version.VERSION,
         cloud,

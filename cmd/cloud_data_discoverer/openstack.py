@@ -6,7 +6,7 @@ from lib.cloud import protocol
 from lib.cloud.openstack import reference_metrics
 from lib.cloud.openstack.catalog import offers
 from lib.cloud.openstack.config import environment, settings
-from lib.cloud.support.source import CloudSource, Observers, Read
+from lib.cloud.support.source import CloudSource, Observers, ReadConfig
 from lib.daemon import counting
 from lib.process import config
 
@@ -21,7 +21,7 @@ def read(env: Mapping[str, str]) -> settings.Credentials:
     """
     try:
         return environment.read(env)
-    except settings.ConfigError as error:
+    except settings.CloudConfError as error:
         raise config.ConfigError(error.problems) from error
 
 
@@ -38,10 +38,10 @@ def source(
             return offers.connect(
                 given, observers.observe, (agent,), on_circuit=observers.circuit
             )
-        except settings.ConfigError as error:
+        except settings.CloudConfError as error:
             # It names keys of cloud.conf; here that one is a variable.
             problems = error.problems
             told = [p.replace("[Global] ca-file", "OS_CACERT") for p in problems]
             raise config.ConfigError(told) from error
 
-    return CloudSource((), lambda: Read(credentials, frozenset()), connect)
+    return CloudSource((), lambda: ReadConfig(credentials, frozenset()), connect)

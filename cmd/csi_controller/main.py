@@ -24,7 +24,9 @@ controller service of cinder-csi-plugin: its flags, its cloud.conf, its volumes.
 """
 
 
-def _openstack(wanted: options.Options, env: Mapping[str, str]) -> driver.Program:
+def _openstack(
+    wanted: options.DriverOptions, env: Mapping[str, str]
+) -> driver.DriverProgram:
     from csi_controller import openstack_clouds
     from lib.csi import driver
 
@@ -34,7 +36,7 @@ def _openstack(wanted: options.Options, env: Mapping[str, str]) -> driver.Progra
         env,
         wanted.user_agents,
     )
-    return driver.Program(
+    return driver.DriverProgram(
         NAME,
         version.VERSION,
         "openstack",
@@ -46,10 +48,10 @@ def _openstack(wanted: options.Options, env: Mapping[str, str]) -> driver.Progra
     )
 
 
-def _openstack_flags(values: flags.Values) -> tuple[config.Problem, ...]:
+def _openstack_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     if values[flag_table.CLOUD_CONFIG]:
         return ()
-    return (config.Problem("--cloud-config", None, "the path of a cloud.conf"),)
+    return (config.FieldProblem("--cloud-config", None, "the path of a cloud.conf"),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Provider:
     """A kind of cloud. judge: its flags. program: the plugin, with its clouds."""
 
     judge: options.Judge
-    program: Callable[[options.Options, Mapping[str, str]], driver.Program]
+    program: Callable[[options.DriverOptions, Mapping[str, str]], driver.DriverProgram]
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -73,12 +75,12 @@ def main() -> None:
     command_line.command(program, run).main(prog_name=NAME)
 
 
-def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with the flags, for the cloud that is asked for."""
     return options.judge(values, PROVIDERS[values[CLOUD]].judge)
 
 
-def read(values: flags.Values) -> options.Options:
+def read(values: flags.Values) -> options.DriverOptions:
     """Return the options, for the cloud that is asked for.
 
     Raises:

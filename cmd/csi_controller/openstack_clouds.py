@@ -35,7 +35,7 @@ def doors(
         ConfigError: a file can't be used; every problem is named.
     """
     found = {name: cloud_conf.CloudConf(paths, env, name, SECTIONS) for name in names}
-    problems: list[config.Problem | str] = []
+    problems: list[config.FieldProblem | str] = []
     for one in found.values():
         try:
             one.read()
@@ -47,7 +47,7 @@ def doors(
 
 
 def _opener(files: cloud_conf.CloudConf, user_agents: tuple[str, ...]) -> driver.Open:
-    memory = absence_scope.Memory()
+    memory = absence_scope.HomeMemory()
 
     def connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
         api = cloud.open_client(

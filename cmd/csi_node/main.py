@@ -25,15 +25,15 @@ replacement for the node service of cinder-csi-plugin: its flags, its mounts.
 """
 
 
-def _openstack(values: flags.Values, kernel: Kernel) -> node_driver.Program:
+def _openstack(values: flags.Values, kernel: Kernel) -> node_driver.NodeDriverProgram:
     from csi_node import openstack_node
 
     return openstack_node.program(NAME, version.VERSION, values, kernel)
 
 
-PROVIDERS: Mapping[str, Callable[[flags.Values, Kernel], node_driver.Program]] = {
-    "openstack": _openstack
-}
+PROVIDERS: Mapping[
+    str, Callable[[flags.Values, Kernel], node_driver.NodeDriverProgram]
+] = {"openstack": _openstack}
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
 FLAGS = (CLOUD, *node_flags.WORKING, *node_flags.INERT)
 
@@ -44,7 +44,7 @@ def main() -> None:
     command_line.command(program, run).main(prog_name=NAME)
 
 
-def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with the flags."""
     from lib.csi import node_driver
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from lib.cloud.openstack.config import reader, settings
-from lib.cloud.openstack.instance_metadata import config_drive, identity, service
+from lib.cloud.openstack.instance_metadata import config_drive, server_identity, service
 from lib.cloud.openstack.instances import translate
 from lib.csi import node, node_driver, node_flags
 from lib.kernel.model import Link
@@ -21,7 +21,7 @@ _VOLUME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
 
 def program(
     name: str, version: str, values: flags.Values, kernel: Kernel
-) -> node_driver.Program:
+) -> node_driver.NodeDriverProgram:
     """Return the node plugin for OpenStack.
 
     Raises:
@@ -35,7 +35,7 @@ def program(
             " are not used",
         )
     server = Server(found, values, kernel)
-    return node_driver.Program(
+    return node_driver.NodeDriverProgram(
         name,
         version,
         DRIVER,
@@ -66,12 +66,14 @@ class Server:
     ) -> None:
         address = values[node_flags.METADATA_ADDRESS] or service.ADDRESS
         self._kernel = kernel
-        sources: Mapping[str, identity.Source] = {
+        sources: Mapping[str, server_identity.Source] = {
             "configDrive": self._config_drive,
             "metadataService": functools.partial(service.read, address, time.sleep),
         }
         named = [(source, sources[source]) for source in found.search_order]
-        self._identity = identity.Identity(named, pathlib.Path(values[node_flags.SYS]))
+        self._identity = server_identity.ServerIdentity(
+            named, pathlib.Path(values[node_flags.SYS])
+        )
 
     def _config_drive(self) -> bytes | None:
         """Read the config drive: the disk with its label first, then all others.
@@ -86,7 +88,7 @@ class Server:
         ordered = sorted(disks, key=lambda disk: disk.number not in labelled)
         return config_drive.find(disk.path for disk in ordered)
 
-    def place(self, needs_zone: bool) -> node_driver.Place:
+    def place(self, needs_zone: bool) -> node_driver.NodePlace:
         """Return id and zone, the latter as the Node's label has it.
 
         Raises:
@@ -94,12 +96,12 @@ class Server:
         """
         try:
             server = self._identity.read()
-        except identity.Unknown as error:
+        except server_identity.UnknownIdentity as error:
             raise node.IdentityUnknown(f"identity of the node: {error}") from error
         if needs_zone and not server.is_complete:
             text = "zone of the node: neither config drive nor metadata service has it"
             raise node.IdentityUnknown(text)
-        return node_driver.Place(server.id, translate.label_value(server.zone))
+        return node_driver.NodePlace(server.id, translate.label_value(server.zone))
 
     def hints(self, wanted: str) -> Sequence[Link]:
         """Return links of by-path to the disk that the metadata lists for a serial.
@@ -109,7 +111,7 @@ class Server:
         """
         try:
             disks = self._identity.read().disks
-        except identity.Unknown:
+        except server_identity.UnknownIdentity:
             return ()
         endings = {
             f"-{disk.bus}-{disk.address}"
@@ -124,7 +126,7 @@ def _configuration(paths: Sequence[str]) -> settings.NodeConfig:
     text = "\n".join(config.read_text(path, "--cloud-config") for path in paths)
     try:
         return reader.read_node(text)
-    except settings.ConfigError as error:
+    except settings.CloudConfError as error:
         title = ", ".join(paths)
         problems = [f"{title}: {problem}" for problem in error.problems]
         raise config.ConfigError(problems) from error

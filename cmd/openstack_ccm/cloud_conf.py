@@ -22,7 +22,7 @@ def source(
     path: str, env: Mapping[str, str], user_agents: tuple[str, ...]
 ) -> CloudSource[settings.Config]:
     """Return what opens the cloud of one cloud.conf, as often as its files change."""
-    memory = absence_scope.Memory()
+    memory = absence_scope.HomeMemory()
 
     def connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
         api = cloud.open_client(

@@ -21,12 +21,12 @@ def main() -> None:
     command_line.command(program, run).main(prog_name=NAME)
 
 
-def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Say what is wrong with the flags; what cloud.conf holds is judged later."""
     problems = options.judge(values, PROVIDER)
     if values[flag_table.CLOUD_CONFIG]:
         return problems
-    missing = config.Problem("--cloud-config", None, "the path of a cloud.conf")
+    missing = config.FieldProblem("--cloud-config", None, "the path of a cloud.conf")
     return (*problems, missing)
 
 
@@ -43,7 +43,7 @@ def run(values: flags.Values) -> int:
     wanted = options.read(values, PROVIDER)
     agents = values[common_flags.USER_AGENT]
     source = cloud_conf.source(wanted.cloud_config, os.environ, agents)
-    program = manager.Program(
+    program = manager.ManagerProgram(
         NAME, version.VERSION, PROVIDER, source.open, cloud_conf.REFERENCE
     )
     code = manager.run(program, values, wanted, os.environ)

@@ -41,7 +41,7 @@ class Hands:
     ended: Ended | None = None
 
 
-class Actor:
+class ServiceActor:
     """Writes load balancers, and what leads to them on Services.
 
     Annotations and addresses are written to the Service of that uid. The finalizers,

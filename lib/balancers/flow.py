@@ -64,7 +64,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         engine: Engine[Target, Results] = Engine(
             load_balancers, self._memory, clock, applying, on_open
         )
-        self._observer = observe.Observer(
+        self._observer = observe.ServiceObserver(
             sources, load_balancers, self._memory, engine, clock
         )
         hands = act.Hands(
@@ -75,7 +75,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
             self._retarget,
             ended,
         )
-        self._actor = act.Actor(hands, self._memory)
+        self._actor = act.ServiceActor(hands, self._memory)
 
     def _retarget(self, service: Service, seen: Snapshot) -> Target | None:
         target, _ = self._observer.target(service, seen.nodes)

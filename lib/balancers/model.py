@@ -236,7 +236,7 @@ class Settle:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RecordEvent(outcome.Report):
+class RecordEvent(outcome.ReportAction):
     """Record an Event of the Service."""
 
     source: Source

@@ -44,7 +44,7 @@ class Sources:
     cluster: Callable[[], Cluster]
 
 
-class Observer:
+class ServiceObserver:
     """Reads for a batch of Services at once."""
 
     def __init__(

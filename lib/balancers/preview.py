@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lib.balancers import decide, model, translate
 from lib.balancers.model import Service, Snapshot
-from lib.cloud.explained import Change, Explain, Touched
+from lib.cloud.explained import Explain, FieldChange, Touched
 from lib.cloud.load_balancers import Ingress, Observed, Plan
 from lib.cloud.model import Seen
 from lib.cloud.steps import Problem, Verb
@@ -116,20 +116,20 @@ def _written(service: Service, actions: Iterable[model.Action]) -> Iterable[Touc
             case model.SetAnnotations(annotations):
                 there = service.metadata.annotations
                 changes = tuple(
-                    Change(key, there.get(key, ""), value or "")
+                    FieldChange(key, there.get(key, ""), value or "")
                     for key, value in annotations
                 )
                 why = "they lead back to the load balancer"
                 yield Touched((SERVICE, "annotations"), Verb.CHANGE, changes, why)
             case model.SetIngress(ingress):
                 old = _addresses(translate.ingress(service))
-                change = Change("status.loadBalancer", old, _addresses(ingress))
+                change = FieldChange("status.loadBalancer", old, _addresses(ingress))
                 why = "clients find the load balancer there"
                 yield Touched((SERVICE, "status"), Verb.CHANGE, (change,), why)
 
 
 def _finalizer(old: str, new: str, why: str) -> Touched:
-    change = Change("metadata.finalizers", old, new)
+    change = FieldChange("metadata.finalizers", old, new)
     return Touched((SERVICE, "finalizer"), Verb.CHANGE, (change,), why)
 
 

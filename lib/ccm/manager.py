@@ -44,7 +44,7 @@ GRACE = daemon.Grace(loops_s=7.0, lease_s=3.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class ManagerProgram:
     """Which manager this is.
 
     provider: the cloud's name, for metrics. connect: opens the cloud; called again when
@@ -59,9 +59,9 @@ class Program:
 
 
 def run(
-    program: Program,
+    program: ManagerProgram,
     values: flags.Values,
-    wanted: options.Options,
+    wanted: options.ManagerOptions,
     env: Mapping[str, str],
 ) -> int:
     """Run until told to stop; give the exit code.
@@ -88,9 +88,9 @@ class Manager:
 
     def __init__(
         self,
-        program: Program,
+        program: ManagerProgram,
         values: flags.Values,
-        wanted: options.Options,
+        wanted: options.ManagerOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
     ) -> None:
@@ -125,7 +125,7 @@ class Manager:
         controllers = tuple(self._controllers(cloud, shared, env))
         for one in controllers:
             cloud.after(one.look_again)
-        running: list[daemon.Part] = [*controllers]
+        running: list[daemon.DaemonPart] = [*controllers]
         if controllers:
             running.append(self._watching_nodes(shared.nodes))
         running.append(daemon.Background("watch cloud files", cloud.run))
@@ -158,7 +158,7 @@ class Manager:
             nodes=store.Store(api, resources.NODES, kube_nodes.Node),
             recorder=recorder,
             registry=self._registry,
-            metrics=reconcile_metrics.Metrics(self._registry),
+            metrics=reconcile_metrics.ReconcileMetrics(self._registry),
             probes=self._daemon.probes,
             permit=permit,
             create_in_s=lambda: lease.create_in_s() if lease is not None else 0.0,
@@ -170,7 +170,7 @@ class Manager:
             return read_only.refuse
         return guarded.always if lease is None else lease.acting
 
-    def _watching_nodes(self, nodes: store.Store[kube_nodes.Node]) -> daemon.Part:
+    def _watching_nodes(self, nodes: store.Store[kube_nodes.Node]) -> daemon.DaemonPart:
         synced = nodes.synced
         self._daemon.probes.add_ready(
             "nodes", lambda: None if synced.is_set() else "the Nodes are not listed yet"
@@ -183,7 +183,7 @@ class Manager:
         authorities = values[flag_table.CLIENT_CA]
         judge = access.Access(
             api,
-            access.Settings(
+            access.AccessSettings(
                 values[flag_table.AUTHENTICATION_TTL],
                 values[flag_table.AUTHORIZED_TTL],
                 values[flag_table.UNAUTHORIZED_TTL],
@@ -193,7 +193,7 @@ class Manager:
         open_paths = exchange.OpenPaths.parse(values[flag_table.ALWAYS_ALLOW])
         self._daemon.serve_http(
             (values[common_flags.BIND_ADDRESS], values[flag_table.SECURE_PORT]),
-            exchange.Routes(handlers, judge.authorize, open_paths),
+            exchange.HttpRoutes(handlers, judge.authorize, open_paths),
             lambda: server_certificate.choose(files, authorities),
         )
 
@@ -218,7 +218,7 @@ class Manager:
         self, cloud: reopening.Reopening, shared: parts.Parts, env: Mapping[str, str]
     ) -> Iterator[parts.Controllers]:
         """Make those that are wanted, and that the cloud is fit for."""
-        settings = model.Settings(
+        settings = model.NodeSettings(
             initialises=options.NODE in self._wanted.controllers,
             watches_lifecycle=options.LIFECYCLE in self._wanted.controllers,
             deletes=not env.get("SKIP_NODE_DELETION"),

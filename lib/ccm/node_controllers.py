@@ -29,8 +29,8 @@ class NodeControllers:
         self,
         instances: Callable[[], protocol.Instances],
         parts: Parts,
-        wanted: options.Options,
-        settings: model.Settings,
+        wanted: options.ManagerOptions,
+        settings: model.NodeSettings,
     ) -> None:
         self._wanted = wanted
         self._settings = settings
@@ -40,7 +40,7 @@ class NodeControllers:
         self._metrics = parts.metrics
         heartbeat = probes.Heartbeat(record=self._turned)
         clocks = runner.Clocks(beat=heartbeat.beat)
-        observer = observe.Observer(
+        observer = observe.NodeObserver(
             self.nodes,
             parts.reading,
             instances,
@@ -50,7 +50,7 @@ class NodeControllers:
             count=metrics.InstanceMetrics(parts.registry).observed,
         )
         deletions = metrics.DeletionMetrics(parts.registry)
-        actor = act.Actor(parts.writing, self.nodes, recorders, deletions.deleted)
+        actor = act.NodeActor(parts.writing, self.nodes, recorders, deletions.deleted)
         self._new_nodes = metrics.NodeMetrics(parts.registry)
         self._flow = flow.NodesFlow(observer, actor, settings, self._initialised)
         deletions.watch(lambda: self._flow.held_back)
@@ -58,7 +58,7 @@ class NodeControllers:
             self._flow,
             self._queue,
             self._metrics,
-            runner.Settings(wanted.workers, BATCH_MAX, BATCH_S, wanted.dry_run),
+            runner.RunnerSettings(wanted.workers, BATCH_MAX, BATCH_S, wanted.dry_run),
             clocks,
         )
         self._heartbeat = heartbeat
@@ -94,7 +94,7 @@ class NodeControllers:
             self._probes.add_live(name, self._heartbeat.within(STALL_S))
         loop.start("nodes", self._run)
         if self._settings.watches_lifecycle:
-            monitor = flow.Monitor(self.nodes, self._queue.add, utc_now)
+            monitor = flow.LifecycleMonitor(self.nodes, self._queue.add, utc_now)
             period_s = self._wanted.node_monitor_s
             self._every("monitor nodes", period_s, monitor.look, loop)
         if self._settings.initialises:

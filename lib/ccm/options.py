@@ -24,7 +24,7 @@ FLAGS = (*table.WORKING, *table.OURS, *inert_flags.INERT)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class ManagerOptions:
     """The command line, checked. Times in seconds; empty texts mean "not given"."""
 
     cloud_config: str
@@ -51,14 +51,14 @@ class Options:
     dry_run: bool
 
 
-def read(values: flags.Values, provider: str) -> Options:
+def read(values: flags.Values, provider: str) -> ManagerOptions:
     """Judge what was given.
 
     Raises:
         ConfigError: with every problem.
     """
     config.require(judge(values, provider))
-    return Options(
+    return ManagerOptions(
         cloud_config=values[table.CLOUD_CONFIG],
         kubeconfig=values[common_flags.KUBECONFIG],
         master=values[common_flags.MASTER],
@@ -88,12 +88,14 @@ def read(values: flags.Values, provider: str) -> Options:
     )
 
 
-def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
+def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...]:
     """Say what is wrong with the command line, as a whole."""
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     named = values[table.CLOUD_PROVIDER]
     if named != provider:
-        problems.append(config.Problem("--cloud-provider", named or None, provider))
+        problems.append(
+            config.FieldProblem("--cloud-provider", named or None, provider)
+        )
     _controllers(values[table.CONTROLLERS_FLAG], problems)
     _check_open_paths(values[table.ALWAYS_ALLOW], problems)
     pair = (common_flags.TLS_CERT, common_flags.TLS_KEY)
@@ -102,17 +104,17 @@ def judge(values: flags.Values, provider: str) -> tuple[config.Problem, ...]:
     for one, other in (pair, reversed(pair)):
         if values[one] and not values[other]:
             want = f"the path of a file, since --{one.name} is given"
-            problems.append(config.Problem(f"--{other.name}", None, want))
+            problems.append(config.FieldProblem(f"--{other.name}", None, want))
     _require_order(values, problems)
     _cluster_cidrs(values[table.CLUSTER_CIDR], problems)
     cluster_id = values[table.CLUSTER_ID]
     if cluster_id and not _CLUSTER_ID.fullmatch(cluster_id):
         want = "letters, digits, '.', '_' and '-', at most 100"
-        problems.append(config.Problem("--cluster-id", cluster_id, want))
+        problems.append(config.FieldProblem("--cluster-id", cluster_id, want))
     return tuple(problems)
 
 
-def _cluster_cidrs(text: str, problems: list[config.Problem]) -> tuple[Cidr, ...]:
+def _cluster_cidrs(text: str, problems: list[config.FieldProblem]) -> tuple[Cidr, ...]:
     """Return the CIDRs of --cluster-cidr; none of an empty text.
 
     Source: k8s.io/cloud-provider app/core.go, startRouteController.
@@ -126,25 +128,27 @@ def _cluster_cidrs(text: str, problems: list[config.Problem]) -> tuple[Cidr, ...
             found.append(ipaddress.ip_network(item))
         except ValueError:
             expected = "a CIDR without host bits, such as 10.111.0.0/16"
-            problems.append(config.Problem(name, item, expected))
+            problems.append(config.FieldProblem(name, item, expected))
     if len(found) > 1 and sorted(cidr.version for cidr in found) != [4, 6]:
         expected = "one CIDR, or one of IPv4 and one of IPv6"
-        problems.append(config.Problem(name, text, expected))
+        problems.append(config.FieldProblem(name, text, expected))
     return tuple(found)
 
 
-def _check_open_paths(patterns: Sequence[str], problems: list[config.Problem]) -> None:
+def _check_open_paths(
+    patterns: Sequence[str], problems: list[config.FieldProblem]
+) -> None:
     for pattern in patterns:
         try:
             exchange.OpenPaths.parse([pattern])
         except ValueError:
             name = f"--{table.ALWAYS_ALLOW.name}"
             expected = "paths in which * stands only at the end"
-            problems.append(config.Problem(name, pattern, expected))
+            problems.append(config.FieldProblem(name, pattern, expected))
 
 
 def _controllers(
-    words: Sequence[str], problems: list[config.Problem]
+    words: Sequence[str], problems: list[config.FieldProblem]
 ) -> frozenset[str]:
     """Give the names of those that run.
 
@@ -159,19 +163,21 @@ def _controllers(
             chosen[by_word[bare]] = not word.startswith("-")
         elif word != "*":
             known = ", ".join(["*", *table.CONTROLLERS])
-            problems.append(config.Problem("--controllers", word, f"one of {known}"))
+            problems.append(
+                config.FieldProblem("--controllers", word, f"one of {known}")
+            )
     return frozenset(
         name for name in table.CONTROLLERS if chosen.get(name, "*" in words)
     )
 
 
-def _require_file(name: str, path: str, problems: list[config.Problem]) -> None:
+def _require_file(name: str, path: str, problems: list[config.FieldProblem]) -> None:
     if path and (reason := files.unreadable(path)):
         wanted = f"a file that can be read ({reason})"
-        problems.append(config.Problem(f"--{name}", path, wanted))
+        problems.append(config.FieldProblem(f"--{name}", path, wanted))
 
 
-def _require_order(values: flags.Values, problems: list[config.Problem]) -> None:
+def _require_order(values: flags.Values, problems: list[config.FieldProblem]) -> None:
     """See that lease duration > renew deadline > retry period.
 
     Source: client-go leaderelection NewLeaderElector.
@@ -181,4 +187,4 @@ def _require_order(values: flags.Values, problems: list[config.Problem]) -> None
         if values[longer] <= values[shorter]:
             shown = longer.kind.show(values[longer])
             want = f"more than --{shorter.name} ({shorter.kind.show(values[shorter])})"
-            problems.append(config.Problem(f"--{longer.name}", shown, want))
+            problems.append(config.FieldProblem(f"--{longer.name}", shown, want))

@@ -30,7 +30,7 @@ class Parts:
     nodes: store.Store[Node]
     recorder: Callable[[str], events.Recorder]
     registry: prometheus_client.CollectorRegistry
-    metrics: reconcile_metrics.Metrics
+    metrics: reconcile_metrics.ReconcileMetrics
     probes: probes.Probes
     permit: guarded.Permit
     create_in_s: Callable[[], float]

@@ -23,7 +23,7 @@ from lib.reconcile import runner
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class NodesPreview:
     """The actions of one pass over all Nodes.
 
     nodes: how many there are. foreign: how many of them are of another cloud or region.
@@ -39,9 +39,9 @@ class Plan:
 def nodes(
     api: client.Api,
     instances: protocol.Instances,
-    settings: model.Settings,
+    settings: model.NodeSettings,
     clocks: runner.Clocks | None = None,
-) -> Plan:
+) -> NodesPreview:
     """Read all Nodes and their instances once, and say what would be done.
 
     Deletions are planned after one direct look, where the flow makes two; and as many
@@ -54,11 +54,11 @@ def nodes(
     kept = store.Store(reading, resources.NODES, kube_nodes.Node)
     kept.relist()
     once = dataclasses.replace(settings, confirm_after_s=0.0)
-    observer = observe.Observer(kept, reading, lambda: instances, once, clocks)
+    observer = observe.NodeObserver(kept, reading, lambda: instances, once, clocks)
     topics = flow.topics_served(once)
     names = sorted(kept.items())
     seen = observer.observe([(name, topics) for name in names])
-    return Plan(
+    return NodesPreview(
         rows=tuple(row for name in names for row in preview.rows(seen[name], once)),
         nodes=len(names),
         foreign=sum(preview.is_foreign(seen[name]) for name in names),
@@ -67,7 +67,7 @@ def nodes(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class ServicesWanted:
     """Which Services are asked about, and in whose name.
 
     cluster_id: empty: the uid of namespace kube-system. names: "namespace/name" or
@@ -82,7 +82,7 @@ class Wanted:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Services:
+class ServicesPreview:
     """What would become of Services of type LoadBalancer.
 
     others: how many have a class, and thus are another controller's.
@@ -102,9 +102,9 @@ def services(
     api: client.Api,
     balancers: load_balancers.LoadBalancers,
     explain: explained.Explain,
-    wanted: Wanted,
+    wanted: ServicesWanted,
     clock: Callable[[], float] = time.monotonic,
-) -> Services:
+) -> ServicesPreview:
     """Read Nodes, Services and their load balancers once, and say what would be done.
 
     The cloud is read as a look for drift reads it: a few lists for all Services, and
@@ -126,7 +126,7 @@ def services(
         kept, reading, lambda: receiving, lambda: cluster
     )
     memory = balancers_model.Memory(clock)
-    observer = balancers_observe.Observer(
+    observer = balancers_observe.ServiceObserver(
         sources,
         lambda: balancers,
         memory,
@@ -140,7 +140,7 @@ def services(
     rows = [
         balancers_preview.row(seen[key], now, balancers.plan, explain) for key in ours
     ]
-    return Services(tuple(rows), sum(map(_is_of_others, asked)))
+    return ServicesPreview(tuple(rows), sum(map(_is_of_others, asked)))
 
 
 def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
@@ -150,14 +150,14 @@ def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _is_asked(service: balancers_model.Service, wanted: Wanted) -> bool:
+def _is_asked(service: balancers_model.Service, wanted: ServicesWanted) -> bool:
     about = service.metadata
     if wanted.namespace and about.namespace != wanted.namespace:
         return False
     return not wanted.names or bool({about.name, service.key} & set(wanted.names))
 
 
-def _check_names(wanted: Wanted, found: list[balancers_model.Service]) -> None:
+def _check_names(wanted: ServicesWanted, found: list[balancers_model.Service]) -> None:
     for name in wanted.names:
         named = [one for one in found if name in (one.metadata.name, one.key)]
         if not any(one.concerns_us or _is_of_others(one) for one in named):

@@ -37,7 +37,7 @@ class RouteControllers:
         self,
         tables: Callable[[], routes.Routes],
         parts: Parts,
-        wanted: options.Options,
+        wanted: options.ManagerOptions,
     ) -> None:
         """tables: returns those of the cloud in use."""
         self._parts = parts
@@ -76,7 +76,7 @@ class RouteControllers:
             self._flow,
             self._queue,
             parts.metrics,
-            runner.Settings(WORKERS, BATCH_MAX, dry_run=wanted.dry_run),
+            runner.RunnerSettings(WORKERS, BATCH_MAX, dry_run=wanted.dry_run),
             runner.Clocks(beat=self._heartbeat.beat),
         )
 

@@ -36,7 +36,7 @@ class ServiceControllers:
         self,
         balancers: Callable[[], load_balancers.LoadBalancers],
         parts: Parts,
-        wanted: options.Options,
+        wanted: options.ManagerOptions,
         provider_source: str,
     ) -> None:
         """provider_source: the component in whose name the cloud's Events are told."""
@@ -70,7 +70,9 @@ class ServiceControllers:
             self._flow,
             self._queue,
             parts.metrics,
-            runner.Settings(wanted.service_workers, BATCH_MAX, BATCH_S, wanted.dry_run),
+            runner.RunnerSettings(
+                wanted.service_workers, BATCH_MAX, BATCH_S, wanted.dry_run
+            ),
             runner.Clocks(beat=self._heartbeat.beat),
             reading=self._flow,
         )

@@ -12,7 +12,7 @@ from typing import Protocol
 from lib.cloud.model import Seen, Unknown
 
 
-class Part(enum.Enum):
+class CatalogPart(enum.Enum):
     """What can be asked for."""
 
     CONDITIONS = "conditions"
@@ -23,7 +23,7 @@ class Part(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class CatalogWish:
     """What to read.
 
     given: the document that the installer left, or the module's settings in its place;
@@ -31,7 +31,7 @@ class Wish:
     asked for; must not be empty with VOLUMES.
     """
 
-    parts: frozenset[Part]
+    parts: frozenset[CatalogPart]
     given: Mapping[str, object] = dataclasses.field(default_factory=dict)
     cluster_id: str = ""
 
@@ -56,7 +56,7 @@ class InstanceType:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Volume:
+class CatalogVolume:
     """A volume with the ownership metadata of the cluster.
 
     created: UTC, None when not reported. is_in_creation: its content is not complete.
@@ -87,7 +87,7 @@ class Document:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reading:
+class CatalogReading:
     """What was read; None for a part that was not asked for.
 
     conditions: empty for a cloud that has none to tell. instance_types, volumes,
@@ -97,7 +97,7 @@ class Reading:
     conditions: Seen[tuple[Condition, ...]] | Unknown | None = None
     instance_types: Seen[tuple[InstanceType, ...]] | Unknown | None = None
     document: Seen[Document] | Unknown | None = None
-    volumes: Seen[tuple[Volume, ...]] | Unknown | None = None
+    volumes: Seen[tuple[CatalogVolume, ...]] | Unknown | None = None
     storage_types: Seen[tuple[StorageType, ...]] | Unknown | None = None
 
 
@@ -105,11 +105,11 @@ class Catalog(Protocol):
     """Read-only access to what a cloud offers."""
 
     @property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[CatalogPart]:
         """Return the parts that the cloud has; no other is asked for."""
         ...
 
-    def read(self, wish: Wish) -> Reading:
+    def read(self, wish: CatalogWish) -> CatalogReading:
         """Read these parts, now, each list once however many parts need it.
 
         Never raises for a part; bounded by a time-out of its own.

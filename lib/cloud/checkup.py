@@ -21,7 +21,7 @@ class Login:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Service:
+class ServiceEndpoint:
     """One service of the cloud.
 
     kind: its type, as users know it. needed: nothing works without it. url: empty when
@@ -47,7 +47,7 @@ class Quota:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Named:
+class NamedSetting:
     """Something that the configuration names, looked for in the cloud.
 
     setting: section and key. kind: what it should be, in the cloud's words. value: as
@@ -72,7 +72,7 @@ class Balancing:
 
     version: str = ""
     has_tags: bool = True
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedSetting, ...] = ()
     error: errors.CloudError | None = None
 
 
@@ -109,7 +109,7 @@ class Checkup(Protocol):
         """
         ...
 
-    def services(self) -> tuple[Service, ...]:
+    def services(self) -> tuple[ServiceEndpoint, ...]:
         """Reach every service that some daemon uses; one that fails is told as such.
 
         Raises:

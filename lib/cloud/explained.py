@@ -11,7 +11,7 @@ from lib.cloud.steps import Verb
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field of a thing, as it is and as it would be.
 
     by: what asks for it: an annotation, a field of the Service; may be empty.
@@ -34,7 +34,7 @@ class Touched:
 
     path: tuple[str, ...]
     verb: Verb
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
     why: str = ""
     is_later: bool = False
 

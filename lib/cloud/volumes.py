@@ -124,7 +124,7 @@ class Volume:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Problem:
+class VolumeProblem:
     """One thing that is wrong with a request. allowed: to be read after "want"."""
 
     field: str
@@ -135,7 +135,7 @@ class Problem:
         return f"{self.field} is {self.value!r}; want {self.allowed}"
 
 
-Problems = tuple[Problem, ...]
+Problems = tuple[VolumeProblem, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class VolumeRequest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class VolumePlace:
     """One place for a volume. zones, provider: as of `VolumeSpec`."""
 
     zones: tuple[str, ...] | None
@@ -210,7 +210,7 @@ class VolumeSpec:
     metadata: Pairs = ()
     context: Pairs = ()
     provider: object = None
-    places: tuple[Place, ...] = ()
+    places: tuple[VolumePlace, ...] = ()
     requisite: tuple[str, ...] = ()
     least_bytes: int | None = None
     most_bytes: int | None = None
@@ -225,7 +225,7 @@ class VolumeSpec:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class VolumeChange:
     """What a volume is to become in place. type: as of `Volume`; empty: as it is."""
 
     type: str = ""
@@ -265,7 +265,7 @@ Found = tuple[Volume, ...] | Unknown
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reading:
+class VolumesReading:
     """What one read showed.
 
     found: one entry for each ref. listing: every volume of the project when the read
@@ -314,11 +314,13 @@ class Volumes(Protocol):
         """Read a request. Pure; every problem is named."""
         ...
 
-    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+    def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """Read the parameters of a VolumeAttributesClass. Pure."""
         ...
 
-    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
+    def observe(
+        self, refs: Collection[Ref], within_s: float | None = None
+    ) -> VolumesReading:
         """Read these now, the cheapest way: one call each, or one list for all.
 
         within_s: the time for it, where that is less than the usual one.
@@ -394,7 +396,7 @@ class Volumes(Protocol):
         """
         ...
 
-    def retype(self, volume: Volume, change: Change) -> None:
+    def retype(self, volume: Volume, change: VolumeChange) -> None:
         """Begin to change a volume's type.
 
         Raises:

@@ -6,7 +6,7 @@ Source: CSI specification 1.12.0, VolumeCapability.
 from collections.abc import Collection, Sequence
 
 from lib.csi.spec import csi_pb2
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 Mode = csi_pb2.VolumeCapability.AccessMode
 
@@ -30,10 +30,10 @@ def check(capability: csi_pb2.VolumeCapability, field: str) -> None:
     """
     if not capability.WhichOneof("access_type"):
         text = f"{field}.access_type is not set; want block or mount"
-        raise Refused(Code.INVALID_ARGUMENT, text)
+        raise RefusedCall(Code.INVALID_ARGUMENT, text)
     mode = capability.access_mode.mode
     if mode not in ONE_NODE | MANY_READ | MANY_WRITE:
-        raise Refused(
+        raise RefusedCall(
             Code.INVALID_ARGUMENT,
             f"{field}.access_mode is {_name(mode)}; want one of {_names()}",
         )
@@ -65,7 +65,7 @@ def check_all(capabilities: Sequence[csi_pb2.VolumeCapability]) -> None:
     """
     if not capabilities:
         text = "volume_capabilities is empty; want at least one"
-        raise Refused(Code.INVALID_ARGUMENT, text)
+        raise RefusedCall(Code.INVALID_ARGUMENT, text)
     for number, one in enumerate(capabilities):
         check(one, f"volume_capabilities[{number}]")
 

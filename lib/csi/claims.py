@@ -7,7 +7,7 @@ import msgspec
 
 from lib.kube import client, errors, resources
 from lib.process import decoding
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 TIMEOUT_S = 10.0
 
@@ -51,7 +51,7 @@ class Claims:
             return {}
         except (errors.KubeError, msgspec.DecodeError) as error:
             text = f"PersistentVolumeClaim {namespace}/{name} can't be read ({error})"
-            raise Refused(Code.UNAVAILABLE, text) from error
+            raise RefusedCall(Code.UNAVAILABLE, text) from error
         uids = _UID.findall(volume_name)
         is_another = bool(uids) and metadata.uid not in uids
         return {} if is_another else metadata.annotations

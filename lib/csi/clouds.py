@@ -7,8 +7,8 @@ Source: kubernetes/cloud-provider-openstack docs/cinder-csi-plugin
 from collections.abc import Iterator, Mapping
 
 from lib.cloud.volumes import Volume, VolumeId
-from lib.volumes import calls, flow
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, flow
+from lib.volumes.csi_codes import Code, RefusedCall
 
 KEY = "cloud"
 
@@ -16,17 +16,17 @@ KEY = "cloud"
 class Clouds:
     """The flows of all clouds, the default one first."""
 
-    def __init__(self, flows: Mapping[str, flow.Flow]) -> None:
+    def __init__(self, flows: Mapping[str, flow.VolumesFlow]) -> None:
         """flows: by the name of the cloud, "" for one without; at least one."""
         self._flows = dict(flows)
         self._default = next(iter(self._flows))
 
     @property
-    def default(self) -> flow.Flow:
+    def default(self) -> flow.VolumesFlow:
         """Give the cloud of requests that name none."""
         return self._flows[self._default]
 
-    def of(self, secrets: Mapping[str, str]) -> flow.Flow:
+    def of(self, secrets: Mapping[str, str]) -> flow.VolumesFlow:
         """Give the cloud that a request's secrets name.
 
         Raises:
@@ -37,27 +37,27 @@ class Clouds:
             # The name is told: it only leads to credentials, and is none itself.
             names = ", ".join(repr(one) for one in self._flows)
             text = f"secrets[{KEY}] is {name!r}; want one of {names}"
-            raise Refused(Code.INVALID_ARGUMENT, text)
+            raise RefusedCall(Code.INVALID_ARGUMENT, text)
         return self._flows[name]
 
-    def find(self, volume_id: VolumeId, call: calls.Call) -> Volume:
+    def find(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
         """Look for a volume in each of them.
 
         Raises:
             Refused: NOT_FOUND in all, or one can't be asked.
         """
-        missing: Refused | None = None
+        missing: RefusedCall | None = None
         for one in self._flows.values():
             try:
                 return one.look(volume_id, call)
-            except Refused as refused:
+            except RefusedCall as refused:
                 if refused.code is not Code.NOT_FOUND:
                     raise
                 missing = refused
         assert missing is not None  # noqa: S101 -- there is at least one cloud
         raise missing
 
-    def all(self, call: calls.Call, after: str) -> Iterator[tuple[str, Volume]]:
+    def all(self, call: callers.Caller, after: str) -> Iterator[tuple[str, Volume]]:
         """Give all volumes, each with the token that stands for "after this one".
 
         after: such a token, or empty. Volumes come cloud by cloud, in order of their
@@ -81,5 +81,5 @@ class Clouds:
         is_ours = bool(colon) and name in names
         if not is_ours or not self._flows[name].is_id(last_id):
             text = f"starting_token is {after!r}; want a next_token of this driver"
-            raise Refused(Code.ABORTED, text)
+            raise RefusedCall(Code.ABORTED, text)
         return names.index(name), last_id

@@ -12,18 +12,18 @@ from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
     Feature,
-    Place,
-    Problem,
     Volume,
     VolumeId,
+    VolumePlace,
+    VolumeProblem,
     VolumeRequest,
     VolumeSpec,
 )
 from lib.csi import capabilities, messages, sizes
 from lib.csi.clouds import Clouds
 from lib.csi.spec import csi_pb2
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import Code, RefusedCall
 
 Kind = csi_pb2.ControllerServiceCapability.RPC
 OFFERED = (
@@ -71,7 +71,7 @@ def no_annotations(namespace: str, name: str, volume_name: str) -> Mapping[str, 
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class ControllerSettings:
     """What a driver is configured with.
 
     cluster: the mark of our volumes. annotations: of PersistentVolumeClaims. features:
@@ -96,7 +96,7 @@ class Settings:
 class Controller:
     """Implements the controller service. Safe for many threads."""
 
-    def __init__(self, clouds: Clouds, settings: Settings) -> None:
+    def __init__(self, clouds: Clouds, settings: ControllerSettings) -> None:
         self._clouds = clouds
         self._settings = settings
 
@@ -106,7 +106,7 @@ class Controller:
         return self._settings.offered
 
     def create_volume(
-        self, request: csi_pb2.CreateVolumeRequest, call: calls.Call
+        self, request: csi_pb2.CreateVolumeRequest, call: callers.Caller
     ) -> csi_pb2.CreateVolumeResponse:
         """Make a volume, or find the one that was made for this name."""
         cloud = self._clouds.of(request.secrets)
@@ -119,7 +119,7 @@ class Controller:
         cluster = self._settings.cluster
         try:
             spec = cloud.place(self._spec(request, cloud, call), call)
-        except Refused as refused:
+        except RefusedCall as refused:
             raise cloud.kept_open(refused, request.name, cluster, call) from refused
         made = _there(cloud.settle(model.Make(spec), call))
         topology = self._settings.topology.reached(
@@ -135,7 +135,10 @@ class Controller:
         return Feature.CLONE in self._settings.features
 
     def _spec(
-        self, request: csi_pb2.CreateVolumeRequest, cloud: flow.Flow, call: calls.Call
+        self,
+        request: csi_pb2.CreateVolumeRequest,
+        cloud: flow.VolumesFlow,
+        call: callers.Caller,
     ) -> VolumeSpec:
         requirement = request.accessibility_requirements
         preferred, requisite = self._settings.topology.wanted(requirement)
@@ -171,8 +174,8 @@ class Controller:
         self,
         volume_name: str,
         metadata: Mapping[str, str],
-        cloud: flow.Flow,
-        call: calls.Call,
+        cloud: flow.VolumesFlow,
+        call: callers.Caller,
     ) -> Mapping[str, str]:
         """Return the claim's annotations; a volume that exists needs none."""
         name, namespace = metadata.get(CLAIM_NAME), metadata.get(CLAIM_NAMESPACE)
@@ -180,13 +183,13 @@ class Controller:
             return {}
         try:
             return self._settings.annotations(namespace, name, volume_name)
-        except Refused:
+        except RefusedCall:
             if cloud.exists(volume_name, self._settings.cluster, call):
                 return {}
             raise
 
     def delete_volume(
-        self, request: csi_pb2.DeleteVolumeRequest, call: calls.Call
+        self, request: csi_pb2.DeleteVolumeRequest, call: callers.Caller
     ) -> csi_pb2.DeleteVolumeResponse:
         """Delete a volume; one that is gone is fine."""
         cloud = self._clouds.of(request.secrets)
@@ -196,7 +199,7 @@ class Controller:
         return csi_pb2.DeleteVolumeResponse()
 
     def publish(
-        self, request: csi_pb2.ControllerPublishVolumeRequest, call: calls.Call
+        self, request: csi_pb2.ControllerPublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerPublishVolumeResponse:
         """Attach a volume to a node."""
         cloud = self._clouds.of(request.secrets)
@@ -217,7 +220,7 @@ class Controller:
         )
 
     def unpublish(
-        self, request: csi_pb2.ControllerUnpublishVolumeRequest, call: calls.Call
+        self, request: csi_pb2.ControllerUnpublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerUnpublishVolumeResponse:
         """Detach a volume from a node, or from all when none is named."""
         cloud = self._clouds.of(request.secrets)
@@ -227,7 +230,7 @@ class Controller:
         return csi_pb2.ControllerUnpublishVolumeResponse()
 
     def validate(
-        self, request: csi_pb2.ValidateVolumeCapabilitiesRequest, call: calls.Call
+        self, request: csi_pb2.ValidateVolumeCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.ValidateVolumeCapabilitiesResponse:
         """Say whether a volume can be used in all these ways."""
         cloud = self._clouds.of(request.secrets)
@@ -257,7 +260,7 @@ class Controller:
         self,
         request: csi_pb2.ValidateVolumeCapabilitiesRequest,
         volume: Volume,
-        cloud: flow.Flow,
+        cloud: flow.VolumesFlow,
     ) -> str:
         """Return what of a request is not true of a volume; empty: all is.
 
@@ -286,7 +289,7 @@ class Controller:
         return ""
 
     def list_volumes(
-        self, request: csi_pb2.ListVolumesRequest, call: calls.Call
+        self, request: csi_pb2.ListVolumesRequest, call: callers.Caller
     ) -> csi_pb2.ListVolumesResponse:
         """Give a page of all volumes there are, as of a minute ago at most."""
         if request.max_entries < 0:
@@ -300,7 +303,7 @@ class Controller:
         )
 
     def get_capacity(
-        self, request: csi_pb2.GetCapacityRequest, call: calls.Call
+        self, request: csi_pb2.GetCapacityRequest, call: callers.Caller
     ) -> csi_pb2.GetCapacityResponse:
         """Say what can still be made of a type in a zone."""
         del call  # one short call, bounded by its own time-out
@@ -331,7 +334,7 @@ class Controller:
         return response
 
     def get_volume(
-        self, request: csi_pb2.ControllerGetVolumeRequest, call: calls.Call
+        self, request: csi_pb2.ControllerGetVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerGetVolumeResponse:
         """Show one volume; the request names no cloud, so each is asked."""
         _require("volume_id", request.volume_id)
@@ -341,7 +344,7 @@ class Controller:
         return response(volume=messages.volume(found), status=status)
 
     def expand(
-        self, request: csi_pb2.ControllerExpandVolumeRequest, call: calls.Call
+        self, request: csi_pb2.ControllerExpandVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerExpandVolumeResponse:
         """Grow a volume."""
         cloud = self._clouds.of(request.secrets)
@@ -356,7 +359,7 @@ class Controller:
         limit = request.capacity_range.limit_bytes
         if limit and grown.size_bytes > limit:
             text = f"capacity_range.limit_bytes is {limit}; want at least"
-            raise Refused(
+            raise RefusedCall(
                 Code.OUT_OF_RANGE, f"{text} {grown.size_bytes}, which the volume has"
             )
         return csi_pb2.ControllerExpandVolumeResponse(
@@ -364,7 +367,7 @@ class Controller:
         )
 
     def modify(
-        self, request: csi_pb2.ControllerModifyVolumeRequest, call: calls.Call
+        self, request: csi_pb2.ControllerModifyVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerModifyVolumeResponse:
         """Change a volume's type."""
         cloud = self._clouds.of(request.secrets)
@@ -376,7 +379,7 @@ class Controller:
         return csi_pb2.ControllerModifyVolumeResponse()
 
     def offers(
-        self, request: csi_pb2.ControllerGetCapabilitiesRequest, call: calls.Call
+        self, request: csi_pb2.ControllerGetCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.ControllerGetCapabilitiesResponse:
         """Say what is offered."""
         del request, call
@@ -394,11 +397,11 @@ def _require(field: str, value: str) -> None:
 def _refuse(text: str) -> None:
     """Refuse as INVALID_ARGUMENT, for a reason; without one go on."""
     if text:
-        raise Refused(Code.INVALID_ARGUMENT, text)
+        raise RefusedCall(Code.INVALID_ARGUMENT, text)
 
 
-def _wrong(problems: Sequence[Problem]) -> Refused:
-    return Refused(Code.INVALID_ARGUMENT, "; ".join(str(one) for one in problems))
+def _wrong(problems: Sequence[VolumeProblem]) -> RefusedCall:
+    return RefusedCall(Code.INVALID_ARGUMENT, "; ".join(str(one) for one in problems))
 
 
 def _source(request: csi_pb2.CreateVolumeRequest) -> VolumeId | None:
@@ -421,7 +424,7 @@ def _reachable(spec: VolumeSpec, requisite: tuple[str, ...]) -> VolumeSpec:
     """
     reached = [
         place
-        for place in (Place(spec.zones, spec.provider), *spec.places)
+        for place in (VolumePlace(spec.zones, spec.provider), *spec.places)
         if not place.zones or not requisite or set(place.zones) & set(requisite)
     ]
     if not reached:
@@ -429,7 +432,7 @@ def _reachable(spec: VolumeSpec, requisite: tuple[str, ...]) -> VolumeSpec:
             f"the volume would be in zone {', '.join(spec.zones or ())}; want one of"
             f" {', '.join(requisite)} (accessibility_requirements.requisite)"
         )
-        raise Refused(Code.RESOURCE_EXHAUSTED, text)
+        raise RefusedCall(Code.RESOURCE_EXHAUSTED, text)
     first, *others = reached
     return dataclasses.replace(
         spec, zones=first.zones, provider=first.provider, places=tuple(others)

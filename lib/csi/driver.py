@@ -12,7 +12,7 @@ from lib.csi import (
     claims,
     clouds,
     controller,
-    identity,
+    identity_service,
     messages,
     options,
     server,
@@ -47,7 +47,7 @@ Doors = Mapping[str, Open]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class DriverProgram:
     """Which plugin this is.
 
     provider: the cloud's name, for metrics. driver: the name in CSIDriver and
@@ -67,9 +67,9 @@ class Program:
 
 
 def run(
-    program: Program,
+    program: DriverProgram,
     values: flags.Values,
-    wanted: options.Options,
+    wanted: options.DriverOptions,
     env: Mapping[str, str],
 ) -> int:
     """Run until told to stop; give the exit code.
@@ -91,8 +91,8 @@ class Plugin:
 
     def __init__(
         self,
-        program: Program,
-        wanted: options.Options,
+        program: DriverProgram,
+        wanted: options.DriverOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
         grace_s: float = GRACE_S,
@@ -103,24 +103,24 @@ class Plugin:
         self._wanted = wanted
         self._registry = registry
         self._daemon = daemon.Daemon(registry, stop, daemon.Grace(loops_s=1.0))
-        self._parts: list[daemon.Part] = []
+        self._parts: list[daemon.DaemonPart] = []
 
     def run(self, env: Mapping[str, str]) -> int:
         """Serve until told to stop."""
-        who = identity.Driver(
+        who = identity_service.DriverDescription(
             self._program.driver,
             self._program.version,
             self._wanted.has_controller,
             self._has_zones,
             self._program.features,
         )
-        offered = [services.identity(identity.Identity(who))]
+        offered = [services.identity(identity_service.IdentityService(who))]
         if self._wanted.has_controller:
             offered.append(services.controller(self._controller(env)))
-        counted = server.Metrics(self._program.driver, self._registry)
-        rpcs = server.Server(self._wanted.endpoint, tuple(offered), counted)
+        counted = server.RpcMetrics(self._program.driver, self._registry)
+        rpcs = server.RpcServer(self._wanted.endpoint, tuple(offered), counted)
         if self._wanted.http is not None:
-            routes = exchange.Routes(self._daemon.handlers(), access.everybody)
+            routes = exchange.HttpRoutes(self._daemon.handlers(), access.everybody)
             self._daemon.serve_http(self._wanted.http, routes)
         self._daemon.serve(_Rpcs(rpcs, self._wanted.endpoint, self._grace_s))
         return self._daemon.run(self._parts)
@@ -133,8 +133,8 @@ class Plugin:
         calls = counting.CloudMetrics(
             self._program.provider, self._registry, self._program.reference
         )
-        reconciled = reconcile_metrics.Metrics(self._registry)
-        flows: dict[str, flow.Flow] = {}
+        reconciled = reconcile_metrics.ReconcileMetrics(self._registry)
+        flows: dict[str, flow.VolumesFlow] = {}
         for name, door in self._program.doors.items():
             cloud = reopening.Reopening(functools.partial(door, calls))
             watching = daemon.Background(f"watch files of cloud {name!r}", cloud.run)
@@ -142,9 +142,9 @@ class Plugin:
             volumes = cloud.part(lambda now: now.volumes)
             if volumes is None:
                 raise TypeError(f"cloud {name!r} has no volumes")
-            flows[name] = flow.Flow(volumes, metrics=reconciled)
+            flows[name] = flow.VolumesFlow(volumes, metrics=reconciled)
         topology = messages.Topology(self._program.zone_key, self._has_zones)
-        settings = controller.Settings(
+        settings = controller.ControllerSettings(
             self._wanted.cluster,
             topology,
             self._annotations(env),
@@ -164,7 +164,7 @@ class Plugin:
 class _Rpcs:
     """The server of RPCs, as a server of the daemon."""
 
-    rpcs: server.Server
+    rpcs: server.RpcServer
     endpoint: str
     grace_s: float
 

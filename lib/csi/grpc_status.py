@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import grpc
 
-from lib.volumes.refusals import Code
+from lib.volumes.csi_codes import Code
 
 STATUS: Mapping[Code, grpc.StatusCode] = {
     code: grpc.StatusCode[code.value] for code in Code

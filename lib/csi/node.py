@@ -12,32 +12,32 @@ from lib.csi import capabilities
 from lib.csi.spec import csi_pb2
 from lib.kernel.model import is_below, top_mount
 from lib.node_volumes import decide_stage, mkfs_options, stats
-from lib.node_volumes.failures import Failure, Reason
-from lib.node_volumes.flow import Flow
+from lib.node_volumes.call_failures import CallFailed, FailureReason
+from lib.node_volumes.flow import NodeVolumesFlow
 from lib.node_volumes.model import (
-    Expand,
-    Publish,
+    NodeExpand,
+    NodePublish,
+    NodeUnpublish,
+    NodeVolume,
     Request,
     Snapshot,
     Stage,
-    Unpublish,
     Unstage,
-    Volume,
 )
-from lib.volumes import calls, turns
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, turns
+from lib.volumes.csi_codes import Code, RefusedCall
 
-CODES: Mapping[Reason, Code] = {
-    Reason.INVALID: Code.INVALID_ARGUMENT,
-    Reason.NOT_FOUND: Code.NOT_FOUND,
-    Reason.NOT_STAGED: Code.FAILED_PRECONDITION,
-    Reason.INCOMPATIBLE: Code.ALREADY_EXISTS,
-    Reason.CONTENT: Code.FAILED_PRECONDITION,
-    Reason.OUT_OF_RANGE: Code.OUT_OF_RANGE,
-    Reason.FAILED: Code.INTERNAL,
-    Reason.UNCERTAIN: Code.UNAVAILABLE,
-    Reason.TIMED_OUT: Code.DEADLINE_EXCEEDED,
-    Reason.PENDING: Code.ABORTED,
+CODES: Mapping[FailureReason, Code] = {
+    FailureReason.INVALID: Code.INVALID_ARGUMENT,
+    FailureReason.NOT_FOUND: Code.NOT_FOUND,
+    FailureReason.NOT_STAGED: Code.FAILED_PRECONDITION,
+    FailureReason.INCOMPATIBLE: Code.ALREADY_EXISTS,
+    FailureReason.CONTENT: Code.FAILED_PRECONDITION,
+    FailureReason.OUT_OF_RANGE: Code.OUT_OF_RANGE,
+    FailureReason.FAILED: Code.INTERNAL,
+    FailureReason.UNCERTAIN: Code.UNAVAILABLE,
+    FailureReason.TIMED_OUT: Code.DEADLINE_EXCEEDED,
+    FailureReason.PENDING: Code.ABORTED,
 }
 """Every reason of the flow as a code."""
 
@@ -75,7 +75,7 @@ class NodeInfo:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class NodeServiceSettings:
     """How volumes are found and where they may be mounted.
 
     kubelet: the folder below which all paths must be; empty: any.
@@ -86,16 +86,16 @@ class Settings:
     kubelet: str = ""
 
 
-class Node:
+class NodeService:
     """Implements the node service."""
 
-    def __init__(self, flow: Flow, settings: Settings) -> None:
+    def __init__(self, flow: NodeVolumesFlow, settings: NodeServiceSettings) -> None:
         self._flow = flow
         self._settings = settings
         self._holds = turns.Holds()
 
     def stage(
-        self, request: csi_pb2.NodeStageVolumeRequest, call: calls.Call
+        self, request: csi_pb2.NodeStageVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodeStageVolumeResponse:
         """Mount the volume's file system at the staging path."""
         volume = self._volume(request.volume_id, request.publish_context)
@@ -116,7 +116,7 @@ class Node:
         return csi_pb2.NodeStageVolumeResponse()
 
     def unstage(
-        self, request: csi_pb2.NodeUnstageVolumeRequest, call: calls.Call
+        self, request: csi_pb2.NodeUnstageVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodeUnstageVolumeResponse:
         """Unmount the staging path."""
         volume = self._volume(request.volume_id, {})
@@ -125,7 +125,7 @@ class Node:
         return csi_pb2.NodeUnstageVolumeResponse()
 
     def publish(
-        self, request: csi_pb2.NodePublishVolumeRequest, call: calls.Call
+        self, request: csi_pb2.NodePublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodePublishVolumeResponse:
         """Mount the staged volume, or bind the disk, at the target path."""
         volume = self._volume(request.volume_id, request.publish_context)
@@ -133,12 +133,12 @@ class Node:
         capability = _capability(request.volume_capability)
         if request.volume_context.get(_EPHEMERAL) == "true":
             text = "inline ephemeral volumes are not supported"
-            raise Refused(Code.UNIMPLEMENTED, text)
+            raise RefusedCall(Code.UNIMPLEMENTED, text)
         if not request.staging_target_path:
             text = "staging_target_path: not set: the volume must be staged first"
-            raise Refused(Code.FAILED_PRECONDITION, text)
+            raise RefusedCall(Code.FAILED_PRECONDITION, text)
         mode = capability.access_mode.mode
-        wanted = Publish(
+        wanted = NodePublish(
             volume,
             self._path("staging_target_path", request.staging_target_path),
             target,
@@ -150,16 +150,16 @@ class Node:
         return csi_pb2.NodePublishVolumeResponse()
 
     def unpublish(
-        self, request: csi_pb2.NodeUnpublishVolumeRequest, call: calls.Call
+        self, request: csi_pb2.NodeUnpublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodeUnpublishVolumeResponse:
         """Unmount the target path and delete it."""
         volume = self._volume(request.volume_id, {})
         target = self._path("target_path", request.target_path)
-        self._settle(Unpublish(volume, target), call)
+        self._settle(NodeUnpublish(volume, target), call)
         return csi_pb2.NodeUnpublishVolumeResponse()
 
     def expand(
-        self, request: csi_pb2.NodeExpandVolumeRequest, call: calls.Call
+        self, request: csi_pb2.NodeExpandVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodeExpandVolumeResponse:
         """Expand the file system to the size of its disk."""
         volume = self._volume(request.volume_id, {})
@@ -171,14 +171,14 @@ class Node:
         if 0 < limit < required:
             text = f"capacity_range.limit_bytes: invalid value {limit}"
             text = f"{text}: must be at least required_bytes {required}"
-            raise Refused(Code.OUT_OF_RANGE, text)
-        wanted = Expand(volume, path, required)
+            raise RefusedCall(Code.OUT_OF_RANGE, text)
+        wanted = NodeExpand(volume, path, required)
         snapshot = self._settle(wanted, call)
         size_bytes = _size_bytes(snapshot, wanted)
         return csi_pb2.NodeExpandVolumeResponse(capacity_bytes=size_bytes)
 
     def get_stats(
-        self, request: csi_pb2.NodeGetVolumeStatsRequest, call: calls.Call
+        self, request: csi_pb2.NodeGetVolumeStatsRequest, call: callers.Caller
     ) -> csi_pb2.NodeGetVolumeStatsResponse:
         """Return usage and condition. A hanging file system blocks its path only."""
         del call
@@ -187,7 +187,7 @@ class Node:
         with self._holds.hold(f"statistics of {path}"):
             try:
                 found = stats.read(self._flow.kernel, volume.id, path)
-            except Failure as failure:
+            except CallFailed as failure:
                 raise _refused(failure) from failure
         condition = csi_pb2.VolumeCondition(
             abnormal=bool(found.problem), message=found.problem or "healthy"
@@ -197,7 +197,7 @@ class Node:
         )
 
     def offers(
-        self, request: csi_pb2.NodeGetCapabilitiesRequest, call: calls.Call
+        self, request: csi_pb2.NodeGetCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.NodeGetCapabilitiesResponse:
         """Return the capabilities."""
         del request, call
@@ -207,14 +207,14 @@ class Node:
         )
 
     def get_info(
-        self, request: csi_pb2.NodeGetInfoRequest, call: calls.Call
+        self, request: csi_pb2.NodeGetInfoRequest, call: callers.Caller
     ) -> csi_pb2.NodeGetInfoResponse:
         """Return id, topology and attach limit, computed for each call."""
         del request, call
         try:
             info = self._settings.info()
         except IdentityUnknown as error:
-            raise Refused(Code.UNAVAILABLE, str(error)) from error
+            raise RefusedCall(Code.UNAVAILABLE, str(error)) from error
         topology = csi_pb2.Topology(segments=dict(info.segments))
         return csi_pb2.NodeGetInfoResponse(
             node_id=info.id,
@@ -222,46 +222,46 @@ class Node:
             accessible_topology=topology if info.segments else None,
         )
 
-    def _volume(self, volume_id: str, publish_context: Mapping[str, str]) -> Volume:
+    def _volume(self, volume_id: str, publish_context: Mapping[str, str]) -> NodeVolume:
         if not volume_id:
-            raise Refused(Code.INVALID_ARGUMENT, "volume_id: not set")
-        return Volume(volume_id, self._settings.serial(volume_id, publish_context))
+            raise RefusedCall(Code.INVALID_ARGUMENT, "volume_id: not set")
+        return NodeVolume(volume_id, self._settings.serial(volume_id, publish_context))
 
     def _path(self, field: str, path: str) -> str:
         if not path:
-            raise Refused(Code.INVALID_ARGUMENT, f"{field}: not set")
+            raise RefusedCall(Code.INVALID_ARGUMENT, f"{field}: not set")
         text = f'{field}: invalid value "{path[:200]}": must be'
         if not path.startswith("/"):
-            raise Refused(Code.INVALID_ARGUMENT, f"{text} an absolute path")
+            raise RefusedCall(Code.INVALID_ARGUMENT, f"{text} an absolute path")
         normal = posixpath.normpath(path)
         resolved = self._flow.kernel.resolve(normal)
         kubelet = self._settings.kubelet
         if kubelet and not is_below(resolved, self._flow.kernel.resolve(kubelet)):
-            raise Refused(Code.INVALID_ARGUMENT, f"{text} below {kubelet}")
+            raise RefusedCall(Code.INVALID_ARGUMENT, f"{text} below {kubelet}")
         return normal
 
     def _volume_path(self, path: str) -> str:
         """Return a path at which a volume can be; where it cannot, it is not found."""
         try:
             return self._path("volume_path", path)
-        except Refused as refused:
+        except RefusedCall as refused:
             if not path:
                 raise
-            raise Refused(Code.NOT_FOUND, refused.message) from refused
+            raise RefusedCall(Code.NOT_FOUND, refused.message) from refused
 
-    def _settle(self, request: Request, call: calls.Call) -> Snapshot:
+    def _settle(self, request: Request, call: callers.Caller) -> Snapshot:
         def left_s() -> float:
             return 0.0 if call.is_cancelled else call.deadline - time.monotonic()
 
         with self._holds.hold(request.volume.id):
             try:
                 return self._flow.settle(request, left_s)
-            except Failure as failure:
+            except CallFailed as failure:
                 raise _refused(failure) from failure
 
 
-def _refused(failure: Failure) -> Refused:
-    return Refused(CODES[failure.reason], failure.message)
+def _refused(failure: CallFailed) -> RefusedCall:
+    return RefusedCall(CODES[failure.reason], failure.message)
 
 
 def _capability(
@@ -269,7 +269,7 @@ def _capability(
 ) -> csi_pb2.VolumeCapability:
     capabilities.check(capability, "volume_capability")
     if problem := capabilities.wrong(capability, None):
-        raise Refused(Code.INVALID_ARGUMENT, f"volume_capability: {problem}")
+        raise RefusedCall(Code.INVALID_ARGUMENT, f"volume_capability: {problem}")
     return capability
 
 
@@ -280,10 +280,10 @@ def _mkfs_options(context: Mapping[str, str], fs_type: str) -> tuple[str, ...]:
             context.get(key, ""), fs_type or decide_stage.FS_TYPES[0]
         )
     except ValueError as error:
-        raise Refused(Code.INVALID_ARGUMENT, f"{key}: {error}") from error
+        raise RefusedCall(Code.INVALID_ARGUMENT, f"{key}: {error}") from error
 
 
-def _size_bytes(snapshot: Snapshot, request: Expand) -> int:
+def _size_bytes(snapshot: Snapshot, request: NodeExpand) -> int:
     mount = top_mount(snapshot.mounts, request.path)
     is_disk = snapshot.entry.number is not None or mount is None
     number = snapshot.entry.number if is_disk or mount is None else mount.number

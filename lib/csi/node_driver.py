@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING
 
 import prometheus_client
 
-from lib.csi import identity, node, node_flags, node_service, options, registration
+from lib.csi import (
+    identity_service,
+    kubelet_registration,
+    node,
+    node_flags,
+    node_service,
+    options,
+)
 from lib.csi import server as csi_server
-from lib.csi.services import identity as identity_service
+from lib.csi.services import identity as rpcs_of_identity
 from lib.daemon import common_flags
 from lib.kernel import errors
 from lib.kernel.model import Link, Mount
 from lib.kernel.protocol import Kernel
 from lib.node_volumes import limits, observe, orphans
-from lib.node_volumes.flow import Flow
+from lib.node_volumes.flow import NodeVolumesFlow
 from lib.node_volumes.model import Action
 from lib.process import (
     arenas,
     command_line,
     config,
-    endpoints,
     exchange,
     files,
     flags,
@@ -30,6 +36,7 @@ from lib.process import (
     probes,
     shutdown,
     slis,
+    standard_endpoints,
 )
 from lib.process import metrics as process_metrics
 
@@ -43,7 +50,7 @@ _PRETTY: Mapping[str, bool | None] = {"text": True, "json": False, "": None}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """Where this node is. zone: empty for a cloud without zones."""
 
     id: str
@@ -51,7 +58,7 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class NodeDriverProgram:
     """Which plugin this is: all that differs between clouds.
 
     driver: the name in CSIDriver. zone_key: the topology segment. serial: of a disk.
@@ -64,32 +71,32 @@ class Program:
     driver: str
     zone_key: str
     serial: node.Serial
-    place: Callable[[bool], Place]
+    place: Callable[[bool], NodePlace]
     hints: Callable[[str], Sequence[Link]] = observe.no_hints
     volumes_max: int | None = None
 
 
-def judge(values: flags.Values) -> tuple[config.Problem, ...]:
+def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return every problem of the values."""
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     endpoint = values[node_flags.ENDPOINT]
     if not options.is_endpoint(endpoint):
         wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
-        problems.append(config.Problem("--endpoint", endpoint or None, wanted))
+        problems.append(config.FieldProblem("--endpoint", endpoint or None, wanted))
     for path in values[node_flags.CLOUD_CONFIG]:
         if reason := files.unreadable(path):
             wanted = f"a file that can be read ({reason})"
-            problems.append(config.Problem("--cloud-config", path, wanted))
+            problems.append(config.FieldProblem("--cloud-config", path, wanted))
     for flag in (node_flags.DEV, node_flags.SYS, node_flags.KUBELET_DIRECTORY):
         path = values[flag]
         if path and not (path.startswith("/") and pathlib.Path(path).is_dir()):
             wanted = "an absolute path of an existing folder"
-            problems.append(config.Problem(f"--{flag.name}", path, wanted))
+            problems.append(config.FieldProblem(f"--{flag.name}", path, wanted))
     options.http_endpoint(values[node_flags.HTTP_ENDPOINT], problems)
     return tuple(problems)
 
 
-def run(program: Program, kernel: Kernel, values: flags.Values) -> int:
+def run(program: NodeDriverProgram, kernel: Kernel, values: flags.Values) -> int:
     """Run until told to stop; return the exit code.
 
     Raises:
@@ -98,21 +105,21 @@ def run(program: Program, kernel: Kernel, values: flags.Values) -> int:
     arenas.limit()
     pretty = _PRETTY[values[common_flags.LOGGING_FORMAT]]
     verbosity = values[command_line.VERBOSITY]
-    logs.configure(logs.Settings(program.name, verbosity, is_pretty=pretty))
+    logs.configure(logs.LogSettings(program.name, verbosity, is_pretty=pretty))
     flags.warn(values, logs.get(__name__))
     build = process_metrics.Build(program.name, program.version)
     registry = process_metrics.new_registry(build)
     stop = threading.Event()
     with shutdown.on_signal(stop):
-        return Plugin(program, kernel, values, registry).run(stop)
+        return NodePlugin(program, kernel, values, registry).run(stop)
 
 
-class Plugin:
+class NodePlugin:
     """One life of the process."""
 
     def __init__(
         self,
-        program: Program,
+        program: NodeDriverProgram,
         kernel: Kernel,
         values: flags.Values,
         registry: prometheus_client.CollectorRegistry,
@@ -191,20 +198,22 @@ class Plugin:
         mounts = self._kernel.mounts()
         return tuple(observe.with_disk(self._kernel, mount) for mount in mounts)
 
-    def _rpcs(self, endpoint: str) -> csi_server.Server:
+    def _rpcs(self, endpoint: str) -> csi_server.RpcServer:
         program = self._program
         has_zones = self._values[node_flags.WITH_TOPOLOGY] and bool(program.zone_key)
-        who = identity.Driver(program.driver, program.version, False, has_zones)
-        settings = node.Settings(
+        who = identity_service.DriverDescription(
+            program.driver, program.version, False, has_zones
+        )
+        settings = node.NodeServiceSettings(
             program.serial, self.info, self._values[node_flags.KUBELET_DIRECTORY]
         )
-        flow = Flow(self._kernel, program.hints, self._note)
+        flow = NodeVolumesFlow(self._kernel, program.hints, self._note)
         services = (
-            identity_service(identity.Identity(who)),
-            node_service.node(node.Node(flow, settings)),
+            rpcs_of_identity(identity_service.IdentityService(who)),
+            node_service.node(node.NodeService(flow, settings)),
         )
-        counted = csi_server.Metrics(program.driver, self._registry)
-        return csi_server.Server(endpoint, services, counted)
+        counted = csi_server.RpcMetrics(program.driver, self._registry)
+        return csi_server.RpcServer(endpoint, services, counted)
 
     def _note(self, volume_id: str, action: Action, seconds: float) -> None:
         self._log.info(
@@ -215,15 +224,15 @@ class Plugin:
             duration_s=round(seconds, 3),
         )
 
-    def _registration(self, endpoint: str) -> registration.Registration | None:
+    def _registration(self, endpoint: str) -> kubelet_registration.Registration | None:
         socket = self._values[node_flags.REGISTRATION_SOCKET]
         if not socket:
             return None
         own = "/" + endpoint.partition("://")[2].strip("/")
         path = self._values[node_flags.REGISTRATION_PATH] or own
-        return registration.Registration(self._program.driver, path, socket)
+        return kubelet_registration.Registration(self._program.driver, path, socket)
 
-    def _http(self) -> "serving.Server | None":
+    def _http(self) -> "serving.HttpServer | None":
         # Its TLS takes memory, and many nodes serve no HTTP.
         from lib.process import serving
 
@@ -233,10 +242,12 @@ class Plugin:
             return None
         health = slis.Slis()
         checks = probes.Probes(health.observe)
-        handlers: Mapping[str, exchange.Handler] = endpoints.standard(
+        handlers: Mapping[str, exchange.Handler] = standard_endpoints.standard(
             checks, self._registry, health.registry
         )
-        return serving.Server(listener, None, exchange.Routes(handlers, _everybody))
+        return serving.HttpServer(
+            listener, None, exchange.HttpRoutes(handlers, _everybody)
+        )
 
 
 def _everybody(request: exchange.Request) -> exchange.Decision:

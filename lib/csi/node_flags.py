@@ -92,7 +92,7 @@ WORKING: tuple[Flag[object], ...] = (
 
 
 def _inert(
-    name: str, kind: kinds.Kind[object], default: object, why: str
+    name: str, kind: kinds.FlagKind[object], default: object, why: str
 ) -> Flag[object]:
     return Flag(name, kind, default, "Accepted for the reference.", no_effect=why)
 

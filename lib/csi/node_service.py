@@ -1,12 +1,12 @@
 """Which method of the node answers which RPC."""
 
-from lib.csi.node import Node
-from lib.csi.server import Service
+from lib.csi.node import NodeService
+from lib.csi.server import RpcService
 
 
-def node(of: Node) -> Service:
+def node(of: NodeService) -> RpcService:
     """Return the node service."""
-    return Service(
+    return RpcService(
         "csi.v1.Node",
         {
             "NodeStageVolume": of.stage,

@@ -9,11 +9,11 @@ from lib.process import config, files, flags
 
 _PORT_MAX = 65535
 
-Judge = Callable[[flags.Values], Sequence[config.Problem]]
+Judge = Callable[[flags.Values], Sequence[config.FieldProblem]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class DriverOptions:
     """The command line, checked. Empty texts mean "not given".
 
     http: address and port, None for nowhere. cloud_names: the default one first.
@@ -32,22 +32,24 @@ class Options:
     user_agents: tuple[str, ...]
 
 
-def none(values: flags.Values) -> tuple[config.Problem, ...]:
+def none(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return no problem: a provider that requires no flag of its own."""
     del values
     return ()
 
 
-def judge(values: flags.Values, of_cloud: Judge = none) -> tuple[config.Problem, ...]:
+def judge(
+    values: flags.Values, of_cloud: Judge = none
+) -> tuple[config.FieldProblem, ...]:
     """Return every problem of the values, to be reported with those of the flags.
 
     of_cloud: judges the flags that lead to the cloud, with a controller service.
     """
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     endpoint = values[table.ENDPOINT]
     if not is_endpoint(endpoint):
         wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
-        problems.append(config.Problem("--endpoint", endpoint or None, wanted))
+        problems.append(config.FieldProblem("--endpoint", endpoint or None, wanted))
     if values[table.CONTROLLER_SERVICE]:
         problems += of_cloud(values)
     given = [("--cloud-config", path) for path in values[table.CLOUD_CONFIG]]
@@ -55,7 +57,7 @@ def judge(values: flags.Values, of_cloud: Judge = none) -> tuple[config.Problem,
     for name, path in given:
         if reason := files.unreadable(path):
             wanted = f"a file that can be read ({reason})"
-            problems.append(config.Problem(name, path, wanted))
+            problems.append(config.FieldProblem(name, path, wanted))
     http_endpoint(values[table.HTTP_ENDPOINT], problems)
     return tuple(problems)
 
@@ -78,7 +80,7 @@ def is_endpoint(text: str) -> bool:
     )
 
 
-def read(values: flags.Values, of_cloud: Judge = none) -> Options:
+def read(values: flags.Values, of_cloud: Judge = none) -> DriverOptions:
     """Return the options. of_cloud: as of `judge`.
 
     Raises:
@@ -87,7 +89,7 @@ def read(values: flags.Values, of_cloud: Judge = none) -> Options:
     config.require(judge(values, of_cloud))
     has_controller = values[table.CONTROLLER_SERVICE]
     http = http_endpoint(values[table.HTTP_ENDPOINT], [])
-    return Options(
+    return DriverOptions(
         endpoint=values[table.ENDPOINT],
         cloud_configs=values[table.CLOUD_CONFIG],
         cloud_names=tuple(dict.fromkeys(values[table.CLOUD_NAMES])),
@@ -102,13 +104,15 @@ def read(values: flags.Values, of_cloud: Judge = none) -> Options:
     )
 
 
-def http_endpoint(text: str, problems: list[config.Problem]) -> tuple[str, int] | None:
+def http_endpoint(
+    text: str, problems: list[config.FieldProblem]
+) -> tuple[str, int] | None:
     """Parse "host:port" or ":port"; None for an empty text or with a problem."""
     if not text:
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
         wanted = "host:port or :port, with a port from 1 to 65535"
-        problems.append(config.Problem("--http-endpoint", text, wanted))
+        problems.append(config.FieldProblem("--http-endpoint", text, wanted))
         return None
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104 -- as in Go

@@ -23,8 +23,8 @@ from google.protobuf import message, message_factory
 from lib.csi import grpc_status
 from lib.csi.spec import csi_pb2
 from lib.process import config, logs
-from lib.volumes import calls
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers
+from lib.volumes.csi_codes import Code, RefusedCall
 
 POOL = 256
 WAITING = 200
@@ -47,7 +47,7 @@ Rpc = Callable[..., message.Message]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Service:
+class RpcService:
     """One service: its methods by their names in csi.proto.
 
     may_wait: its calls count against WAITING, but those of the methods in immediate,
@@ -62,7 +62,7 @@ class Service:
     immediate: frozenset[str] = frozenset()
 
 
-class Metrics:
+class RpcMetrics:
     """Counts RPCs.
 
     Source: kubernetes-csi/csi-lib-utils metrics: csi_plugin_operations_seconds.
@@ -98,7 +98,7 @@ class Metrics:
 class _Gate:
     """Lets so many calls in, and no more."""
 
-    def __init__(self, most: int, metrics: Metrics) -> None:
+    def __init__(self, most: int, metrics: RpcMetrics) -> None:
         self._most = most
         self._metrics = metrics
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class _Gate:
         with self._lock:
             if self._inside >= self._most:
                 text = f"{self._inside} calls are under way, the most there may be"
-                raise Refused(Code.UNAVAILABLE, f"{text}; try again later")
+                raise RefusedCall(Code.UNAVAILABLE, f"{text}; try again later")
             self._inside += 1
         self._metrics.waits(1)
         try:
@@ -127,7 +127,7 @@ class _Handler:
     """One method at the edge: everything that is not its own business."""
 
     def __init__(
-        self, service: Service, method: str, gate: _Gate, metrics: Metrics
+        self, service: RpcService, method: str, gate: _Gate, metrics: RpcMetrics
     ) -> None:
         self._service = service
         self._rpc = service.methods.get(method)
@@ -142,27 +142,29 @@ class _Handler:
         self, request: message.Message, context: grpc.ServicerContext
     ) -> message.Message:
         began = time.monotonic()
-        call = calls.Call(began + _patience_s(context.time_remaining()))
+        call = callers.Caller(began + _patience_s(context.time_remaining()))
         try:
             if not context.add_callback(call.cancel):
                 call.cancel()
             with self._gate.pass_through(self._may_wait):
                 answer = self._answer(request, call)
-        except Refused as refused:
+        except RefusedCall as refused:
             self._note(request, refused.code.value, began, refused.message)
             _end(context, refused)
         except Exception as error:
             self._log.error("rpc broke", method=self._method, exc_info=error)
             self._note(request, Code.INTERNAL.value, began, "")
             text = "the driver failed; its log says how"
-            _end(context, Refused(Code.INTERNAL, text))
+            _end(context, RefusedCall(Code.INTERNAL, text))
         self._note(request, "OK", began, "")
         return answer
 
-    def _answer(self, request: message.Message, call: calls.Call) -> message.Message:
+    def _answer(
+        self, request: message.Message, call: callers.Caller
+    ) -> message.Message:
         if self._rpc is None:
             text = f"{self._method} is not offered; ask for the capabilities first"
-            raise Refused(Code.UNIMPLEMENTED, text)
+            raise RefusedCall(Code.UNIMPLEMENTED, text)
         return self._rpc(request, call)
 
     def _note(
@@ -195,19 +197,19 @@ def _patience_s(left_s: float | None) -> float:
     return max(left_s - min(MARGIN_S, left_s / 10), 0.0)
 
 
-def _end(context: grpc.ServicerContext, refused: Refused) -> NoReturn:
+def _end(context: grpc.ServicerContext, refused: RefusedCall) -> NoReturn:
     context.abort(grpc_status.STATUS[refused.code], refused.message)
     raise AssertionError("abort did not raise")
 
 
-class Server:
+class RpcServer:
     """Serves some services on one endpoint, from `start` to `stop`."""
 
     def __init__(
         self,
         endpoint: str,
-        services: tuple[Service, ...],
-        metrics: Metrics,
+        services: tuple[RpcService, ...],
+        metrics: RpcMetrics,
         waiting: int = WAITING,
     ) -> None:
         """Listen on the endpoint; nothing is answered before `start`.
@@ -226,7 +228,7 @@ class Server:
         except RuntimeError as error:
             self._pool.shutdown()
             wanted = "a socket that can be made, or a free port of this host"
-            problem = config.Problem("--endpoint", endpoint, wanted)
+            problem = config.FieldProblem("--endpoint", endpoint, wanted)
             raise config.ConfigError([problem]) from error
 
     def start(self) -> None:
@@ -240,7 +242,7 @@ class Server:
 
 
 def _handlers(
-    service: Service, gate: _Gate, metrics: Metrics
+    service: RpcService, gate: _Gate, metrics: RpcMetrics
 ) -> grpc.GenericRpcHandler:
     short = service.name.rpartition(".")[2]
     methods = {}
@@ -272,7 +274,7 @@ def _target(endpoint: str) -> str:
     path = rest.strip("/")
     if scheme.lower() != "unix" or not path:
         wanted = "unix:///path/of/a/socket or tcp://host:port"
-        problem = config.Problem("--endpoint", endpoint or None, wanted)
+        problem = config.FieldProblem("--endpoint", endpoint or None, wanted)
         raise config.ConfigError([problem])
     with contextlib.suppress(OSError):
         if pathlib.Path(f"/{path}").is_socket():

@@ -1,8 +1,8 @@
 """Which method answers which RPC."""
 
 from lib.csi.controller import Controller, Kind
-from lib.csi.identity import Identity
-from lib.csi.server import Rpc, Service
+from lib.csi.identity_service import IdentityService
+from lib.csi.server import Rpc, RpcService
 
 _RPCS = {
     Kind.LIST_VOLUMES: "ListVolumes",
@@ -13,17 +13,17 @@ _RPCS = {
 """RPCs that are answered with UNIMPLEMENTED where they are not offered."""
 
 
-def identity(of: Identity) -> Service:
+def identity(of: IdentityService) -> RpcService:
     """Give the identity service."""
     methods: dict[str, Rpc] = {
         "GetPluginInfo": of.info,
         "GetPluginCapabilities": of.offers,
         "Probe": of.probe,
     }
-    return Service("csi.v1.Identity", methods, quiet=frozenset(methods))
+    return RpcService("csi.v1.Identity", methods, quiet=frozenset(methods))
 
 
-def controller(of: Controller) -> Service:
+def controller(of: Controller) -> RpcService:
     """Return the controller service: what it offers. Snapshots are not offered."""
     methods: dict[str, Rpc] = {
         "CreateVolume": of.create_volume,
@@ -39,7 +39,7 @@ def controller(of: Controller) -> Service:
         "ControllerModifyVolume": of.modify,
     }
     missing = {name for kind, name in _RPCS.items() if kind not in of.offered}
-    return Service(
+    return RpcService(
         "csi.v1.Controller",
         {name: rpc for name, rpc in methods.items() if name not in missing},
         may_wait=True,

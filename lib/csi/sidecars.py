@@ -12,7 +12,7 @@ external-resizer 2.3.0 pkg/util (IsFinalError, IsInfeasibleError), pkg/controlle
 import enum
 from collections.abc import Mapping
 
-from lib.volumes.refusals import NOT_FINAL, Code
+from lib.volumes.csi_codes import NOT_FINAL, Code
 
 
 class Next(enum.Enum):

@@ -2,7 +2,7 @@
 
 from lib.cloud.volumes import Sizing
 from lib.csi.spec import csi_pb2
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 
 def fit(wanted: csi_pb2.CapacityRange, sizing: Sizing) -> int:
@@ -18,13 +18,13 @@ def fit(wanted: csi_pb2.CapacityRange, sizing: Sizing) -> int:
     for field, value in (("required_bytes", required), ("limit_bytes", limit)):
         if value < 0:
             text = f"capacity_range.{field} is {value}; want 0 or more"
-            raise Refused(Code.INVALID_ARGUMENT, text)
+            raise RefusedCall(Code.INVALID_ARGUMENT, text)
     if limit and limit < required:
         text = (
             f"capacity_range.limit_bytes is {limit}; want 0 or at least required_bytes,"
             f" which is {required}"
         )
-        raise Refused(Code.OUT_OF_RANGE, text)
+        raise RefusedCall(Code.OUT_OF_RANGE, text)
     asked = required or sizing.default_bytes
     if not required and limit:
         asked = min(asked, limit // sizing.step_bytes * sizing.step_bytes)
@@ -35,11 +35,11 @@ def fit(wanted: csi_pb2.CapacityRange, sizing: Sizing) -> int:
             f"capacity_range.limit_bytes is {limit}; want at least {size}, the next"
             f" size above {required} (sizes are multiples of {sizing.step_bytes})"
         )
-        raise Refused(Code.OUT_OF_RANGE, text)
+        raise RefusedCall(Code.OUT_OF_RANGE, text)
     if sizing.most_bytes is not None and size > sizing.most_bytes:
         text = (
             f"capacity_range.required_bytes is {required}; want at most"
             f" {sizing.most_bytes}"
         )
-        raise Refused(Code.OUT_OF_RANGE, text)
+        raise RefusedCall(Code.OUT_OF_RANGE, text)
     return size

@@ -67,7 +67,7 @@ class _Review:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Resource:
+class AccessResource:
     """An object of the API server in whose place a daemon's paths are guarded.
 
     Source: kube-rbac-proxy, authorization.resourceAttributes.
@@ -82,7 +82,7 @@ class Resource:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class AccessSettings:
     """How long each answer of the API server is cached, in seconds.
 
     resource: what a reader of any other path must have the verb on; None: he must have
@@ -92,7 +92,7 @@ class Settings:
     token_s: float = 10.0
     allowed_s: float = 10.0
     denied_s: float = 10.0
-    resource: Resource | None = None
+    resource: AccessResource | None = None
 
 
 class Access:
@@ -104,7 +104,7 @@ class Access:
     def __init__(
         self,
         api: client.Api,
-        settings: Settings,
+        settings: AccessSettings,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
@@ -113,7 +113,7 @@ class Access:
         self._lock = threading.Lock()
         self._users: dict[str, tuple[float, _User | None]] = {}
         self._verdicts: dict[_Review, tuple[float, bool]] = {}
-        self._limit = reviews.Limit(clock)
+        self._limit = reviews.ReviewLimit(clock)
         self._log = logs.get(__name__)
 
     def authorize(self, request: exchange.Request) -> exchange.Decision:

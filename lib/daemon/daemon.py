@@ -16,13 +16,13 @@ import prometheus_client
 from lib.daemon import leadership
 from lib.kube import election
 from lib.process import (
-    endpoints,
     exchange,
     logs,
     probes,
     serving,
     shutdown,
     slis,
+    standard_endpoints,
     tls,
 )
 from lib.reconcile import loops
@@ -39,7 +39,7 @@ Drain = Callable[[float], tuple[str, ...]]
 Called with the seconds it may take; returns the names of what has not ended."""
 
 
-class Part(Protocol):
+class DaemonPart(Protocol):
     """Something that a daemon does."""
 
     def watch(self, loop: loops.Loops) -> None:
@@ -51,7 +51,7 @@ class Part(Protocol):
         ...
 
 
-class Server(Protocol):
+class DaemonServer(Protocol):
     """Something that answers clients while the daemon runs."""
 
     def start(self) -> None:
@@ -117,23 +117,23 @@ class Daemon:
         self._health = health.registry
         self._stop = stop
         self._grace = grace
-        self._servers: list[Server] = []
+        self._servers: list[DaemonServer] = []
         self._drains: list[Drain] = []
         self._leadership = leadership.Leadership(None, "", stop)
         self._log = logs.get(__name__)
 
     def handlers(self) -> Mapping[str, exchange.Handler]:
         """Return the handlers of the paths that every daemon serves."""
-        return endpoints.standard(self.probes, self.registry, self._health)
+        return standard_endpoints.standard(self.probes, self.registry, self._health)
 
-    def serve(self, server: Server) -> None:
+    def serve(self, server: DaemonServer) -> None:
         """Answer clients by a server as long as the daemon runs."""
         self._servers.append(server)
 
     def serve_http(
         self,
         address: tuple[str, int],
-        routes: exchange.Routes,
+        routes: exchange.HttpRoutes,
         certificate: Callable[[], tls.Certificate] | None = None,
         limits: exchange.Limits | None = None,
     ) -> None:
@@ -145,7 +145,7 @@ class Daemon:
         listener = serving.listen(*address)
         if listener is not None:
             shown = None if certificate is None else certificate()
-            self.serve(serving.Server(listener, shown, routes, limits))
+            self.serve(serving.HttpServer(listener, shown, routes, limits))
 
     def drain(self, drain: Drain) -> None:
         """Call `drain` at the end, before the loops end.
@@ -161,7 +161,7 @@ class Daemon:
         self.probes.add_live("leaderElection", lambda: _overdue(lease))
 
     def run(
-        self, parts: Sequence[Part], on_leading: Callable[[], None] | None = None
+        self, parts: Sequence[DaemonPart], on_leading: Callable[[], None] | None = None
     ) -> int:
         """Serve, watch, wait for the Lease, act; until told to stop.
 

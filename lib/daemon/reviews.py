@@ -26,7 +26,7 @@ class Overloaded(Exception):
     """The limit is reached; nothing was asked."""
 
 
-class Limit:
+class ReviewLimit:
     """Limits reviews; safe for many threads. clock: monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import prometheus_client
 
 from lib.daemon import counting
-from lib.kube import client, errors
-from lib.kube import config as kube_config
+from lib.kube import client, errors, kube_config
 from lib.process import config, flags, logs
 from lib.process import metrics as process_metrics
 
@@ -31,7 +30,7 @@ class Reach:
 
 def configure_logs(program: str, verbosity: int, format: str) -> None:
     """Log as --v and --logging-format say: text, json, or empty for either."""
-    logs.configure(logs.Settings(program, verbosity, is_pretty=_PRETTY[format]))
+    logs.configure(logs.LogSettings(program, verbosity, is_pretty=_PRETTY[format]))
 
 
 def begin(
@@ -52,7 +51,7 @@ def connect(
     reach: Reach,
     env: Mapping[str, str],
     registry: prometheus_client.CollectorRegistry,
-) -> client.Client:
+) -> client.KubeClient:
     """Give an API server whose calls are counted; none is made yet.
 
     Raises:
@@ -64,10 +63,10 @@ def connect(
         )
     except errors.KubeError as error:
         right = f"a usable one ({error})"
-        problem = config.Problem("--kubeconfig", reach.kubeconfig or None, right)
+        problem = config.FieldProblem("--kubeconfig", reach.kubeconfig or None, right)
         raise config.ConfigError([problem]) from error
     agent = f"{build.component}/{build.version} ({platform.system().lower()})"
-    return client.Client(
+    return client.KubeClient(
         configuration,
         user_agent=agent,
         pool_size=reach.pool_size,

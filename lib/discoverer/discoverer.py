@@ -11,7 +11,7 @@ from lib.cloud import protocol
 from lib.cloud.support import source
 from lib.daemon import access, counting, daemon, server_certificate, starting
 from lib.discoverer import metrics
-from lib.discoverer.options import Options
+from lib.discoverer.options import DiscovererOptions
 from lib.discovery import act, flow, observe
 from lib.kube import client
 from lib.process import (
@@ -40,7 +40,7 @@ GRACE = daemon.Grace(loops_s=10.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class DiscovererProgram:
     """Which discoverer this is.
 
     connect: opens the cloud; asks nothing of it yet. reference: whose metrics are shown
@@ -54,7 +54,9 @@ class Program:
     reference: counting.Reference | None = None
 
 
-def run(program: Program, wanted: Options, env: Mapping[str, str]) -> int:
+def run(
+    program: DiscovererProgram, wanted: DiscovererOptions, env: Mapping[str, str]
+) -> int:
     """Run until told to stop; give the exit code.
 
     Raises:
@@ -80,7 +82,7 @@ class Discoverer:
         self,
         cloud: protocol.Cloud,
         api: client.Api,
-        wanted: Options,
+        wanted: DiscovererOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
     ) -> None:
@@ -93,18 +95,20 @@ class Discoverer:
         settings = dataclasses.replace(wanted.settings, parts=cloud.catalog.parts)
         self._steps = settings.steps
         self._refused_s = REFUSED_S
-        self._told = metrics.Metrics(registry, settings.steps)
-        self._passes = reconcile_metrics.Metrics(registry)
+        self._told = metrics.DiscoveryMetrics(registry, settings.steps)
+        self._passes = reconcile_metrics.ReconcileMetrics(registry)
         self._queue = queue.Queue(BACKOFF)
-        observer = observe.Observer(cloud.catalog, api, settings, self._told.shown)
-        actor = act.Actor(api, self._told, settings.provider)
+        observer = observe.CatalogObserver(
+            cloud.catalog, api, settings, self._told.shown
+        )
+        actor = act.DiscoveryActor(api, self._told, settings.provider)
         heartbeat = probes.Heartbeat()
         self._runner = runner.Runner(
             flow.DiscoveryFlow(observer, actor, settings, self._told),
             self._queue,
             self._passes,
             # All steps that are due are read together, and carried out in their order.
-            runner.Settings(workers=1, batch_max=len(settings.steps)),
+            runner.RunnerSettings(workers=1, batch_max=len(settings.steps)),
             runner.Clocks(beat=heartbeat.beat),
         )
         self._daemon.probes.add_live("discovery", heartbeat.within(STALL_S))
@@ -144,14 +148,14 @@ class Discoverer:
         plain, secure = self._wanted.plain, self._wanted.secure
         handlers = self._handlers()
         judge = access.Access(
-            self._api, access.Settings(resource=self._wanted.guarded_by)
+            self._api, access.AccessSettings(resource=self._wanted.guarded_by)
         )
         self._daemon.serve_http(
-            (plain.address, plain.port), exchange.Routes(handlers, access.everybody)
+            (plain.address, plain.port), exchange.HttpRoutes(handlers, access.everybody)
         )
         self._daemon.serve_http(
             (secure.address, secure.port),
-            exchange.Routes(handlers, judge.authorize),
+            exchange.HttpRoutes(handlers, judge.authorize),
             lambda: server_certificate.choose(self._wanted.tls_files),
         )
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client
 
-from lib.discovery.model import Step
+from lib.discovery.model import DiscoveryStep
 
 Pair = tuple[str, str]
 
-REFERENCE_TYPES: Mapping[Step, str] = {
-    Step.INSTANCE_TYPES: "instance_types",
-    Step.DISCOVERY_DATA: "discovery_data",
-    Step.ORPHANED_DISKS: "disks_meta",
+REFERENCE_TYPES: Mapping[DiscoveryStep, str] = {
+    DiscoveryStep.INSTANCE_TYPES: "instance_types",
+    DiscoveryStep.DISCOVERY_DATA: "discovery_data",
+    DiscoveryStep.ORPHANED_DISKS: "disks_meta",
 }
 """The label `type` of cloud_request_error; other steps are not in it."""
 
@@ -37,7 +37,7 @@ class _Health:
     refused_since: float | None = None
 
 
-class Metrics:
+class DiscoveryMetrics:
     """The series of one process. Safe for many threads.
 
     clock: monotonic seconds. wall: seconds since the epoch.
@@ -46,7 +46,7 @@ class Metrics:
     def __init__(
         self,
         registry: prometheus_client.CollectorRegistry,
-        steps: Iterable[Step],
+        steps: Iterable[DiscoveryStep],
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -54,7 +54,7 @@ class Metrics:
         self._wall = wall
         self._lock = threading.Lock()
         self._steps = {step: _Health() for step in steps}
-        self._shown: dict[Step, frozenset[Pair]] = {}
+        self._shown: dict[DiscoveryStep, frozenset[Pair]] = {}
         self._cloud = _gauge(
             registry,
             "cloud_request_error",
@@ -76,13 +76,13 @@ class Metrics:
             ("step",),
         )
         self._vectors = {
-            Step.ORPHANED_DISKS: _gauge(
+            DiscoveryStep.ORPHANED_DISKS: _gauge(
                 registry,
                 "orphaned_disk_info",
                 "1 for each disk of the cluster without a PersistentVolume.",
                 ("id", "name"),
             ),
-            Step.CONDITIONS: _gauge(
+            DiscoveryStep.CONDITIONS: _gauge(
                 registry,
                 "cloud_conditions_error",
                 "1 for each condition of the cloud that is not met.",
@@ -95,14 +95,14 @@ class Metrics:
             if step in REFERENCE_TYPES:
                 self._cloud.labels(REFERENCE_TYPES[step]).set(0)
 
-    def read(self, step: Step, is_read: bool) -> None:
+    def read(self, step: DiscoveryStep, is_read: bool) -> None:
         """Note whether the cloud could be read for a step."""
         if step in REFERENCE_TYPES:
             self._cloud.labels(REFERENCE_TYPES[step]).set(not is_read)
         if not is_read:
             self._step.labels(step.value).set(1)
 
-    def succeeded(self, step: Step) -> None:
+    def succeeded(self, step: DiscoveryStep) -> None:
         """Note that a step is done."""
         with self._lock:
             self._steps[step] = _Health()
@@ -110,7 +110,7 @@ class Metrics:
         self._step.labels(step.value).set(0)
         self._success.labels(step.value).set(self._wall())
 
-    def failed(self, step: Step, *, is_refused: bool) -> None:
+    def failed(self, step: DiscoveryStep, *, is_refused: bool) -> None:
         """Note that what a step found could not be published.
 
         is_refused: by the API server; else by our own judgement.
@@ -133,11 +133,11 @@ class Metrics:
         known = [at for at in since if at is not None]
         return self._clock() - min(known) if known else 0.0
 
-    def shown(self, step: Step) -> frozenset[Pair]:
+    def shown(self, step: DiscoveryStep) -> frozenset[Pair]:
         """Give what the vector of a step shows now."""
         return self._shown.get(step, frozenset())
 
-    def show(self, step: Step, pairs: frozenset[Pair]) -> None:
+    def show(self, step: DiscoveryStep, pairs: frozenset[Pair]) -> None:
         """Let the vector of a step show exactly these."""
         vector = self._vectors[step]
         for gone in self.shown(step) - pairs:

@@ -111,7 +111,7 @@ class Listen:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class DiscovererOptions:
     """All of it, checked. plain: HTTP on loopback. secure: HTTPS behind reviews."""
 
     period_s: float
@@ -119,13 +119,15 @@ class Options:
     plain: Listen
     secure: Listen
     tls_files: tuple[str, str]
-    guarded_by: access.Resource
-    settings: model.Settings
+    guarded_by: access.AccessResource
+    settings: model.DiscoverySettings
     verbosity: int
     logging_format: str
 
 
-def read(values: flags.Values, env: Mapping[str, str], of: Provider) -> Options:
+def read(
+    values: flags.Values, env: Mapping[str, str], of: Provider
+) -> DiscovererOptions:
     """Judge what was given; a flag beats its twin.
 
     of: the provider that is asked for.
@@ -136,14 +138,14 @@ def read(values: flags.Values, env: Mapping[str, str], of: Provider) -> Options:
     given = _Given(values, env)
     problems = given.problems
     period_s = given.get(PERIOD, "DISCOVERY_PERIOD")
-    found = Options(
+    found = DiscovererOptions(
         period_s=period_s,
         kubeconfig=_file(given.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems),
         plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
         secure=Listen(values[common_flags.BIND_ADDRESS], values[SECURE_PORT]),
         tls_files=_pair(values, problems),
         guarded_by=_resource(values[access_deployment(of.access_deployment)], problems),
-        settings=model.Settings(
+        settings=model.DiscoverySettings(
             module_config=_module_config(env.get("MODULE_CONFIG", ""), problems),
             cluster_id=env.get("CLUSTER_UUID", ""),
             orphan_min_age=datetime.timedelta(seconds=values[ORPHAN_MIN_AGE]),
@@ -165,7 +167,7 @@ class _Given:
     def __init__(self, values: flags.Values, env: Mapping[str, str]) -> None:
         self._values = values
         self._env = env
-        self.problems: list[config.Problem] = []
+        self.problems: list[config.FieldProblem] = []
 
     def get(self, flag: Flag[T], twin: str) -> T:
         text = self._env.get(twin, "")
@@ -174,18 +176,18 @@ class _Given:
         try:
             return flag.kind.read(text)
         except ValueError:
-            self.problems.append(config.Problem(twin, text, flag.kind.expected))
+            self.problems.append(config.FieldProblem(twin, text, flag.kind.expected))
             return flag.default
 
 
-def _file(path: str, name: str, problems: list[config.Problem]) -> str:
+def _file(path: str, name: str, problems: list[config.FieldProblem]) -> str:
     if path and (reason := files.unreadable(path)):
         wanted = f"a file that can be read ({reason})"
-        problems.append(config.Problem(f"--{name}", path, wanted))
+        problems.append(config.FieldProblem(f"--{name}", path, wanted))
     return path
 
 
-def _plain(text: str, problems: list[config.Problem]) -> Listen:
+def _plain(text: str, problems: list[config.FieldProblem]) -> Listen:
     if not text:
         return Listen("", 0)
     host, _, port = text.rpartition(":")
@@ -195,12 +197,12 @@ def _plain(text: str, problems: list[config.Problem]) -> Listen:
             "a loopback address with a port, such as 127.0.0.1:8081;"
             " --secure-port is there for others"
         )
-        problems.append(config.Problem("--listen-address", text, right))
+        problems.append(config.FieldProblem("--listen-address", text, right))
         return Listen("", 0)
     return Listen(host, int(port))
 
 
-def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, str]:
+def _pair(values: flags.Values, problems: list[config.FieldProblem]) -> tuple[str, str]:
     pair = (values[common_flags.TLS_CERT], values[common_flags.TLS_KEY])
     for flag, other, path in zip(
         (common_flags.TLS_CERT, common_flags.TLS_KEY),
@@ -210,41 +212,43 @@ def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, st
     ):
         if not path and any(pair):
             right = f"a file, as --{other.name} is given"
-            problems.append(config.Problem(f"--{flag.name}", None, right))
+            problems.append(config.FieldProblem(f"--{flag.name}", None, right))
         _file(path, flag.name, problems)
     return pair
 
 
-def _resource(text: str, problems: list[config.Problem]) -> access.Resource:
+def _resource(text: str, problems: list[config.FieldProblem]) -> access.AccessResource:
     namespace, _, name = text.partition("/")
     if not namespace or not name or "/" in name:
         problems.append(
-            config.Problem(
+            config.FieldProblem(
                 "--access-deployment", text, "namespace/name of a Deployment"
             )
         )
-    return access.Resource(
+    return access.AccessResource(
         namespace, "apps", "v1", "deployments", "prometheus-metrics", name
     )
 
 
-def _module_config(text: str, problems: list[config.Problem]) -> Mapping[str, object]:
+def _module_config(
+    text: str, problems: list[config.FieldProblem]
+) -> Mapping[str, object]:
     if not text:
         return {}
     try:
         return decoding.decode(text, dict[str, object])
     except msgspec.DecodeError:
-        problems.append(config.Problem("MODULE_CONFIG", None, "a JSON object"))
+        problems.append(config.FieldProblem("MODULE_CONFIG", None, "a JSON object"))
         return {}
 
 
 def _rules(
-    values: flags.Values, problems: list[config.Problem]
-) -> storage_classes.Rules:
+    values: flags.Values, problems: list[config.FieldProblem]
+) -> storage_classes.StorageClassRules:
     try:
         return storage_classes.read_rules(values[EXCLUDE], values[DEFAULT_CLASS])
     except config.ConfigError as error:
-        told = [p for p in error.problems if isinstance(p, config.Problem)]
+        told = [p for p in error.problems if isinstance(p, config.FieldProblem)]
         flag = f"--{EXCLUDE.name}"
         problems += [dataclasses.replace(problem, field=flag) for problem in told]
-        return storage_classes.Rules()
+        return storage_classes.StorageClassRules()

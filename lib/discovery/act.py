@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.discovery import model, provider, report
-from lib.discovery.model import Action, Step
+from lib.discovery import cycle_report, model, provider
+from lib.discovery.model import Action, DiscoveryStep
 from lib.discovery.observe import TIMEOUT_S
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
@@ -15,14 +15,14 @@ from lib.process import decoding
 Json = dict[str, object]
 
 
-class Actor:
+class DiscoveryActor:
     """Writes to the API server, and shows what there is.
 
     of: the provider, whose StorageClasses are created.
     """
 
     def __init__(
-        self, api: client.Api, shown: report.Display, of: provider.Provider
+        self, api: client.Api, shown: cycle_report.Display, of: provider.Provider
     ) -> None:
         self._api = api
         self._shown = shown
@@ -36,9 +36,9 @@ class Actor:
         """
         match action:
             case model.ShowConditions(unmet=unmet):
-                self._shown.show(Step.CONDITIONS, unmet)
+                self._shown.show(DiscoveryStep.CONDITIONS, unmet)
             case model.ShowOrphans(disks=disks):
-                self._shown.show(Step.ORPHANED_DISKS, disks)
+                self._shown.show(DiscoveryStep.ORPHANED_DISKS, disks)
             case model.StoreConditions(text=text, base=base):
                 data: Json = {"data": {model.CONDITIONS_KEY: text}}
                 self._store(resources.CONFIG_MAPS, model.CONDITIONS_MAP, data, base)

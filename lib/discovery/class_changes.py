@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.discovery import model, storage_classes
-from lib.discovery.model import Action, Missing, SeenClasses, StoredClass
+from lib.discovery.model import Action, MissingType, SeenClasses, StoredClass
 
 _FLAG = "--default-storage-class"
 
@@ -33,7 +33,7 @@ class _Plan:
     """Which classes there are to be. recorded: the default's name; empty: unchanged."""
 
     snapshot: SeenClasses
-    settings: model.Settings
+    settings: model.DiscoverySettings
     default: _Default
     choice: storage_classes.Choice
     recorded: str
@@ -52,11 +52,11 @@ class _Plan:
         """Report whether the volume type of a class is known not to exist any more."""
         if stored.is_listed(self.snapshot.offered):
             return True  # under another name: it was renamed
-        return self.snapshot.missing.get(stored.metadata.name) is Missing.ABSENT
+        return self.snapshot.missing.get(stored.metadata.name) is MissingType.ABSENT
 
 
 def decide(
-    snapshot: SeenClasses, settings: model.Settings
+    snapshot: SeenClasses, settings: model.DiscoverySettings
 ) -> tuple[tuple[Action, ...], tuple[str, ...]]:
     """Return the changes, and what the user must correct.
 
@@ -179,7 +179,7 @@ def _missing(plan: _Plan) -> list[str]:
     problems = []
     for name, missing in plan.snapshot.missing.items():
         stored = plan.owned[name]
-        if missing in (Missing.EXISTS, Missing.UNKNOWN):
+        if missing in (MissingType.EXISTS, MissingType.UNKNOWN):
             problems.append(
                 f'StorageClass "{name}": volume type "{stored.volume_type}":'
                 f" {missing.value}; the class is kept. Delete it if it is not needed"
@@ -198,7 +198,9 @@ def _owned(snapshot: SeenClasses) -> Mapping[str, StoredClass]:
     return {one.metadata.name: one for one in snapshot.stored if one.is_ours}
 
 
-def _default(snapshot: SeenClasses, rules: storage_classes.Rules) -> _Default:
+def _default(
+    snapshot: SeenClasses, rules: storage_classes.StorageClassRules
+) -> _Default:
     """Return the default: the user's, else the one that is, else the one that was."""
     if rules.default:
         return _Default(rules.default, is_explicit=True)
@@ -233,7 +235,7 @@ def _recorded(
 
 
 def _choose(
-    snapshot: SeenClasses, settings: model.Settings, default: _Default
+    snapshot: SeenClasses, settings: model.DiscoverySettings, default: _Default
 ) -> tuple[storage_classes.Choice, list[str]]:
     """Choose the classes that are to be owned, and report why others can't be.
 
@@ -262,7 +264,7 @@ def _choose(
 def _conflict(
     stored: StoredClass,
     wanted: storage_classes.StorageClass,
-    settings: model.Settings,
+    settings: model.DiscoverySettings,
 ) -> list[str]:
     """Report a class that has the name and is not owned, unless it is equivalent."""
     serves = stored.volume_type == wanted.volume_type
@@ -283,7 +285,7 @@ def _delete(stored: StoredClass) -> model.DeleteClass:
 def _is_as_wanted(
     stored: StoredClass,
     wanted: storage_classes.StorageClass,
-    settings: model.Settings,
+    settings: model.DiscoverySettings,
 ) -> bool:
     """Compare the immutable fields of a StorageClass."""
     return (

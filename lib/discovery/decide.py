@@ -19,11 +19,11 @@ from lib.reconcile.outcome import Outcome
 
 
 def decide(
-    seen: model.Snapshot, settings: model.Settings, now: datetime.datetime
+    seen: model.Snapshot, settings: model.DiscoverySettings, now: datetime.datetime
 ) -> Outcome[Action]:
     """Return the changes that one step of the cycle needs, or why it fails."""
     match seen:
-        case model.Failed(error=error):
+        case model.FailedStep(error=error):
             return Outcome(failure=error)
         case model.SeenConditions():
             return Outcome(_conditions(seen))
@@ -38,9 +38,9 @@ def decide(
             return Outcome(actions, failure=_invalid(problems))
 
 
-def _invalid(problems: Sequence[str]) -> model.Invalid | None:
+def _invalid(problems: Sequence[str]) -> model.InvalidCatalog | None:
     """Return the failure of a step that the user must correct; None without any."""
-    return model.Invalid("; ".join(problems)) if problems else None
+    return model.InvalidCatalog("; ".join(problems)) if problems else None
 
 
 def _conditions(seen: model.SeenConditions) -> tuple[Action, ...]:
@@ -96,7 +96,9 @@ def _instance_types(seen: model.SeenInstanceTypes) -> Outcome[Action]:
     return Outcome((model.StoreCatalog(items, seen.stored),))
 
 
-def _document(seen: model.SeenDocument, settings: model.Settings) -> Outcome[Action]:
+def _document(
+    seen: model.SeenDocument, settings: model.DiscoverySettings
+) -> Outcome[Action]:
     if seen.problems:
         return Outcome(failure=_invalid(seen.problems))
     stored = _published(seen.stored)
@@ -144,7 +146,7 @@ def orphans(
 
 
 def _disks(
-    seen: model.SeenDisks, settings: model.Settings, now: datetime.datetime
+    seen: model.SeenDisks, settings: model.DiscoverySettings, now: datetime.datetime
 ) -> tuple[Action, ...]:
     orphaned = orphans(seen, settings.orphan_min_age, now)
     return () if orphaned == seen.shown else (model.ShowOrphans(orphaned),)

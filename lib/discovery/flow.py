@@ -4,8 +4,8 @@ import datetime
 from collections.abc import Mapping, Sequence
 
 from lib.cloud import errors as cloud_errors
-from lib.discovery import act, decide, model, observe, report
-from lib.discovery.model import Action, Snapshot, Step
+from lib.discovery import act, cycle_report, decide, model, observe
+from lib.discovery.model import Action, DiscoveryStep, Snapshot
 from lib.kube import errors as kube_errors
 from lib.reconcile import failure as failures
 from lib.reconcile import queue, runner
@@ -25,10 +25,10 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
 
     def __init__(
         self,
-        observer: observe.Observer,
-        actor: act.Actor,
-        settings: model.Settings,
-        told: report.Report,
+        observer: observe.CatalogObserver,
+        actor: act.DiscoveryActor,
+        settings: model.DiscoverySettings,
+        told: cycle_report.CycleReport,
     ) -> None:
         self._observer = observer
         self._actor = actor
@@ -37,7 +37,7 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read the cloud once for all these steps."""
-        seen = self._observer.observe({Step(claim.key) for claim in claims})
+        seen = self._observer.observe({DiscoveryStep(claim.key) for claim in claims})
         for step, snapshot in seen.items():
             self._told.read(step, not _is_of_cloud(snapshot))
         return {step.value: snapshot for step, snapshot in seen.items()}
@@ -57,7 +57,7 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         step = model.step_of(snapshot)
         if error is None:
             self._told.succeeded(step)
-        elif isinstance(error, kube_errors.KubeError | model.Invalid):
+        elif isinstance(error, kube_errors.KubeError | model.InvalidCatalog):
             is_refused = isinstance(error, kube_errors.KubeError)
             self._told.failed(step, is_refused=is_refused)
 
@@ -66,12 +66,12 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         match error:
             case kube_errors.KubeError() | cloud_errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)
-            case model.Invalid():
+            case model.InvalidCatalog():
                 return failures.Failure(str(error))
         return None
 
 
 def _is_of_cloud(snapshot: Snapshot) -> bool:
-    return isinstance(snapshot, model.Failed) and isinstance(
+    return isinstance(snapshot, model.FailedStep) and isinstance(
         snapshot.error, cloud_errors.CloudError
     )

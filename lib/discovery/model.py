@@ -12,7 +12,13 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from lib.cloud import errors as cloud_errors
-from lib.cloud.catalog import Condition, InstanceType, Part, StorageType, Volume
+from lib.cloud.catalog import (
+    CatalogPart,
+    CatalogVolume,
+    Condition,
+    InstanceType,
+    StorageType,
+)
 from lib.discovery import storage_classes
 from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
@@ -45,7 +51,7 @@ TYPE_ID = "mooring.io/volume-type-id"
 """Annotation of an owned class: the ID of its volume type, which outlives its name."""
 
 
-class Step(enum.StrEnum):
+class DiscoveryStep(enum.StrEnum):
     """The steps of a cycle, in their order; the values are labels of metrics."""
 
     CONDITIONS = "conditions"
@@ -55,25 +61,25 @@ class Step(enum.StrEnum):
     STORAGE_CLASSES = "storage_classes"
 
 
-PARTS: Mapping[Step, Part] = {
-    Step.CONDITIONS: Part.CONDITIONS,
-    Step.INSTANCE_TYPES: Part.INSTANCE_TYPES,
-    Step.DISCOVERY_DATA: Part.DOCUMENT,
-    Step.ORPHANED_DISKS: Part.VOLUMES,
-    Step.STORAGE_CLASSES: Part.STORAGE_TYPES,
+PARTS: Mapping[DiscoveryStep, CatalogPart] = {
+    DiscoveryStep.CONDITIONS: CatalogPart.CONDITIONS,
+    DiscoveryStep.INSTANCE_TYPES: CatalogPart.INSTANCE_TYPES,
+    DiscoveryStep.DISCOVERY_DATA: CatalogPart.DOCUMENT,
+    DiscoveryStep.ORPHANED_DISKS: CatalogPart.VOLUMES,
+    DiscoveryStep.STORAGE_CLASSES: CatalogPart.STORAGE_TYPES,
 }
 """What each step needs to know of the cloud; without it there is no such step."""
 
 
-class Invalid(Exception):
+class InvalidCatalog(Exception):
     """What was read can't be published; the message names each field."""
 
 
-Trouble = cloud_errors.CloudError | kube_errors.KubeError | Invalid
+Trouble = cloud_errors.CloudError | kube_errors.KubeError | InvalidCatalog
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class DiscoverySettings:
     """What the user chose.
 
     module_config: stands in for the installer's document where there is none.
@@ -89,19 +95,19 @@ class Settings:
     period_s: float = 3600.0
     manages_classes: bool = False
     provider: Provider = dataclasses.field(default_factory=Provider)
-    parts: frozenset[Part] = frozenset(Part)
-    rules: storage_classes.Rules = dataclasses.field(
-        default_factory=storage_classes.Rules
+    parts: frozenset[CatalogPart] = frozenset(CatalogPart)
+    rules: storage_classes.StorageClassRules = dataclasses.field(
+        default_factory=storage_classes.StorageClassRules
     )
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[DiscoveryStep, ...]:
         """The steps that this discoverer takes."""
         return tuple(
             step
-            for step in Step
+            for step in DiscoveryStep
             if PARTS[step] in self.parts
-            and (self.manages_classes or step is not Step.STORAGE_CLASSES)
+            and (self.manages_classes or step is not DiscoveryStep.STORAGE_CLASSES)
         )
 
 
@@ -186,10 +192,10 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Failed:
+class FailedStep:
     """The step could not be observed."""
 
-    step: Step
+    step: DiscoveryStep
     error: Trouble
 
 
@@ -228,12 +234,12 @@ class SeenDocument:
 class SeenDisks:
     """shown: those that the metric shows, id and name."""
 
-    volumes: tuple[Volume, ...]
+    volumes: tuple[CatalogVolume, ...]
     persistent: tuple[kube_volumes.PersistentVolume, ...]
     shown: frozenset[tuple[str, str]]
 
 
-class Missing(enum.Enum):
+class MissingType(enum.Enum):
     """What is known of a volume type that is not in the list."""
 
     RECENT = "not in the list for less than a discovery period"
@@ -254,31 +260,36 @@ class SeenClasses:
 
     offered: tuple[StorageType, ...]
     stored: tuple[StoredClass, ...]
-    missing: Mapping[str, Missing] = dataclasses.field(default_factory=dict)
+    missing: Mapping[str, MissingType] = dataclasses.field(default_factory=dict)
     secret: bytes | None = dataclasses.field(default=None, repr=False)
     recorded: str = ""
 
 
 Snapshot = (
-    Failed | SeenConditions | SeenInstanceTypes | SeenDocument | SeenDisks | SeenClasses
+    FailedStep
+    | SeenConditions
+    | SeenInstanceTypes
+    | SeenDocument
+    | SeenDisks
+    | SeenClasses
 )
 
 
-def step_of(snapshot: Snapshot) -> Step:
+def step_of(snapshot: Snapshot) -> DiscoveryStep:
     """Say which step a snapshot is of."""
     match snapshot:
-        case Failed(step=step):
+        case FailedStep(step=step):
             return step
         case SeenConditions():
-            return Step.CONDITIONS
+            return DiscoveryStep.CONDITIONS
         case SeenInstanceTypes():
-            return Step.INSTANCE_TYPES
+            return DiscoveryStep.INSTANCE_TYPES
         case SeenDocument():
-            return Step.DISCOVERY_DATA
+            return DiscoveryStep.DISCOVERY_DATA
         case SeenDisks():
-            return Step.ORPHANED_DISKS
+            return DiscoveryStep.ORPHANED_DISKS
         case SeenClasses():
-            return Step.STORAGE_CLASSES
+            return DiscoveryStep.STORAGE_CLASSES
 
 
 # What a pass may do.

@@ -7,10 +7,10 @@ from typing import TypeVar
 import msgspec
 
 from lib.cloud import catalog
-from lib.cloud.catalog import Part
+from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
-from lib.discovery import model, report
-from lib.discovery.model import Step
+from lib.discovery import cycle_report, model
+from lib.discovery.model import DiscoveryStep
 from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
 from lib.kube import volumes as kube_volumes
@@ -24,18 +24,18 @@ _PERIODS = 0.9
 """Of discovery, between two reads that count as two: cycles are not exactly regular."""
 
 T = TypeVar("T")
-Shown = Callable[[Step], report.Pairs]
+Shown = Callable[[DiscoveryStep], cycle_report.Pairs]
 """Gives what the metric of a step shows now."""
 
 
-class Observer:
+class CatalogObserver:
     """Reads what some steps need; a failure stays with the step that it is of."""
 
     def __init__(
         self,
         clouds: catalog.Catalog,
         api: client.Api,
-        settings: model.Settings,
+        settings: model.DiscoverySettings,
         shown: Shown,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -46,50 +46,58 @@ class Observer:
         self._clock = clock
         self._missing_since: dict[str, float] = {}
 
-    def observe(self, steps: Collection[Step]) -> Mapping[Step, model.Snapshot]:
+    def observe(
+        self, steps: Collection[DiscoveryStep]
+    ) -> Mapping[DiscoveryStep, model.Snapshot]:
         """Read for these steps; one snapshot each."""
-        found: dict[Step, model.Snapshot] = {}
+        found: dict[DiscoveryStep, model.Snapshot] = {}
         given: Mapping[str, object] = {}
-        if Step.DISCOVERY_DATA in steps:
+        if DiscoveryStep.DISCOVERY_DATA in steps:
             try:
                 given = self._given()
-            except (kube_errors.KubeError, model.Invalid) as error:
-                found[Step.DISCOVERY_DATA] = model.Failed(Step.DISCOVERY_DATA, error)
+            except (kube_errors.KubeError, model.InvalidCatalog) as error:
+                found[DiscoveryStep.DISCOVERY_DATA] = model.FailedStep(
+                    DiscoveryStep.DISCOVERY_DATA, error
+                )
         parts = {model.PARTS[step] for step in steps if step not in found}
         if not self._settings.cluster_id:
-            parts.discard(Part.VOLUMES)  # nobody's volumes are not ours
-        wish = catalog.Wish(frozenset(parts), given, self._settings.cluster_id)
+            parts.discard(CatalogPart.VOLUMES)  # nobody's volumes are not ours
+        wish = catalog.CatalogWish(frozenset(parts), given, self._settings.cluster_id)
         reading = self._clouds.read(wish)
-        for step in Step:
+        for step in DiscoveryStep:
             if step in steps and step not in found:
                 found[step] = self._seen(step, reading)
         return found
 
-    def _seen(self, step: Step, reading: catalog.Reading) -> model.Snapshot:
+    def _seen(
+        self, step: DiscoveryStep, reading: catalog.CatalogReading
+    ) -> model.Snapshot:
         try:
             return self._snapshot(step, reading)
-        except (kube_errors.KubeError, model.Invalid) as error:
-            return model.Failed(step, error)
+        except (kube_errors.KubeError, model.InvalidCatalog) as error:
+            return model.FailedStep(step, error)
         except msgspec.DecodeError as error:
             unreadable = f"an object of the API server can't be read ({error})"
-            return model.Failed(step, model.Invalid(unreadable))
+            return model.FailedStep(step, model.InvalidCatalog(unreadable))
         except _CloudFailed as failed:
-            return model.Failed(step, failed.of.error)
+            return model.FailedStep(step, failed.of.error)
 
-    def _snapshot(self, step: Step, reading: catalog.Reading) -> model.Snapshot:
+    def _snapshot(
+        self, step: DiscoveryStep, reading: catalog.CatalogReading
+    ) -> model.Snapshot:
         match step:
-            case Step.CONDITIONS:
+            case DiscoveryStep.CONDITIONS:
                 return self._conditions(_value(reading.conditions, ()))
-            case Step.INSTANCE_TYPES:
+            case DiscoveryStep.INSTANCE_TYPES:
                 offered = _value(reading.instance_types, ())
                 catalogs = resources.INSTANCE_TYPES_CATALOGS
                 stored = self._stored(catalogs, model.CATALOG)
                 return model.SeenInstanceTypes(offered, stored)
-            case Step.DISCOVERY_DATA:
+            case DiscoveryStep.DISCOVERY_DATA:
                 return self._document(_value(reading.document, catalog.Document(b"")))
-            case Step.ORPHANED_DISKS:
+            case DiscoveryStep.ORPHANED_DISKS:
                 return self._disks(_value(reading.volumes, ()))
-            case Step.STORAGE_CLASSES:
+            case DiscoveryStep.STORAGE_CLASSES:
                 offers = _value(reading.storage_types, ())
                 return self._classes(offers, self._stored_classes())
 
@@ -127,13 +135,13 @@ class Observer:
             return decoding.decode(data[model.INPUT_KEY], dict[str, object])
         except (msgspec.DecodeError, UnicodeDecodeError):
             where = f"Secret {model.NAMESPACE}/{model.INPUT_SECRET}, {model.INPUT_KEY}"
-            raise model.Invalid(f"{where}: want a JSON object") from None
+            raise model.InvalidCatalog(f"{where}: want a JSON object") from None
 
     def _conditions(
         self, conditions: tuple[catalog.Condition, ...]
     ) -> model.SeenConditions:
         """Read the ConfigMap only where there is something to put into it."""
-        shown = self._shown(Step.CONDITIONS)
+        shown = self._shown(DiscoveryStep.CONDITIONS)
         if not conditions:
             return model.SeenConditions(conditions, shown)
         try:
@@ -148,20 +156,20 @@ class Observer:
         stored = self._stored(resources.SECRETS, model.DATA_SECRET)
         return model.SeenDocument(document.body, problems, stored)
 
-    def _disks(self, volumes: tuple[catalog.Volume, ...]) -> model.SeenDisks:
+    def _disks(self, volumes: tuple[catalog.CatalogVolume, ...]) -> model.SeenDisks:
         """Read the PersistentVolumes after the volumes, whose twins they are."""
         persistent: tuple[kube_volumes.PersistentVolume, ...] = ()
         if volumes:
             of = resources.PERSISTENT_VOLUMES
             persistent = self._all(of, kube_volumes.PersistentVolume)
-        shown = self._shown(Step.ORPHANED_DISKS)
+        shown = self._shown(DiscoveryStep.ORPHANED_DISKS)
         return model.SeenDisks(volumes, persistent, shown)
 
     def _missing(
         self,
         offered: tuple[catalog.StorageType, ...],
         stored: tuple[model.StoredClass, ...],
-    ) -> Mapping[str, model.Missing]:
+    ) -> Mapping[str, model.MissingType]:
         """Return what is known of each owned class whose volume type is not listed.
 
         A type is read by its ID only after it was missing for a discovery period. The
@@ -177,16 +185,16 @@ class Observer:
         }
         return {c.metadata.name: self._confirmed(c, now) for c in missing}
 
-    def _confirmed(self, stored: model.StoredClass, now: float) -> model.Missing:
+    def _confirmed(self, stored: model.StoredClass, now: float) -> model.MissingType:
         since = self._missing_since[stored.metadata.uid]
         if now - since < _PERIODS * self._settings.period_s:
-            return model.Missing.RECENT
+            return model.MissingType.RECENT
         if not stored.type_id:
-            return model.Missing.UNKNOWN
+            return model.MissingType.UNKNOWN
         exists = self._clouds.has_storage_type(stored.type_id)
         if isinstance(exists, Unknown):
-            return model.Missing.UNKNOWN
-        return model.Missing.EXISTS if exists.value else model.Missing.ABSENT
+            return model.MissingType.UNKNOWN
+        return model.MissingType.EXISTS if exists.value else model.MissingType.ABSENT
 
     def _stored(self, resource: Resource, name: str) -> bytes | None:
         namespace = model.NAMESPACE if resource.namespaced else None

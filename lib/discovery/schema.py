@@ -21,7 +21,7 @@ SHOWN_MAX = 80
 
 def problems(
     validator: jsonschema.Draft202012Validator, document: object
-) -> tuple[config.Problem, ...]:
+) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with a document; nothing, when it is as its schema says.
 
     document: as JSON or YAML decodes it. Fields read like `volumeTypes[0].name`; the
@@ -30,7 +30,7 @@ def problems(
     findings = [_finding(error) for error in validator.iter_errors(document)]
     # Of a value of the wrong kind nothing else is worth saying.
     mistyped = {one.field for one in findings if one.keyword == "type"}
-    found: dict[str, config.Problem] = {}
+    found: dict[str, config.FieldProblem] = {}
     for finding in findings:
         if finding.keyword == "type" or finding.field not in mistyped:
             found.update((str(problem), problem) for problem in _told(finding))
@@ -87,21 +87,21 @@ def _finding(error: jsonschema.ValidationError) -> _Finding:
     )
 
 
-def _told(finding: _Finding) -> Iterator[config.Problem]:
+def _told(finding: _Finding) -> Iterator[config.FieldProblem]:
     """Put one finding into words; the validator's own quote values."""
     per_field = _PER_FIELD.get(finding.keyword)
     if per_field is not None:
         for name, wanted in per_field(finding):
-            yield config.Problem(_join(finding.field, name), None, wanted)
+            yield config.FieldProblem(_join(finding.field, name), None, wanted)
         return
     choice = _choice(finding) if finding.keyword in ("oneOf", "anyOf") else ""
     if choice:
-        yield config.Problem(finding.field, None, choice)
+        yield config.FieldProblem(finding.field, None, choice)
         return
     # Said of what holds secrets, a plain value could be one of them.
     is_secret = bool(finding.schema.get("writeOnly"))
     shown = _shown(finding.value)
-    yield config.Problem(finding.field, shown, _wanted(finding), is_secret)
+    yield config.FieldProblem(finding.field, shown, _wanted(finding), is_secret)
 
 
 def _wanted(finding: _Finding) -> str:

@@ -31,7 +31,7 @@ class StorageClass:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rules:
+class StorageClassRules:
     """What the user wishes.
 
     exclude: none of these may match a whole class name. default: the name of the
@@ -56,12 +56,12 @@ class Choice:
 
     classes: tuple[StorageClass, ...]
     excluded: tuple[str, ...] = ()
-    problems: tuple[config.Problem, ...] = ()
+    problems: tuple[config.FieldProblem, ...] = ()
 
 
 def read_rules(
     exclude: Sequence[str], default: str = "", has_other_default: bool = False
-) -> Rules:
+) -> StorageClassRules:
     """Judge and compile the user's wishes.
 
     exclude: regular expressions, each anchored on both ends and matched against the
@@ -70,27 +70,27 @@ def read_rules(
     Raises:
         ConfigError: with every expression that can't be compiled.
     """
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     compiled = [_compile(one, index, problems) for index, one in enumerate(exclude)]
     config.require(problems)
     patterns = tuple(one for one in compiled if one is not None)
-    return Rules(patterns, default, has_other_default)
+    return StorageClassRules(patterns, default, has_other_default)
 
 
 def _compile(
-    text: str, index: int, problems: list[config.Problem]
+    text: str, index: int, problems: list[config.FieldProblem]
 ) -> re.Pattern[str] | None:
     field = f"storageClass.exclude[{index}]"
     if _POSIX_CLASS in text:
         # Go's syntax; here it would be read as something else.
         wanted = "a regular expression without [[:class:]], such as [a-z]"
-        problems.append(config.Problem(field, text, wanted))
+        problems.append(config.FieldProblem(field, text, wanted))
         return None
     try:
         return re.compile(text)
     except re.error as error:
         wanted = f"a regular expression ({error})"
-        problems.append(config.Problem(field, text, wanted))
+        problems.append(config.FieldProblem(field, text, wanted))
         return None
 
 
@@ -108,7 +108,9 @@ def is_name(text: str) -> bool:
 
 
 def choose(
-    volume_types: Sequence[str], rules: Rules, held: Mapping[str, str] | None = None
+    volume_types: Sequence[str],
+    rules: StorageClassRules,
+    held: Mapping[str, str] | None = None,
 ) -> Choice:
     """Say which classes there shall be.
 
@@ -117,7 +119,7 @@ def choose(
     one that holds the class keeps it, else none of them gets it.
     """
     by_name: dict[str, list[str]] = collections.defaultdict(list)
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     excluded: list[str] = []
     for volume_type in dict.fromkeys(volume_types):
         name = name_of(volume_type)
@@ -144,13 +146,13 @@ def _owner(types: Sequence[str], holder: str | None) -> str | None:
     return holder if holder in types else None
 
 
-def _default(names: Iterable[str], rules: Rules) -> str | None:
+def _default(names: Iterable[str], rules: StorageClassRules) -> str | None:
     if rules.default or rules.has_other_default:
         return rules.default
     return next(iter(names), None)
 
 
-def _unusable(volume_type: str, name: str) -> config.Problem:
+def _unusable(volume_type: str, name: str) -> config.FieldProblem:
     if not name:
         wanted = "a name with a letter a-z or a digit in it, to name a StorageClass by"
     else:
@@ -158,16 +160,16 @@ def _unusable(volume_type: str, name: str) -> config.Problem:
             f"a name that makes a DNS subdomain of at most {NAME_MAX} characters"
             f" (it makes {_short(name)!r})"
         )
-    return config.Problem("volume type", volume_type, wanted)
+    return config.FieldProblem("volume type", volume_type, wanted)
 
 
-def _taken(volume_type: str, name: str, types: Sequence[str]) -> config.Problem:
+def _taken(volume_type: str, name: str, types: Sequence[str]) -> config.FieldProblem:
     others = ", ".join(repr(one) for one in types if one != volume_type)
     wanted = (
         f"a name of its own: {others} makes the same StorageClass {name!r};"
         " rename one of them, or exclude the name"
     )
-    return config.Problem("volume type", volume_type, wanted)
+    return config.FieldProblem("volume type", volume_type, wanted)
 
 
 def _short(text: str, limit: int = 60) -> str:

@@ -81,7 +81,7 @@ def login(read: Logins) -> Finding:
     return Finding(CREDENTIALS, State.GOOD, text)
 
 
-def service(found: checkup.Service, region: str) -> Finding:
+def service(found: checkup.ServiceEndpoint, region: str) -> Finding:
     """Judge one service of the cloud."""
     where = f" in region {region}" if region else ""
     if not found.url and found.needed:
@@ -160,7 +160,7 @@ def balancers(
     return (Finding(BALANCERS, State.GOOD, text),)
 
 
-def _named(found: checkup.Named) -> Finding | None:
+def _named(found: checkup.NamedSetting) -> Finding | None:
     """Judge one thing that the configuration names; None: it is well."""
     said = f"{found.setting} is {found.value!r}" if found.value else found.setting
     if found.error is not None:

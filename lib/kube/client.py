@@ -18,7 +18,7 @@ from typing import Protocol
 import structlog
 import urllib3
 
-from lib.kube import config, errors, resources, transport
+from lib.kube import errors, kube_config, resources, transport
 from lib.kube.resources import Resource
 
 JSON = "application/json"
@@ -35,7 +35,7 @@ RELOAD_EVERY_S = 10.0
 """Seconds between two reloads, however many answers say 401."""
 
 
-class Lines(Protocol):
+class WatchLines(Protocol):
     """Lines of a watch; one thread iterates, any thread may abort."""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -157,7 +157,7 @@ class Api(Protocol):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> AbstractContextManager[Lines]:
+    ) -> AbstractContextManager[WatchLines]:
         """Open a watch; its connection ends with the block.
 
         connect_timeout_s bounds connecting, and then the wait for the first byte of
@@ -170,11 +170,11 @@ class Api(Protocol):
 class _Session:
     """One configuration with its connections."""
 
-    configuration: config.Configuration
+    configuration: kube_config.Configuration
     pool: urllib3.PoolManager
 
 
-class Client(Api):
+class KubeClient(Api):
     """The real API server. Safe to use from several threads at once.
 
     pool_size: connections kept open, at least as many as threads that call. observer:
@@ -184,7 +184,7 @@ class Client(Api):
 
     def __init__(  # noqa: PLR0913 # keyword only, with sound defaults
         self,
-        configuration: config.Configuration,
+        configuration: kube_config.Configuration,
         *,
         user_agent: str,
         pool_size: int = 64,
@@ -217,7 +217,7 @@ class Client(Api):
         """See `Api.request`; a GET that failed on the way is sent a second time."""
         deadline = time.monotonic() + timeout_s
         headers = {"Content-Type": content_type} if body is not None else {}
-        call = transport.Call(method, path, _target(path, query), headers, body)
+        call = transport.HttpCall(method, path, _target(path, query), headers, body)
         try:
             return self._fetch(call, deadline)
         except errors.Unavailable as error:
@@ -229,13 +229,13 @@ class Client(Api):
         time.sleep(pause_s)
         return self._fetch(call, deadline)
 
-    def _fetch(self, call: transport.Call, deadline: float) -> bytes:
+    def _fetch(self, call: transport.HttpCall, deadline: float) -> bytes:
         with self._answer(call, deadline) as response:
             return transport.read_all(response, call.operation, deadline)
 
     @contextlib.contextmanager
     def _answer(
-        self, call: transport.Call, deadline: float
+        self, call: transport.HttpCall, deadline: float
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Give a successful answer; one refused with 401 is asked for once more."""
         session = self._current()
@@ -250,7 +250,7 @@ class Client(Api):
             yield response
 
     def _begin(
-        self, session: _Session, call: transport.Call, deadline: float
+        self, session: _Session, call: transport.HttpCall, deadline: float
     ) -> tuple[urllib3.BaseHTTPResponse, contextlib.ExitStack]:
         """Send; give the answer, and what ends it. A refusal is raised at once."""
         plural = resources.parse(call.path).plural
@@ -268,7 +268,9 @@ class Client(Api):
                 raise _refusal(response, call.operation, deadline)
             return response, stack.pop_all()
 
-    def _authorized(self, session: _Session, call: transport.Call) -> transport.Call:
+    def _authorized(
+        self, session: _Session, call: transport.HttpCall
+    ) -> transport.HttpCall:
         headers = {**call.headers, "Accept": JSON, "User-Agent": self._user_agent}
         authorization = session.configuration.authorization
         if authorization is not None:
@@ -331,13 +333,13 @@ class Client(Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> Iterator[Lines]:
+    ) -> Iterator[WatchLines]:
         """See `Api.stream`."""
-        call = transport.Call("GET", path, _target(path, query), {})
+        call = transport.HttpCall("GET", path, _target(path, query), {})
         deadline = time.monotonic() + connect_timeout_s
         with self._answer(call, deadline) as response:
             transport.set_read_timeout(response, read_timeout_s)
-            yield transport.Lines(response, call.operation)
+            yield transport.BodyLines(response, call.operation)
 
 
 def _target(path: str, query: Mapping[str, str] | None) -> str:

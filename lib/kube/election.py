@@ -258,7 +258,7 @@ class Election:
     def _is_free(self) -> bool:
         return self._free_in_s() <= 0
 
-    def _write(self, record: lease.Record) -> None:
+    def _write(self, record: lease.LeaseRecord) -> None:
         """Write the lease upon what we have seen of it."""
         present = None if self._is_deleted else self._seen
         body = lease.body(present, record, self._namespace, self._name)

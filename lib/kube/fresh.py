@@ -18,7 +18,7 @@ T = TypeVar("T", bound=objects.HasMetadata)
 
 # No slots: Python 3.11 then could not make it as Reading[...](...).
 @dataclasses.dataclass(frozen=True)
-class Reading(Generic[T]):
+class FreshObject(Generic[T]):
     """What is known of an object.
 
     value: None: it is not there. held: our own last write is not in it yet.
@@ -50,7 +50,7 @@ class Fresh(Generic[T]):
         self._held_since: dict[str, float] = {}
         self._log = structlog.stdlib.get_logger().bind(resource=resource.plural)
 
-    def read(self, key: str) -> Reading[T]:
+    def read(self, key: str) -> FreshObject[T]:
         """Give an object by its key; it is held back until our own write is seen.
 
         After HOLD_S it is read from the API server; it stays held while that fails.
@@ -60,24 +60,24 @@ class Fresh(Generic[T]):
         value = self._kept.get(key)
         if is_current:
             self._held_since.pop(key, None)
-            return Reading(value)
+            return FreshObject(value)
         since = self._held_since.setdefault(key, self._clock())
         if self._clock() - since < HOLD_S:
-            return Reading(value, held=True)
+            return FreshObject(value, held=True)
         return self._directly(key, value)
 
-    def _directly(self, key: str, known: T | None) -> Reading[T]:
+    def _directly(self, key: str, known: T | None) -> FreshObject[T]:
         namespace, _, name = key.rpartition("/")
         try:
             body = self._api.read(
                 self._resource, name, namespace or None, timeout_s=READ_TIMEOUT_S
             )
         except errors.NotFound:
-            return Reading(None)
+            return FreshObject(None)
         except errors.KubeError as error:
             self._log.warning("object not read", key=key, error=str(error))
-            return Reading(known, held=True)
-        return Reading(decoding.decode(body, self._type))
+            return FreshObject(known, held=True)
+        return FreshObject(decoding.decode(body, self._type))
 
     def forget(self, key: str) -> None:
         """Drop what is kept for an object that is gone."""

@@ -7,7 +7,7 @@ import time
 
 import msgspec
 
-from lib.kube import config, errors, transport
+from lib.kube import errors, kube_config, transport
 from lib.process import decoding
 
 _PATH = "/version"
@@ -29,7 +29,7 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
 
 
-def ask(configuration: config.Configuration, timeout_s: float) -> Greeting:
+def ask(configuration: kube_config.Configuration, timeout_s: float) -> Greeting:
     """Ask without credentials, on a connection of its own; any answer will do.
 
     Raises:
@@ -37,7 +37,7 @@ def ask(configuration: config.Configuration, timeout_s: float) -> Greeting:
     """
     deadline = time.monotonic() + timeout_s
     headers = {"Accept": "application/json"}
-    call = transport.Call("GET", _PATH, configuration.host + _PATH, headers)
+    call = transport.HttpCall("GET", _PATH, configuration.host + _PATH, headers)
     pool = configuration.pool(1)
     with transport.exchange(pool, call, deadline) as response:
         body = transport.read_all(response, call.operation, deadline)

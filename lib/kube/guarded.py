@@ -56,7 +56,7 @@ class Guarded(client.Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> AbstractContextManager[client.Lines]:
+    ) -> AbstractContextManager[client.WatchLines]:
         """See `Api.stream`."""
         return self.api.stream(
             path,

@@ -13,10 +13,10 @@ class Interrupt:
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
         self._lock = threading.Lock()
-        self._open: client.Lines | None = None
+        self._open: client.WatchLines | None = None
 
     @contextlib.contextmanager
-    def during(self, lines: client.Lines) -> Iterator[None]:
+    def during(self, lines: client.WatchLines) -> Iterator[None]:
         """Abort `lines` once told to stop, as long as the block runs."""
         with self._lock:
             self._open = lines

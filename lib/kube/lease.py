@@ -13,7 +13,7 @@ from lib.kube import resources
 from lib.process import decoding
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel"):
+class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds a lease; times as the server has them. Empty holder: released."""
 
     holder_identity: str = ""
@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Object(msgspec.Struct, frozen=True):
     metadata: "_Metadata"
-    spec: Record = Record()
+    spec: LeaseRecord = LeaseRecord()
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -40,7 +40,7 @@ class Lease:
     """
 
     version: str
-    record: Record
+    record: LeaseRecord
     whole: dict[str, object] = dataclasses.field(repr=False)
 
 
@@ -56,13 +56,13 @@ def parse(body: bytes) -> Lease:
 
 
 def renewed(
-    old: Record | None, identity: str, lease_s: float, now: datetime.datetime
-) -> Record:
+    old: LeaseRecord | None, identity: str, lease_s: float, now: datetime.datetime
+) -> LeaseRecord:
     """Give the record by which `identity` takes the lease, or goes on holding it."""
     time = micro_time(now)
     ours = old is not None and old.holder_identity == identity
     transitions = old.lease_transitions + (not ours) if old is not None else 0
-    return Record(
+    return LeaseRecord(
         holder_identity=identity,
         lease_duration_seconds=max(round(lease_s), 1),
         acquire_time=old.acquire_time if ours and old is not None else time,
@@ -71,10 +71,10 @@ def renewed(
     )
 
 
-def released(old: Record, now: datetime.datetime) -> Record:
+def released(old: LeaseRecord, now: datetime.datetime) -> LeaseRecord:
     """Give the record that leaves the lease to whoever comes next."""
     time = micro_time(now)
-    return Record(
+    return LeaseRecord(
         holder_identity="",
         lease_duration_seconds=1,
         acquire_time=time,
@@ -83,7 +83,7 @@ def released(old: Record, now: datetime.datetime) -> Record:
     )
 
 
-def body(old: Lease | None, record: Record, namespace: str, name: str) -> bytes:
+def body(old: Lease | None, record: LeaseRecord, namespace: str, name: str) -> bytes:
     """Give the object to be written: `old` with this record, or a new one."""
     fields = typing.cast(dict[str, object], msgspec.to_builtins(record))
     if old is None:

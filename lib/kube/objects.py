@@ -51,7 +51,7 @@ class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
 T = TypeVar("T")
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
+class ListPage(msgspec.Struct, Generic[T], frozen=True):
     """One page of a list."""
 
     metadata: ListMeta
@@ -79,12 +79,12 @@ class Status(msgspec.Struct, frozen=True):
     details: StatusDetails | None = None
 
 
-def decode_list(body: bytes, of: type[T]) -> Page[T]:
+def decode_list(body: bytes, of: type[T]) -> ListPage[T]:
     """Decode a page of objects.
 
     Raises:
         msgspec.ValidationError: it isn't a list of those.
     """
     # msgspec resolves the parameter at run time, which the type checker cannot follow.
-    page: Page[T] = decoding.decode(body, Page[of])  # type: ignore[valid-type]
+    page: ListPage[T] = decoding.decode(body, ListPage[of])  # type: ignore[valid-type]
     return page

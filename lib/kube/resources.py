@@ -49,7 +49,7 @@ class Resource:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Target:
+class ResourcePath:
     """What a path points to; plural is empty for paths of no resource (/readyz)."""
 
     group: str = ""
@@ -60,7 +60,7 @@ class Target:
     subresource: str | None = None
 
 
-def parse(path: str) -> Target:
+def parse(path: str) -> ResourcePath:
     """Say what a path points to; the reverse of `Resource.path`.
 
     Source: Kubernetes API concepts, resource URIs.
@@ -71,12 +71,12 @@ def parse(path: str) -> Target:
     elif parts[0] == "apis" and len(parts) > 3:
         group, version, *rest = parts[1:]
     else:
-        return Target()
+        return ResourcePath()
     namespace = None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _OF_NAMESPACE:
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *_ = (*rest, None, None)
-    return Target(group, version, namespace, plural or "", name, subresource)
+    return ResourcePath(group, version, namespace, plural or "", name, subresource)
 
 
 _OF_NAMESPACE = ("status", "finalize")

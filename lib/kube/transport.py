@@ -30,7 +30,7 @@ _LEAST_S = 0.001
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class HttpCall:
     """One request. url: whole, with its query; it never holds a secret."""
 
     method: str
@@ -53,7 +53,7 @@ class Call:
 
 @contextlib.contextmanager
 def exchange(
-    pool: urllib3.PoolManager, call: Call, deadline: float
+    pool: urllib3.PoolManager, call: HttpCall, deadline: float
 ) -> Iterator[urllib3.BaseHTTPResponse]:
     """Send a request and give the answer, whatever its status, with its body unread.
 
@@ -167,7 +167,7 @@ def set_read_timeout(response: urllib3.BaseHTTPResponse, timeout_s: float) -> No
         sock.settimeout(timeout_s)
 
 
-class Lines:
+class BodyLines:
     """The lines of an endless body; one thread iterates, any may abort."""
 
     def __init__(self, response: urllib3.BaseHTTPResponse, operation: str) -> None:
@@ -177,7 +177,7 @@ class Lines:
         self._begun: list[bytes] = []
         self._aborted = False
 
-    def __iter__(self) -> "Lines":
+    def __iter__(self) -> "BodyLines":
         return self
 
     def __next__(self) -> bytes:

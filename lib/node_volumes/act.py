@@ -3,7 +3,7 @@
 from lib.kernel.model import Check
 from lib.kernel.protocol import Kernel
 from lib.node_volumes import lookup
-from lib.node_volumes.failures import Failure, Reason
+from lib.node_volumes.call_failures import CallFailed, FailureReason
 from lib.node_volumes.model import (
     Action,
     Bind,
@@ -13,16 +13,16 @@ from lib.node_volumes.model import (
     MakeFile,
     MakeFileSystem,
     MountDisk,
+    NodeVolume,
     OnPath,
     RemountReadOnly,
-    Remove,
+    RemovePath,
     RescanDisk,
     Unmount,
-    Volume,
 )
 
 
-def act(kernel: Kernel, action: Action, volume: Volume) -> Check | None:
+def act(kernel: Kernel, action: Action, volume: NodeVolume) -> Check | None:
     """Carry out an action; return what fsck reported, else None.
 
     Raises:
@@ -57,19 +57,19 @@ def _act_on_path(kernel: Kernel, action: OnPath) -> None:
             kernel.make_directory(path)
         case MakeFile(path):
             kernel.make_file(path)
-        case Remove(path):
+        case RemovePath(path):
             kernel.remove(path)
 
 
-def _format(kernel: Kernel, action: MakeFileSystem, volume: Volume) -> None:
+def _format(kernel: Kernel, action: MakeFileSystem, volume: NodeVolume) -> None:
     """Format the disk, once more sure that it is the volume's."""
     disks = kernel.disks()
     found = lookup.find(volume.serial, kernel.links("by-id"), disks)
     number = kernel.entry(action.disk.path).number
     if action.disk not in disks or number != action.disk.number:
         text = f"{action.disk.path}: changed after it was examined; not formatted"
-        raise Failure(Reason.UNCERTAIN, text)
+        raise CallFailed(FailureReason.UNCERTAIN, text)
     if found.disk is not None and found.disk != action.disk:
         text = f"{action.disk.path}: no longer the disk of the volume; not formatted"
-        raise Failure(Reason.UNCERTAIN, text)
+        raise CallFailed(FailureReason.UNCERTAIN, text)
     kernel.make_file_system(action.disk.path, action.fs_type, action.options)

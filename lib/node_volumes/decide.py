@@ -3,22 +3,22 @@
 from lib.kernel.model import EntryKind, top_mount
 from lib.node_volumes import decide_expand, decide_publish, decide_stage
 from lib.node_volumes.model import (
-    Expand,
-    Outcome,
-    Past,
-    Publish,
-    Remove,
+    NodeCallHistory,
+    NodeExpand,
+    NodeOutcome,
+    NodePublish,
+    NodeUnpublish,
+    RemovePath,
     Request,
     Snapshot,
     Stage,
     Unmount,
-    Unpublish,
     Unstage,
 )
 from lib.node_volumes.paths import wrong_kind
 
 
-def decide(request: Request, snapshot: Snapshot, past: Past) -> Outcome:
+def decide(request: Request, snapshot: Snapshot, past: NodeCallHistory) -> NodeOutcome:
     """Return the next step; an Outcome without one means that the request is fulfilled.
 
     Each action leaves a state from which this function finds the next one, so that a
@@ -27,25 +27,25 @@ def decide(request: Request, snapshot: Snapshot, past: Past) -> Outcome:
     match request:
         case Stage():
             return decide_stage.stage(request, snapshot, past)
-        case Publish():
+        case NodePublish():
             return decide_publish.publish(request, snapshot)
-        case Unpublish():
+        case NodeUnpublish():
             return _removed("target_path", request.target_path, snapshot)
         case Unstage():
             return _removed("staging_target_path", request.staging_path, snapshot)
-        case Expand():
+        case NodeExpand():
             return decide_expand.expand(request, snapshot, past)
 
 
-def _removed(field: str, path: str, snapshot: Snapshot) -> Outcome:
+def _removed(field: str, path: str, snapshot: Snapshot) -> NodeOutcome:
     """Unmount everything at a path, then delete the path.
 
     Several mounts lie on each other when another driver did not see its own mount.
     """
     if top_mount(snapshot.mounts, path) is not None:
-        return Outcome(action=Unmount(path))
+        return NodeOutcome(action=Unmount(path))
     if snapshot.entry.kind is EntryKind.ABSENT:
-        return Outcome()
+        return NodeOutcome()
     if snapshot.entry.kind not in (EntryKind.DIRECTORY, EntryKind.FILE):
         return wrong_kind(field, path, snapshot.entry, "a directory or a file")
-    return Outcome(action=Remove(path))
+    return NodeOutcome(action=RemovePath(path))

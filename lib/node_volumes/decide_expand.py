@@ -1,21 +1,23 @@
 """Expand: from the size of disk and file system to the next step. Pure."""
 
 from lib.kernel.model import Disk, EntryKind, Mount, top_mount
+from lib.node_volumes.call_failures import FailureReason
 from lib.node_volumes.decide_stage import is_full_size
-from lib.node_volumes.failures import Reason
 from lib.node_volumes.model import (
-    Expand,
+    CostlyRead,
     ExpandFileSystem,
-    Outcome,
-    Past,
-    Read,
+    NodeCallHistory,
+    NodeExpand,
+    NodeOutcome,
     RescanDisk,
     Snapshot,
 )
 from lib.node_volumes.paths import failed
 
 
-def expand(request: Expand, snapshot: Snapshot, past: Past) -> Outcome:
+def expand(
+    request: NodeExpand, snapshot: Snapshot, past: NodeCallHistory
+) -> NodeOutcome:
     """Return the next step.
 
     A raw block volume has the path of a device file, and no file system.
@@ -24,40 +26,42 @@ def expand(request: Expand, snapshot: Snapshot, past: Past) -> Outcome:
     is_block = snapshot.entry.kind is EntryKind.BLOCK
     if mount is None and not is_block:
         text = f'volume_path: invalid value "{request.path}": volume is not there'
-        return failed(Reason.NOT_FOUND, text)
+        return failed(FailureReason.NOT_FOUND, text)
     number = snapshot.entry.number if is_block or mount is None else mount.number
     disk = snapshot.disk(number)
     if disk is None:
         text = f'volume "{request.volume.id}": the disk of {request.path} disappeared'
-        return failed(Reason.UNCERTAIN, text)
+        return failed(FailureReason.UNCERTAIN, text)
     if disk.size_bytes < request.required_bytes:
         return _wait_for_size(request, past, disk)
     if is_block or mount is None:
-        return Outcome()
+        return NodeOutcome()
     return _expand_file_system(snapshot, past, disk, mount)
 
 
-def _wait_for_size(request: Expand, past: Past, disk: Disk) -> Outcome:
+def _wait_for_size(
+    request: NodeExpand, past: NodeCallHistory, disk: Disk
+) -> NodeOutcome:
     if not past.has(RescanDisk):
-        return Outcome(action=RescanDisk(disk))
+        return NodeOutcome(action=RescanDisk(disk))
     text = f"{disk.path}: {disk.size_bytes} bytes, required {request.required_bytes}"
-    return Outcome(waiting_for=text)
+    return NodeOutcome(waiting_for=text)
 
 
 def _expand_file_system(
-    snapshot: Snapshot, past: Past, disk: Disk, mount: Mount
-) -> Outcome:
+    snapshot: Snapshot, past: NodeCallHistory, disk: Disk, mount: Mount
+) -> NodeOutcome:
     if past.has(ExpandFileSystem):
-        return Outcome()
+        return NodeOutcome()
     if snapshot.size_bytes is None:
-        return Outcome(read=Read.SIZE)
+        return NodeOutcome(read=CostlyRead.SIZE)
     if is_full_size(snapshot.size_bytes, disk):
-        return Outcome()
+        return NodeOutcome()
     target = writable(snapshot, mount)
     if target is None:
         text = f"{mount.target}: read-only; a file system is expanded while writable"
-        return failed(Reason.CONTENT, text)
-    return Outcome(action=ExpandFileSystem(disk, target.target, mount.fs_type))
+        return failed(FailureReason.CONTENT, text)
+    return NodeOutcome(action=ExpandFileSystem(disk, target.target, mount.fs_type))
 
 
 def writable(snapshot: Snapshot, mount: Mount) -> Mount | None:

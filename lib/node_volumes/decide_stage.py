@@ -10,16 +10,16 @@ from lib.kernel.model import (
     Mount,
     top_mount,
 )
-from lib.node_volumes.failures import Failure, Reason
+from lib.node_volumes.call_failures import CallFailed, FailureReason
 from lib.node_volumes.model import (
     CheckFileSystem,
+    CostlyRead,
     ExpandFileSystem,
     MakeDirectory,
     MakeFileSystem,
     MountDisk,
-    Outcome,
-    Past,
-    Read,
+    NodeCallHistory,
+    NodeOutcome,
     Snapshot,
     Stage,
     Unmount,
@@ -37,27 +37,29 @@ mkfs/xfs_mkfs.c (align_ag_geometry).
 """
 
 
-def missing_disk(snapshot: Snapshot, volume_id: str) -> Outcome | None:
+def missing_disk(snapshot: Snapshot, volume_id: str) -> NodeOutcome | None:
     """Return what follows when the disk is absent or not the only one, else None."""
     found = snapshot.lookup
     if len(found.matches) > 1:
         names = ", ".join(found.matches)
         text = f'disk of volume "{volume_id}": several match: {names}; must be one'
-        return failed(Reason.FAILED, text)
+        return failed(FailureReason.FAILED, text)
     if found.disk is None:
-        return Outcome(waiting_for=f'disk of volume "{volume_id}": not found: {found}')
+        return NodeOutcome(
+            waiting_for=f'disk of volume "{volume_id}": not found: {found}'
+        )
     return None
 
 
-def stage(request: Stage, snapshot: Snapshot, past: Past) -> Outcome:
+def stage(request: Stage, snapshot: Snapshot, past: NodeCallHistory) -> NodeOutcome:
     """Return the next step."""
     staged = top_mount(snapshot.mounts, request.staging_path)
     absent = missing_disk(snapshot, request.volume.id)
     disk = snapshot.lookup.disk
     if absent is not None or disk is None:
-        return absent or Outcome()
+        return absent or NodeOutcome()
     if request.is_block:
-        return Outcome()
+        return NodeOutcome()
     if staged is None:
         return _mount(request, snapshot, past, disk)
     has_shut_down = snapshot.entry.kind is EntryKind.UNREADABLE
@@ -65,11 +67,15 @@ def stage(request: Stage, snapshot: Snapshot, past: Past) -> Outcome:
         return _stale(request, snapshot, past, staged)
     if not _fits(request.fs_type, staged.fs_type):
         text = f"staged with {staged.fs_type}, requested {request.fs_type}"
-        return failed(Reason.INCOMPATIBLE, f'volume "{request.volume.id}": {text}')
+        return failed(
+            FailureReason.INCOMPATIBLE, f'volume "{request.volume.id}": {text}'
+        )
     return _expand(request, snapshot, past, staged)
 
 
-def _stale(request: Stage, snapshot: Snapshot, past: Past, staged: Mount) -> Outcome:
+def _stale(
+    request: Stage, snapshot: Snapshot, past: NodeCallHistory, staged: Mount
+) -> NodeOutcome:
     """Repair a mount of a disk that disappeared and returned, or that has shut down.
 
     Only while nothing else uses the old mount: processes that hold files of it go on
@@ -83,15 +89,15 @@ def _stale(request: Stage, snapshot: Snapshot, past: Past, staged: Mount) -> Out
         what = f"{path}: its disk disappeared and returned as {returned}"
     else:
         text = f"{path}: another disk ({staged.source}) is mounted, not {returned}"
-        return failed(Reason.FAILED, text)
+        return failed(FailureReason.FAILED, text)
     if past.has(MountDisk):
-        return failed(Reason.UNCERTAIN, f"{what} again, after it was mounted")
+        return failed(FailureReason.UNCERTAIN, f"{what} again, after it was mounted")
     users = [m for m in snapshot.mounts if m.number == staged.number and m != staged]
     if not users:
-        return Outcome(action=Unmount(path))
+        return NodeOutcome(action=Unmount(path))
     targets = ", ".join(sorted({mount.target for mount in users}))
     text = f"{what}; in use at {targets}; repaired when no pod uses it any more"
-    return failed(Reason.UNCERTAIN, text)
+    return failed(FailureReason.UNCERTAIN, text)
 
 
 def _fits(requested: str, present: str) -> bool:
@@ -101,10 +107,12 @@ def _fits(requested: str, present: str) -> bool:
     return requested in ("", present)
 
 
-def _mount(request: Stage, snapshot: Snapshot, past: Past, disk: Disk) -> Outcome:
+def _mount(
+    request: Stage, snapshot: Snapshot, past: NodeCallHistory, disk: Disk
+) -> NodeOutcome:
     entry = snapshot.entry
     if entry.kind is EntryKind.ABSENT:
-        return Outcome(action=MakeDirectory(request.staging_path))
+        return NodeOutcome(action=MakeDirectory(request.staging_path))
     if entry.kind is not EntryKind.DIRECTORY:
         field, path = "staging_target_path", request.staging_path
         return wrong_kind(field, path, entry, "a directory")
@@ -113,55 +121,59 @@ def _mount(request: Stage, snapshot: Snapshot, past: Past, disk: Disk) -> Outcom
         content = Content(ContentKind.FILE_SYSTEM, elsewhere.fs_type)
         return _mount_content(request, disk, content)
     if past.content is None:
-        return Outcome(read=Read.CONTENT)
+        return NodeOutcome(read=CostlyRead.CONTENT)
     return _prepared(request, past, disk, past.content)
 
 
-def _prepared(request: Stage, past: Past, disk: Disk, content: Content) -> Outcome:
+def _prepared(
+    request: Stage, past: NodeCallHistory, disk: Disk, content: Content
+) -> NodeOutcome:
     """Format a disk without content, check a file system, mount it."""
     if content.kind in (ContentKind.BLANK, ContentKind.INTERRUPTED):
         if past.has(MakeFileSystem):
             text = f"{disk.path}: no file system after mkfs succeeded"
-            return failed(Reason.FAILED, text)
+            return failed(FailureReason.FAILED, text)
         fs_type = request.fs_type or FS_TYPES[0]
-        return Outcome(action=MakeFileSystem(disk, fs_type, request.mkfs_options))
+        return NodeOutcome(action=MakeFileSystem(disk, fs_type, request.mkfs_options))
     is_file_system = content.kind is ContentKind.FILE_SYSTEM
     if not is_file_system or not _fits(request.fs_type, content.type):
         wanted = request.fs_type or "a file system"
         text = f"{disk.path}: contains {content.type}, requested {wanted}; not changed"
-        return failed(Reason.CONTENT, text)
+        return failed(FailureReason.CONTENT, text)
     needs_check = content.type in EXT and not past.has(MakeFileSystem)
     if needs_check and past.check is None:
-        return Outcome(action=CheckFileSystem(disk))
+        return NodeOutcome(action=CheckFileSystem(disk))
     if past.check is Check.UNCORRECTED:
         text = f"{disk.path}: fsck found errors that it does not correct by itself"
-        return failed(Reason.CONTENT, f"{text}; run fsck by hand")
+        return failed(FailureReason.CONTENT, f"{text}; run fsck by hand")
     return _mount_content(request, disk, content)
 
 
-def _mount_content(request: Stage, disk: Disk, content: Content) -> Outcome:
+def _mount_content(request: Stage, disk: Disk, content: Content) -> NodeOutcome:
     """Mount with the requested flags; clones of XFS have the UUID of their source."""
     if not _fits(request.fs_type, content.type):
         text = f"{disk.path}: mounted as {content.type}, requested {request.fs_type}"
-        return failed(Reason.CONTENT, text)
+        return failed(FailureReason.CONTENT, text)
     fs_type = request.fs_type or content.type
     options = request.mount_flags
     if fs_type == "xfs" and "nouuid" not in options:
         options = (*options, "nouuid")
-    return Outcome(action=MountDisk(disk, request.staging_path, fs_type, options))
+    return NodeOutcome(action=MountDisk(disk, request.staging_path, fs_type, options))
 
 
-def _expand(request: Stage, snapshot: Snapshot, past: Past, staged: Mount) -> Outcome:
+def _expand(
+    request: Stage, snapshot: Snapshot, past: NodeCallHistory, staged: Mount
+) -> NodeOutcome:
     """Expand a file system that is smaller than its disk: clones, offline expansion."""
     disk = snapshot.disk(staged.number)
     if disk is None or past.has(ExpandFileSystem) or staged.is_read_only:
-        return Outcome()
+        return NodeOutcome()
     if snapshot.size_bytes is None:
-        return Outcome(read=Read.SIZE)
+        return NodeOutcome(read=CostlyRead.SIZE)
     if is_full_size(snapshot.size_bytes, disk):
-        return Outcome()
+        return NodeOutcome()
     action = ExpandFileSystem(disk, request.staging_path, staged.fs_type)
-    return Outcome(action=action)
+    return NodeOutcome(action=action)
 
 
 def is_full_size(size_bytes: int, disk: Disk) -> bool:
@@ -169,10 +181,10 @@ def is_full_size(size_bytes: int, disk: Disk) -> bool:
     return size_bytes + UNUSABLE_BYTES >= disk.size_bytes
 
 
-def unsupported(fs_type: str) -> Failure | None:
+def unsupported(fs_type: str) -> CallFailed | None:
     """Return the failure of a request for an unknown file system, else None."""
     if fs_type in ("", *FS_TYPES):
         return None
     known = ", ".join(FS_TYPES)
     text = f'fs_type: unsupported value "{fs_type}": must be one of {known}'
-    return Failure(Reason.INVALID, text)
+    return CallFailed(FailureReason.INVALID, text)

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from lib.kernel import errors
 from lib.kernel.protocol import Changes, Kernel
 from lib.node_volumes import act, decide, observe
-from lib.node_volumes.failures import Failure, Reason, from_kernel
+from lib.node_volumes.call_failures import CallFailed, FailureReason, from_kernel
 from lib.node_volumes.model import (
     Action,
+    CostlyRead,
     ExpandFileSystem,
     MakeFileSystem,
     MountDisk,
-    Past,
-    Read,
+    NodeCallHistory,
     RemountReadOnly,
     Request,
     RescanDisk,
@@ -41,7 +41,7 @@ _POLL_FIRST_S, _POLL_FACTOR, _POLL_LAST_S = 0.2, 1.5, 5.0
 reference's device search (28 s in 15 steps)."""
 
 
-class Flow:
+class NodeVolumesFlow:
     """The volumes of one node."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Flow:
             return self._settle(request, waiting)
 
     def _settle(self, request: Request, waiting: "_Waiting") -> Snapshot:
-        past, read = Past(), None
+        past, read = NodeCallHistory(), None
         for _ in itertools.count():
             snapshot = self._observe(request, read, past)
             if snapshot.content is not None:
@@ -87,24 +87,32 @@ class Flow:
                 return snapshot
         raise AssertionError("unreachable")
 
-    def _observe(self, request: Request, read: Read | None, past: Past) -> Snapshot:
+    def _observe(
+        self, request: Request, read: CostlyRead | None, past: NodeCallHistory
+    ) -> Snapshot:
         with self._translated(past):
             return observe.observe(self.kernel, request, read, self._hints)
 
-    def _act(self, request: Request, action: Action, past: Past) -> Past:
+    def _act(
+        self, request: Request, action: Action, past: NodeCallHistory
+    ) -> NodeCallHistory:
         if len(past.actions) >= _ACTIONS_MAX:
             text = f"not settled after {_ACTIONS_MAX} actions; the next is {action}"
-            raise Failure(Reason.UNCERTAIN, f'volume "{request.volume.id}": {text}')
+            raise CallFailed(
+                FailureReason.UNCERTAIN, f'volume "{request.volume.id}": {text}'
+            )
         began = self._clock()
         with self._translated(past, action):
             check = act.act(self.kernel, action, request.volume)
         if self._on_action is not None:
             self._on_action(request.volume.id, action, self._clock() - began)
         content = None if isinstance(action, MakeFileSystem) else past.content
-        return Past((*past.actions, action), check or past.check, content)
+        return NodeCallHistory((*past.actions, action), check or past.check, content)
 
     @contextlib.contextmanager
-    def _translated(self, past: Past, action: Action | None = None) -> Iterator[None]:
+    def _translated(
+        self, past: NodeCallHistory, action: Action | None = None
+    ) -> Iterator[None]:
         try:
             yield
         except errors.KernelError as error:
@@ -112,7 +120,7 @@ class Flow:
             raise from_kernel(error, is_mounted) from error
 
 
-def _without_rescans(past: Past) -> Past:
+def _without_rescans(past: NodeCallHistory) -> NodeCallHistory:
     """Let a disk be rescanned again: its new size may arrive later."""
     actions = tuple(a for a in past.actions if not isinstance(a, RescanDisk))
     return dataclasses.replace(past, actions=actions)
@@ -140,7 +148,7 @@ class _Waiting:
         """
         left_s = self._left_s()
         if left_s <= 0:
-            raise Failure(Reason.TIMED_OUT, waiting_for)
+            raise CallFailed(FailureReason.TIMED_OUT, waiting_for)
         if self._changes is None:
             self._changes = self._stack.enter_context(self._kernel.watch())
             self._kernel.rescan_hosts()

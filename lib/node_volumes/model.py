@@ -4,12 +4,12 @@ import dataclasses
 import enum
 
 from lib.kernel.model import Check, Content, DeviceNumber, Disk, Entry, Mount
-from lib.node_volumes.failures import Failure
+from lib.node_volumes.call_failures import CallFailed
 from lib.node_volumes.lookup import Lookup
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Volume:
+class NodeVolume:
     """A volume as a node finds it. serial: of its disk, derived from id or context."""
 
     id: str
@@ -25,7 +25,7 @@ class Stage:
     mount. mkfs_options: checked words, used when a blank disk is formatted.
     """
 
-    volume: Volume
+    volume: NodeVolume
     staging_path: str
     fs_type: str = ""
     mount_flags: tuple[str, ...] = ()
@@ -34,13 +34,13 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Publish:
+class NodePublish:
     """The volume is visible at the target path.
 
     is_exclusive: no other target path may have it.
     """
 
-    volume: Volume
+    volume: NodeVolume
     staging_path: str
     target_path: str
     is_block: bool = False
@@ -49,10 +49,10 @@ class Publish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unpublish:
+class NodeUnpublish:
     """Nothing is mounted at the target path, and the path is absent."""
 
-    volume: Volume
+    volume: NodeVolume
     target_path: str
 
 
@@ -60,26 +60,26 @@ class Unpublish:
 class Unstage:
     """Nothing is mounted at the staging path, and the path is absent."""
 
-    volume: Volume
+    volume: NodeVolume
     staging_path: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Expand:
+class NodeExpand:
     """Disk and file system have at least this size. path: staged or published.
 
     required_bytes: 0 for the size that the disk has.
     """
 
-    volume: Volume
+    volume: NodeVolume
     path: str
     required_bytes: int = 0
 
 
-Request = Stage | Publish | Unpublish | Unstage | Expand
+Request = Stage | NodePublish | NodeUnpublish | Unstage | NodeExpand
 
 
-class Read(enum.Enum):
+class CostlyRead(enum.Enum):
     """Reads that cost more than a look at /proc and /sys."""
 
     CONTENT = "content"
@@ -173,7 +173,7 @@ class Unmount:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Remove:
+class RemovePath:
     """Delete a file or an empty directory."""
 
     path: str
@@ -196,12 +196,12 @@ class ExpandFileSystem:
 
 
 OnDisk = MakeFileSystem | CheckFileSystem | MountDisk | RescanDisk | ExpandFileSystem
-OnPath = MakeDirectory | MakeFile | Bind | RemountReadOnly | Unmount | Remove
+OnPath = MakeDirectory | MakeFile | Bind | RemountReadOnly | Unmount | RemovePath
 Action = OnDisk | OnPath
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Past:
+class NodeCallHistory:
     """Actions of this call; it ends with the call.
 
     check: result of fsck. content: as read in this call, unless formatted since.
@@ -217,7 +217,7 @@ class Past:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class NodeOutcome:
     """What to do next; exactly one of the fields is set, or none: fulfilled.
 
     read: needed before anything can be decided. waiting_for: a disk, or its new size;
@@ -225,6 +225,6 @@ class Outcome:
     """
 
     action: Action | None = None
-    read: Read | None = None
-    failure: Failure | None = None
+    read: CostlyRead | None = None
+    failure: CallFailed | None = None
     waiting_for: str = ""

@@ -8,13 +8,13 @@ from lib.kernel.model import EntryKind, Link, Mount, top_mount
 from lib.kernel.protocol import Kernel
 from lib.node_volumes import lookup
 from lib.node_volumes.model import (
-    Expand,
-    Publish,
-    Read,
+    CostlyRead,
+    NodeExpand,
+    NodePublish,
+    NodeUnpublish,
     Request,
     Snapshot,
     Stage,
-    Unpublish,
     Unstage,
 )
 
@@ -29,7 +29,7 @@ def no_hints(serial: str) -> Sequence[Link]:
 
 
 def observe(
-    kernel: Kernel, request: Request, read: Read | None, hints: Hints = no_hints
+    kernel: Kernel, request: Request, read: CostlyRead | None, hints: Hints = no_hints
 ) -> Snapshot:
     """Return the facts, with the one dear read that was asked for.
 
@@ -49,12 +49,12 @@ def observe(
 
 
 def _with(
-    kernel: Kernel, snapshot: Snapshot, request: Request, read: Read | None
+    kernel: Kernel, snapshot: Snapshot, request: Request, read: CostlyRead | None
 ) -> Snapshot:
     disk = snapshot.lookup.disk
-    if read is Read.CONTENT and disk is not None:
+    if read is CostlyRead.CONTENT and disk is not None:
         return dataclasses.replace(snapshot, content=kernel.probe(disk.path))
-    if read is Read.SIZE:
+    if read is CostlyRead.SIZE:
         mount = mount_of(snapshot, request)
         mounted = snapshot.disk(mount.number) if mount is not None else None
         if mount is not None and mounted is not None:
@@ -77,16 +77,16 @@ def resolved(kernel: Kernel, request: Request) -> Request:
         case Stage() | Unstage():
             staging_path = kernel.resolve(request.staging_path)
             return dataclasses.replace(request, staging_path=staging_path)
-        case Publish():
+        case NodePublish():
             staging_path = kernel.resolve(request.staging_path)
             target_path = kernel.resolve(request.target_path)
             return dataclasses.replace(
                 request, staging_path=staging_path, target_path=target_path
             )
-        case Unpublish():
+        case NodeUnpublish():
             target_path = kernel.resolve(request.target_path)
             return dataclasses.replace(request, target_path=target_path)
-        case Expand():
+        case NodeExpand():
             return dataclasses.replace(request, path=kernel.resolve(request.path))
 
 
@@ -95,9 +95,9 @@ def own_path(request: Request) -> str:
     match request:
         case Stage() | Unstage():
             return request.staging_path
-        case Publish() | Unpublish():
+        case NodePublish() | NodeUnpublish():
             return request.target_path
-        case Expand():
+        case NodeExpand():
             return request.path
 
 

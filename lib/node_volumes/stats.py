@@ -5,7 +5,7 @@ import dataclasses
 from lib.kernel import errors
 from lib.kernel.model import Disk, EntryKind, Mount, Usage, top_mount
 from lib.kernel.protocol import Kernel
-from lib.node_volumes.failures import Failure, Reason, from_kernel
+from lib.node_volumes.call_failures import CallFailed, FailureReason, from_kernel
 from lib.node_volumes.observe import with_disk
 
 
@@ -38,7 +38,7 @@ def _read(kernel: Kernel, volume_id: str, path: str) -> Stats:
     entry = kernel.entry(path)
     if entry.kind is EntryKind.ABSENT:
         text = f'volume_path: invalid value "{path}": volume "{volume_id}" is not there'
-        raise Failure(Reason.NOT_FOUND, text)
+        raise CallFailed(FailureReason.NOT_FOUND, text)
     mount = top_mount(kernel.mounts(), path)
     if mount is None:
         return Stats(problem=f"not mounted at {path}")

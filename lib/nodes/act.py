@@ -18,7 +18,7 @@ WRITE_TIMEOUT_S = 10.0
 Json = Mapping[str, object]
 
 
-class Actor:
+class NodeActor:
     """Writes Nodes.
 
     Addresses are ours alone and are written to the Node of that uid, whatever else has

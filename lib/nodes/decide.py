@@ -34,7 +34,7 @@ _ELSEWHERE = (
 Decided = Outcome[Action]
 
 
-def decide(seen: Snapshot, settings: model.Settings) -> Decided:
+def decide(seen: Snapshot, settings: model.NodeSettings) -> Decided:
     """Say what brings the Node one step closer to its instance.
 
     Pure. At most one of the branches acts in a pass; Foreign instances are left
@@ -67,7 +67,7 @@ def _poll_s(seen: Snapshot) -> float:
 
 
 def _liveness(
-    seen: Snapshot, node: kube_nodes.Node, settings: model.Settings
+    seen: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
 ) -> Decided:
     shut = node.has_taint(kube_nodes.SHUTDOWN_TAINT)
     if node.is_ready:
@@ -80,7 +80,9 @@ def _liveness(
     return Outcome()
 
 
-def _gone(seen: Snapshot, node: kube_nodes.Node, settings: model.Settings) -> Decided:
+def _gone(
+    seen: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
+) -> Decided:
     if not settings.deletes or not model.may_be_gone(node):
         return Outcome()
     # A clock that is ahead must not delete a Node that has just joined.

@@ -33,9 +33,9 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
 
     def __init__(
         self,
-        observer: observe.Observer,
-        actor: act.Actor,
-        settings: model.Settings,
+        observer: observe.NodeObserver,
+        actor: act.NodeActor,
+        settings: model.NodeSettings,
         on_initialised: Callable[[Node], None] = lambda node: None,
     ) -> None:
         self._observer = observer
@@ -102,7 +102,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         self._observer.forget(node)
 
 
-def topics_served(settings: model.Settings) -> frozenset[Topic]:
+def topics_served(settings: model.NodeSettings) -> frozenset[Topic]:
     """Say which topics mean anything with these controllers switched on."""
     topics = set(Topic)
     if not settings.watches_lifecycle:
@@ -156,7 +156,7 @@ def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:
     add_many(initialised, Topic.ADDRESSES)
 
 
-class Monitor:
+class LifecycleMonitor:
     """Brings in every Node that is not Ready, or is back and still tainted.
 
     One that has not been Ready for long comes less often. Since when is read from the

@@ -39,7 +39,7 @@ def is_confirmed(node: Node) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class NodeSettings:
     """What a user may set of the flow. Times in seconds.
 
     initialises, watches_lifecycle: the two controllers of the reference, each of
@@ -135,7 +135,7 @@ class Source(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RecordEvent(outcome.Report):
+class RecordEvent(outcome.ReportAction):
     """Record an Event of the Node."""
 
     source: Source

@@ -70,7 +70,7 @@ def _is_missing(snapshot: Snapshot) -> bool:
     )
 
 
-class Observer:
+class NodeObserver:
     """Reads for a batch of Nodes at once.
 
     Keeps only what may be thrown away: since when a Node is held back, since when
@@ -87,7 +87,7 @@ class Observer:
         nodes: store.Store[Node],
         api: client.Api,
         instances: Callable[[], protocol.Instances],
-        settings: model.Settings,
+        settings: model.NodeSettings,
         clocks: runner.Clocks | None = None,
         *,
         sight: Sight | None = None,

@@ -18,7 +18,7 @@ class Row:
     why: str
 
 
-def rows(seen: Snapshot, settings: model.Settings) -> tuple[Row, ...]:
+def rows(seen: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
     """Say what would be done to one Node, in the order in which it would be.
 
     Pure. settings: with confirm_after_s 0, as only one direct look was made. An Event
@@ -56,7 +56,7 @@ _IN_DOUBT = (
 )
 
 
-def _decided(seen: Snapshot, settings: model.Settings) -> list[Action]:
+def _decided(seen: Snapshot, settings: model.NodeSettings) -> list[Action]:
     """Decide as the passes would that follow each other at once."""
     first = decide.decide(seen, settings)
     actions = [*first.actions]
@@ -68,7 +68,7 @@ def _decided(seen: Snapshot, settings: model.Settings) -> list[Action]:
 
 
 def _is_in_doubt(
-    seen: Snapshot, node: kube_nodes.Node, settings: model.Settings
+    seen: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
 ) -> bool:
     if not (
         settings.watches_lifecycle and settings.deletes and model.may_be_gone(node)
@@ -107,7 +107,7 @@ def _gone(node: kube_nodes.Node) -> str:
     named = node.spec.provider_id or f"the name {node.name}"
     told = (
         f"it is not Ready, and the cloud has no instance with {named};"
-        f" a second look {model.Settings().confirm_after_s:g} s later must agree"
+        f" a second look {model.NodeSettings().confirm_after_s:g} s later must agree"
     )
     if model.is_confirmed(node):
         return f"{told}; {deletion_limit.CONFIRM_ANNOTATION} is set"

@@ -14,7 +14,7 @@ from typing import Any
 
 import kopf
 
-from lib.kube import config
+from lib.kube import kube_config
 from lib.kube.resources import Resource
 from lib.process.clock import utc_now
 
@@ -39,7 +39,7 @@ class Doorbell:
     """
 
     resource: Resource
-    configuration: Callable[[], config.Configuration]
+    configuration: Callable[[], kube_config.Configuration]
     on_event: OnEvent
 
     def run(self, stop: threading.Event) -> None:
@@ -76,7 +76,7 @@ class Doorbell:
         return registry
 
 
-def connection(configuration: config.Configuration) -> kopf.ConnectionInfo:
+def connection(configuration: kube_config.Configuration) -> kopf.ConnectionInfo:
     """Convert our configuration to Kopf's."""
     native = configuration.native
     scheme, _, token = (configuration.authorization or "").partition(" ")

@@ -164,7 +164,7 @@ class _Waiting:
         return self._last.get(key, f"it was not deleted within {PATIENCE_S:.0f} s")
 
 
-class BalancerDeletion(waiting.Flow[tuple[Case, ...], Action]):
+class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
     """Deletes what is left of some Services, all of them side by side.
 
     Implements lib/reconcile/waiting.py, Flow.
@@ -278,7 +278,7 @@ class BalancerDeletion(waiting.Flow[tuple[Case, ...], Action]):
         return failure.none_expected(error)
 
 
-class VolumeDeletion(waiting.Flow[cloud_volumes.Reading, Action]):
+class VolumeDeletion(waiting.WaitingFlow[cloud_volumes.VolumesReading, Action]):
     """Deletes volumes that are attached to nothing.
 
     Implements lib/reconcile/waiting.py, Flow.
@@ -299,15 +299,15 @@ class VolumeDeletion(waiting.Flow[cloud_volumes.Reading, Action]):
         self._cluster = cluster
         self._waiting = _Waiting(ids, clocks, told)
 
-    def observe(self, due: float) -> cloud_volumes.Reading:
+    def observe(self, due: float) -> cloud_volumes.VolumesReading:
         """Read the volumes that are left, with unfinished attachments."""
         self._waiting.wait(due)
         ids = sorted(self._waiting.open)
         refs = [ById(cloud_volumes.VolumeId(id_), in_full=True) for id_ in ids]
-        return self._volumes.observe(refs) if refs else cloud_volumes.Reading({})
+        return self._volumes.observe(refs) if refs else cloud_volumes.VolumesReading({})
 
     def decide(
-        self, snapshot: cloud_volumes.Reading, now: datetime.datetime
+        self, snapshot: cloud_volumes.VolumesReading, now: datetime.datetime
     ) -> outcome.Outcome[Action]:
         """Return what is to be done for each volume."""
         del now
@@ -328,8 +328,8 @@ class VolumeDeletion(waiting.Flow[cloud_volumes.Reading, Action]):
         return outcome.Outcome(tuple(actions), None if is_over else POLL_S)
 
     def act(
-        self, snapshot: cloud_volumes.Reading, action: Action
-    ) -> cloud_volumes.Reading:
+        self, snapshot: cloud_volumes.VolumesReading, action: Action
+    ) -> cloud_volumes.VolumesReading:
         """Carry one action out; a failure concerns no other volume."""
         match action:
             case Finish():

@@ -97,7 +97,7 @@ def parse(body: bytes) -> Request:
     return review.request
 
 
-def judge(request: Request, facts: Facts) -> tuple[config.Problem, ...]:
+def judge(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:
     """Return what forbids a request; empty: it is admitted."""
     match request.kind:
         case Operation.DELETE:
@@ -116,7 +116,7 @@ def judge(request: Request, facts: Facts) -> tuple[config.Problem, ...]:
     return ()
 
 
-def _judge_spec(request: Request, facts: Facts) -> tuple[config.Problem, ...]:
+def _judge_spec(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:
     document = request.object or {}
     before = request.old_object
     is_same = before is not None and before.get("spec") == document.get("spec")
@@ -125,7 +125,9 @@ def _judge_spec(request: Request, facts: Facts) -> tuple[config.Problem, ...]:
     try:
         effective = _effective(document)
     except config.ConfigError as error:
-        return tuple(one for one in error.problems if isinstance(one, config.Problem))
+        return tuple(
+            one for one in error.problems if isinstance(one, config.FieldProblem)
+        )
     change = _change(
         document,
         facts,
@@ -169,7 +171,7 @@ def _part(document: Document | None, name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def answer(uid: str, problems: tuple[config.Problem, ...]) -> bytes:
+def answer(uid: str, problems: tuple[config.FieldProblem, ...]) -> bytes:
     """Return the AdmissionReview that answers a request."""
     response: dict[str, object] = {"uid": uid, "allowed": not problems}
     if problems:

@@ -46,7 +46,7 @@ class Context:
         """
         value = self.get(path)
         if value in (None, ""):
-            problem = config.Problem(f"spec.{path}", None, "a value")
+            problem = config.FieldProblem(f"spec.{path}", None, "a value")
             raise config.ConfigError([problem])
         return value
 

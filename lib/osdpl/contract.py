@@ -54,7 +54,7 @@ def generations(field: str, version: str) -> tuple[str, ...]:
     base = f"{match[1]}.{match[2]}" if match else ""
     if match is None or base < GENERATIONS[0]:
         expected = f"a version of openstack-helm from {GENERATIONS[0]}.0 on"
-        raise config.ConfigError([config.Problem(field, version, expected)])
+        raise config.ConfigError([config.FieldProblem(field, version, expected)])
     if base not in GENERATIONS:
         return GENERATIONS[-1:]
     index = GENERATIONS.index(base)

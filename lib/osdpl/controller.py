@@ -15,8 +15,7 @@ import prometheus_client
 
 from lib.daemon import access, daemon, server_certificate, starting
 from lib.helm import cache, child, command
-from lib.kube import client, election, events, guarded, resources
-from lib.kube import config as kube_config
+from lib.kube import client, election, events, guarded, kube_config, resources
 from lib.operator_edge import doorbell, objects
 from lib.osdpl import (
     act,
@@ -121,7 +120,7 @@ class Controller:
             ]
         )
 
-    def _webhook(self) -> Sequence[daemon.Part]:
+    def _webhook(self) -> Sequence[daemon.DaemonPart]:
         """Serve the webhook; return the loops that keep its certificate."""
         if not self._options.webhook_port:
             return ()
@@ -198,8 +197,8 @@ class Controller:
         return runner.Runner(
             flow.OpenStackFlow(observer, actor, checks_),
             self._queue,
-            reconcile_metrics.Metrics(self._registry),
-            runner.Settings(workers=1),
+            reconcile_metrics.ReconcileMetrics(self._registry),
+            runner.RunnerSettings(workers=1),
             runner.Clocks(beat=heartbeat.beat),
         )
 
@@ -223,11 +222,11 @@ class Controller:
     def _serve(self) -> None:
         self._daemon.probes.add_ready("caches", self._is_filled)
         judge = access.Access(
-            self._api, access.Settings(resource=self._options.guarded_by)
+            self._api, access.AccessSettings(resource=self._options.guarded_by)
         )
         self._daemon.serve_http(
             (self._options.address, self._options.port),
-            exchange.Routes(self._daemon.handlers(), judge.authorize),
+            exchange.HttpRoutes(self._daemon.handlers(), judge.authorize),
             lambda: server_certificate.choose(self._options.tls_files),
         )
 

@@ -126,7 +126,7 @@ def writes(
         ConfigError: existing values are malformed.
     """
     found = []
-    problems: list[config.Problem | str] = []
+    problems: list[config.FieldProblem | str] = []
     for shape in shapes:
         name = active(shape, stored)
         secret = stored.get(name)
@@ -155,12 +155,12 @@ def read(shapes: Collection[Shape], stored: Mapping[str, Stored]) -> Credentials
         ConfigError: Secrets or keys are missing, or values are malformed.
     """
     content: dict[str, Mapping[str, Any]] = {}
-    problems: list[config.Problem | str] = []
+    problems: list[config.FieldProblem | str] = []
     for shape in shapes:
         name = active(shape, stored)
         if name not in stored:
             problems.append(
-                config.Problem(f"Secret {name}", None, "an existing Secret")
+                config.FieldProblem(f"Secret {name}", None, "an existing Secret")
             )
             continue
         try:
@@ -231,7 +231,7 @@ def _missing_key(
         return {}
     if present:
         expected = f"both keys, {' and '.join(parts.values())}, or neither"
-        problem = config.Problem(f"Secret {shape.name}", present[0], expected)
+        problem = config.FieldProblem(f"Secret {shape.name}", present[0], expected)
         raise config.ConfigError([problem])
     public, private = generator.ssh_key(shape.name)
     return {parts[False]: public, parts[True]: private}
@@ -311,6 +311,8 @@ def _encode(value: Any) -> bytes:
     return (value if isinstance(value, str) else json.dumps(value)).encode()
 
 
-def _problem(secret: str, key: str, value: str | None, expected: str) -> config.Problem:
+def _problem(
+    secret: str, key: str, value: str | None, expected: str
+) -> config.FieldProblem:
     shown = "" if value is None else f" ({value})"
-    return config.Problem(f"Secret {secret}, key {key}{shown}", None, expected)
+    return config.FieldProblem(f"Secret {secret}, key {key}{shown}", None, expected)

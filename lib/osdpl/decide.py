@@ -28,7 +28,7 @@ from lib.osdpl.conditions import Condition, ServiceState
 from lib.osdpl.rules import rule, table
 from lib.osdpl.snapshot import Blocker, Desired, Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 from lib.reconcile.outcome import Outcome
 
 FINALIZER = f"{model.GROUP}/osdpl-controller"
@@ -83,7 +83,7 @@ def _serve(
     return _apply(snapshot, desired.rendered, now)
 
 
-def violations(desired: Desired, status: Document | None) -> tuple[Problem, ...]:
+def violations(desired: Desired, status: Document | None) -> tuple[FieldProblem, ...]:
     """Return what is wrong with a spec beyond its schema; see lib/osdpl/rules.
 
     status: the OpenStackDeploymentStatus: which version is applied, and how far.

@@ -46,7 +46,9 @@ def desire(
         return Desired(deployment, rendered=render.render(inputs), spec=effective)
     except config.ConfigError as error:
         problems = tuple(
-            problem for problem in error.problems if isinstance(problem, config.Problem)
+            problem
+            for problem in error.problems
+            if isinstance(problem, config.FieldProblem)
         )
         return Desired(reason=Refused.INVALID_SPEC, problems=problems)
 
@@ -87,7 +89,9 @@ def _substituted(
     try:
         replaced = references.substitute(deployment.spec, data)
     except config.ConfigError as error:
-        problems = tuple(p for p in error.problems if isinstance(p, config.Problem))
+        problems = tuple(
+            p for p in error.problems if isinstance(p, config.FieldProblem)
+        )
         return Desired(deployment, Refused.SECRET_MISSING, problems)
     return model.Deployment(
         name=deployment.name,

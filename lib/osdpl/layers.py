@@ -27,22 +27,22 @@ def services(spec: model.Tree) -> tuple[str, ...]:
     return tuple(spec["features"]["services"])
 
 
-def problem_of(error: merge.MergeError) -> config.Problem:
+def problem_of(error: merge.MergeError) -> config.FieldProblem:
     """Return the problem of two layers that hold different types at a path."""
     expected = f"the type of the layer below, {error.base}, not {error.override}"
-    return config.Problem(error.path, None, expected)
+    return config.FieldProblem(error.path, None, expected)
 
 
-def _override_problems(spec: Mapping[str, Any]) -> list[config.Problem]:
+def _override_problems(spec: Mapping[str, Any]) -> list[config.FieldProblem]:
     """Return the services and charts of spec.services that do not exist."""
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     for service, charts in (spec.get("services") or {}).items():
         path = f"spec.services.{service}"
         if service not in schema_features.SERVICES:
             expected = f"a service: {', '.join(sorted(schema_features.SERVICES))}"
-            problems.append(config.Problem(path, None, expected))
+            problems.append(config.FieldProblem(path, None, expected))
         elif not isinstance(charts, dict):
-            problems.append(config.Problem(path, None, "an object of charts"))
+            problems.append(config.FieldProblem(path, None, "an object of charts"))
         elif service in graph.CHARTS:
             problems += _chart_problems(path, charts, graph.CHARTS[service])
     return problems
@@ -50,16 +50,16 @@ def _override_problems(spec: Mapping[str, Any]) -> list[config.Problem]:
 
 def _chart_problems(
     path: str, charts: Mapping[str, Any], known: tuple[str, ...]
-) -> list[config.Problem]:
+) -> list[config.FieldProblem]:
     problems = [
-        config.Problem(f"{path}.{chart}", None, f"a chart: {', '.join(known)}")
+        config.FieldProblem(f"{path}.{chart}", None, f"a chart: {', '.join(known)}")
         for chart in charts
         if chart not in known
     ]
     for chart, overrides in charts.items():
         if chart in known and not _is_values(overrides):
             expected = "an object with the field values, an object"
-            problems.append(config.Problem(f"{path}.{chart}", None, expected))
+            problems.append(config.FieldProblem(f"{path}.{chart}", None, expected))
     return problems
 
 

@@ -106,7 +106,7 @@ class Refusal:
 
     service: str
     reason: Reason
-    problems: tuple[config.Problem, ...]
+    problems: tuple[config.FieldProblem, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

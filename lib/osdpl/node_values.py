@@ -39,7 +39,7 @@ def values(context: Context, service: str, chart: str) -> model.Tree:
     Raises:
         ConfigError: the chart has no such DaemonSet, or cannot override a value.
     """
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     merged: model.Tree = {}
     for label, nodes in context.get("nodes", {}).items():
         charts = (nodes.get("services") or {}).get(service) or {}
@@ -57,24 +57,24 @@ def values(context: Context, service: str, chart: str) -> model.Tree:
 
 def _problems(
     path: str, label: str, chart: str, daemonset: str, override: Mapping[str, Any]
-) -> Iterator[config.Problem]:
+) -> Iterator[config.FieldProblem]:
     key, separator, value = label.partition(SEPARATOR)
     if not (key and separator and value) or SEPARATOR in value:
         expected = f"<label>{SEPARATOR}<value>, such as rack{SEPARATOR}a"
-        yield config.Problem("spec.nodes", label, expected)
+        yield config.FieldProblem("spec.nodes", label, expected)
     known = _DAEMONSETS.get(chart, ())
     if daemonset not in known:
         expected = f"a DaemonSet of the chart: {', '.join(known) or 'it has none'}"
-        yield config.Problem(path, None, expected)
+        yield config.FieldProblem(path, None, expected)
         return
     given = override.get("values")
     if given is not None and not isinstance(given, dict):
-        yield config.Problem(f"{path}.values", None, "an object")
+        yield config.FieldProblem(f"{path}.values", None, "an object")
         return
     if chart in _CONF_ONLY:
         expected = "conf: the chart overrides nothing else on single nodes"
         for name in sorted(set(given or {}) - {"conf"}):
-            yield config.Problem(f"{path}.values.{name}", None, expected)
+            yield config.FieldProblem(f"{path}.values.{name}", None, expected)
 
 
 def _layer(

@@ -93,10 +93,10 @@ class Options:
     logging_format: str
 
     @property
-    def guarded_by(self) -> access.Resource:
+    def guarded_by(self) -> access.AccessResource:
         """Object in whose place the metrics are guarded."""
         name = "osdpl-controller"
-        return access.Resource(
+        return access.AccessResource(
             self.namespace, "apps", "v1", "deployments", "prometheus-metrics", name
         )
 
@@ -107,12 +107,14 @@ def read(values: flags.Values) -> Options:
     Raises:
         ConfigError: with every problem.
     """
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     folder = values[CHART_CACHE] or str(
         pathlib.Path(tempfile.gettempdir()) / CACHE_NAME
     )
     if not values[NAMESPACE]:
-        problems.append(config.Problem("--namespace", None, "the name of a namespace"))
+        problems.append(
+            config.FieldProblem("--namespace", None, "the name of a namespace")
+        )
     options = Options(
         kubeconfig=_file(values[common_flags.KUBECONFIG], "--kubeconfig", problems),
         namespace=values[NAMESPACE],
@@ -133,13 +135,13 @@ def read(values: flags.Values) -> Options:
     return options
 
 
-def _file(path: str, name: str, problems: list[config.Problem]) -> str:
+def _file(path: str, name: str, problems: list[config.FieldProblem]) -> str:
     if path and not pathlib.Path(path).is_file():
-        problems.append(config.Problem(name, path, "a file that exists"))
+        problems.append(config.FieldProblem(name, path, "a file that exists"))
     return path
 
 
-def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, str]:
+def _pair(values: flags.Values, problems: list[config.FieldProblem]) -> tuple[str, str]:
     pair = (values[common_flags.TLS_CERT], values[common_flags.TLS_KEY])
     for flag, path in zip(
         (common_flags.TLS_CERT, common_flags.TLS_KEY), pair, strict=True
@@ -147,17 +149,17 @@ def _pair(values: flags.Values, problems: list[config.Problem]) -> tuple[str, st
         name = f"--{flag.name}"
         if not path and any(pair):
             right = "a file, as the other one of the pair is given"
-            problems.append(config.Problem(name, None, right))
+            problems.append(config.FieldProblem(name, None, right))
         _file(path, name, problems)
     return pair
 
 
-def _source(url: str, problems: list[config.Problem]) -> model.Source | None:
+def _source(url: str, problems: list[config.FieldProblem]) -> model.Source | None:
     if not url:
         return None
     try:
         sources.open_source(url)
     except helm_errors.SourceError:
         right = "http(s)://host/path, oci://host/path or an absolute path, no password"
-        problems.append(config.Problem("--chart-source", None, right))
+        problems.append(config.FieldProblem("--chart-source", None, right))
     return model.Source(name="default", url=url)

@@ -135,7 +135,7 @@ class Planner:
         held = known.get(keys[0]) if keys else None
         if file is None and held is None:
             expected = "an OpenStackDeployment in the cluster, or a FILE with one"
-            raise config.ConfigError([config.Problem("cluster", None, expected)])
+            raise config.ConfigError([config.FieldProblem("cluster", None, expected)])
         if file is None or held is None:
             return held or file or {}
         metadata = {**held["metadata"], "generation": 0}

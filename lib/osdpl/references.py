@@ -24,7 +24,7 @@ def substitute(spec: model.Tree, secrets: Secrets) -> model.Tree:
     Raises:
         ConfigError: Secrets or keys do not exist, or values are not text.
     """
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     replaced = _replace(spec, "spec", secrets, problems)
     config.require(problems)
     return dict(replaced)
@@ -66,7 +66,7 @@ def _walk(node: Any, path: str) -> Iterator[model.Reference]:
 
 
 def _replace(
-    node: Any, path: str, secrets: Secrets, problems: list[config.Problem]
+    node: Any, path: str, secrets: Secrets, problems: list[config.FieldProblem]
 ) -> Any:
     reference = _reference(node, path)
     if reference is not None:
@@ -81,7 +81,7 @@ def _replace(
 
 
 def _value(
-    reference: model.Reference, secrets: Secrets, problems: list[config.Problem]
+    reference: model.Reference, secrets: Secrets, problems: list[config.FieldProblem]
 ) -> str:
     """Return the value of a reference, or add a problem that shows no value."""
     data = secrets.get(reference.secret)
@@ -101,6 +101,6 @@ def _value(
     return ""
 
 
-def _problem(field: str, value: str, expected: str) -> config.Problem:
+def _problem(field: str, value: str, expected: str) -> config.FieldProblem:
     # The word "secret" of the field would hide the name; it is not a secret.
-    return config.Problem(f"{field} = {value}", None, expected)
+    return config.FieldProblem(f"{field} = {value}", None, expected)

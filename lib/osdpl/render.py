@@ -109,10 +109,12 @@ def _service(
             for name, chart in graph.RELEASES[service]
         )
     except merge.MergeError as error:
-        problems: tuple[config.Problem, ...] = (layers.problem_of(error),)
+        problems: tuple[config.FieldProblem, ...] = (layers.problem_of(error),)
     except config.ConfigError as error:
         problems = tuple(
-            problem for problem in error.problems if isinstance(problem, config.Problem)
+            problem
+            for problem in error.problems
+            if isinstance(problem, config.FieldProblem)
         )
     else:
         name = f"openstack-{service}"
@@ -202,5 +204,5 @@ def _repository(
     if name in sources:
         return sources[name]
     expected = f"a name of spec.{path}: {', '.join(sources) or 'it is empty'}"
-    problem = config.Problem(f"spec.common.{group}.repo", name, expected)
+    problem = config.FieldProblem(f"spec.common.{group}.repo", name, expected)
     raise config.ConfigError([problem])

@@ -47,7 +47,7 @@ class Desired:
 
     deployment: model.Deployment | None = None
     reason: Refused | None = None
-    problems: tuple[config.Problem, ...] = ()
+    problems: tuple[config.FieldProblem, ...] = ()
     missing: tuple[str, ...] = ()
     rendered: model.Rendered | None = None
     spec: model.Tree = dataclasses.field(default_factory=dict, repr=False)

@@ -66,7 +66,7 @@ def parse(document: Mapping[str, Any]) -> model.Deployment:
     )
 
 
-def problems(spec: object) -> tuple[config.Problem, ...]:
+def problems(spec: object) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with a spec, sorted by field."""
     found = {
         (problem.field, str(problem)): problem
@@ -76,16 +76,18 @@ def problems(spec: object) -> tuple[config.Problem, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _identity_problems(document: Mapping[str, Any]) -> list[config.Problem]:
+def _identity_problems(document: Mapping[str, Any]) -> list[config.FieldProblem]:
     expected = {"apiVersion": API_VERSION, "kind": KIND}
     found = [
-        config.Problem(field, _shown(document.get(field)), value)
+        config.FieldProblem(field, _shown(document.get(field)), value)
         for field, value in expected.items()
         if document.get(field) != value
     ]
     metadata = document.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
-        found.append(config.Problem("metadata.name", None, "the name of the object"))
+        found.append(
+            config.FieldProblem("metadata.name", None, "the name of the object")
+        )
     return found
 
 
@@ -133,7 +135,7 @@ def _finding(error: jsonschema.ValidationError) -> _Finding:
     )
 
 
-def _problems_of(error: _Finding) -> Iterator[config.Problem]:
+def _problems_of(error: _Finding) -> Iterator[config.FieldProblem]:
     path = error.path
     if error.keyword == "additionalProperties":
         known = sorted(error.schema["properties"])
@@ -142,18 +144,22 @@ def _problems_of(error: _Finding) -> Iterator[config.Problem]:
     elif error.keyword == "required":
         for name in error.rule:
             if name not in error.value:
-                yield config.Problem(f"{path}.{name}", None, _required(error, name))
+                yield config.FieldProblem(
+                    f"{path}.{name}", None, _required(error, name)
+                )
     else:
         is_secret = bool(error.schema.get("writeOnly"))
         value = _shown(error.value)
-        yield config.Problem(path, value, _expected(error), is_secret)
+        yield config.FieldProblem(path, value, _expected(error), is_secret)
 
 
-def _unknown(path: str, name: str, value: object, known: list[str]) -> config.Problem:
+def _unknown(
+    path: str, name: str, value: object, known: list[str]
+) -> config.FieldProblem:
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"{close[0]} (this field is unknown)" if close else ""
     expected = hint or f"one of the known fields: {', '.join(known)}"
-    return config.Problem(f"{path}.{name}", _shown(value), expected)
+    return config.FieldProblem(f"{path}.{name}", _shown(value), expected)
 
 
 def _required(error: _Finding, name: str) -> str:

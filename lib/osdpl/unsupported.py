@@ -73,7 +73,7 @@ def refusal(
     """
     if service not in services:
         expected = f"a supported service: {', '.join(sorted(services))}"
-        problem = config.Problem("spec.features.services", service, expected)
+        problem = config.FieldProblem("spec.features.services", service, expected)
         return _refuse(service, model.Reason.UNSUPPORTED, [problem])
     ceph = _ceph(context, service)
     if ceph:
@@ -85,30 +85,36 @@ def refusal(
 
 
 def _refuse(
-    service: str, reason: model.Reason, problems: list[config.Problem]
+    service: str, reason: model.Reason, problems: list[config.FieldProblem]
 ) -> model.Refusal:
     return model.Refusal(service=service, reason=reason, problems=tuple(problems))
 
 
-def _ceph(context: Context, service: str) -> list[config.Problem]:
+def _ceph(context: Context, service: str) -> list[config.FieldProblem]:
     """Return the settings of a service that require Ceph."""
     expected = "another backend: Ceph is not supported yet"
     if service == "image" and context.get("features.glance.backends.rbd"):
         backends = ", ".join(context.get("features.glance.backends.rbd"))
-        return [config.Problem("spec.features.glance.backends.rbd", backends, expected)]
+        return [
+            config.FieldProblem("spec.features.glance.backends.rbd", backends, expected)
+        ]
     disks = context.get("features.nova.images.backend")
     if service == "compute" and disks == "ceph":
         expected = f"one of {', '.join(_SUPPORTED_DISKS)}: Ceph is not supported yet"
-        return [config.Problem("spec.features.nova.images.backend", disks, expected)]
+        return [
+            config.FieldProblem("spec.features.nova.images.backend", disks, expected)
+        ]
     return []
 
 
-def _unsupported(context: Context, service: str) -> list[config.Problem]:
+def _unsupported(context: Context, service: str) -> list[config.FieldProblem]:
     paths = _ENABLED.get(service, ())
     if service in secret_shapes.USERS:
         paths = (*paths, *_ANYWHERE)
     problems = [
-        config.Problem(f"spec.{path}", _shown(context.get(path)), "no value or false")
+        config.FieldProblem(
+            f"spec.{path}", _shown(context.get(path)), "no value or false"
+        )
         for path in paths
         if context.get(path)
     ]
@@ -117,21 +123,23 @@ def _unsupported(context: Context, service: str) -> list[config.Problem]:
     if service == "image" and len(stores) > 1:
         names = ", ".join(sorted(stores))
         path = "spec.features.glance.backends.file"
-        problems.append(config.Problem(path, names, "one backend"))
+        problems.append(config.FieldProblem(path, names, "one backend"))
     backend = context.get("features.neutron.backend")
     if service == "networking" and backend != "ml2":
-        problems.append(config.Problem("spec.features.neutron.backend", backend, "ml2"))
+        problems.append(
+            config.FieldProblem("spec.features.neutron.backend", backend, "ml2")
+        )
     return problems
 
 
-def _node_overrides(context: Context, service: str) -> list[config.Problem]:
+def _node_overrides(context: Context, service: str) -> list[config.FieldProblem]:
     """Return the features of a service that nodes with a label override."""
     expected = (
         "no value: features of single nodes are not supported yet; the values of their"
         " DaemonSets are, in spec.nodes.<label>::<value>.services"
     )
     return [
-        config.Problem(f"spec.nodes.{label}.features.{feature}", None, expected)
+        config.FieldProblem(f"spec.nodes.{label}.features.{feature}", None, expected)
         for label, nodes in context.get("nodes", {}).items()
         for feature in nodes.get("features") or {}
         if _NODES.get(feature) == service

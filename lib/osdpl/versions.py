@@ -16,7 +16,7 @@ def image_release(version: str) -> str:
     """
     if version not in RELEASES:
         expected = f"a version with images: {', '.join(RELEASES)}"
-        problem = config.Problem("spec.openstack_version", version, expected)
+        problem = config.FieldProblem("spec.openstack_version", version, expected)
         raise config.ConfigError([problem])
     return f"{RELEASES[version]}-{IMAGE_BASE}"
 

@@ -261,9 +261,9 @@ class Endpoint:
             registry=registry,
         )
 
-    def routes(self) -> exchange.Routes:
+    def routes(self) -> exchange.HttpRoutes:
         """Return what is served; any client may ask."""
-        return exchange.Routes({}, access.everybody, posts={PATH: self.review})
+        return exchange.HttpRoutes({}, access.everybody, posts={PATH: self.review})
 
     def review(self, request: exchange.Request) -> exchange.Reply:
         """Answer one AdmissionReview."""

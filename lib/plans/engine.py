@@ -46,7 +46,7 @@ LASTING = (
 """How a write fails as long as neither its object nor the cloud is changed."""
 
 
-class Cloud(Protocol):
+class Applier(Protocol):
     """What an engine needs of a protocol whose plans it carries out."""
 
     def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
@@ -101,7 +101,7 @@ class Engine(Generic[Target, Written]):
 
     def __init__(
         self,
-        cloud: Callable[[], Cloud],
+        cloud: Callable[[], Applier],
         memory: Memory[Target, Written],
         clock: Callable[[], float],
         writing: Writing | None = None,

@@ -32,7 +32,7 @@ VMODULE = flags.Flag[object](
 )
 
 
-def _nothing_wrong(values: flags.Values) -> Sequence[config.Problem]:
+def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem]:
     del values
     return ()
 
@@ -49,7 +49,7 @@ class Program:
     help: str
     version: str
     table: tuple[flags.Flag[object], ...]
-    judge: Callable[[flags.Values], Sequence[config.Problem]] = _nothing_wrong
+    judge: Callable[[flags.Values], Sequence[config.FieldProblem]] = _nothing_wrong
 
 
 class _Refused(click.ClickException):

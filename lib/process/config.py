@@ -8,7 +8,7 @@ from lib.process import redaction
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Problem:
+class FieldProblem:
     """One thing that is wrong.
 
     field: as its user knows it ("--secure-port", "[Global] auth-url"). value: what
@@ -36,7 +36,7 @@ class ConfigError(Exception):
     A problem that was told elsewhere, in a configuration file's own words, is a text.
     """
 
-    def __init__(self, problems: Sequence[Problem | str]) -> None:
+    def __init__(self, problems: Sequence[FieldProblem | str]) -> None:
         super().__init__(problems)
         self.problems = tuple(problems)
 
@@ -44,7 +44,7 @@ class ConfigError(Exception):
         return "\n".join(str(problem) for problem in self.problems)
 
 
-def require(problems: Sequence[Problem]) -> None:
+def require(problems: Sequence[FieldProblem]) -> None:
     """Go on only without problems.
 
     Raises:
@@ -67,4 +67,4 @@ def read_text(path: str, flag: str = "") -> str:
         reason = str(error) if isinstance(error, OSError) else type(error).__name__
         wanted = f"a text file that can be read ({reason})"
         field, value = (flag, path) if flag else (path, None)
-        raise ConfigError([Problem(field, value, wanted)]) from None
+        raise ConfigError([FieldProblem(field, value, wanted)]) from None

@@ -140,7 +140,7 @@ Authorize = Callable[[Request], Decision]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Routes:
+class HttpRoutes:
     """Handlers by exact path, and who may call them.
 
     open_paths: served without a call of `authorize`. posts: handlers of POST requests
@@ -245,7 +245,7 @@ class _Timed(io.RawIOBase):
 
 
 class Exchange(http.server.BaseHTTPRequestHandler):
-    """Parses requests with the standard library and answers them by `Routes`.
+    """Parses requests with the standard library and answers them by `HttpRoutes`.
 
     set_busy: told True while the answer is being made; before and after, the connection
     may be cut to make room.
@@ -256,7 +256,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
     def __init__(
         self,
         sock: socket.socket,
-        routes: Routes,
+        routes: HttpRoutes,
         limits: Limits,
         set_busy: Callable[[bool], None],
     ) -> None:

@@ -31,7 +31,7 @@ class Flag(Generic[T_co]):
     """
 
     name: str
-    kind: kinds.Kind[T_co]
+    kind: kinds.FlagKind[T_co]
     default: T_co
     help: str
     short: str = ""
@@ -86,7 +86,7 @@ class _Given:
     text: str | None
 
 
-_Met = _Given | config.Problem
+_Met = _Given | config.FieldProblem
 
 
 def parse(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Values:
@@ -102,23 +102,23 @@ def parse(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Values:
 
 def sift(
     flags: Sequence[Flag[object]], arguments: Sequence[str]
-) -> tuple[Values, tuple[config.Problem, ...]]:
+) -> tuple[Values, tuple[config.FieldProblem, ...]]:
     """Read what can be read of the command line, and give every problem with the rest.
 
     A flag with a problem has its default among the values.
     """
     given: dict[str, object] = {}
-    problems: list[config.Problem] = []
+    problems: list[config.FieldProblem] = []
     for met in _read(flags, arguments):
-        problem = met if isinstance(met, config.Problem) else _set(met, given)
+        problem = met if isinstance(met, config.FieldProblem) else _set(met, given)
         if problem is not None:
             problems.append(problem)
     return Values(flags, given), tuple(problems)
 
 
-def _set(met: _Given, given: dict[str, object]) -> config.Problem | None:
+def _set(met: _Given, given: dict[str, object]) -> config.FieldProblem | None:
     flag = met.flag
-    wrong = config.Problem(
+    wrong = config.FieldProblem(
         f"--{flag.name}", met.text, flag.kind.expected, flag.is_secret
     )
     if met.text is None:
@@ -148,8 +148,8 @@ def _read(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Iterator[_
     yield from (_unexpected(argument) for argument in rest if argument)
 
 
-def _unexpected(argument: str) -> config.Problem:
-    return config.Problem(
+def _unexpected(argument: str) -> config.FieldProblem:
+    return config.FieldProblem(
         "argument",
         argument,
         "flags only (--name=value; a boolean takes no second word)",
@@ -164,7 +164,7 @@ def _read_long(flags: Sequence[Flag[object]], argument: str, rest: list[str]) ->
     if flag is None:
         if not equals and rest and not rest[0].startswith("-"):
             rest.pop(0)  # meant for it, as pflag assumes as well
-        return config.Problem(f"--{written}", None, _known(flags, name))
+        return config.FieldProblem(f"--{written}", None, _known(flags, name))
     if equals:
         return _Given(flag, text)
     return _Given(flag, _next(flag, rest))
@@ -186,7 +186,7 @@ def _read_short(
         flag = next((flag for flag in flags if flag.short == letter), None)
         if flag is None:
             name = argument[1:].partition("=")[0].replace("_", "-")
-            yield config.Problem(argument, None, _known(flags, name))
+            yield config.FieldProblem(argument, None, _known(flags, name))
             return
         if letters.startswith("=") and len(letters) > 1:
             yield _Given(flag, letters[1:])

@@ -26,7 +26,7 @@ def _last(before: T, now: T) -> T:
 
 # No slots: Python 3.11 then could not make it as Kind[...](...).
 @dataclasses.dataclass(frozen=True)
-class Kind(Generic[T_co]):
+class FlagKind(Generic[T_co]):
     """One type of flag.
 
     name: shown in help. expected: what would be right, to be read after "want". read:
@@ -191,29 +191,33 @@ def _show_map(values: Mapping[str, object]) -> str:
     return ",".join(f"{key}={str(at).lower()}" for key, at in sorted(values.items()))
 
 
-BOOLEAN = Kind(
+BOOLEAN = FlagKind(
     "boolean", "true or false", _read_boolean, implied="true", show=_show_boolean
 )
-TEXT = Kind("string", "a text", str)
-DURATION = Kind(
+TEXT = FlagKind("string", "a text", str)
+DURATION = FlagKind(
     "duration",
     "a duration such as 5m0s, 1h30m, 100ms or 0",
     read_duration,
     show=show_duration,
 )
 """Seconds, as a float; may be negative."""
-LEVEL = Kind("level", "a whole number from 0", _read_level)
+LEVEL = FlagKind("level", "a whole number from 0", _read_level)
 """klog's -v."""
-LEVELS = Kind("pattern=N,...", "pattern=N,...", _read_levels, _merged, show=_show_map)
+LEVELS = FlagKind(
+    "pattern=N,...", "pattern=N,...", _read_levels, _merged, show=_show_map
+)
 """klog's --vmodule: file pattern to level."""
-LIST = Kind("strings", "comma-separated values", _read_list, _joined, show=_show_list)
+LIST = FlagKind(
+    "strings", "comma-separated values", _read_list, _joined, show=_show_list
+)
 """pflag's stringSlice: comma-separated, may be given again."""
-ARRAY = Kind[tuple[str, ...]](
+ARRAY = FlagKind[tuple[str, ...]](
     "stringArray", "a text", lambda text: (text,), _joined, show=_show_list
 )
 """pflag's stringArray: one value each time, commas are part of it."""
-MAP = Kind("key=value,...", "key=value,...", _read_map, _merged, show=_show_map)
-BOOLEAN_MAP = Kind(
+MAP = FlagKind("key=value,...", "key=value,...", _read_map, _merged, show=_show_map)
+BOOLEAN_MAP = FlagKind(
     "key=true|false,...",
     "key=true or key=false, separated by commas",
     _read_boolean_map,
@@ -223,7 +227,7 @@ BOOLEAN_MAP = Kind(
 """Feature gates."""
 
 
-def integer(least: int = -_INT64_MAX, most: int = _INT64_MAX) -> Kind[int]:
+def integer(least: int = -_INT64_MAX, most: int = _INT64_MAX) -> FlagKind[int]:
     """Make a kind for whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:
@@ -234,10 +238,10 @@ def integer(least: int = -_INT64_MAX, most: int = _INT64_MAX) -> Kind[int]:
 
     limits = f" from {least}" if least > -_INT64_MAX else ""
     limits += f" to {most}" if most < _INT64_MAX else ""
-    return Kind("int", f"a whole number{limits}", read)
+    return FlagKind("int", f"a whole number{limits}", read)
 
 
-def duration(least_s: float) -> Kind[float]:
+def duration(least_s: float) -> FlagKind[float]:
     """Make a kind for durations of least_s seconds or more."""
 
     def read(text: str) -> float:
@@ -247,10 +251,10 @@ def duration(least_s: float) -> Kind[float]:
         return seconds
 
     expected = f"a duration such as 5m0s, of {show_duration(least_s)} at least"
-    return Kind("duration", expected, read, show=show_duration)
+    return FlagKind("duration", expected, read, show=show_duration)
 
 
-def one_of(*choices: str) -> Kind[str]:
+def one_of(*choices: str) -> FlagKind[str]:
     """Make a kind for one of a few words."""
 
     def read(text: str) -> str:
@@ -258,4 +262,4 @@ def one_of(*choices: str) -> Kind[str]:
             raise ValueError(text)
         return text
 
-    return Kind("string", "one of " + ", ".join(choices), read)
+    return FlagKind("string", "one of " + ", ".join(choices), read)

@@ -19,7 +19,7 @@ DEBUG_FROM_V = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class LogSettings:
     """How to log.
 
     component: in every entry. verbosity: klog's -v. is_pretty: for people; None for
@@ -34,7 +34,7 @@ class Settings:
     is_quiet: bool = False
 
 
-def configure(settings: Settings) -> None:
+def configure(settings: LogSettings) -> None:
     """Set logging up for the whole process; call it once, first thing.
 
     The standard library's logging goes the same way, third parties' from warning on.
@@ -104,7 +104,7 @@ def _add_logger_name(
     return entry
 
 
-def _last(settings: Settings, out: TextIO) -> Sequence[structlog.typing.Processor]:
+def _last(settings: LogSettings, out: TextIO) -> Sequence[structlog.typing.Processor]:
     pretty = settings.is_pretty
     if pretty is None:
         pretty = out.isatty()

@@ -32,14 +32,16 @@ def new_registry(build: Build) -> prometheus_client.CollectorRegistry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedMetrics:
     """Metrics as text, and the content type that says in which format."""
 
     content_type: str
     body: bytes
 
 
-def render(registry: prometheus_client.CollectorRegistry, accept: str) -> Rendered:
+def render(
+    registry: prometheus_client.CollectorRegistry, accept: str
+) -> RenderedMetrics:
     """Write all metrics in the best format that the Accept header allows."""
     encode, content_type = exposition.choose_encoder(accept)
-    return Rendered(content_type, encode(registry))
+    return RenderedMetrics(content_type, encode(registry))

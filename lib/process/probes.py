@@ -65,7 +65,7 @@ def ping() -> str | None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class ProbeReport:
     """The answer to one probe, ready to be sent."""
 
     is_well: bool
@@ -98,13 +98,15 @@ class Probes:
         with self._lock:
             self._ready[name] = check
 
-    def live(self, query: Mapping[str, Collection[str]], path: str = "livez") -> Report:
+    def live(
+        self, query: Mapping[str, Collection[str]], path: str = "livez"
+    ) -> ProbeReport:
         """Answer /livez and /healthz; `query` as in the request's URL."""
         with self._lock:
             checks = dict(self._live)
         return self._report(path, checks, query)
 
-    def ready(self, query: Mapping[str, Collection[str]]) -> Report:
+    def ready(self, query: Mapping[str, Collection[str]]) -> ProbeReport:
         """Answer /readyz."""
         with self._lock:
             checks = {
@@ -128,7 +130,7 @@ class Probes:
         path: str,
         checks: Mapping[str, Check],
         query: Mapping[str, Collection[str]],
-    ) -> Report:
+    ) -> ProbeReport:
         excluded = set(query.get("exclude", ()))
         lines, failed = [], False
         for name, check in checks.items():
@@ -149,10 +151,10 @@ class Probes:
                 f" no matches for {unknown}"
             )
         if failed:
-            return Report(False, "\n".join([*lines, f"{path} check failed", ""]))
+            return ProbeReport(False, "\n".join([*lines, f"{path} check failed", ""]))
         if "verbose" not in query:
-            return Report(True, "ok")
-        return Report(True, "\n".join([*lines, f"{path} check passed", ""]))
+            return ProbeReport(True, "ok")
+        return ProbeReport(True, "\n".join([*lines, f"{path} check passed", ""]))
 
     def _note(self, path: str, name: str, why_not: str | None) -> None:
         """Log when a check begins to fail or passes again, not each time it does."""

@@ -39,7 +39,7 @@ def listen(address: str, port: int) -> socket.socket | None:
         where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         why = error.strerror if isinstance(error, OSError) else str(error)
         expected = f"an address of this host and a free port ({why})"
-        problem = config.Problem("serving address", where, expected)
+        problem = config.FieldProblem("serving address", where, expected)
         raise config.ConfigError([problem]) from error
 
 
@@ -125,7 +125,7 @@ class _Acceptor(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self,
         listener: socket.socket,
         certificate: tls.Certificate | None,
-        routes: exchange.Routes,
+        routes: exchange.HttpRoutes,
         limits: exchange.Limits,
     ) -> None:
         # TCPServer's own __init__ would make a second socket.
@@ -176,14 +176,14 @@ class _Acceptor(socketserver.ThreadingMixIn, socketserver.TCPServer):
         return sock
 
 
-class Server:
+class HttpServer:
     """Serves from `start` to `stop`, in threads of its own."""
 
     def __init__(
         self,
         listener: socket.socket,
         certificate: tls.Certificate | None,
-        routes: exchange.Routes,
+        routes: exchange.HttpRoutes,
         limits: exchange.Limits | None = None,
     ) -> None:
         """certificate: None for plain HTTP."""

@@ -35,7 +35,7 @@ class Clients:
         try:
             self._pem = self._read()
         except (OSError, ValueError) as error:
-            problem = config.Problem(
+            problem = config.FieldProblem(
                 "--client-ca-file", str(authorities), f"PEM certificates ({error})"
             )
             raise config.ConfigError([problem]) from error
@@ -133,7 +133,9 @@ class FromFiles:
             self._context = self._load()
         except OSError as error:
             expected = f"a PEM certificate and its key ({error.strerror or error})"
-            problem = config.Problem("serving certificate", str(certificate), expected)
+            problem = config.FieldProblem(
+                "serving certificate", str(certificate), expected
+            )
             raise config.ConfigError([problem]) from error
 
     def context(self) -> ssl.SSLContext:

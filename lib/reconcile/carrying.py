@@ -109,7 +109,7 @@ class Carrier(Generic[Snapshot, Action]):
         return self.dry_run and any(map(self._is_write, actions))
 
     def _is_write(self, action: Action) -> bool:
-        is_report = isinstance(action, outcomes.Report)
+        is_report = isinstance(action, outcomes.ReportAction)
         return not is_report and not self.steps.is_note(action)
 
     def _act(

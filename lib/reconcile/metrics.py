@@ -38,7 +38,7 @@ class Waiting(Protocol):
         ...
 
 
-class Metrics:
+class ReconcileMetrics:
     """The families, registered once per process and shared by its loops."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:

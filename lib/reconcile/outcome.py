@@ -14,7 +14,7 @@ class Requeue:
     topics: frozenset[str]
 
 
-class Report:
+class ReportAction:
     """Base of actions that only record Events: they leave what is observed as it is."""
 
     __slots__ = ()

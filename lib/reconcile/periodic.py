@@ -38,7 +38,7 @@ class Periodic:
     name: str
     interval_s: float
     fn: Callable[[], None]
-    metrics: reconcile_metrics.Metrics
+    metrics: reconcile_metrics.ReconcileMetrics
     _: dataclasses.KW_ONLY
     sliding: bool = True
     at_once: bool = True

@@ -88,7 +88,7 @@ def decide(
     return flow.decide(snapshot, now)
 
 
-class Reading(Protocol[Snapshot]):
+class SlowReading(Protocol[Snapshot]):
     """What else some snapshots need, and what takes longer to read than the first."""
 
     def needs_read(self, snapshot: Snapshot) -> bool:
@@ -101,7 +101,7 @@ class Reading(Protocol[Snapshot]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class RunnerSettings:
     """How a runner works.
 
     workers: keys acted on at once, and as many again slowly. batch_max, batch_s: keys
@@ -144,7 +144,7 @@ class _Decided(Generic[Snapshot, Action]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Lanes:
-    """Where keys go on. reading: see `Reading`. stop: no more then."""
+    """Where keys go on. reading: see `SlowReading`. stop: no more then."""
 
     quick: concurrent.futures.ThreadPoolExecutor
     slow: concurrent.futures.ThreadPoolExecutor
@@ -159,17 +159,17 @@ class Runner(Generic[Snapshot, Action]):
         self,
         flow: Flow[Snapshot, Action],
         queue: queues.Queue,
-        metrics: reconcile_metrics.Metrics,
-        settings: Settings | None = None,
+        metrics: reconcile_metrics.ReconcileMetrics,
+        settings: RunnerSettings | None = None,
         clocks: Clocks | None = None,
-        reading: Reading[Snapshot] | None = None,
+        reading: SlowReading[Snapshot] | None = None,
     ) -> None:
         """reading: of what should keep no other key from being observed."""
         self._flow = flow
         self._reading = reading
         self._queue = queue
         self._metrics = metrics
-        self._settings = settings or Settings()
+        self._settings = settings or RunnerSettings()
         self._clocks = clocks or Clocks()
         self._log = structlog.stdlib.get_logger(controller=flow.name)
         self._in_flight: set[concurrent.futures.Future[None]] = set()
@@ -295,7 +295,7 @@ class Runner(Generic[Snapshot, Action]):
             return taken
 
     def _read_all(
-        self, taken: Mapping[queues.Claim, Snapshot], reading: Reading[Snapshot]
+        self, taken: Mapping[queues.Claim, Snapshot], reading: SlowReading[Snapshot]
     ) -> Mapping[str, Snapshot] | None:
         with structlog.contextvars.bound_contextvars(controller=self._flow.name):
             try:
@@ -390,7 +390,7 @@ class Runner(Generic[Snapshot, Action]):
         return error
 
     def _requeue_after_s(self, decided: _Decided[Snapshot, Action]) -> float | None:
-        """Return when the key is due again; see `Settings.dry_run`."""
+        """Return when the key is due again; see `RunnerSettings.dry_run`."""
         if self._carrier.is_skipped(decided.outcome.actions):
             return None
         return decided.outcome.requeue_after_s

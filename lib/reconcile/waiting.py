@@ -20,7 +20,7 @@ from lib.reconcile.carrying import Action, Snapshot
 from lib.reconcile.metrics import Result
 
 
-class Flow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
+class WaitingFlow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
     """What one caller waits for. Called from its thread alone."""
 
     def observe(self, due: float) -> Snapshot:
@@ -44,11 +44,11 @@ class Settler:
     clock: monotonic seconds.
     """
 
-    metrics: reconcile_metrics.Metrics | None = None
+    metrics: reconcile_metrics.ReconcileMetrics | None = None
     dry_run: bool = False
     clock: Callable[[], float] = time.monotonic
 
-    def settle(self, flow: Flow[Snapshot, Action], key: str) -> Snapshot:
+    def settle(self, flow: WaitingFlow[Snapshot, Action], key: str) -> Snapshot:
         """Repeat observe, decide and act until the flow needs no more of it.
 
         Returns the last snapshot. An error that the flow explains with a time is
@@ -71,7 +71,7 @@ class Settler:
                 due = self.clock() + wait_s
 
     def _reconcile(
-        self, flow: Flow[Snapshot, Action], key: str, due: float
+        self, flow: WaitingFlow[Snapshot, Action], key: str, due: float
     ) -> tuple[Snapshot, float | None]:
         """Return what was left, and when the key is due again; None: it is settled."""
         began: float | None = None
@@ -92,7 +92,7 @@ class Settler:
 
     def _carry_out(
         self,
-        flow: Flow[Snapshot, Action],
+        flow: WaitingFlow[Snapshot, Action],
         key: str,
         snapshot: Snapshot,
         decided: outcome.Outcome[Action],
@@ -108,7 +108,7 @@ class Settler:
         return snapshot
 
     def _retry_s(
-        self, flow: Flow[Snapshot, Action], key: str, error: Exception
+        self, flow: WaitingFlow[Snapshot, Action], key: str, error: Exception
     ) -> float:
         """Return when to try again after an error; raise one that ends the waiting."""
         failure = None if isinstance(error, Skipped) else flow.failure(error)

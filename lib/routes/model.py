@@ -161,7 +161,7 @@ class SetCondition:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RecordEvent(outcome.Report):
+class RecordEvent(outcome.ReportAction):
     """Record an Event about the table."""
 
     reason: str

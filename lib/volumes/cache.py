@@ -8,8 +8,16 @@ import dataclasses
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from lib.cloud.volumes import ById, Found, Reading, Ref, Volume, VolumeId, Volumes
-from lib.volumes import calls
+from lib.cloud.volumes import (
+    ById,
+    Found,
+    Ref,
+    Volume,
+    VolumeId,
+    Volumes,
+    VolumesReading,
+)
+from lib.volumes import callers
 
 LIST_S = 60.0
 """Between two lists, however often they are asked for."""
@@ -26,7 +34,9 @@ class _Fact:
 class Cache:
     """All volumes of one project. Safe for many threads."""
 
-    def __init__(self, cloud: Callable[[], Volumes], effects: calls.Effects) -> None:
+    def __init__(
+        self, cloud: Callable[[], Volumes], effects: callers.CallEffects
+    ) -> None:
         self._cloud = cloud
         self._effects = effects
         self._changed = threading.Condition()
@@ -34,7 +44,7 @@ class Cache:
         self._listed_at: float | None = None
         self._is_listing = False
 
-    def learn(self, refs: Collection[Ref], reading: Reading, at: float) -> None:
+    def learn(self, refs: Collection[Ref], reading: VolumesReading, at: float) -> None:
         """Bring a reading in; at: when it began."""
         with self._changed:
             if reading.listing is not None:
@@ -61,7 +71,7 @@ class Cache:
         self._facts = {volume.id: _Fact(volume, at) for volume in listing} | kept
         self._listed_at = max(at, self._listed_at or at)
 
-    def all(self, call: calls.Call) -> Mapping[VolumeId, Volume]:
+    def all(self, call: callers.Caller) -> Mapping[VolumeId, Volume]:
         """Give all volumes by id, from a list at most a minute old.
 
         Raises:

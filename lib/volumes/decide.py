@@ -15,26 +15,26 @@ from lib.cloud.volumes import (
     VolumePhase,
     VolumeSpec,
 )
+from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.model import (
     Action,
     AttachVolume,
+    CallHistory,
     CreateVolume,
     DeleteVolume,
     DetachVolume,
     Expand,
     Make,
     Modify,
-    Observed,
-    Outcome,
-    Past,
+    ObservedVolumes,
     Publish,
     Remove,
     ResizeVolume,
     RetypeVolume,
     Unpublish,
+    VolumeOutcome,
     Wish,
 )
-from lib.volumes.refusals import Code, Refused
 
 SOON_S = 0.5
 """The first look after an action."""
@@ -56,16 +56,18 @@ _READY = frozenset({VolumePhase.AVAILABLE, VolumePhase.IN_USE})
 _NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
 
 
-def decide(wish: Wish, seen: Observed | None, past: Past) -> Outcome:  # noqa: PLR0911
+def decide(  # noqa: PLR0911
+    wish: Wish, seen: ObservedVolumes | None, past: CallHistory
+) -> VolumeOutcome:
     """Say the next step, or the end.
 
     seen: what `model.needs` asked for showed; None when it asked for nothing.
     """
     match wish:
         case Make():
-            return _make(wish.spec, seen or Observed(), past)
+            return _make(wish.spec, seen or ObservedVolumes(), past)
         case Remove():
-            return _remove(wish, seen or Observed(), past)
+            return _remove(wish, seen or ObservedVolumes(), past)
         case _ if seen is None or not seen.volumes:
             return _gone(wish, past)
         case Publish():
@@ -78,7 +80,7 @@ def decide(wish: Wish, seen: Observed | None, past: Past) -> Outcome:  # noqa: P
             return _modify(wish, seen.volumes[0], past)
 
 
-def may_appear(past: Past) -> bool:
+def may_appear(past: CallHistory) -> bool:
     """Report whether a volume may still be created by a request of before."""
     is_lost = past.lost_create_s is not None and past.lost_create_s < LOST_S
     return is_lost or past.process_s < START_S
@@ -91,16 +93,16 @@ def look_s(waited_s: float) -> float:
     return 2.0 if waited_s < 120 else 5.0
 
 
-def _wait(past: Past, why: str) -> Outcome:
-    return Outcome(requeue_after_s=look_s(past.waited_s), waiting_for=why)
+def _wait(past: CallHistory, why: str) -> VolumeOutcome:
+    return VolumeOutcome(requeue_after_s=look_s(past.waited_s), waiting_for=why)
 
 
-def _act(*actions: Action, why: str, after_s: float = SOON_S) -> Outcome:
-    return Outcome(actions=actions, requeue_after_s=after_s, waiting_for=why)
+def _act(*actions: Action, why: str, after_s: float = SOON_S) -> VolumeOutcome:
+    return VolumeOutcome(actions=actions, requeue_after_s=after_s, waiting_for=why)
 
 
-def _refuse(code: Code, message: str) -> Outcome:
-    return Outcome(failure=Refused(code, message))
+def _refuse(code: Code, message: str) -> VolumeOutcome:
+    return VolumeOutcome(failure=RefusedCall(code, message))
 
 
 def _is(volume: Volume) -> str:
@@ -108,28 +110,30 @@ def _is(volume: Volume) -> str:
     return f"volume {volume.id} is {volume.native_phase or volume.phase.value!r}"
 
 
-def _failed(volume: Volume) -> Outcome:
+def _failed(volume: Volume) -> VolumeOutcome:
     tail = f": {volume.message}" if volume.message else ""
     text = f"{_is(volume)}{tail}; an administrator of the cloud must repair it"
     return _refuse(Code.INTERNAL, text)
 
 
-def _gone(wish: Wish, past: Past) -> Outcome:
+def _gone(wish: Wish, past: CallHistory) -> VolumeOutcome:
     if isinstance(wish, Unpublish):
         return _absent(wish.id, past)
     assert not isinstance(wish, Make)  # noqa: S101 -- for the type checker
     return _refuse(Code.NOT_FOUND, f"volume_id is {wish.id!r}; there is no such volume")
 
 
-def _absent(volume_id: VolumeId, past: Past) -> Outcome:
+def _absent(volume_id: VolumeId, past: CallHistory) -> VolumeOutcome:
     """Accept the absence that was wished once a second look has confirmed it."""
     if past.absences > 1:
-        return Outcome()
+        return VolumeOutcome()
     why = f"volume {volume_id} was not found; this is being confirmed"
-    return Outcome(requeue_after_s=CONFIRM_S, waiting_for=why)
+    return VolumeOutcome(requeue_after_s=CONFIRM_S, waiting_for=why)
 
 
-def _make(spec: VolumeSpec, seen: Observed, past: Past) -> Outcome:  # noqa: PLR0911
+def _make(  # noqa: PLR0911
+    spec: VolumeSpec, seen: ObservedVolumes, past: CallHistory
+) -> VolumeOutcome:
     ours = [volume for volume in seen.volumes if volume.cluster == spec.cluster]
     if seen.volumes and not ours:
         return _foreign(spec, seen.volumes[0])
@@ -155,10 +159,10 @@ def _make(spec: VolumeSpec, seen: Observed, past: Past) -> Outcome:  # noqa: PLR
     if wrong:
         text = f"name is {spec.name!r}, which volume {chosen.id} has; {wrong}"
         return _refuse(Code.ALREADY_EXISTS, text)
-    return Outcome(volume=chosen)
+    return VolumeOutcome(volume=chosen)
 
 
-def _foreign(spec: VolumeSpec, other: Volume) -> Outcome:
+def _foreign(spec: VolumeSpec, other: Volume) -> VolumeOutcome:
     mark = "no cluster" if other.cluster is None else f"cluster {other.cluster!r}"
     text = (
         f"name is {spec.name!r}, which volume {other.id} has, and it carries the mark"
@@ -167,7 +171,9 @@ def _foreign(spec: VolumeSpec, other: Volume) -> Outcome:
     return _refuse(Code.ALREADY_EXISTS, text)
 
 
-def _create(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome:
+def _create(
+    spec: VolumeSpec, source: Volume | None, past: CallHistory
+) -> VolumeOutcome:
     """Create it, unless one may be under way that can't be seen yet."""
     if past.lost_create_s is not None and past.lost_create_s < LOST_S:
         return _wait(past, "the outcome of the last request to create it is unknown")
@@ -180,7 +186,7 @@ def _create(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome:
         past.causes[-1].code is not Code.RESOURCE_EXHAUSTED
         or len(past.causes) >= len(candidates)
     ):
-        return Outcome(failure=past.causes[-1])
+        return VolumeOutcome(failure=past.causes[-1])
     if spec.source is not None and (unfit := _unfit(spec, source, past)):
         return unfit
     if past.process_s < START_S:
@@ -189,7 +195,9 @@ def _create(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome:
     return _act(action, why=f"volume {spec.name} is being created")
 
 
-def _unfit(spec: VolumeSpec, source: Volume | None, past: Past) -> Outcome | None:
+def _unfit(
+    spec: VolumeSpec, source: Volume | None, past: CallHistory
+) -> VolumeOutcome | None:
     """Say why the source can't be cloned; None when it can."""
     field = f"volume_content_source is volume {spec.source!r}"
     if source is None or source.phase is VolumePhase.DELETING:
@@ -246,7 +254,7 @@ def _is_out_of_reach(spec: VolumeSpec, volume: Volume) -> bool:
     return not set(volume.zones) & set(spec.requisite)
 
 
-def _remake(volume: Volume, past: Past) -> Outcome:
+def _remake(volume: Volume, past: CallHistory) -> VolumeOutcome:
     """Delete what failed before it was ever handed out; else keep the caller trying.
 
     A final code would leave the volume behind once the claim is deleted.
@@ -261,7 +269,9 @@ def _remake(volume: Volume, past: Past) -> Outcome:
     return _act(action, why=f"{_is(volume)} and is being deleted")
 
 
-def _undo(spec: VolumeSpec, volume: Volume, wrong: str, past: Past) -> Outcome:
+def _undo(
+    spec: VolumeSpec, volume: Volume, wrong: str, past: CallHistory
+) -> VolumeOutcome:
     """Delete what this call created and the cloud made otherwise than asked for.
 
     As with allow_availability_zone_fallback, or where types can't be seen before.
@@ -269,21 +279,21 @@ def _undo(spec: VolumeSpec, volume: Volume, wrong: str, past: Past) -> Outcome:
     is_out = _is_out_of_reach(spec, volume)
     code = Code.RESOURCE_EXHAUSTED if is_out else Code.INVALID_ARGUMENT
     text = f"volume {volume.name} was created, but {wrong}; it was deleted"
-    action = DeleteVolume(volume.id, Refused(code, text))
+    action = DeleteVolume(volume.id, RefusedCall(code, text))
     if volume.phase in _NOT_YET or action in past.actions:
         return _wait(past, _is(volume))
     return _act(action, why=f"{_is(volume)}, but {wrong}")
 
 
-def _cause(volume: Volume) -> Refused:
+def _cause(volume: Volume) -> RefusedCall:
     """Say why a creation failed, with the code for external-provisioner."""
     why = volume.message or "the cloud does not say why"
     text = f"volume {volume.name} could not be created: {why}"
     is_full = volume.is_unplaceable
-    return Refused(Code.RESOURCE_EXHAUSTED if is_full else Code.INTERNAL, text)
+    return RefusedCall(Code.RESOURCE_EXHAUSTED if is_full else Code.INTERNAL, text)
 
 
-def _is_spare(volume: Volume, chosen: Volume, past: Past) -> bool:
+def _is_spare(volume: Volume, chosen: Volume, past: CallHistory) -> bool:
     """Tell whether a second volume of the name was never anybody's.
 
     Whoever looked after it was made saw the older one as well, and took that.
@@ -299,10 +309,10 @@ def _is_spare(volume: Volume, chosen: Volume, past: Past) -> bool:
     return volume.created_at > chosen.created_at
 
 
-def _remove(wish: Remove, seen: Observed, past: Past) -> Outcome:
+def _remove(wish: Remove, seen: ObservedVolumes, past: CallHistory) -> VolumeOutcome:
     if not seen.volumes:
         # After a deletion that the cloud accepted, absence is no surprise.
-        return Outcome() if past.actions else _absent(wish.id, past)
+        return VolumeOutcome() if past.actions else _absent(wish.id, past)
     volume = seen.volumes[0]
     if wish.cluster is not None and volume.cluster not in (None, wish.cluster):
         text = (
@@ -313,7 +323,7 @@ def _remove(wish: Remove, seen: Observed, past: Past) -> Outcome:
     return _remove_seen(volume, past)
 
 
-def _remove_seen(volume: Volume, past: Past) -> Outcome:
+def _remove_seen(volume: Volume, past: CallHistory) -> VolumeOutcome:
     accepted = past.count(DeleteVolume)
     if volume.attachments:
         return _attached(volume)
@@ -329,13 +339,15 @@ def _remove_seen(volume: Volume, past: Past) -> Outcome:
     return _act(DeleteVolume(volume.id), why=_is(volume), after_s=1.0)
 
 
-def _attached(volume: Volume) -> Outcome:
+def _attached(volume: Volume) -> VolumeOutcome:
     where = ", ".join(one.holder for one in volume.attachments)
     text = f"volume_id is {volume.id!r}, which is attached to {where}; detach it first"
     return _refuse(Code.FAILED_PRECONDITION, text)
 
 
-def _publish(wish: Publish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+def _publish(  # noqa: PLR0911
+    wish: Publish, volume: Volume, past: CallHistory
+) -> VolumeOutcome:
     here = [one for one in volume.attachments if one.instance_id == wish.instance_id]
     if volume.phase is VolumePhase.DELETING:
         return _refuse(Code.ABORTED, _is(volume))
@@ -362,8 +374,8 @@ def _publish(wish: Publish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR
 
 
 def _publish_here(
-    wish: Publish, volume: Volume, here: Attachment, past: Past
-) -> Outcome:
+    wish: Publish, volume: Volume, here: Attachment, past: CallHistory
+) -> VolumeOutcome:
     if here.phase is AttachmentPhase.ATTACHING:
         return _way_in(wish, volume, past)
     if here.phase is AttachmentPhase.FAILED:
@@ -377,11 +389,11 @@ def _publish_here(
     # The cloud does not tell which of several instances a volume is detached from.
     is_leaving = volume.phase is VolumePhase.DETACHING
     if here.phase is AttachmentPhase.ATTACHED and not is_leaving:
-        return Outcome(volume=volume)
+        return VolumeOutcome(volume=volume)
     return _wait(past, _is(volume))
 
 
-def _elsewhere(wish: Publish, volume: Volume, past: Past) -> Outcome:
+def _elsewhere(wish: Publish, volume: Volume, past: CallHistory) -> VolumeOutcome:
     """Refuse, unless the volume is just being let go of."""
     if volume.phase is VolumePhase.DETACHING:
         return _wait(past, _is(volume))
@@ -400,7 +412,7 @@ def _is_puzzling(volume: Volume) -> bool:
     return volume.phase is VolumePhase.IN_USE and not volume.attachments
 
 
-def _way_in(wish: Publish, volume: Volume, past: Past) -> Outcome:
+def _way_in(wish: Publish, volume: Volume, past: CallHistory) -> VolumeOutcome:
     """Wait; when it is stuck on its way, take away what may hold it, once."""
     is_arriving = volume.phase is VolumePhase.ATTACHING or any(
         attachment.phase is AttachmentPhase.ATTACHING
@@ -411,11 +423,13 @@ def _way_in(wish: Publish, volume: Volume, past: Past) -> Outcome:
     return _wait(past, _is(volume))
 
 
-def _is_stuck(past: Past) -> bool:
+def _is_stuck(past: CallHistory) -> bool:
     return past.waited_s >= STUCK_S and past.since_action_s >= STUCK_S
 
 
-def _unpublish(wish: Unpublish, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+def _unpublish(  # noqa: PLR0911
+    wish: Unpublish, volume: Volume, past: CallHistory
+) -> VolumeOutcome:
     held = [
         one
         for one in volume.attachments
@@ -445,7 +459,7 @@ def _unpublish(wish: Unpublish, volume: Volume, past: Past) -> Outcome:  # noqa:
     return _act(*actions, why=_is(volume))
 
 
-def _way_out(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
+def _way_out(wish: Unpublish, volume: Volume, past: CallHistory) -> VolumeOutcome:
     """It is not attached here; unless it may be on its way to here, that is all."""
     is_unclear = volume.phase in (VolumePhase.ATTACHING, VolumePhase.DETACHING)
     if volume.attachments and (volume.is_in_full or not volume.is_shareable):
@@ -453,13 +467,13 @@ def _way_out(wish: Unpublish, volume: Volume, past: Past) -> Outcome:
     if not is_unclear and (why := _may_come_true(past)):
         return _wait(past, why)
     if not is_unclear:
-        return Outcome(volume=volume)
+        return VolumeOutcome(volume=volume)
     if wish.instance_id and _is_stuck(past) and not past.count(DetachVolume):
         return _act(DetachVolume(volume, wish.instance_id), why=_is(volume))
     return _wait(past, _is(volume))
 
 
-def _may_come_true(past: Past) -> str:
+def _may_come_true(past: CallHistory) -> str:
     """Say which request may attach the volume yet; empty: none."""
     if past.count(DetachVolume):
         return ""  # it came, and was undone
@@ -470,7 +484,9 @@ def _may_come_true(past: Past) -> str:
     return ""
 
 
-def _expand(wish: Expand, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+def _expand(  # noqa: PLR0911
+    wish: Expand, volume: Volume, past: CallHistory
+) -> VolumeOutcome:
     if volume.phase is VolumePhase.DELETING:
         return _refuse(Code.ABORTED, _is(volume))
     if volume.phase is VolumePhase.FAILED:
@@ -478,7 +494,7 @@ def _expand(wish: Expand, volume: Volume, past: Past) -> Outcome:  # noqa: PLR09
     if volume.phase is VolumePhase.RESIZING:
         return _wait(past, _is(volume))
     if volume.size_bytes >= wish.size_bytes:
-        return Outcome(volume=volume)
+        return VolumeOutcome(volume=volume)
     if volume.phase not in _READY:
         return _wait(past, _is(volume))
     if not past.count(ResizeVolume):
@@ -493,7 +509,9 @@ def _expand(wish: Expand, volume: Volume, past: Past) -> Outcome:  # noqa: PLR09
     return _refuse(Code.INTERNAL, text)
 
 
-def _modify(wish: Modify, volume: Volume, past: Past) -> Outcome:  # noqa: PLR0911
+def _modify(  # noqa: PLR0911
+    wish: Modify, volume: Volume, past: CallHistory
+) -> VolumeOutcome:
     if volume.phase is VolumePhase.DELETING:
         return _refuse(Code.ABORTED, _is(volume))
     if volume.phase is VolumePhase.FAILED:
@@ -501,7 +519,7 @@ def _modify(wish: Modify, volume: Volume, past: Past) -> Outcome:  # noqa: PLR09
     if volume.phase not in _READY:
         return _wait(past, _is(volume))
     if wish.change.type in ("", volume.type):
-        return Outcome(volume=volume)
+        return VolumeOutcome(volume=volume)
     if not past.count(RetypeVolume):
         action = RetypeVolume(volume, wish.change)
         return _act(action, why=f"{_is(volume)} and is being retyped")

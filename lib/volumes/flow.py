@@ -14,11 +14,11 @@ from lib.cloud.volumes import (
     ById,
     ByName,
     Capacity,
-    Change,
     Problems,
     Ref,
     Sizing,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumeRequest,
     Volumes,
@@ -26,22 +26,22 @@ from lib.cloud.volumes import (
 )
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import waiting
-from lib.volumes import cache, calls, decide, model, reader, refusals, turns
+from lib.volumes import cache, callers, csi_codes, decide, model, shared_reads, turns
 from lib.volumes import lost as requests
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.settling import Settling, Tools
 
 
-class Flow:
+class VolumesFlow:
     """Settles wishes for the volumes of one cloud. Safe for many threads."""
 
     def __init__(
         self,
         cloud: Callable[[], Volumes],
-        effects: calls.Effects | None = None,
+        effects: callers.CallEffects | None = None,
         started: float | None = None,
         *,
-        metrics: reconcile_metrics.Metrics | None = None,
+        metrics: reconcile_metrics.ReconcileMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
         """cloud: gives the one to ask now; may change between two calls.
@@ -51,10 +51,10 @@ class Flow:
         of carrying them out; a call that needs one is refused.
         """
         self._cloud = cloud
-        self._effects = effects or calls.Effects()
+        self._effects = effects or callers.CallEffects()
         self._started = self._effects.clock() if started is None else started
         self._facts = cache.Cache(cloud, self._effects)
-        self._reader = reader.Reader(cloud, self._facts, self._effects)
+        self._reader = shared_reads.VolumesReader(cloud, self._facts, self._effects)
         self._holds = turns.Holds()
         self._turns = turns.Turns(self._effects)
         self._settler = waiting.Settler(metrics, dry_run, self._effects.clock)
@@ -80,11 +80,11 @@ class Flow:
         """Parse a request; every problem is named."""
         return self._cloud().parse(request)
 
-    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+    def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """Parse the parameters of a VolumeAttributesClass."""
         return self._cloud().parse_change(parameters)
 
-    def settle(self, wish: model.Wish, call: calls.Call) -> Volume | None:
+    def settle(self, wish: model.Wish, call: callers.Caller) -> Volume | None:
         """Repeat observe, decide and act until the wish is fulfilled.
 
         Gives the volume, None where its absence was wished.
@@ -106,8 +106,8 @@ class Flow:
         except errors.CloudError as error:
             raise settling.refused(error) from error
         except waiting.Skipped as skipped:
-            raise Refused(Code.ABORTED, str(skipped)) from skipped
-        except Refused as refused:
+            raise RefusedCall(Code.ABORTED, str(skipped)) from skipped
+        except RefusedCall as refused:
             if refused.code is not Code.DEADLINE_EXCEEDED:
                 raise
             raise settling.late() from refused
@@ -122,7 +122,7 @@ class Flow:
         try:
             return self._cloud().type_name(type)
         except errors.CloudError as error:
-            raise refusals.not_final(refusals.from_cloud(error)) from error
+            raise csi_codes.not_final(csi_codes.from_cloud(error)) from error
 
     def _tools(self) -> Tools:
         return Tools(
@@ -137,7 +137,7 @@ class Flow:
         else:
             yield None
 
-    def look(self, volume_id: VolumeId, call: calls.Call) -> Volume:
+    def look(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
         """Read one volume now.
 
         Raises:
@@ -146,10 +146,10 @@ class Flow:
         found = self._read(ById(volume_id), call)
         if not found:
             text = f"volume_id is {volume_id!r}; there is no such volume"
-            raise Refused(Code.NOT_FOUND, text)
+            raise RefusedCall(Code.NOT_FOUND, text)
         return found[0]
 
-    def all(self, call: calls.Call) -> Mapping[VolumeId, Volume]:
+    def all(self, call: callers.Caller) -> Mapping[VolumeId, Volume]:
         """Give all volumes by id, as they were at most a minute ago.
 
         Raises:
@@ -158,7 +158,7 @@ class Flow:
         try:
             return self._facts.all(call)
         except errors.CloudError as error:
-            raise refusals.from_cloud(error) from error
+            raise csi_codes.from_cloud(error) from error
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
         """Say what can still be made.
@@ -169,9 +169,9 @@ class Flow:
         try:
             return self._cloud().capacity(type, zones)
         except errors.CloudError as error:
-            raise refusals.from_cloud(error) from error
+            raise csi_codes.from_cloud(error) from error
 
-    def place(self, spec: VolumeSpec, call: calls.Call) -> VolumeSpec:
+    def place(self, spec: VolumeSpec, call: callers.Caller) -> VolumeSpec:
         """Resolve the names of volumes to be placed by, and the ID of a type.
 
         A volume that exists already is placed, whatever became of the others.
@@ -183,15 +183,15 @@ class Flow:
         try:
             near = self._ids("affinity", spec.near, call)
             apart = self._ids("anti-affinity", spec.apart, call)
-        except Refused as refused:
-            if refused.code in refusals.NOT_FINAL or not self.exists(
+        except RefusedCall as refused:
+            if refused.code in csi_codes.NOT_FINAL or not self.exists(
                 spec.name, spec.cluster, call
             ):
                 raise
             near = apart = ()
         return dataclasses.replace(spec, near=near, apart=apart)
 
-    def exists(self, name: str, cluster: str, call: calls.Call) -> bool:
+    def exists(self, name: str, cluster: str, call: callers.Caller) -> bool:
         """Report whether a volume of this name belongs to the cluster.
 
         Raises:
@@ -201,26 +201,26 @@ class Flow:
         return any(volume.cluster == cluster for volume in volumes)
 
     def kept_open(
-        self, refused: Refused, name: str, cluster: str, call: calls.Call
-    ) -> Refused:
+        self, refused: RefusedCall, name: str, cluster: str, call: callers.Caller
+    ) -> RefusedCall:
         """Return a refusal that is not final while a volume of the name may exist.
 
         For refusals of a creation from before the name was looked up.
         """
-        if refused.code in refusals.NOT_FINAL:
+        if refused.code in csi_codes.NOT_FINAL:
             return refused
         lost_s = self._lost.age_s(requests.creation(name))
         try:
             exists = self.exists(name, cluster, call)
-        except Refused as unknown:
-            return refusals.not_final(unknown)
+        except RefusedCall as unknown:
+            return csi_codes.not_final(unknown)
         if not exists and (lost_s is None or lost_s > decide.LOST_S):
             return refused
         text = f"{refused.message}; a volume of that name exists or may exist already"
-        return Refused(Code.ABORTED, text)
+        return RefusedCall(Code.ABORTED, text)
 
     def _ids(
-        self, field: str, texts: tuple[str, ...], call: calls.Call
+        self, field: str, texts: tuple[str, ...], call: callers.Caller
     ) -> tuple[str, ...]:
         found: list[str] = []
         for text in texts:
@@ -228,13 +228,13 @@ class Flow:
             volumes = volumes or self._read(ByName(text), call)
             if not volumes:
                 wrong = f"{field} is {text!r}; want names or ids of volumes there are"
-                raise Refused(Code.INVALID_ARGUMENT, wrong)
+                raise RefusedCall(Code.INVALID_ARGUMENT, wrong)
             found.extend(volume.id for volume in volumes)
         return tuple(dict.fromkeys(found))
 
-    def _read(self, ref: Ref, call: calls.Call) -> tuple[Volume, ...]:
+    def _read(self, ref: Ref, call: callers.Caller) -> tuple[Volume, ...]:
         now = self._effects.clock()
         (found,) = self._reader.read((ref,), now, now, call)
         if isinstance(found, Unknown):
-            raise refusals.from_cloud(found.error) from found.error
+            raise csi_codes.from_cloud(found.error) from found.error
         return found

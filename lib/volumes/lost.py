@@ -3,7 +3,7 @@
 import threading
 
 from lib.cloud.volumes import VolumeId
-from lib.volumes import calls, decide
+from lib.volumes import callers, decide
 
 Key = tuple[str, ...]
 """What a request is about: see `creation` and `attach`."""
@@ -22,7 +22,7 @@ def attach(volume_id: VolumeId, instance_id: str) -> Key:
 class Lost:
     """When the outcome of a request became unknown: it may still be carried out."""
 
-    def __init__(self, effects: calls.Effects) -> None:
+    def __init__(self, effects: callers.CallEffects) -> None:
         self._effects = effects
         self._lock = threading.Lock()
         self._at: dict[Key, float] = {}

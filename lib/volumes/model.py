@@ -4,9 +4,17 @@ import dataclasses
 import math
 
 from lib.cloud.model import InstanceId
-from lib.cloud.volumes import ById, ByName, Change, Ref, Volume, VolumeId, VolumeSpec
+from lib.cloud.volumes import (
+    ById,
+    ByName,
+    Ref,
+    Volume,
+    VolumeChange,
+    VolumeId,
+    VolumeSpec,
+)
 from lib.reconcile import outcome
-from lib.volumes.refusals import Refused
+from lib.volumes.csi_codes import RefusedCall
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Modify:
     """The volume is what `change` says."""
 
     id: VolumeId
-    change: Change
+    change: VolumeChange
 
 
 Wish = Make | Remove | Publish | Unpublish | Expand | Modify
@@ -82,7 +90,7 @@ class DeleteVolume:
     """
 
     id: VolumeId
-    cause: Refused | None = dataclasses.field(default=None, compare=False)
+    cause: RefusedCall | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,7 +122,7 @@ class RetypeVolume:
     """Begin to change its type."""
 
     volume: Volume
-    change: Change
+    change: VolumeChange
 
 
 Action = (
@@ -128,7 +136,7 @@ Action = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedVolumes:
     """What a look showed.
 
     volumes: those that the wish is about: by name all, the oldest first; by id one or
@@ -141,7 +149,7 @@ class Observed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Past:
+class CallHistory:
     """What one call has done so far; it ends with the call.
 
     actions: those that the cloud accepted, in order. created: ids of volumes made.
@@ -162,7 +170,7 @@ class Past:
     lost_attach_s: float | None = None
     process_s: float = math.inf
     was_busy: bool = False
-    causes: tuple[Refused, ...] = ()
+    causes: tuple[RefusedCall, ...] = ()
     absences: int = 0
 
     def count(self, kind: type[Action]) -> int:
@@ -175,12 +183,12 @@ class Snapshot:
     """What is decided upon. seen: what `needs` named; None: it named nothing."""
 
     wish: Wish
-    seen: Observed | None
-    past: Past
+    seen: ObservedVolumes | None
+    past: CallHistory
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome(outcome.Outcome[Action]):
+class VolumeOutcome(outcome.Outcome[Action]):
     """What to do next; without requeue_after_s the wish is settled.
 
     By `failure`, a Refused, or else fulfilled. volume: as it fulfils the wish; None
@@ -192,9 +200,9 @@ class Outcome(outcome.Outcome[Action]):
     waiting_for: str = ""
 
     @property
-    def refusal(self) -> Refused | None:
+    def refusal(self) -> RefusedCall | None:
         """The failure, which is always a Refused."""
-        return self.failure if isinstance(self.failure, Refused) else None
+        return self.failure if isinstance(self.failure, RefusedCall) else None
 
 
 def key(wish: Wish) -> str:
@@ -202,7 +210,7 @@ def key(wish: Wish) -> str:
     return f"name {wish.spec.name}" if isinstance(wish, Make) else wish.id
 
 
-def needs(wish: Wish, past: Past) -> tuple[Ref, ...]:
+def needs(wish: Wish, past: CallHistory) -> tuple[Ref, ...]:
     """Return what to read before the next decision; the wish's own volume first."""
     if isinstance(wish, Make):
         name = ByName(wish.spec.name)

@@ -8,10 +8,10 @@ from lib.cloud.model import Unknown
 from lib.cloud.volumes import Volume, Volumes
 from lib.reconcile import failure as failures
 from lib.reconcile import waiting
-from lib.volumes import act, calls, decide, model, reader, refusals, turns
+from lib.volumes import act, callers, csi_codes, decide, model, shared_reads, turns
 from lib.volumes import lost as requests
+from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.model import Action, Snapshot
-from lib.volumes.refusals import Code, Refused
 
 BUSY_S = 2.0
 """Between two tries of what the cloud is too busy for."""
@@ -26,13 +26,13 @@ class Tools:
     """What one settling works with; the cloud stays the same throughout."""
 
     cloud: Volumes
-    reader: reader.Reader
-    effects: calls.Effects
+    reader: shared_reads.VolumesReader
+    effects: callers.CallEffects
     lost: requests.Lost
     started: float
 
 
-class Settling(waiting.Flow[Snapshot, Action]):
+class Settling(waiting.WaitingFlow[Snapshot, Action]):
     """The reconciliations of one call, and what it has done so far."""
 
     name = "volumes"
@@ -40,7 +40,7 @@ class Settling(waiting.Flow[Snapshot, Action]):
     def __init__(
         self,
         wish: model.Wish,
-        call: calls.Call,
+        call: callers.Caller,
         turn: turns.Turn | None,
         tools: Tools,
     ) -> None:
@@ -49,7 +49,7 @@ class Settling(waiting.Flow[Snapshot, Action]):
         self._turn = turn
         self._tools = tools
         self._began = self._written_at = tools.effects.clock()
-        self._past = model.Past()
+        self._past = model.CallHistory()
         self._last: Snapshot | None = None
         self._blind_reason = ""
         self._busy: errors.CloudError | None = None
@@ -78,7 +78,7 @@ class Settling(waiting.Flow[Snapshot, Action]):
         self._absences = 0 if volumes else self._absences + 1
         past = self._so_far()
         self._may_exist = bool(volumes) or decide.may_appear(past)
-        seen = model.Observed(volumes, source[0] if source else None)
+        seen = model.ObservedVolumes(volumes, source[0] if source else None)
         self._last = Snapshot(self._wish, seen if refs else None, past)
         return self._last
 
@@ -92,7 +92,7 @@ class Settling(waiting.Flow[Snapshot, Action]):
         pause_s = max(BLIND_S, error.retry_after_s or 0.0)
         raise failures.Postponed(error.summary, pause_s, is_routine=False) from error
 
-    def decide(self, snapshot: Snapshot, now: datetime.datetime) -> model.Outcome:
+    def decide(self, snapshot: Snapshot, now: datetime.datetime) -> model.VolumeOutcome:
         """See lib/volumes/decide.py."""
         del now
         return decide.decide(snapshot.wish, snapshot.seen, snapshot.past)
@@ -115,7 +115,7 @@ class Settling(waiting.Flow[Snapshot, Action]):
             raise
         except errors.Unplaceable as error:
             # The next reconciliation tries another place, or ends with this reason.
-            self._add(causes=(*self._past.causes, refusals.from_cloud(error)))
+            self._add(causes=(*self._past.causes, csi_codes.from_cloud(error)))
             raise failures.Postponed(error.summary, decide.SOON_S) from error
         except errors.Busy as error:
             # In time the volume is released; the next reconciliation reads it again.
@@ -147,7 +147,7 @@ class Settling(waiting.Flow[Snapshot, Action]):
         match error:
             case failures.Postponed():
                 return error.failure()
-            case Refused() | errors.CloudError():
+            case RefusedCall() | errors.CloudError():
                 return failures.Failure(str(error))
         return None
 
@@ -158,43 +158,45 @@ class Settling(waiting.Flow[Snapshot, Action]):
             self._tools.lost.forget(key)
         return self._decided().volume
 
-    def _decided(self) -> model.Outcome:
+    def _decided(self) -> model.VolumeOutcome:
         if self._last is None:
-            return model.Outcome(waiting_for="it was not looked at yet")
+            return model.VolumeOutcome(waiting_for="it was not looked at yet")
         last = self._last
         return decide.decide(last.wish, last.seen, last.past)
 
-    def refused(self, error: errors.CloudError) -> Refused:
+    def refused(self, error: errors.CloudError) -> RefusedCall:
         """Return what a cloud's error means to the caller.
 
         No final code while a volume of the name may exist.
         """
         refused = self._told(error)
         is_open = isinstance(self._wish, model.Make) and self._may_exist
-        return refusals.not_final(refused) if is_open else refused
+        return csi_codes.not_final(refused) if is_open else refused
 
-    def _told(self, error: errors.CloudError) -> Refused:
+    def _told(self, error: errors.CloudError) -> RefusedCall:
         """Name the field that the caller got wrong, where it is not the volume."""
         wish = self._wish
         is_instance = isinstance(wish, model.Publish) and (
             isinstance(error, errors.NotFound) and error.resource == wish.instance_id
         )
         if not is_instance:
-            return refusals.from_cloud(error)
+            return csi_codes.from_cloud(error)
         text = f"node_id is {error.resource!r}; there is no such instance"
-        return Refused(Code.NOT_FOUND, text)
+        return RefusedCall(Code.NOT_FOUND, text)
 
-    def late(self) -> Refused:
+    def late(self) -> RefusedCall:
         """Return what the caller's time was spent waiting for."""
         if self._busy is not None:
-            return refusals.from_cloud(self._busy)
+            return csi_codes.from_cloud(self._busy)
         why = self._blind_reason or self._decided().waiting_for
-        return Refused(Code.DEADLINE_EXCEEDED, f"the caller's time is over, and {why}")
+        return RefusedCall(
+            Code.DEADLINE_EXCEEDED, f"the caller's time is over, and {why}"
+        )
 
     def _now(self) -> float:
         return self._tools.effects.clock()
 
-    def _so_far(self) -> model.Past:
+    def _so_far(self) -> model.CallHistory:
         now = self._now()
         lost_create_s, lost_attach_s = self._lost_s()
         return dataclasses.replace(

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 
 from lib.cloud.model import InstanceId
-from lib.volumes import calls
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers
+from lib.volumes.csi_codes import Code, RefusedCall
 
 
 class Holds:
@@ -33,7 +33,7 @@ class Holds:
         with self._lock:
             if key in self._held:
                 text = f"another call for volume {key!r} is under way; try again later"
-                raise Refused(Code.ABORTED, text)
+                raise RefusedCall(Code.ABORTED, text)
             self._held.add(key)
         try:
             yield
@@ -49,7 +49,7 @@ class Turn:
         self._turns = turns
         self.instance_id = instance_id
 
-    def wait(self, call: calls.Call) -> None:
+    def wait(self, call: callers.Caller) -> None:
         """Wait until all who came before have left the line; joins it if need be.
 
         Raises:
@@ -65,7 +65,7 @@ class Turn:
 class Turns:
     """The lines of all instances. Safe for many threads."""
 
-    def __init__(self, effects: calls.Effects) -> None:
+    def __init__(self, effects: callers.CallEffects) -> None:
         self._effects = effects
         self._changed = threading.Condition()
         self._lines: dict[InstanceId, collections.deque[Turn]] = {}
@@ -86,7 +86,7 @@ class Turns:
         if turn not in line:
             line.append(turn)
 
-    def wait(self, turn: Turn, call: calls.Call) -> None:
+    def wait(self, turn: Turn, call: callers.Caller) -> None:
         """See Turn.wait."""
         with self._changed:
             self._join(turn)

@@ -146,7 +146,7 @@ class Recorded(client.Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> Iterator[client.Lines]:
+    ) -> Iterator[client.WatchLines]:
         del path, query, connect_timeout_s, read_timeout_s
         yield Lines(self._found)
 

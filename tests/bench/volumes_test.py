@@ -29,7 +29,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.daemons import csi
 from lib.lab.run import processes
 from lib.lab.slots import leases
-from lib.volumes import calls, flow, model
+from lib.volumes import callers, flow, model
 from tests.harness.csi import csi_wire
 
 GIB = 2**30
@@ -69,11 +69,11 @@ def test_a_hundred_attaches_at_once_share_their_polls() -> None:
         own = VolumeId(f"{number:08x}-0000-4000-8000-000000000000")
         cloud.put(Volume(own, f"pvc-{number}", GIB, VolumePhase.AVAILABLE))
         wishes.append(model.Publish(own, instance))
-    process = flow.Flow(lambda: cloud, started=-math.inf)
+    process = flow.VolumesFlow(lambda: cloud, started=-math.inf)
 
     def settle(wish: model.Publish) -> float:
         began = time.monotonic()
-        settled = process.settle(wish, calls.Call(began + 60))
+        settled = process.settle(wish, callers.Caller(began + 60))
         assert settled is not None
         assert [one.instance_id for one in settled.attachments] == [wish.instance_id]
         return time.monotonic() - began

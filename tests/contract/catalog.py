@@ -6,15 +6,21 @@ from typing import Protocol
 
 import pytest
 
-from lib.cloud.catalog import Catalog, Part, Reading, StorageType, Wish
+from lib.cloud.catalog import (
+    Catalog,
+    CatalogPart,
+    CatalogReading,
+    CatalogWish,
+    StorageType,
+)
 from lib.cloud.model import Seen
 
 FIELDS = {
-    Part.CONDITIONS: "conditions",
-    Part.INSTANCE_TYPES: "instance_types",
-    Part.DOCUMENT: "document",
-    Part.VOLUMES: "volumes",
-    Part.STORAGE_TYPES: "storage_types",
+    CatalogPart.CONDITIONS: "conditions",
+    CatalogPart.INSTANCE_TYPES: "instance_types",
+    CatalogPart.DOCUMENT: "document",
+    CatalogPart.VOLUMES: "volumes",
+    CatalogPart.STORAGE_TYPES: "storage_types",
 }
 
 
@@ -42,25 +48,29 @@ class Ground(Protocol):
         ...
 
 
-def read(ground: Ground, *parts: Part, cluster_id: str = "catalog-1") -> Reading:
-    return ground.catalog.read(Wish(frozenset(parts), ground.given, cluster_id))
+def read(
+    ground: Ground, *parts: CatalogPart, cluster_id: str = "catalog-1"
+) -> CatalogReading:
+    return ground.catalog.read(CatalogWish(frozenset(parts), ground.given, cluster_id))
 
 
 class Contract:
     """The rows. A subclass, or its module, has the fixture `ground`."""
 
-    @pytest.mark.parametrize("part", list(Part))
+    @pytest.mark.parametrize("part", list(CatalogPart))
     def test_a_part_that_is_asked_for_is_read_and_no_other(
-        self, ground: Ground, part: Part
+        self, ground: Ground, part: CatalogPart
     ) -> None:
         reading = read(ground, part)
-        there = {kind for kind in Part if getattr(reading, FIELDS[kind]) is not None}
+        there = {
+            kind for kind in CatalogPart if getattr(reading, FIELDS[kind]) is not None
+        }
         assert there == {part} & ground.catalog.parts
         if there:
             assert isinstance(getattr(reading, FIELDS[part]), Seen)
 
     def test_nothing_is_read_when_nothing_is_asked_for(self, ground: Ground) -> None:
-        assert read(ground) == Reading()
+        assert read(ground) == CatalogReading()
 
     def test_parts_are_the_same_together_and_alone(self, ground: Ground) -> None:
         together = read(ground, *ground.catalog.parts)
@@ -68,9 +78,9 @@ class Contract:
             assert getattr(read(ground, part), field) == getattr(together, field)
 
     def test_instance_types_have_a_size(self, ground: Ground) -> None:
-        if Part.INSTANCE_TYPES not in ground.catalog.parts:
+        if CatalogPart.INSTANCE_TYPES not in ground.catalog.parts:
             return
-        found = read(ground, Part.INSTANCE_TYPES).instance_types
+        found = read(ground, CatalogPart.INSTANCE_TYPES).instance_types
         assert isinstance(found, Seen)
         assert found.value
         for one in found.value:
@@ -80,12 +90,12 @@ class Contract:
         assert len({one.name for one in found.value}) == len(found.value)
 
     def test_the_document_is_a_json_object(self, ground: Ground) -> None:
-        found = read(ground, Part.DOCUMENT).document
+        found = read(ground, CatalogPart.DOCUMENT).document
         assert isinstance(found, Seen)
         assert isinstance(json.loads(found.value.body), dict)
 
     def test_a_storage_type_is_listed_and_found_by_its_id(self, ground: Ground) -> None:
-        found = read(ground, Part.STORAGE_TYPES).storage_types
+        found = read(ground, CatalogPart.STORAGE_TYPES).storage_types
         assert isinstance(found, Seen)
         assert ground.storage_type in found.value
         catalog = ground.catalog
@@ -99,8 +109,8 @@ class Contract:
             ("catalog-2", mine, "mine"),
             ("catalog-3", other, "other"),
         ):
-            found = read(ground, Part.VOLUMES, cluster_id=cluster_id).volumes
+            found = read(ground, CatalogPart.VOLUMES, cluster_id=cluster_id).volumes
             assert isinstance(found, Seen)
             assert [(one.id, one.name) for one in found.value] == [(id_, name)]
-        nobody = read(ground, Part.VOLUMES, cluster_id="catalog-4").volumes
+        nobody = read(ground, CatalogPart.VOLUMES, cluster_id="catalog-4").volumes
         assert nobody == Seen(())

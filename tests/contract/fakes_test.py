@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import pytest
 
-from lib.cloud.catalog import Condition, InstanceType, StorageType, Volume
+from lib.cloud.catalog import CatalogVolume, Condition, InstanceType, StorageType
 from lib.cloud.fake import catalog, clock, instances, load_balancers, volumes
 from lib.cloud.load_balancers import Cluster, Facts, Node, Port
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
@@ -128,7 +128,7 @@ class Catalog:
         )
 
     def add_volume(self, name: str, cluster_id: str) -> str:
-        self.catalog.marked[cluster_id] = (Volume(f"id-of-{name}", name),)
+        self.catalog.marked[cluster_id] = (CatalogVolume(f"id-of-{name}", name),)
         return f"id-of-{name}"
 
 

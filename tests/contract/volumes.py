@@ -11,9 +11,9 @@ from lib.cloud.model import InstanceId, Unknown
 from lib.cloud.volumes import (
     ById,
     ByName,
-    Change,
     Ref,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeRequest,
@@ -250,7 +250,7 @@ class Contract:
         old, new = ground.types()
         volume = made(ground, parameters={"type": old})
         assert volume.type == old
-        ground.volumes.retype(volume, Change(new))
+        ground.volumes.retype(volume, VolumeChange(new))
         end = time.monotonic() + PATIENCE_S
         while seen(ground, volume.id) != volume:
             changed = seen(ground, volume.id)

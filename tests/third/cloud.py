@@ -12,7 +12,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 
 from lib.cloud import catalog, errors
-from lib.cloud.catalog import Part, StorageType
+from lib.cloud.catalog import CatalogPart, StorageType
 from lib.cloud.model import (
     Absent,
     Foreign,
@@ -112,31 +112,33 @@ class MeadowInstances:
 class MeadowCatalog:
     """Implements `lib.cloud.catalog.Catalog`; it has no conditions, nor types."""
 
-    parts = frozenset({Part.DOCUMENT, Part.VOLUMES, Part.STORAGE_TYPES})
+    parts = frozenset(
+        {CatalogPart.DOCUMENT, CatalogPart.VOLUMES, CatalogPart.STORAGE_TYPES}
+    )
 
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def read(self, wish: catalog.Wish) -> catalog.Reading:
+    def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
         """See the protocol."""
         with self._world.lock:
             types = tuple(StorageType(n, f"id-{n}") for n in self._world.classes)
             bricks = tuple(self._world.bricks.values())
         document = json.dumps({"kind": "MeadowDiscoveryData", "zones": ["meadow"]})
         volumes = tuple(
-            catalog.Volume(one.id, one.name, one.created_at)
+            catalog.CatalogVolume(one.id, one.name, one.created_at)
             for one in bricks
             if one.cluster == wish.cluster_id
         )
         asked = wish.parts
-        return catalog.Reading(
+        return catalog.CatalogReading(
             document=(
                 Seen(catalog.Document(document.encode()))
-                if Part.DOCUMENT in asked
+                if CatalogPart.DOCUMENT in asked
                 else None
             ),
-            volumes=Seen(volumes) if Part.VOLUMES in asked else None,
-            storage_types=Seen(types) if Part.STORAGE_TYPES in asked else None,
+            volumes=Seen(volumes) if CatalogPart.VOLUMES in asked else None,
+            storage_types=Seen(types) if CatalogPart.STORAGE_TYPES in asked else None,
         )
 
     def has_storage_type(self, type_id: str) -> Seen[bool] | Unknown:

@@ -115,7 +115,7 @@ def test_the_cloud_controller_manager_serves_nodes_and_services(
     values = flags.parse(ccm_options.FLAGS, words)
     wanted = ccm_options.read(values, cloud.NAME)
     opened = reopening.Opened(world.open(), lambda: False)
-    program = manager.Program("ccm", "0", cloud.NAME, lambda calls: opened)
+    program = manager.ManagerProgram("ccm", "0", cloud.NAME, lambda calls: opened)
     registry = prometheus_client.CollectorRegistry()
     stop = threading.Event()
     made = manager.Manager(program, values, wanted, registry, stop)
@@ -159,7 +159,7 @@ class Plugin:
         words = [f"--endpoint=unix://{self._socket}", "--cluster=cluster-1"]
         wanted = csi_options.read(flags.parse(table, words))
         opened = reopening.Opened(world.open(), lambda: False)
-        program = driver.Program(
+        program = driver.DriverProgram(
             name="csi-controller",
             version="0",
             provider=cloud.NAME,

@@ -174,7 +174,7 @@ def run_manager(words: list[str]) -> None:
     instances = _Instances(pasture.Herd(port), cloud.World())
     opened = reopening.Opened(Cloud(cloud.NAME, instances=instances), lambda: False)
 
-    program = manager.Program(MANAGER, "0", cloud.NAME, lambda calls: opened)
+    program = manager.ManagerProgram(MANAGER, "0", cloud.NAME, lambda calls: opened)
     sys.exit(manager.run(program, values, wanted, os.environ))
 
 

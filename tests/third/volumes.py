@@ -12,19 +12,19 @@ from lib.cloud.volumes import (
     Attachment,
     ById,
     Capacity,
-    Change,
     Feature,
     Found,
-    Problem,
     Problems,
-    Reading,
     Ref,
     Sizing,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
+    VolumeProblem,
     VolumeRequest,
     VolumeSpec,
+    VolumesReading,
 )
 
 FEATURES = frozenset({Feature.EXPAND_OFFLINE})
@@ -77,19 +77,21 @@ class MeadowVolumes:
         type_ = request.parameters.get(CLASS, "fast")
         if type_ not in self._classes:
             allowed = f"one of {', '.join(self._classes)}"
-            return (Problem(f"parameter {CLASS}", type_, allowed),)
+            return (VolumeProblem(f"parameter {CLASS}", type_, allowed),)
         return VolumeSpec(request.name, request.size_bytes, request.cluster, type=type_)
 
-    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+    def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """See the protocol: nothing can be changed."""
-        return tuple(Problem("parameter", key, "none") for key in parameters)
+        return tuple(VolumeProblem("parameter", key, "none") for key in parameters)
 
-    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
+    def observe(
+        self, refs: Collection[Ref], within_s: float | None = None
+    ) -> VolumesReading:
         """See the protocol."""
         del within_s
         with self._lock:
             bricks = tuple(self._bricks.values())
-        return Reading({ref: _found(ref, bricks) for ref in refs})
+        return VolumesReading({ref: _found(ref, bricks) for ref in refs})
 
     def listing(self) -> tuple[Volume, ...]:
         """See the protocol."""
@@ -142,7 +144,7 @@ class MeadowVolumes:
             if brick is not None and brick.holder == instance_id:
                 self._replace("detach", volume, holder="")
 
-    def retype(self, volume: Volume, change: Change) -> None:
+    def retype(self, volume: Volume, change: VolumeChange) -> None:
         """See the protocol."""
         raise errors.Unsupported("types are for good", operation="retype")
 

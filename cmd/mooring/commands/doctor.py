@@ -74,7 +74,7 @@ def doctor(  # noqa: PLR0913 - one argument for each option
 
         def ask() -> cluster.Cluster:
             found = reach.cluster(kubeconfig, context)
-            api = client.Client(found, user_agent="mooring-doctor")
+            api = client.KubeClient(found, user_agent="mooring-doctor")
             return cluster.Cluster(api, timeout_s)
 
         doors = examine.Doors(

@@ -70,7 +70,7 @@ class OnOpenStack:
         """
         try:
             return openstack_checkup.OpenStackCheckup(self.config, timeout_s)
-        except settings.ConfigError as error:
+        except settings.CloudConfError as error:
             raise process_config.ConfigError(list(error.problems)) from error
 
 

@@ -195,7 +195,7 @@ def _api(kubeconfig: str, context: str, *, is_gone: bool) -> "client.Api":
             "--kubeconfig: must be that of the cluster that is gone, to check that it"
             f" does not answer any more ({error})."
         ) from error
-    return read_only.read_only(client.Client(found, user_agent="mooring-orphans"))
+    return read_only.read_only(client.KubeClient(found, user_agent="mooring-orphans"))
 
 
 def _identified(

@@ -59,18 +59,18 @@ def nodes(  # noqa: PLR0913 - one argument for each option
         limit = deletion_limit.Limit(
             count=node_delete_max_count, percent=node_delete_max_percent
         )
-        settings = model.Settings(
+        settings = model.NodeSettings(
             deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
         )
         instances = providers.of(cloud).read(cloud_config, os.environ).instances()
         found = reach.cluster(kubeconfig, context)
-        api = client.Client(found, user_agent="mooring-plan")
+        api = client.KubeClient(found, user_agent="mooring-plan")
         made = previews.nodes(api, instances, settings)
         _show(made, output)
     sys.exit(1 if made.unread else 0)
 
 
-def _show(made: "previews.Plan", output: str) -> None:
+def _show(made: "previews.NodesPreview", output: str) -> None:
     if output == reach.JSON:
         actions = [
             {"node": row.node, "action": row.action, "why": row.why}
@@ -88,7 +88,7 @@ def _show(made: "previews.Plan", output: str) -> None:
         click.echo(said, err=True)
 
 
-def _table(made: "previews.Plan") -> rich.table.Table:
+def _table(made: "previews.NodesPreview") -> rich.table.Table:
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Node", no_wrap=True)
     table.add_column("Action")
@@ -100,7 +100,7 @@ def _table(made: "previews.Plan") -> rich.table.Table:
     return table
 
 
-def _summary(made: "previews.Plan") -> str:
+def _summary(made: "previews.NodesPreview") -> str:
     touched = len({row.node for row in made.rows})
     if not touched:
         said = f"Nothing would change: {made.nodes} Nodes looked at"

@@ -60,7 +60,9 @@ def _plan(
     from mooring.commands import render_osdpl
 
     document = render_osdpl.document(file) if file is not None else None
-    api = client.Client(reach.cluster(kubeconfig, context), user_agent="mooring-plan")
+    api = client.KubeClient(
+        reach.cluster(kubeconfig, context), user_agent="mooring-plan"
+    )
     default = model.Source(name="--charts", url=source) if source else None
     with tempfile.TemporaryDirectory(prefix="mooring-plan-") as folder:
         home = pathlib.Path(folder)

@@ -70,10 +70,12 @@ def services(  # noqa: PLR0913 - one argument for each option
 
         reach.quiet()
         balancers, explain = providers.of(cloud).read(cloud_config, os.environ).plans()
-        api = client.Client(
+        api = client.KubeClient(
             reach.cluster(kubeconfig, context), user_agent="mooring-plan"
         )
-        wanted = previews.Wanted(cluster_id, cluster_name, namespace, names, is_deep)
+        wanted = previews.ServicesWanted(
+            cluster_id, cluster_name, namespace, names, is_deep
+        )
         made = previews.services(api, balancers, explain, wanted)
         if output == reach.JSON:
             click.echo(json.dumps(document(made), indent=2))
@@ -82,7 +84,7 @@ def services(  # noqa: PLR0913 - one argument for each option
     sys.exit(1 if made.unread else 0)
 
 
-def document(made: "previews.Services") -> dict[str, object]:
+def document(made: "previews.ServicesPreview") -> dict[str, object]:
     """Give everything, for programs."""
     return {
         "services": [dataclasses.asdict(row) for row in made.rows],
@@ -91,12 +93,12 @@ def document(made: "previews.Services") -> dict[str, object]:
     }
 
 
-def totals(made: "previews.Services") -> dict[str, int]:
+def totals(made: "previews.ServicesPreview") -> dict[str, int]:
     """Count the Services of each state that there is."""
     return dict(collections.Counter(str(row.state) for row in made.rows))
 
 
-def show(made: "previews.Services", console: rich.console.Console) -> None:
+def show(made: "previews.ServicesPreview", console: rich.console.Console) -> None:
     """Print a tree for each Service, and the totals."""
     for row in made.rows:
         console.print(_tree(printable.deep(row)))
@@ -106,7 +108,7 @@ def show(made: "previews.Services", console: rich.console.Console) -> None:
     click.echo(summary(made))
 
 
-def summary(made: "previews.Services") -> str:
+def summary(made: "previews.ServicesPreview") -> str:
     """Say in one sentence what there is to do."""
     counted = totals(made)
     looked = "1 Service" if len(made.rows) == 1 else f"{len(made.rows)} Services"

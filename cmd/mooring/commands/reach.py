@@ -13,7 +13,7 @@ import click
 from mooring.commands import providers
 
 if TYPE_CHECKING:
-    from lib.kube import config as kube_config
+    from lib.kube import kube_config
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -55,7 +55,7 @@ def quiet(*, verbose: bool = True) -> None:
     """
     from lib.process import logs
 
-    logs.configure(logs.Settings("mooring", is_pretty=True, is_quiet=not verbose))
+    logs.configure(logs.LogSettings("mooring", is_pretty=True, is_quiet=not verbose))
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":
@@ -64,6 +64,6 @@ def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":
     Raises:
         KubeError: it can't be told.
     """
-    from lib.kube import config as kube_config
+    from lib.kube import kube_config
 
     return kube_config.load(kubeconfig or None, None, context or None, env=os.environ)

@@ -77,7 +77,7 @@ def openstack(
     _print(made, PARTS if only is None else (only,))
 
 
-def _print(made: "rendering.Rendered", parts: tuple[str, ...]) -> None:
+def _print(made: "rendering.RenderedDocuments", parts: tuple[str, ...]) -> None:
     from lib.discovery.openstack import yaml_text
 
     by_name: Mapping[str, Sequence[Mapping[str, object]]] = {
@@ -101,7 +101,9 @@ def _documents(file: pathlib.Path) -> tuple[object, ...]:
     return yaml_text.read(str(file), config.read_text(str(file)))
 
 
-def _refuse_unsafe(previous: pathlib.Path, found: "sources.Sources") -> None:
+def _refuse_unsafe(
+    previous: pathlib.Path, found: "sources.ConfigurationSources"
+) -> None:
     """Compare with the configuration in use.
 
     Raises:
@@ -118,7 +120,7 @@ def _refuse_unsafe(previous: pathlib.Path, found: "sources.Sources") -> None:
         raise config.ConfigError([f"unsafe: {change}" for change in unsafe])
 
 
-def _note(found: "sources.Sources") -> None:
+def _note(found: "sources.ConfigurationSources") -> None:
     """Say on standard error what the user may have expected otherwise."""
     if found.is_assumed and found.configuration is not None:
         click.echo(

@@ -102,12 +102,14 @@ def document(file: pathlib.Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         expected = f"a YAML file ({type(error).__name__}{where})"
-        raise config.ConfigError([config.Problem(str(file), None, expected)]) from None
+        raise config.ConfigError(
+            [config.FieldProblem(str(file), None, expected)]
+        ) from None
     objects = [document for document in documents if isinstance(document, dict)]
     of_kind = [document for document in objects if document.get("kind") == spec.KIND]
     if len(of_kind) != 1:
         expected = f"one {spec.KIND}, not {len(of_kind)}"
-        raise config.ConfigError([config.Problem(str(file), None, expected)])
+        raise config.ConfigError([config.FieldProblem(str(file), None, expected)])
     return of_kind[0]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from lib.cloud import catalog, errors
-from lib.cloud.catalog import Part
+from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
 
 T = TypeVar("T")
@@ -24,35 +24,39 @@ class FakeCatalog:
     around each read; may raise to stand for the death of the process.
     """
 
-    parts: frozenset[Part] = frozenset(Part)
+    parts: frozenset[CatalogPart] = frozenset(CatalogPart)
     conditions: tuple[catalog.Condition, ...] = ()
     instance_types: tuple[catalog.InstanceType, ...] = ()
     document: dict[str, object] = dataclasses.field(default_factory=dict)
-    marked: dict[str, tuple[catalog.Volume, ...]] = dataclasses.field(
+    marked: dict[str, tuple[catalog.CatalogVolume, ...]] = dataclasses.field(
         default_factory=dict
     )
     storage_types: tuple[catalog.StorageType, ...] = ()
-    faults: dict[Part, errors.CloudError] = dataclasses.field(default_factory=dict)
+    faults: dict[CatalogPart, errors.CloudError] = dataclasses.field(
+        default_factory=dict
+    )
     hidden_types: set[str] = dataclasses.field(default_factory=set)
     type_fault: errors.CloudError | None = None
-    reads: list[frozenset[Part]] = dataclasses.field(default_factory=list)
+    reads: list[frozenset[CatalogPart]] = dataclasses.field(default_factory=list)
     before_call: Callable[[str], None] = lambda operation: None
     after_call: Callable[[str], None] = lambda operation: None
 
-    def read(self, wish: catalog.Wish) -> catalog.Reading:
+    def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
         """See the protocol."""
         self.before_call("read catalog")
         self.reads.append(wish.parts)
-        reading = catalog.Reading(
-            conditions=self._part(wish, Part.CONDITIONS, self.conditions),
-            instance_types=self._part(wish, Part.INSTANCE_TYPES, self.instance_types),
-            document=self._part(wish, Part.DOCUMENT, self._document(wish.given)),
+        reading = catalog.CatalogReading(
+            conditions=self._part(wish, CatalogPart.CONDITIONS, self.conditions),
+            instance_types=self._part(
+                wish, CatalogPart.INSTANCE_TYPES, self.instance_types
+            ),
+            document=self._part(wish, CatalogPart.DOCUMENT, self._document(wish.given)),
             volumes=self._part(
-                wish, Part.VOLUMES, self.marked.get(wish.cluster_id, ())
+                wish, CatalogPart.VOLUMES, self.marked.get(wish.cluster_id, ())
             ),
             storage_types=self._part(
                 wish,
-                Part.STORAGE_TYPES,
+                CatalogPart.STORAGE_TYPES,
                 tuple(t for t in self.storage_types if t.name not in self.hidden_types),
             ),
         )
@@ -72,7 +76,7 @@ class FakeCatalog:
         return catalog.Document(json.dumps({**self.document, **zones}).encode())
 
     def _part(
-        self, wish: catalog.Wish, part: Part, value: T
+        self, wish: catalog.CatalogWish, part: CatalogPart, value: T
     ) -> Seen[T] | Unknown | None:
         if part not in wish.parts:
             return None

@@ -7,12 +7,12 @@ from lib.cloud import errors
 from lib.cloud.volumes import (
     UNLIMITED_BYTES,
     Capacity,
-    Change,
-    Place,
-    Problem,
     Problems,
     Sizing,
+    VolumeChange,
     VolumeId,
+    VolumePlace,
+    VolumeProblem,
     VolumeRequest,
     VolumeSpec,
 )
@@ -49,7 +49,7 @@ class Rules:
         found = dict.fromkeys((*request.preferred, *request.requisite))
         first, *others = [zone] if zone else found or [""]
         problems = tuple(
-            Problem(f"parameter {name}", value, "one of " + ", ".join(allowed))
+            VolumeProblem(f"parameter {name}", value, "one of " + ", ".join(allowed))
             for name, value, allowed in (
                 ("type", kind, self.types),
                 ("zone", zone, self.zones),
@@ -61,7 +61,7 @@ class Rules:
             size_bytes=request.size_bytes,
             cluster=request.cluster,
             zones=(first,) if first else (),
-            places=tuple(Place((other,)) for other in others),
+            places=tuple(VolumePlace((other,)) for other in others),
             type=kind,
             source=request.source,
             is_shared=request.is_shared,
@@ -71,18 +71,18 @@ class Rules:
             context=tuple(sorted(request.annotations.items())),
         )
 
-    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+    def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """Read a wish for a change. Knows the parameter "type"."""
         problems = tuple(
-            Problem("mutable parameter", key, "type")
+            VolumeProblem("mutable parameter", key, "type")
             for key in parameters
             if key != "type"
         )
         kind = parameters.get("type", "")
         if kind and kind not in self.types:
             allowed = "one of " + ", ".join(self.types)
-            problems += (Problem("mutable parameter type", kind, allowed),)
-        return problems or Change(kind)
+            problems += (VolumeProblem("mutable parameter type", kind, allowed),)
+        return problems or VolumeChange(kind)
 
     def capacity(self, type: str, used_bytes: int) -> Capacity:
         """Say what is left of a type, or of all.

@@ -19,17 +19,17 @@ from lib.cloud.volumes import (
     ById,
     ByName,
     Capacity,
-    Change,
     Found,
     Problems,
-    Reading,
     Ref,
     Sizing,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeRequest,
     VolumeSpec,
+    VolumesReading,
 )
 
 PAGE = 1000
@@ -165,16 +165,20 @@ class FakeVolumes:
         """See the protocol. Knows the parameters "type" and "zone"."""
         return self.rules.parse(request)
 
-    def parse_change(self, parameters: Mapping[str, str]) -> Change | Problems:
+    def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """See the protocol."""
         return self.rules.parse_change(parameters)
 
-    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
+    def observe(
+        self, refs: Collection[Ref], within_s: float | None = None
+    ) -> VolumesReading:
         """See the protocol."""
         del within_s
         if len(refs) > SINGLES:
             return self._observe_all(refs)
-        return Reading({ref: self._full(ref, self._observe(ref)) for ref in refs})
+        return VolumesReading(
+            {ref: self._full(ref, self._observe(ref)) for ref in refs}
+        )
 
     def _full(self, ref: Ref, found: Found) -> Found:
         """Show where a volume that may be shared is on its way to."""
@@ -191,13 +195,13 @@ class FakeVolumes:
             links = (*links, Attachment(record.bound_for, AttachmentPhase.ATTACHING))
         return dataclasses.replace(volume, attachments=links, is_in_full=True)
 
-    def _observe_all(self, refs: Collection[Ref]) -> Reading:
+    def _observe_all(self, refs: Collection[Ref]) -> VolumesReading:
         try:
             listing = self.listing()
         except errors.CloudError as error:
-            return Reading({ref: Unknown(error) for ref in refs})
+            return VolumesReading({ref: Unknown(error) for ref in refs})
         found = {ref: self._full(ref, _matching(ref, listing)) for ref in refs}
-        return Reading(found, listing)
+        return VolumesReading(found, listing)
 
     def _observe(self, ref: Ref) -> Found:
         operation = "get volume" if isinstance(ref, ById) else "find volumes"
@@ -357,7 +361,7 @@ class FakeVolumes:
             moving = dataclasses.replace(now, phase=VolumePhase.DETACHING)
             self._start("detach", record, moving, _freed(now, instance_id), now)
 
-    def retype(self, volume: Volume, change: Change) -> None:
+    def retype(self, volume: Volume, change: VolumeChange) -> None:
         """See the protocol."""
         with self._call("retype volume", lambda: self.retype(volume, change)):
             record = self._ready(volume.id, "retype volume")

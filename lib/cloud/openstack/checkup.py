@@ -78,7 +78,7 @@ class OpenStackCheckup:
             access.expires,
         )
 
-    def services(self) -> tuple[checkup.Service, ...]:
+    def services(self) -> tuple[checkup.ServiceEndpoint, ...]:
         """See the protocol."""
         access = self._access()
         return tuple(self._service(kind, access) for kind in _MAJOR)
@@ -137,16 +137,18 @@ class OpenStackCheckup:
 
     def _service(
         self, kind: str, access: keystoneauth1.access.AccessInfo
-    ) -> checkup.Service:
+    ) -> checkup.ServiceEndpoint:
         needed = kind in _NEEDED
         url = self._offered(kind, access)
         if not url:
-            return checkup.Service(kind, needed)
+            return checkup.ServiceEndpoint(kind, needed)
         try:
             data = self._endpoint(kind, url)
         except errors.CloudError as error:
-            return checkup.Service(kind, needed, url, error=error)
-        return checkup.Service(kind, needed, url, _versions(data), _odd(kind, data))
+            return checkup.ServiceEndpoint(kind, needed, url, error=error)
+        return checkup.ServiceEndpoint(
+            kind, needed, url, _versions(data), _odd(kind, data)
+        )
 
     def _endpoint(self, kind: str, url: str) -> Endpoint:
         """Reach a service, then ask it for its versions."""

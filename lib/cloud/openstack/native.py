@@ -7,7 +7,7 @@ import msgspec
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Link(msgspec.Struct, frozen=True):
+class PageLink(msgspec.Struct, frozen=True):
     """A link of a list; rel "next" says that there is another page."""
 
     rel: str = ""
@@ -23,7 +23,7 @@ class Page(Protocol[T_co]):
         ...
 
     @property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[PageLink, ...]:
         """Where other pages are."""
         ...
 
@@ -63,7 +63,7 @@ class ServersPage(msgspec.Struct, frozen=True):
     """GET /servers/detail, and GET /servers with only id and name filled."""
 
     items: tuple[Server, ...] = msgspec.field(name="servers")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="servers_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="servers_links")
 
 
 class ServerAnswer(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class FlavorsPage(msgspec.Struct, frozen=True):
     """GET /flavors/detail."""
 
     items: tuple[NamedFlavor, ...] = msgspec.field(name="flavors")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="flavors_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="flavors_links")
 
 
 class FixedIp(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ class PortsPage(msgspec.Struct, frozen=True):
     """GET /v2.0/ports."""
 
     items: tuple[Port, ...] = msgspec.field(name="ports")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="ports_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
 
 
 class Network(msgspec.Struct, frozen=True):
@@ -133,4 +133,4 @@ class NetworksPage(msgspec.Struct, frozen=True):
     """GET /v2.0/networks."""
 
     items: tuple[Network, ...] = msgspec.field(name="networks")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="networks_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")

@@ -11,7 +11,7 @@ from lib.cloud.support import absence_scope
 
 
 def of_client(
-    api: client.Client, config: Config, memory: absence_scope.Memory | None = None
+    api: client.Client, config: Config, memory: absence_scope.HomeMemory | None = None
 ) -> protocol.Cloud:
     """Return the cloud. memory: of the cloud that this one replaces."""
     guard = cloud.guard_of(api, config, memory)

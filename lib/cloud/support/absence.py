@@ -36,7 +36,7 @@ class Words:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reads(Generic[T]):
+class DirectReads(Generic[T]):
     """Direct reads of a provider. Each takes a deadline in the time of the clock.
 
     find: returns an object of our project; None: the cloud says that there is none.
@@ -53,7 +53,7 @@ class Absences(Generic[T]):
 
     def __init__(
         self,
-        reads: Reads[T],
+        reads: DirectReads[T],
         words: Words,
         guard: absence_scope.Guard,
         clock: Callable[[], float],

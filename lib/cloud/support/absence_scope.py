@@ -24,7 +24,7 @@ class Scope:
 
 
 @dataclasses.dataclass(slots=True)
-class Memory:
+class HomeMemory:
     """What is kept when the cloud is opened again; nothing depends on it otherwise.
 
     home: where an ID was last observed; None: not yet. witnesses: IDs of the servers
@@ -42,12 +42,15 @@ class Guard:
     """
 
     def __init__(
-        self, project_id: Callable[[], str], region: str, memory: Memory | None = None
+        self,
+        project_id: Callable[[], str],
+        region: str,
+        memory: HomeMemory | None = None,
     ) -> None:
         """project_id: returns the project of the current token; may authenticate."""
         self._project_id = project_id
         self._region = region
-        self.memory = memory or Memory()
+        self.memory = memory or HomeMemory()
 
     def here(self) -> Scope:
         """Return the project and region that the credentials lead to.

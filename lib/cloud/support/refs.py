@@ -29,7 +29,7 @@ def foreign(ref: InstanceRef, cloud: str, region: str = "") -> Foreign | None:
     return None
 
 
-class Named(Protocol):
+class NamedInstance(Protocol):
     """A native instance."""
 
     @property
@@ -43,10 +43,10 @@ class Named(Protocol):
         ...
 
 
-T = TypeVar("T", bound=Named)
+T = TypeVar("T", bound=NamedInstance)
 
 
-class Index(Generic[T]):
+class InstanceIndex(Generic[T]):
     """Native instances by id, by exact name, and by name in lower case.
 
     kind: what the cloud calls them, in the singular.

@@ -45,7 +45,7 @@ class Opened:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Read(Generic[C]):
+class ReadConfig(Generic[C]):
     """A configuration. files: all that counted for it, missing ones too."""
 
     config: C
@@ -59,7 +59,7 @@ class CloudSource(Generic[C]):
     def __init__(
         self,
         paths: Collection[str],
-        read: Callable[[], Read[C]],
+        read: Callable[[], ReadConfig[C]],
         connect: Callable[[C, Observers], protocol.Cloud],
     ) -> None:
         """paths: the files that are known before any is read. read: reads them anew.

@@ -78,7 +78,7 @@ def discovered(document: Document, prefix: str) -> model.Discovered:
         external_network_names=_given(networks.external),
         pod_network_mode=mode,
         zones=tuple(map(str, zones)) if isinstance(zones, list) else (),
-        instances=model.Instances(
+        instances=model.InstanceDefaults(
             ssh_key_pair_name=prefix,
             image_name=str(master.get("imageName") or ""),
             main_network=networks.main,

@@ -24,7 +24,7 @@ TAG_MAX = 60
 
 
 def machine_template(
-    cluster: model.Cluster, provider: model.Provider, group: model.Group
+    cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> manifests.Manifest:
     """Give the template of a group's machines in one zone, of its first generation.
 
@@ -45,7 +45,7 @@ def machine_template(
 
 
 def machine_spec(
-    cluster: model.Cluster, provider: model.Provider, group: model.Group
+    cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> Mapping[str, object]:
     """Give the spec of an OpenStackMachine.
 
@@ -83,7 +83,7 @@ def machine_spec(
 
 
 def cluster_object(
-    provider: model.Provider, endpoint: tuple[str, int] | None = None
+    provider: model.ProviderSettings, endpoint: tuple[str, int] | None = None
 ) -> manifests.Manifest:
     """Give the OpenStackCluster; its API server is not the provider's business.
 
@@ -130,7 +130,7 @@ def credentials(connection: model.Connection) -> manifests.Manifest:
 
 
 def _tags(
-    cluster: model.Cluster, provider: model.Provider, group: model.Group
+    cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> Iterator[str]:
     named = {**provider.tags, **group.instance_class.additional_tags}
     yield from (f"{key}={value}" for key, value in sorted(named.items()))
@@ -142,11 +142,11 @@ def _tags(
     yield "use-cluster-api=1"
 
 
-def _refused(tags: tuple[str, ...]) -> Iterator[config.Problem]:
+def _refused(tags: tuple[str, ...]) -> Iterator[config.FieldProblem]:
     for tag in tags:
         if not tag or len(tag) > TAG_MAX or "," in tag or "/" in tag:
             wanted = f"a tag of 1 to {TAG_MAX} characters without comma and slash"
-            yield config.Problem("tags", tag, wanted)
+            yield config.FieldProblem("tags", tag, wanted)
 
 
 def _named(name: str) -> Mapping[str, object]:
@@ -156,8 +156,8 @@ def _named(name: str) -> Mapping[str, object]:
 def _port(
     network: str,
     groups: list[Mapping[str, object]],
-    cluster: model.Cluster,
-    provider: model.Provider,
+    cluster: model.ClusterFacts,
+    provider: model.ProviderSettings,
 ) -> Mapping[str, object]:
     port: dict[str, object] = {"network": _named(network)}
     if groups:

@@ -33,7 +33,7 @@ def cluster_configuration(document: object) -> model.ClusterConfiguration:
     )
 
 
-def settings(document: object) -> model.Settings:
+def settings(document: object) -> model.ModuleSettings:
     """Read the settings of the module; None stands for none.
 
     Raises:
@@ -42,7 +42,7 @@ def settings(document: object) -> model.Settings:
     found = _judged(schemas.Schema.SETTINGS, document if document is not None else {})
     storage_class = _object(found, "storageClass")
     driver = _object(found, "csiDriver")
-    return model.Settings(
+    return model.ModuleSettings(
         connection=_connection(_object(found, "connection")),
         internal_network_names=_texts(found, "internalNetworkNames"),
         external_network_names=_texts(found, "externalNetworkNames"),
@@ -118,9 +118,9 @@ def _connection(found: Document) -> model.Connection:
     )
 
 
-def _instances(found: Document) -> model.Instances:
+def _instances(found: Document) -> model.InstanceDefaults:
     given = _object(found, "instances")
-    return model.Instances(
+    return model.InstanceDefaults(
         ssh_key_pair_name=_text(given, "sshKeyPairName"),
         image_name=_text(given, "imageName"),
         main_network=_text(given, "mainNetwork"),
@@ -129,9 +129,9 @@ def _instances(found: Document) -> model.Instances:
     )
 
 
-def _load_balancer(found: Document) -> model.LoadBalancer:
+def _load_balancer(found: Document) -> model.LoadBalancerPlace:
     given = _object(found, "loadBalancer")
-    return model.LoadBalancer(
+    return model.LoadBalancerPlace(
         subnet_id=_text(given, "subnetID"),
         floating_network_id=_text(given, "floatingNetworkID"),
         disabled=given.get("disabled") is True,

@@ -11,13 +11,13 @@ Document = Mapping[str, object]
 _Read = TypeVar("_Read")
 
 
-class Findings:
+class SourceFindings:
     """What is wrong so far; each problem names the document it was found in."""
 
     def __init__(self) -> None:
-        self._problems: list[config.Problem] = []
+        self._problems: list[config.FieldProblem] = []
 
-    def add(self, label: str, problems: Iterable[config.Problem]) -> None:
+    def add(self, label: str, problems: Iterable[config.FieldProblem]) -> None:
         """Note problems of one document; label: how the user knows it."""
         for problem in problems:
             field = f"{label} {problem.field}".strip()
@@ -28,7 +28,9 @@ class Findings:
         try:
             return read()
         except config.ConfigError as error:
-            known = [one for one in error.problems if isinstance(one, config.Problem)]
+            known = [
+                one for one in error.problems if isinstance(one, config.FieldProblem)
+            ]
             self.add(label, known)
             return None
 

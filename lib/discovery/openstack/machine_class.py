@@ -12,7 +12,7 @@ CHECKSUM = "checksum/machine-class"
 it stands beside the class, for whoever writes the deployment."""
 
 
-def name_of(cluster: model.Cluster, group: model.Group) -> str:
+def name_of(cluster: model.ClusterFacts, group: model.Group) -> str:
     """Name the class of a group's machines in one zone.
 
     Source: Deckhouse, node-manager, MachineClass.
@@ -21,7 +21,7 @@ def name_of(cluster: model.Cluster, group: model.Group) -> str:
 
 
 def machine_class(
-    cluster: model.Cluster, provider: model.Provider, group: model.Group
+    cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> manifests.Manifest:
     """Give the class of a group's machines in one zone.
 
@@ -54,7 +54,7 @@ def machine_class(
 
 
 def secret(
-    cluster: model.Cluster, connection: model.Connection, group: model.Group
+    cluster: model.ClusterFacts, connection: model.Connection, group: model.Group
 ) -> manifests.Manifest:
     """Give the credentials beside the class; what is not set has no key.
 
@@ -82,7 +82,9 @@ def secret(
     )
 
 
-def networks(provider: model.Provider, spec: model.InstanceClass) -> tuple[str, ...]:
+def networks(
+    provider: model.ProviderSettings, spec: model.InstanceClass
+) -> tuple[str, ...]:
     """Name an instance's networks, the main one first, each once.
 
     Additional networks of the class take the place of the provider's.
@@ -93,22 +95,22 @@ def networks(provider: model.Provider, spec: model.InstanceClass) -> tuple[str, 
 
 
 def security_groups(
-    provider: model.Provider, spec: model.InstanceClass
+    provider: model.ProviderSettings, spec: model.InstanceClass
 ) -> tuple[str, ...]:
     """Name an instance's security groups, the provider's first, each once."""
     ours = provider.instances.security_groups
     return tuple(dict.fromkeys((*ours, *spec.additional_security_groups)))
 
 
-def is_pod_network(name: str, provider: model.Provider) -> bool:
+def is_pod_network(name: str, provider: model.ProviderSettings) -> bool:
     """Say whether pods' addresses must pass the ports of a network."""
     mode = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
     return provider.pod_network_mode is mode and name in provider.internal_network_names
 
 
 def missing(
-    provider: model.Provider, spec: model.InstanceClass
-) -> Iterator[config.Problem]:
+    provider: model.ProviderSettings, spec: model.InstanceClass
+) -> Iterator[config.FieldProblem]:
     """Say what neither the class nor the provider names."""
     for field, value in (
         ("imageName", spec.image_name or provider.instances.image_name),
@@ -116,25 +118,27 @@ def missing(
     ):
         if not value:
             wanted = f"a name, here or in the provider's instances.{field}"
-            yield config.Problem(field, None, wanted)
+            yield config.FieldProblem(field, None, wanted)
 
 
-def _problems(provider: model.Provider, group: model.Group) -> Iterator[config.Problem]:
+def _problems(
+    provider: model.ProviderSettings, group: model.Group
+) -> Iterator[config.FieldProblem]:
     yield from missing(provider, group.instance_class)
     if group.instance_class.tags:
         wanted = "no raw server tags: they need Cluster API"
         shown = ", ".join(group.instance_class.tags)
-        yield config.Problem("tags", shown, wanted)
+        yield config.FieldProblem("tags", shown, wanted)
 
 
-def _network(name: str, provider: model.Provider) -> Mapping[str, object]:
+def _network(name: str, provider: model.ProviderSettings) -> Mapping[str, object]:
     if is_pod_network(name, provider):
         return {"name": name, "podNetwork": True}
     return {"name": name}
 
 
 def _tags(
-    cluster: model.Cluster, provider: model.Provider, group: model.Group
+    cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> Mapping[str, str]:
     return {
         **provider.tags,

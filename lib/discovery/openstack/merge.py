@@ -6,14 +6,16 @@ from typing import TypeVar
 from lib.discovery.openstack import model
 from lib.process import config
 
-_Whole = TypeVar("_Whole", model.Connection, model.Instances, model.LoadBalancer)
+_Whole = TypeVar(
+    "_Whole", model.Connection, model.InstanceDefaults, model.LoadBalancerPlace
+)
 
 
 def merge(
-    settings: model.Settings,
+    settings: model.ModuleSettings,
     configuration: model.ClusterConfiguration | None,
     discovered: model.Discovered,
-) -> model.Provider:
+) -> model.ProviderSettings:
     """Say what holds in the cluster. Settings come first, each as a whole.
 
     The connection, `instances` and `loadBalancer` are taken from the settings when any
@@ -24,7 +26,7 @@ def merge(
     """
     installed = configuration.connection if configuration else model.Connection()
     external = settings.external_network_names or discovered.external_network_names
-    return model.Provider(
+    return model.ProviderSettings(
         connection=_first(settings.connection, installed),
         internal_network_names=_names(
             settings.internal_network_names or discovered.internal_network_names
@@ -45,15 +47,15 @@ def merge(
 
 
 def problems(
-    provider: model.Provider, unnamed: config.Problem | None = None
-) -> tuple[config.Problem, ...]:
+    provider: model.ProviderSettings, unnamed: config.FieldProblem | None = None
+) -> tuple[config.FieldProblem, ...]:
     """Say what the readers of the Secrets would miss.
 
     unnamed: why the internal network has no name, where that is known.
     """
     connection = provider.connection
     found = [
-        config.Problem(f"connection.{name}", None, "a value; it is required")
+        config.FieldProblem(f"connection.{name}", None, "a value; it is required")
         for name, value in (
             ("authURL", connection.auth_url),
             ("domainName", connection.domain_name),
@@ -65,10 +67,12 @@ def problems(
     ]
     if bool(connection.tenant_name) == bool(connection.tenant_id):
         wanted = "exactly one of tenantName, tenantID"
-        found.append(config.Problem("connection", None, wanted))
+        found.append(config.FieldProblem("connection", None, wanted))
     if not provider.internal_network_names:
         wanted = "at least one name, from the settings or from the discovery data"
-        found.append(unnamed or config.Problem("internalNetworkNames", None, wanted))
+        found.append(
+            unnamed or config.FieldProblem("internalNetworkNames", None, wanted)
+        )
     return tuple(found)
 
 

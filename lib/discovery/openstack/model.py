@@ -39,7 +39,7 @@ class Connection:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Instances:
+class InstanceDefaults:
     """What new instances get where their class says nothing."""
 
     ssh_key_pair_name: str = ""
@@ -50,7 +50,7 @@ class Instances:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LoadBalancer:
+class LoadBalancerPlace:
     """Where load balancers are put; both are ids."""
 
     subnet_id: str = ""
@@ -59,7 +59,7 @@ class LoadBalancer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class ModuleSettings:
     """What the module's user has set; each field stands for one setting."""
 
     connection: Connection = dataclasses.field(default_factory=Connection)
@@ -67,8 +67,10 @@ class Settings:
     external_network_names: tuple[str, ...] = ()
     additional_external_network_names: tuple[str, ...] = ()
     pod_network_mode: PodNetworkMode | None = None
-    instances: Instances = dataclasses.field(default_factory=Instances)
-    load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
+    instances: InstanceDefaults = dataclasses.field(default_factory=InstanceDefaults)
+    load_balancer: LoadBalancerPlace = dataclasses.field(
+        default_factory=LoadBalancerPlace
+    )
     zones: tuple[str, ...] = ()
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
     storage_class_exclude: tuple[str, ...] = ()
@@ -86,8 +88,10 @@ class Discovered:
     external_network_names: tuple[str, ...] = ()
     pod_network_mode: PodNetworkMode | None = None
     zones: tuple[str, ...] = ()
-    instances: Instances = dataclasses.field(default_factory=Instances)
-    load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
+    instances: InstanceDefaults = dataclasses.field(default_factory=InstanceDefaults)
+    load_balancer: LoadBalancerPlace = dataclasses.field(
+        default_factory=LoadBalancerPlace
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ class ClusterConfiguration:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderSettings:
     """The three sources as one; network names and zones sorted, each once.
 
     hybrid: there is no OpenStackClusterConfiguration; the masters are elsewhere.
@@ -115,9 +119,11 @@ class Provider:
     external_network_names: tuple[str, ...] = ()
     external_network_dhcp: bool = True
     zones: tuple[str, ...] = ()
-    instances: Instances = dataclasses.field(default_factory=Instances)
+    instances: InstanceDefaults = dataclasses.field(default_factory=InstanceDefaults)
     pod_network_mode: PodNetworkMode | None = None
-    load_balancer: LoadBalancer = dataclasses.field(default_factory=LoadBalancer)
+    load_balancer: LoadBalancerPlace = dataclasses.field(
+        default_factory=LoadBalancerPlace
+    )
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
     hybrid: bool = False
 
@@ -142,7 +148,7 @@ class InstanceClass:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterFacts:
     """What is known of the cluster itself.
 
     pod_subnet: a CIDR. prefix: of the names of everything in the cloud.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from lib.discovery.openstack import documents, model
 from lib.discovery.openstack.findings import (
     Document,
-    Findings,
+    SourceFindings,
     name_of,
     part_of,
     text_of,
@@ -49,7 +49,7 @@ class NodeGroup:
 
 
 def read(
-    by_kind: Mapping[str, Sequence[Document]], findings: Findings
+    by_kind: Mapping[str, Sequence[Document]], findings: SourceFindings
 ) -> tuple[NodeGroup, ...]:
     """Read the groups that name an instance class; others are no business of ours."""
     classes: dict[str, model.InstanceClass | None] = {}
@@ -66,7 +66,7 @@ def read(
 def _groups(
     given: Sequence[Document],
     classes: Mapping[str, model.InstanceClass | None],
-    findings: Findings,
+    findings: SourceFindings,
 ) -> Iterator[NodeGroup]:
     taken: set[str] = set()
     for document in given:
@@ -97,21 +97,23 @@ def _group(document: Document, found: model.InstanceClass) -> NodeGroup:
 
 def _problems(
     document: Document, classes: Collection[str], taken: Collection[str]
-) -> Iterator[config.Problem]:
+) -> Iterator[config.FieldProblem]:
     name = name_of(document)
     if len(name) > NAME_MAX or not _LABEL.fullmatch(name):
         wanted = f"a DNS label of at most {NAME_MAX} characters, as machines are named"
-        yield config.Problem("metadata.name", name, f"{wanted} after it")
+        yield config.FieldProblem("metadata.name", name, f"{wanted} after it")
     if name in taken:
-        yield config.Problem("metadata.name", name, "a name that no other group has")
+        yield config.FieldProblem(
+            "metadata.name", name, "a name that no other group has"
+        )
     cloud = part_of(document, "spec", "cloudInstances")
     reference = text_of(part_of(cloud, "classReference"), "name")
     if reference not in classes:
         field = "spec.cloudInstances.classReference.name"
         known = ", ".join(sorted(classes)) or "none is given"
-        yield config.Problem(field, reference, f"an {INSTANCE_CLASS}: {known}")
+        yield config.FieldProblem(field, reference, f"an {INSTANCE_CLASS}: {known}")
     zones = cloud.get("zones")
     is_list = isinstance(zones, list) and all(isinstance(one, str) for one in zones)
     if zones is not None and not is_list:
         field, wanted = "spec.cloudInstances.zones", "a list of names of zones"
-        yield config.Problem(field, str(zones), wanted)
+        yield config.FieldProblem(field, str(zones), wanted)

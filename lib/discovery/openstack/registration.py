@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping
 from typing import TypeVar
 
-from lib.discovery.openstack import capi, cloud_conf, manifests, model
+from lib.discovery.openstack import capi, cloud_conf_writer, manifests, model
 
 _Value = TypeVar("_Value")
 
 REGISTRATION = "d8-node-manager-cloud-provider"
 
 
-def registration(provider: model.Provider) -> manifests.Manifest:
+def registration(provider: model.ProviderSettings) -> manifests.Manifest:
     """Tell the node manager about the cloud.
 
     Source: Deckhouse, node-manager, Secret d8-node-manager-cloud-provider; the capi*
@@ -36,7 +36,7 @@ def registration(provider: model.Provider) -> manifests.Manifest:
     )
 
 
-def description(provider: model.Provider) -> Mapping[str, object]:
+def description(provider: model.ProviderSettings) -> Mapping[str, object]:
     """Give what machine templates read as `provider`. It holds the password.
 
     `tags` is there for those templates; the reference forgets it.
@@ -53,10 +53,10 @@ def description(provider: model.Provider) -> Mapping[str, object]:
 
 
 def cloud_controller_manager(
-    provider: model.Provider, *, ignore_volume_microversion: bool
+    provider: model.ProviderSettings, *, ignore_volume_microversion: bool
 ) -> manifests.Manifest:
     """Give the Secret that openstack-ccm and the CSI driver mount."""
-    text = cloud_conf.render(
+    text = cloud_conf_writer.render(
         provider, ignore_volume_microversion=ignore_volume_microversion
     )
     return manifests.secret(
@@ -67,7 +67,7 @@ def cloud_controller_manager(
     )
 
 
-def cloud_data_discoverer(provider: model.Provider) -> manifests.Manifest:
+def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifest:
     """Give the Secret from which the discoverer has its environment."""
     given = provider.connection
     module_config = {
@@ -116,7 +116,7 @@ def _connection(given: model.Connection) -> Mapping[str, str]:
     }
 
 
-def _instances(given: model.Instances) -> Mapping[str, object]:
+def _instances(given: model.InstanceDefaults) -> Mapping[str, object]:
     return {
         **_if_any("sshKeyPairName", given.ssh_key_pair_name),
         **_if_any("securityGroups", list(given.security_groups)),
@@ -126,7 +126,7 @@ def _instances(given: model.Instances) -> Mapping[str, object]:
     }
 
 
-def _ca(provider: model.Provider) -> Mapping[str, str]:
+def _ca(provider: model.ProviderSettings) -> Mapping[str, str]:
     return _if_any("ca.crt", provider.connection.ca_cert)
 
 

@@ -18,11 +18,11 @@ from lib.discovery.openstack import (
     templates,
     yaml_text,
 )
-from lib.discovery.openstack.findings import Findings
+from lib.discovery.openstack.findings import SourceFindings
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedDocuments:
     """What was made. values: of the module's charts; no Kubernetes object."""
 
     secrets: tuple[manifests.Manifest, ...]
@@ -30,23 +30,23 @@ class Rendered:
     values: Mapping[str, object]
 
 
-def render(given: sources.Sources) -> Rendered:
+def render(given: sources.ConfigurationSources) -> RenderedDocuments:
     """Make everything that the sources allow.
 
     Raises:
         ConfigError: with all that the machines of a node group lack.
     """
-    findings = Findings()
+    findings = SourceFindings()
     machines = tuple(_machines(given, findings))
     findings.require()
-    return Rendered(
+    return RenderedDocuments(
         secrets=tuple(_secrets(given)),
         templates=machines,
         values={"cloudProviderOpenstack": {"internal": values(given)}},
     )
 
 
-def _secrets(given: sources.Sources) -> Iterator[manifests.Manifest]:
+def _secrets(given: sources.ConfigurationSources) -> Iterator[manifests.Manifest]:
     ignore = given.settings.ignore_volume_microversion
     provider = given.provider
     yield registration.registration(provider)
@@ -72,7 +72,7 @@ def _secrets(given: sources.Sources) -> Iterator[manifests.Manifest]:
 
 
 def _machines(
-    given: sources.Sources, findings: Findings
+    given: sources.ConfigurationSources, findings: SourceFindings
 ) -> Iterator[manifests.Manifest]:
     """Give the cluster of Cluster API, and the machines of each group and zone."""
     yield capi.cluster_object(given.provider)
@@ -84,7 +84,7 @@ def _machines(
 
 
 def _of_zone(
-    given: sources.Sources, group: node_groups.NodeGroup, one: model.Group
+    given: sources.ConfigurationSources, group: node_groups.NodeGroup, one: model.Group
 ) -> tuple[manifests.Manifest, ...]:
     cluster, provider = given.cluster, given.provider
     if not group.use_mcm:
@@ -95,7 +95,7 @@ def _of_zone(
     )
 
 
-def values(given: sources.Sources) -> Mapping[str, object]:
+def values(given: sources.ConfigurationSources) -> Mapping[str, object]:
     """Give the internal values of the module.
 
     Source: Deckhouse, cloud-provider-openstack, values.

@@ -24,7 +24,7 @@ class Schema(enum.StrEnum):
     """The spec of an OpenStackInstanceClass."""
 
 
-def problems(kind: Schema, document: object) -> tuple[config.Problem, ...]:
+def problems(kind: Schema, document: object) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with a document; see lib/discovery/schema.py."""
     return schema.problems(validator(kind), document)
 

@@ -18,7 +18,7 @@ from lib.discovery.openstack import (
 )
 from lib.discovery.openstack.findings import (
     Document,
-    Findings,
+    SourceFindings,
     is_document,
     name_of,
     part_of,
@@ -37,7 +37,7 @@ _ONCE = (CONFIGURATION, CLUSTER, MODULE_CONFIG, DISCOVERED, OFFERED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sources:
+class ConfigurationSources:
     """Everything that was said, judged and merged.
 
     configuration, discovery, offered: documents as given, for those who read them
@@ -48,9 +48,9 @@ class Sources:
     configuration: Document | None
     discovery: Document | None
     offered: Document | None
-    settings: model.Settings
-    provider: model.Provider
-    cluster: model.Cluster
+    settings: model.ModuleSettings
+    provider: model.ProviderSettings
+    cluster: model.ClusterFacts
     groups: tuple[node_groups.NodeGroup, ...] = ()
     classes: tuple[storage_classes.StorageClass, ...] = ()
     passed_over: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Sources:
         return self.discovery is None
 
 
-def read(given: Sequence[object], uuid: str = "") -> Sources:
+def read(given: Sequence[object], uuid: str = "") -> ConfigurationSources:
     """Read documents as YAML or JSON decodes them.
 
     given: one OpenStackClusterConfiguration (none in a hybrid cluster); and, if they
@@ -72,7 +72,7 @@ def read(given: Sequence[object], uuid: str = "") -> Sources:
     Raises:
         ConfigError: with every problem of every document.
     """
-    findings = Findings()
+    findings = SourceFindings()
     by_kind, passed_over = _sorted(given, findings)
     once = {kind: next(iter(by_kind.get(kind, ())), None) for kind in _ONCE}
     said = _judged(by_kind, once, uuid, findings)
@@ -81,7 +81,7 @@ def read(given: Sequence[object], uuid: str = "") -> Sources:
     findings.add("", _problems_of_cluster(said, provider))
     classes = _classes(once[OFFERED], said.settings, findings)
     findings.require()
-    return Sources(
+    return ConfigurationSources(
         configuration=once[CONFIGURATION],
         discovery=once[DISCOVERED],
         offered=once[OFFERED],
@@ -98,10 +98,10 @@ def read(given: Sequence[object], uuid: str = "") -> Sources:
 class _Said:
     """What the documents say, each by itself; configuration is None when hybrid."""
 
-    settings: model.Settings
+    settings: model.ModuleSettings
     configuration: model.ClusterConfiguration | None
     discovered: model.Discovered
-    cluster: model.Cluster
+    cluster: model.ClusterFacts
     groups: tuple[node_groups.NodeGroup, ...]
 
 
@@ -109,7 +109,7 @@ def _judged(
     by_kind: Mapping[str, Sequence[Document]],
     once: Mapping[str, Document | None],
     uuid: str,
-    findings: Findings,
+    findings: SourceFindings,
 ) -> _Said:
     """Read each document, or tell the problems of all of them."""
     raw = once[CONFIGURATION]
@@ -126,7 +126,7 @@ def _judged(
     groups = node_groups.read(by_kind, findings)
     findings.require()
     return _Said(
-        settings or model.Settings(),
+        settings or model.ModuleSettings(),
         configuration,
         discovered or model.Discovered(),
         cluster,
@@ -135,7 +135,7 @@ def _judged(
 
 
 def _sorted(
-    given: Sequence[object], findings: Findings
+    given: Sequence[object], findings: SourceFindings
 ) -> tuple[Mapping[str, list[Document]], tuple[str, ...]]:
     """Sort by kind, and name the kinds that nothing reads."""
     by_kind: dict[str, list[Document]] = {}
@@ -144,7 +144,7 @@ def _sorted(
         kind = text_of(document, "kind") if is_document(document) else ""
         if not is_document(document) or not kind:
             wanted = "an object with a kind, such as " + CONFIGURATION
-            findings.add(f"document {number}", [config.Problem("", None, wanted)])
+            findings.add(f"document {number}", [config.FieldProblem("", None, wanted)])
         elif kind not in (*_ONCE, *node_groups.KINDS) or _is_foreign(document):
             passed_over.append(kind)
         else:
@@ -153,10 +153,10 @@ def _sorted(
         count = len(by_kind.get(kind, ()))
         if count > 1:
             wanted = "one document of this kind"
-            findings.add(kind, [config.Problem("", f"{count} documents", wanted)])
+            findings.add(kind, [config.FieldProblem("", f"{count} documents", wanted)])
     if CONFIGURATION not in by_kind and MODULE_CONFIG not in by_kind:
         wanted = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
-        findings.add(CONFIGURATION, [config.Problem("", None, wanted)])
+        findings.add(CONFIGURATION, [config.FieldProblem("", None, wanted)])
     return by_kind, tuple(dict.fromkeys(passed_over))
 
 
@@ -165,22 +165,22 @@ def _is_foreign(document: Document) -> bool:
     return text_of(document, "kind") == MODULE_CONFIG and name_of(document) != MODULE
 
 
-def _cluster(document: Document | None, uuid: str) -> model.Cluster:
+def _cluster(document: Document | None, uuid: str) -> model.ClusterFacts:
     found = document or {}
-    return model.Cluster(
+    return model.ClusterFacts(
         uuid=uuid,
         pod_subnet=text_of(found, "podSubnetCIDR"),
         prefix=text_of(part_of(found, "cloud"), "prefix"),
     )
 
 
-def _settings(document: Document | None) -> model.Settings:
+def _settings(document: Document | None) -> model.ModuleSettings:
     return documents.settings(part_of(document or {}, "spec").get("settings"))
 
 
 def _naming_networks(
-    once: Mapping[str, Document | None], provider: model.Provider
-) -> config.Problem | None:
+    once: Mapping[str, Document | None], provider: model.ProviderSettings
+) -> config.FieldProblem | None:
     """Return the problem that leaves the internal network without a name.
 
     None when no other document would name it.
@@ -191,14 +191,14 @@ def _naming_networks(
     if provider.internal_network_names or not assumed.is_named_by_prefix(configuration):
         return None
     wanted = "cloud.prefix, which names the internal network"
-    return config.Problem(CLUSTER, None, wanted)
+    return config.FieldProblem(CLUSTER, None, wanted)
 
 
 def _discovered(
     raw: Document | None,
     once: Mapping[str, Document | None],
     prefix: str,
-    findings: Findings,
+    findings: SourceFindings,
 ) -> model.Discovered | None:
     """Read what was discovered; without it, assume what the layout will make.
 
@@ -216,15 +216,15 @@ def _discovered(
     return found
 
 
-def _judge_offered(document: Document | None, findings: Findings) -> None:
+def _judge_offered(document: Document | None, findings: SourceFindings) -> None:
     if document is not None:
         judge = schemas.Schema.DISCOVERY_DATA
         findings.add(OFFERED, schemas.problems(judge, document))
 
 
 def _problems_of_cluster(
-    said: _Said, provider: model.Provider
-) -> tuple[config.Problem, ...]:
+    said: _Said, provider: model.ProviderSettings
+) -> tuple[config.FieldProblem, ...]:
     """Say what machines need to be known of the cluster."""
     if not said.groups:
         return ()
@@ -232,22 +232,22 @@ def _problems_of_cluster(
     found = []
     if not cluster.uuid:
         wanted = "the cluster's UUID, as there are NodeGroups"
-        found.append(config.Problem("--cluster-uuid", None, wanted))
+        found.append(config.FieldProblem("--cluster-uuid", None, wanted))
     for field, value in (
         ("cloud.prefix", cluster.prefix),
         ("podSubnetCIDR", cluster.pod_subnet),
     ):
         if not value:
             wanted = "a value, as there are NodeGroups"
-            found.append(config.Problem(f"{CLUSTER} {field}", None, wanted))
+            found.append(config.FieldProblem(f"{CLUSTER} {field}", None, wanted))
     if not provider.zones and any(not group.zones for group in said.groups):
         wanted = "at least one zone, as there are NodeGroups that name none"
-        found.append(config.Problem("zones", None, wanted))
+        found.append(config.FieldProblem("zones", None, wanted))
     return tuple(found)
 
 
 def _classes(
-    offered: Document | None, settings: model.Settings, findings: Findings
+    offered: Document | None, settings: model.ModuleSettings, findings: SourceFindings
 ) -> tuple[storage_classes.StorageClass, ...]:
     """Make StorageClasses of the volume types that the cloud offers."""
     rules = findings.part(

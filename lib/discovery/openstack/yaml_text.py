@@ -57,7 +57,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _unreadable(label: str, where: str) -> config.ConfigError:
-    problem = config.Problem(label, None, f"YAML that can be read{where}")
+    problem = config.FieldProblem(label, None, f"YAML that can be read{where}")
     return config.ConfigError([problem])
 
 

@@ -20,7 +20,7 @@ import msgspec
 from lib.kube import client, errors, resources
 from lib.kube.fake import calls, documents, objects, watches
 from lib.kube.fake.documents import Json
-from lib.kube.resources import Resource, Target
+from lib.kube.resources import Resource, ResourcePath
 from lib.process.clock import utc_now
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -151,7 +151,9 @@ class FakeApi(client.Api):
         if fault is not None:
             raise fault.error
 
-    def _answer(self, call: calls.Call, target: Target, request: "_Request") -> Json:
+    def _answer(
+        self, call: calls.Call, target: ResourcePath, request: "_Request"
+    ) -> Json:
         kind = (target.group, target.plural)
         if call.verb == "list":
             return self._list(kind, target, request)
@@ -182,7 +184,9 @@ class FakeApi(client.Api):
             return self._update(kind, target, old, new, request)
         return old
 
-    def _dropped(self, kind: objects.Kind, target: Target, request: "_Request") -> Json:
+    def _dropped(
+        self, kind: objects.Kind, target: ResourcePath, request: "_Request"
+    ) -> Json:
         """Return a patch that removes what this manager applies no longer."""
         manager = request.query.get("fieldManager", "")
         mark = (kind, target.namespace, target.name, target.subresource, manager)
@@ -190,7 +194,9 @@ class FakeApi(client.Api):
         self._applied[mark] = request.document
         return documents.dropped(before, request.document)
 
-    def _create(self, kind: objects.Kind, target: Target, request: "_Request") -> Json:
+    def _create(
+        self, kind: objects.Kind, target: ResourcePath, request: "_Request"
+    ) -> Json:
         namespace: Json = {"namespace": target.namespace}
         if target.name is not None:
             namespace["name"] = target.name
@@ -202,7 +208,7 @@ class FakeApi(client.Api):
     def _update(
         self,
         kind: objects.Kind,
-        target: Target,
+        target: ResourcePath,
         old: Json,
         new: Json,
         request: "_Request",
@@ -231,7 +237,9 @@ class FakeApi(client.Api):
                     kind, documents.text(old, "name"), request.operation
                 )
 
-    def _list(self, kind: objects.Kind, target: Target, request: "_Request") -> Json:
+    def _list(
+        self, kind: objects.Kind, target: ResourcePath, request: "_Request"
+    ) -> Json:
         token = request.query.get("continue")
         if token is None:
             found = self._db.select(kind, target.namespace, request.query)
@@ -256,7 +264,7 @@ class FakeApi(client.Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> Iterator[client.Lines]:
+    ) -> Iterator[client.WatchLines]:
         """See `Api.stream`; read_timeout_s is real time."""
         target = resources.parse(path)
         call = calls.Call(

@@ -9,7 +9,7 @@ import msgspec
 
 from lib.kube import errors
 from lib.kube.fake import documents, objects
-from lib.kube.resources import Target
+from lib.kube.resources import ResourcePath
 
 
 class Watch:
@@ -21,7 +21,7 @@ class Watch:
         self,
         db: objects.Database,
         changed: threading.Condition,
-        target: Target,
+        target: ResourcePath,
         query: Mapping[str, str],
         since_and_silence_s: tuple[int, float],
     ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import yaml
 
-from lib.kube import client, config, resources
+from lib.kube import client, kube_config, resources
 from lib.kube import errors as kube_errors
 from lib.lab import errors
 from lib.lab.kube import pki
@@ -36,10 +36,10 @@ def connect(kubeconfig: pathlib.Path) -> client.Api:
         LabError: the file is missing or says nothing usable.
     """
     try:
-        configuration = config.load(str(kubeconfig), env=os.environ)
+        configuration = kube_config.load(str(kubeconfig), env=os.environ)
     except kube_errors.KubeError as error:
         raise errors.LabError(f"cannot use {kubeconfig}: {error}") from error
-    return client.Client(configuration, user_agent="mooring-lab")
+    return client.KubeClient(configuration, user_agent="mooring-lab")
 
 
 def nodes(api: client.Api) -> tuple[table.Node, ...]:

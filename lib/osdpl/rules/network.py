@@ -11,7 +11,7 @@ from lib.osdpl.rules.rule import (
     is_before,
     problem,
 )
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 _SERVICE = "networking"
 _NEUTRON = "features.neutron"
@@ -24,7 +24,7 @@ def _has(change: Change, backend: str) -> bool:
     return bool(at(change.spec, f"{_NEUTRON}.backend") == backend)
 
 
-def _floating(change: Change) -> Iterator[Problem]:
+def _floating(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.floating_network"
     network = below(change.spec, path)
     is_meant = network.get("enabled") and not _has(change, _TF)
@@ -32,7 +32,7 @@ def _floating(change: Change) -> Iterator[Problem]:
         yield problem(f"{path}.physnet", None, "a physical network; it is required")
 
 
-def _floating_with_tf(change: Change) -> Iterator[Problem]:
+def _floating_with_tf(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.floating_network"
     network = below(change.spec, path)
     names = ("network_type", "physnet", "segmentation_id")
@@ -42,7 +42,7 @@ def _floating_with_tf(change: Change) -> Iterator[Problem]:
         yield problem(path, ", ".join(given), f"all of {', '.join(names)}, or none")
 
 
-def _peers(change: Change) -> Iterator[Problem]:
+def _peers(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.bgpvpn"
     bgpvpn = below(change.spec, path)
     if not bgpvpn.get("enabled") or bgpvpn.get("peers"):
@@ -54,7 +54,7 @@ def _peers(change: Change) -> Iterator[Problem]:
 def _never(backend: str, path: str) -> Rule:
     """Return the rule that a feature is not for a backend."""
 
-    def find(change: Change) -> Iterator[Problem]:
+    def find(change: Change) -> Iterator[FieldProblem]:
         if _has(change, backend) and at(change.spec, f"{path}.enabled"):
             expected = f"false: not with {_NEUTRON}.backend {backend}"
             yield problem(f"{path}.enabled", True, expected)
@@ -62,7 +62,7 @@ def _never(backend: str, path: str) -> Rule:
     return Rule(f"{path} without {backend}", _SERVICE, find)
 
 
-def _vpnaas_with_ovn(change: Change) -> Iterator[Problem]:
+def _vpnaas_with_ovn(change: Change) -> Iterator[FieldProblem]:
     path = f"{_EXTENSIONS}.vpnaas.enabled"
     is_old = is_before(change, "caracal")
     if _has(change, _OVN) and is_old and at(change.spec, path):
@@ -70,31 +70,31 @@ def _vpnaas_with_ovn(change: Change) -> Iterator[Problem]:
         yield problem(path, True, expected)
 
 
-def _ovn_since(change: Change) -> Iterator[Problem]:
+def _ovn_since(change: Change) -> Iterator[FieldProblem]:
     if _has(change, _OVN) and is_before(change, "yoga"):
         yield problem(f"{_NEUTRON}.backend", _OVN, "ml2 before OpenStack yoga")
 
 
-def _ovn_with_tf(change: Change) -> Iterator[Problem]:
+def _ovn_with_tf(change: Change) -> Iterator[FieldProblem]:
     if _has(change, _OVN) and change.spec["preset"] == "compute-tf":
         expected = f"{_TF} with the preset compute-tf"
         yield problem(f"{_NEUTRON}.backend", _OVN, expected)
 
 
-def _geneve(change: Change) -> Iterator[Problem]:
+def _geneve(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.tenant_network_types"
     if "geneve" in (at(change.spec, path) or ()) and not _has(change, _OVN):
         yield problem(path, "geneve", f"other types without the backend {_OVN}")
 
 
-def _one_kind_of_switches(change: Change) -> Iterator[Problem]:
+def _one_kind_of_switches(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.baremetal.ngs"
     switches = below(change.spec, path)
     if switches.get("devices") and switches.get("hardware"):
         yield problem(path, None, "either devices or hardware")
 
 
-def _hardware(change: Change) -> Iterator[Problem]:
+def _hardware(change: Change) -> Iterator[FieldProblem]:
     path = f"{_NEUTRON}.baremetal.ngs.hardware"
     hardware = at(change.spec, path)
     if hardware is None:

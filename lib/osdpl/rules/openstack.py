@@ -16,24 +16,24 @@ from lib.osdpl.rules.rule import (
     service_since,
     service_until,
 )
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 APPLIED = "APPLIED"
 CLEANED = "barbican masakari nova cinder glance heat aodh manila horizon".split()
 
 
-def _released(change: Change) -> Iterator[Problem]:
+def _released(change: Change) -> Iterator[FieldProblem]:
     if change.spec["openstack_version"] == "master":
         yield problem("openstack_version", "master", "a released version")
 
 
-def _single(change: Change) -> Iterator[Problem]:
+def _single(change: Change) -> Iterator[FieldProblem]:
     if change.others:
         expected = f"one OpenStackDeployment per cluster; {change.others[0]} is older"
-        yield Problem("metadata.name", None, expected)
+        yield FieldProblem("metadata.name", None, expected)
 
 
-def _no_downgrade(change: Change) -> Iterator[Problem]:
+def _no_downgrade(change: Change) -> Iterator[FieldProblem]:
     if change.is_upgrade and _distance(change) < 0:
         yield _version(change, f"{change.version} or later: there is no downgrade")
 
@@ -43,14 +43,14 @@ def _distance(change: Change) -> int:
     return VERSIONS.index(after) - VERSIONS.index(change.version)
 
 
-def _one_version(change: Change) -> Iterator[Problem]:
+def _one_version(change: Change) -> Iterator[FieldProblem]:
     is_slurp = change.spec["openstack_version"] in SLURP[1:]
     if change.is_upgrade and not is_slurp and _distance(change) > 1:
         index = VERSIONS.index(change.version) + 1
         yield _version(change, f"{VERSIONS[index]}: one version after the other")
 
 
-def _slurp_distance(change: Change) -> Iterator[Problem]:
+def _slurp_distance(change: Change) -> Iterator[FieldProblem]:
     target = str(change.spec["openstack_version"])
     if not change.is_upgrade or target not in SLURP[1:]:
         return
@@ -59,11 +59,11 @@ def _slurp_distance(change: Change) -> Iterator[Problem]:
         yield _version(change, f"{earlier} first: upgrades skip one version at most")
 
 
-def _version(change: Change, expected: str) -> Problem:
+def _version(change: Change, expected: str) -> FieldProblem:
     return problem("openstack_version", change.spec["openstack_version"], expected)
 
 
-def _alone(change: Change) -> Iterator[Problem]:
+def _alone(change: Change) -> Iterator[FieldProblem]:
     """Yield the fields that change together with the version."""
     if not change.is_upgrade or change.before is None:
         return
@@ -82,7 +82,7 @@ def _comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**flat, **{f"features.{key}": value for key, value in features.items()}}
 
 
-def _no_pinned_service_images(change: Change) -> Iterator[Problem]:
+def _no_pinned_service_images(change: Change) -> Iterator[FieldProblem]:
     if not change.is_upgrade:
         return
     for service, charts in below(change.spec, "services").items():
@@ -92,7 +92,7 @@ def _no_pinned_service_images(change: Change) -> Iterator[Problem]:
                 yield problem(path, None, "no pinned images during an upgrade")
 
 
-def _no_pinned_common_images(change: Change) -> Iterator[Problem]:
+def _no_pinned_common_images(change: Change) -> Iterator[FieldProblem]:
     if not change.is_upgrade:
         return
     for group in below(change.spec, "common"):
@@ -101,26 +101,28 @@ def _no_pinned_common_images(change: Change) -> Iterator[Problem]:
             yield problem(path, None, "no pinned images during an upgrade")
 
 
-def _only_when_applied(change: Change) -> Iterator[Problem]:
+def _only_when_applied(change: Change) -> Iterator[FieldProblem]:
     if change.is_upgrade and change.state != APPLIED:
         expected = f"{change.version} until all services are {APPLIED}"
         yield _version(change, expected)
 
 
-def _no_baremetal_with_tf(change: Change) -> Iterator[Problem]:
+def _no_baremetal_with_tf(change: Change) -> Iterator[FieldProblem]:
     if change.spec["preset"] == "compute-tf":
         expected = "no such service with the preset compute-tf"
         yield problem("features.services", "baremetal", expected)
 
 
-def _plain_key(change: Change) -> Iterator[Problem]:
+def _plain_key(change: Change) -> Iterator[FieldProblem]:
     path = "features.ssl.public_endpoints.api_key"
     key = at(change.spec, path)
     if isinstance(key, str) and "ENCRYPTED" in key:
-        yield Problem(f"spec.{path}", key, "a key without a password", is_secret=True)
+        yield FieldProblem(
+            f"spec.{path}", key, "a key without a password", is_secret=True
+        )
 
 
-def _ingress(change: Change) -> Iterator[Problem]:
+def _ingress(change: Change) -> Iterator[FieldProblem]:
     path = "migration.ingress.state"
     state = at(change.spec, path)
     if state not in (None, "absent", "present"):
@@ -128,7 +130,7 @@ def _ingress(change: Change) -> Iterator[Problem]:
 
 
 def _schedule(path: str) -> Rule:
-    def find(change: Change) -> Iterator[Problem]:
+    def find(change: Change) -> Iterator[FieldProblem]:
         text = at(change.spec, path)
         if text is not None and not cron.is_valid(str(text)):
             expected = "a schedule of a CronJob: 5 fields, or such as @daily"
@@ -137,17 +139,17 @@ def _schedule(path: str) -> Rule:
     return Rule(f"{path} is a schedule", "", find)
 
 
-def _label(change: Change) -> Iterator[Problem]:
+def _label(change: Change) -> Iterator[FieldProblem]:
     for label in below(change.spec, "nodes"):
         key, separator, value = label.partition("::")
         if not (key and separator and value) or "::" in value:
             yield problem("nodes", label, "<label>::<value>, such as rack::a")
 
 
-def _deletion(change: Change) -> Iterator[Problem]:
+def _deletion(change: Change) -> Iterator[FieldProblem]:
     if change.is_deletion and change.state not in ("", APPLIED):
         expected = f"the state {APPLIED}, not {change.state}, before it is deleted"
-        yield Problem("metadata.deletionTimestamp", None, expected)
+        yield FieldProblem("metadata.deletionTimestamp", None, expected)
 
 
 def _rotations(status: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,12 +172,12 @@ def _groups(tree: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
 def _rotation(name: str, expected: str, is_wrong: Any) -> Rule:
     """Return a rule for a rotation number; is_wrong: of the old and the new one."""
 
-    def find(change: Change) -> Iterator[Problem]:
+    def find(change: Change) -> Iterator[FieldProblem]:
         before, after = _rotations(change.status_before), _rotations(change.status)
         for path in sorted({*before, *after}):
             old, new = before.get(path), after.get(path)
             if old != new and is_wrong(change, old, new):
-                yield Problem(path, None if new is None else str(new), expected)
+                yield FieldProblem(path, None if new is None else str(new), expected)
 
     return Rule(name, "", find)
 

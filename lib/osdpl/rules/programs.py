@@ -12,7 +12,7 @@ from lib.osdpl.rules.rule import (
     problem,
     required_fields,
 )
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 _KEYSTONE = "features.keystone"
 _DOMAINS = f"{_KEYSTONE}.domain_specific_configuration"
@@ -20,7 +20,7 @@ _OPENID = f"{_KEYSTONE}.federation.openid"
 _HOST_MODELS = ("host-model", "host-passthrough")
 
 
-def _vault(change: Change) -> Iterator[Problem]:
+def _vault(change: Change) -> Iterator[FieldProblem]:
     path = "features.barbican.backends.vault"
     vault = below(change.spec, path)
     is_old = is_before(change, "victoria")
@@ -36,20 +36,20 @@ def _themes(spec: Tree) -> Iterator[tuple[str, Tree]]:
             yield f"{path}[{number}]", one
 
 
-def _ironic(change: Change) -> Iterator[Problem]:
+def _ironic(change: Change) -> Iterator[FieldProblem]:
     if not below(change.spec, "features.ironic"):
         expected = "settings, as the service baremetal is enabled"
         yield problem("features.ironic", None, expected)
 
 
-def _keycloak_url(change: Change) -> Iterator[Problem]:
+def _keycloak_url(change: Change) -> Iterator[FieldProblem]:
     keycloak = below(change.spec, f"{_KEYSTONE}.keycloak")
     if keycloak.get("enabled") and not keycloak.get("url"):
         expected = "an address, as keycloak is enabled"
         yield problem(f"{_KEYSTONE}.keycloak.url", None, expected)
 
 
-def _one_kind_of_domains(change: Change) -> Iterator[Problem]:
+def _one_kind_of_domains(change: Change) -> Iterator[FieldProblem]:
     found = below(change.spec, _DOMAINS)
     if found.get("domains") and found.get("ks_domains"):
         yield problem(_DOMAINS, None, "either domains or ks_domains")
@@ -60,13 +60,13 @@ def _ks_domains(spec: Tree) -> Iterator[tuple[str, Tree]]:
         yield f"{_DOMAINS}.ks_domains.{name}", one if isinstance(one, dict) else {}
 
 
-def _one_federation(change: Change) -> Iterator[Problem]:
+def _one_federation(change: Change) -> Iterator[FieldProblem]:
     path = f"{_KEYSTONE}.keycloak.enabled"
     if at(change.spec, path) and at(change.spec, f"{_OPENID}.enabled"):
         yield problem(path, True, "false, as federation.openid is enabled")
 
 
-def _one_provider(change: Change) -> Iterator[Problem]:
+def _one_provider(change: Change) -> Iterator[FieldProblem]:
     openid = below(change.spec, _OPENID)
     providers = below(openid, "providers")
     enabled = sorted(n for n, one in providers.items() if one.get("enabled", True))
@@ -75,7 +75,7 @@ def _one_provider(change: Change) -> Iterator[Problem]:
         yield problem(f"{_OPENID}.providers", ", ".join(enabled), expected)
 
 
-def _encryption(change: Change) -> Iterator[Problem]:
+def _encryption(change: Change) -> Iterator[FieldProblem]:
     path = "features.nova.images"
     images = below(change.spec, path)
     if at(images, "encryption.enabled") and images.get("backend") != "lvm":
@@ -88,14 +88,14 @@ def _cpu_models(change: Change) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
-def _one_host_model(change: Change) -> Iterator[Problem]:
+def _one_host_model(change: Change) -> Iterator[FieldProblem]:
     models = _cpu_models(change)
     if len(models) > 1 and set(models) & set(_HOST_MODELS):
         expected = f"{' or '.join(_HOST_MODELS)} alone"
         yield problem("features.nova.vcpu_type", ",".join(models), expected)
 
 
-def _several_models(change: Change) -> Iterator[Problem]:
+def _several_models(change: Change) -> Iterator[FieldProblem]:
     models = _cpu_models(change)
     if len(models) > 1 and is_before(change, "train"):
         expected = "one model before OpenStack train"

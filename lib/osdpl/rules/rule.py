@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 Tree = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class Rule:
 
     name: str
     service: str
-    find: Callable[[Change], Iterable[Problem]]
+    find: Callable[[Change], Iterable[FieldProblem]]
 
 
 def at(tree: object, path: str) -> Any:
@@ -77,16 +77,16 @@ def is_before(change: Change, version: str) -> bool:
     return VERSIONS.index(own) < VERSIONS.index(version)
 
 
-def problem(path: str, value: object, expected: str) -> Problem:
+def problem(path: str, value: object, expected: str) -> FieldProblem:
     """Return what is wrong with a field of the spec."""
     shown = str(value).lower() if isinstance(value, bool) else value
-    return Problem(f"spec.{path}", None if shown is None else str(shown), expected)
+    return FieldProblem(f"spec.{path}", None if shown is None else str(shown), expected)
 
 
 def enabled_since(path: str, version: str, service: str = "") -> Rule:
     """Return the rule that a feature can be enabled from a version on."""
 
-    def find(change: Change) -> Iterator[Problem]:
+    def find(change: Change) -> Iterator[FieldProblem]:
         if at(change.spec, path) is True and is_before(change, version):
             expected = f"false: the feature exists from OpenStack {version} on"
             yield problem(path, True, expected)
@@ -97,7 +97,7 @@ def enabled_since(path: str, version: str, service: str = "") -> Rule:
 def service_since(service: str, version: str) -> Rule:
     """Return the rule that a service exists from a version on."""
 
-    def find(change: Change) -> Iterator[Problem]:
+    def find(change: Change) -> Iterator[FieldProblem]:
         if is_before(change, version):
             expected = f"no such service before OpenStack {version}"
             yield problem("features.services", service, expected)
@@ -108,7 +108,7 @@ def service_since(service: str, version: str) -> Rule:
 def service_until(service: str, version: str) -> Rule:
     """Return the rule that a service exists up to the version before this one."""
 
-    def find(change: Change) -> Iterator[Problem]:
+    def find(change: Change) -> Iterator[FieldProblem]:
         if not is_before(change, version):
             expected = f"no such service from OpenStack {version} on"
             yield problem("features.services", service, expected)
@@ -125,7 +125,7 @@ def required_fields(
     """
 
     def make(field: str, expected: str) -> Rule:
-        def find(change: Change) -> Iterator[Problem]:
+        def find(change: Change) -> Iterator[FieldProblem]:
             for path, item in items(change.spec):
                 if at(item, field) in (None, ""):
                     yield problem(

@@ -13,7 +13,7 @@ from lib.osdpl.rules.rule import (
     problem,
     required_fields,
 )
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 _CINDER, _GLANCE, _MANILA = "block-storage", "image", "shared-file-system"
 _DATABASE = "database"
@@ -22,12 +22,12 @@ _GLANCE_BACKENDS = "features.glance.backends"
 _BACKUP = "features.database.backup"
 
 
-def _drivers_since(change: Change) -> Iterator[Problem]:
+def _drivers_since(change: Change) -> Iterator[FieldProblem]:
     if below(change.spec, _DRIVERS) and is_before(change, "yoga"):
         yield problem(_DRIVERS, None, "no drivers before OpenStack yoga")
 
 
-def _one_driver(change: Change) -> Iterator[Problem]:
+def _one_driver(change: Change) -> Iterator[FieldProblem]:
     drivers = below(change.spec, _DRIVERS)
     enabled = sorted(name for name, one in drivers.items() if one.get("enabled"))
     if len(enabled) > 1:
@@ -63,7 +63,7 @@ def _share_sections(spec: Tree) -> Iterator[tuple[str, Tree]]:
             yield f"{path}.{section}", below(conf, section)
 
 
-def _validation(change: Change) -> Iterator[Problem]:
+def _validation(change: Change) -> Iterator[FieldProblem]:
     path = "features.glance.signature"
     signature = below(change.spec, path)
     if signature.get("certificate_validation") and not signature.get("enabled"):
@@ -77,13 +77,13 @@ def _volumes_of_images(change: Change) -> Iterator[tuple[str, Tree]]:
         yield f"{path}.{name}", one
 
 
-def _one_volume_type(change: Change) -> Iterator[Problem]:
+def _one_volume_type(change: Change) -> Iterator[FieldProblem]:
     for path, one in _volumes_of_images(change):
         if bool(one.get("cinder_volume_type")) == bool(one.get("backend_name")):
             yield problem(path, None, "either cinder_volume_type or backend_name")
 
 
-def _type_and_volume(change: Change) -> Iterator[Problem]:
+def _type_and_volume(change: Change) -> Iterator[FieldProblem]:
     for path, one in _volumes_of_images(change):
         name = one.get("backend_name")
         if name and [bool(part) for part in name.split(":")] != [True, True]:
@@ -100,20 +100,20 @@ def _defaults(spec: Tree) -> list[str]:
     ]
 
 
-def _a_default(change: Change) -> Iterator[Problem]:
+def _a_default(change: Change) -> Iterator[FieldProblem]:
     backends = below(change.spec, _GLANCE_BACKENDS)
     if any(backends.values()) and not _defaults(change.spec):
         yield problem(_GLANCE_BACKENDS, None, "one backend with default: true")
 
 
-def _one_default(change: Change) -> Iterator[Problem]:
+def _one_default(change: Change) -> Iterator[FieldProblem]:
     defaults = _defaults(change.spec)
     if len(defaults) > 1:
         names = ", ".join(defaults)
         yield problem(_GLANCE_BACKENDS, names, "one backend with default: true")
 
 
-def _one_file(change: Change) -> Iterator[Problem]:
+def _one_file(change: Change) -> Iterator[FieldProblem]:
     path = f"{_GLANCE_BACKENDS}.file"
     names = sorted(below(change.spec, path))
     if len(names) > 1:
@@ -126,7 +126,7 @@ def _files(spec: Tree) -> Iterator[tuple[str, Tree]]:
         yield f"{path}.{name}.pvc", below(one, "pvc")
 
 
-def _nfs(change: Change) -> Iterator[Problem]:
+def _nfs(change: Change) -> Iterator[FieldProblem]:
     if at(change.spec, f"{_BACKUP}.backend") != "pv_nfs":
         return
     if not below(change.spec, f"{_BACKUP}.pv_nfs"):
@@ -140,7 +140,7 @@ def _remotes(spec: Tree) -> Iterator[tuple[str, Tree]]:
             yield f"{path}.remotes.{name}", one if isinstance(one, dict) else {}
 
 
-def _one_remote(change: Change) -> Iterator[Problem]:
+def _one_remote(change: Change) -> Iterator[FieldProblem]:
     names = [path for path, _ in _remotes(change.spec)]
     if len(names) > 1:
         path = f"{_BACKUP}.sync_remote.remotes"

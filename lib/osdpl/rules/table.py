@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from lib.osdpl.rules import network, openstack, programs, storage
 from lib.osdpl.rules.rule import Change, Rule, at
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 RULES: tuple[Rule, ...] = (
     *openstack.RULES,
@@ -19,7 +19,7 @@ DELETION, STATUS = openstack.DELETION, openstack.STATUS
 
 def violations(
     change: Change, rules: Sequence[Rule] = RULES
-) -> Iterator[tuple[Rule, Problem]]:
+) -> Iterator[tuple[Rule, FieldProblem]]:
     """Yield each rule that is violated, with the field, its value and what is valid."""
     services = at(change.spec, "features.services") or ()
     for rule in rules:
@@ -28,7 +28,7 @@ def violations(
                 yield rule, problem
 
 
-def problems(change: Change, rules: Sequence[Rule] = RULES) -> tuple[Problem, ...]:
+def problems(change: Change, rules: Sequence[Rule] = RULES) -> tuple[FieldProblem, ...]:
     """Return what is wrong with a change, without repetition."""
     found = {str(problem): problem for _, problem in violations(change, rules)}
     return tuple(found.values())

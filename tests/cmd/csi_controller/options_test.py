@@ -30,7 +30,7 @@ domain-id = default
 """
 
 
-def _read(*words: str) -> options.Options:
+def _read(*words: str) -> options.DriverOptions:
     return main.read(flags.parse(main.FLAGS, words))
 
 

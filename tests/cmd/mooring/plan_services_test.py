@@ -8,7 +8,7 @@ import rich.console
 
 from lib.balancers.preview import Row, State
 from lib.ccm import previews
-from lib.cloud.explained import Change, Touched
+from lib.cloud.explained import FieldChange, Touched
 from lib.cloud.load_balancers import Reason
 from lib.cloud.steps import Problem, Verb
 from mooring.commands import plan_services
@@ -21,17 +21,21 @@ CHANGED = Row(
     State.CHANGE,
     load_balancer=f"{BALANCER} (lb-1), ACTIVE",
     touched=(
-        Touched(LISTENER, Verb.CHANGE, (Change("connection_limit", "-1", "5", ASKED),)),
+        Touched(
+            LISTENER, Verb.CHANGE, (FieldChange("connection_limit", "-1", "5", ASKED),)
+        ),
         Touched(
             (BALANCER, "pool p", "members"),
             Verb.CREATE,
-            tuple(Change(f"10.0.0.{at}:30080", "", f"node-{at}") for at in range(20)),
+            tuple(
+                FieldChange(f"10.0.0.{at}:30080", "", f"node-{at}") for at in range(20)
+            ),
             is_later=True,
         ),
         Touched(
             ("Service", "finalizer"),
             Verb.CHANGE,
-            (Change("metadata.finalizers", "", "cleanup"),),
+            (FieldChange("metadata.finalizers", "", "cleanup"),),
             "it is kept",
         ),
     ),
@@ -51,7 +55,7 @@ UNREAD = Row("default/dark", State.UNREAD, "list load balancers: silent")
 def printed(*rows: Row, others: int = 0) -> list[str]:
     file = io.StringIO()
     console = rich.console.Console(file=file, width=500, highlight=False)
-    plan_services.show(previews.Services(rows, others), console)
+    plan_services.show(previews.ServicesPreview(rows, others), console)
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
@@ -109,7 +113,7 @@ def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_programs_get_everything() -> None:
-    made = previews.Services((CHANGED, REFUSED), 1)
+    made = previews.ServicesPreview((CHANGED, REFUSED), 1)
     told = json.loads(json.dumps(plan_services.document(made)))
     assert told["totals"] == {"would change": 1, "can't be served": 1}
     assert told["other_controllers"] == 1
@@ -134,7 +138,7 @@ def test_no_control_character_reaches_the_terminal() -> None:
     """Names in the cloud are written by others."""
     evil = "listener \x1b[2K\x1b[1G\x07 \u202e [80]"
     path = (evil, evil)
-    changes = (Change(evil, evil, evil, evil),)
+    changes = (FieldChange(evil, evil, evil, evil),)
     row = Row(
         "default/web",
         State.CHANGE,

@@ -224,7 +224,7 @@ def test_the_rights_are_those_of_the_tests(name: str) -> None:
 def test_every_series_of_an_alert_is_one_of_ours() -> None:
     """With labels that it has; `up` is Prometheus' own."""
     registry = prometheus_client.CollectorRegistry()
-    reconcile_metrics.Metrics(registry)
+    reconcile_metrics.ReconcileMetrics(registry)
     calls = counting.CloudMetrics("openstack", registry, cloud_conf.REFERENCE)
     calls.circuit("compute", is_open=False)
     metrics.InstanceMetrics(registry)

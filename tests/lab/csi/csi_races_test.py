@@ -24,20 +24,20 @@ from lib.cloud.openstack.volumes import cloud as volumes_cloud
 from lib.cloud.volumes import (
     ById,
     ByName,
-    Reading,
     Ref,
     Volume,
     VolumeId,
     VolumePhase,
     VolumeRequest,
     VolumeSpec,
+    VolumesReading,
 )
 from lib.lab import places
 from lib.lab.grounds import servers
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import RefusedCall
 
 GIB = 2**30
 CLUSTER = "races"
@@ -75,7 +75,9 @@ class Watched:
         """Return the same volumes; their first read sets the event."""
         observe = volumes.observe
 
-        def watched(refs: Collection[Ref], within_s: float | None = None) -> Reading:
+        def watched(
+            refs: Collection[Ref], within_s: float | None = None
+        ) -> VolumesReading:
             reading = observe(refs, within_s)
             self.is_read.set()
             return reading
@@ -101,8 +103,10 @@ class Ground:
 
     def settle(self, wish: model.Wish) -> str:
         """Settle a wish as one process would; give the code it ends with."""
-        call = calls.Call(time.monotonic() + PATIENCE_S)
-        return ended(flow.Flow(lambda: self.volumes, started=-math.inf), wish, call)
+        call = callers.Caller(time.monotonic() + PATIENCE_S)
+        return ended(
+            flow.VolumesFlow(lambda: self.volumes, started=-math.inf), wish, call
+        )
 
     def settle_while(self, wish: model.Wish, event: Callable[[], None]) -> str:
         """Settle a wish; let something happen once its first read was seen."""
@@ -113,17 +117,21 @@ class Ground:
             assert watched.is_read.wait(PATIENCE_S)
             event()
 
-        call = calls.Call(time.monotonic() + PATIENCE_S)
+        call = callers.Caller(time.monotonic() + PATIENCE_S)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             happened = pool.submit(happen)
-            code = ended(flow.Flow(lambda: volumes, started=-math.inf), wish, call)
+            code = ended(
+                flow.VolumesFlow(lambda: volumes, started=-math.inf), wish, call
+            )
             happened.result()
         return code
 
     def settle_quickly(self, wish: model.Wish) -> str:
-        effects = calls.Effects(quick_clock, quick_wait)
-        call = calls.Call(quick_clock() + 600)
-        return ended(flow.Flow(lambda: self.later, effects, -math.inf), wish, call)
+        effects = callers.CallEffects(quick_clock, quick_wait)
+        call = callers.Caller(quick_clock() + 600)
+        return ended(
+            flow.VolumesFlow(lambda: self.later, effects, -math.inf), wish, call
+        )
 
     def volume(self) -> VolumeId:
         """Have one more volume that is available."""
@@ -184,10 +192,10 @@ class Ground:
         return {one.instance_id for one in found.attachments} if found else set()
 
 
-def ended(process: flow.Flow, wish: model.Wish, call: calls.Call) -> str:
+def ended(process: flow.VolumesFlow, wish: model.Wish, call: callers.Caller) -> str:
     try:
         process.settle(wish, call)
-    except Refused as refused:
+    except RefusedCall as refused:
         return refused.code.value
     return "OK"
 

@@ -17,8 +17,8 @@ from lib.cloud.volumes import ById, VolumeId, VolumePhase, VolumeRequest, Volume
 from lib.lab import places
 from lib.lab.openstack import accounts, tenant
 from lib.lab.openstack import cloud as lab_cloud
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import RefusedCall
 
 GIB = 2**30
 PATIENCE_S = 180.0
@@ -41,10 +41,10 @@ class Ground:
 
     def ends(self, wish: model.Wish) -> str:
         """Settle a wish as a process that has run for long; return its code."""
-        process = flow.Flow(lambda: self.volumes, started=-math.inf)
+        process = flow.VolumesFlow(lambda: self.volumes, started=-math.inf)
         try:
-            process.settle(wish, calls.Call(time.monotonic() + PATIENCE_S))
-        except Refused as refused:
+            process.settle(wish, callers.Caller(time.monotonic() + PATIENCE_S))
+        except RefusedCall as refused:
             print(refused)
             return refused.code.value
         return "OK"
@@ -158,10 +158,10 @@ def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None
     body = {"attachment": {"instance_uuid": ground.here, "volume_uuid": own}}
     answer = storage.post("/attachments", json=body, microversion="3.50")
     assert answer.status_code == 200, answer.text
-    process = flow.Flow(lambda: ground.volumes, started=-math.inf)
-    with pytest.raises(Refused, match="DEADLINE_EXCEEDED"):
+    process = flow.VolumesFlow(lambda: ground.volumes, started=-math.inf)
+    with pytest.raises(RefusedCall, match="DEADLINE_EXCEEDED"):
         process.settle(
-            model.Unpublish(own, ground.here), calls.Call(time.monotonic() + 5)
+            model.Unpublish(own, ground.here), callers.Caller(time.monotonic() + 5)
         )
     path = f"/attachments/{answer.json()['attachment']['id']}"
     storage.delete(path, microversion="3.50")

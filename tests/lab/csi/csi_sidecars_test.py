@@ -33,7 +33,7 @@ from lib.lab.kube import control_plane, kube_objects
 from lib.lab.openstack import accounts, layout, tenant
 from lib.lab.openstack import cloud as lab_cloud
 from lib.lab.run import processes, progress
-from lib.volumes.refusals import NOT_FINAL, Code
+from lib.volumes.csi_codes import NOT_FINAL, Code
 from tests.harness import waiting
 from tests.harness.csi import csi_front
 from tests.harness.openstack import front

@@ -29,7 +29,9 @@ from lib.process import config
 Job = dict[str, object]
 Render = Callable[[Iterable[Job]], list[dict[str, str]]]
 
-CLUSTER = model.Cluster("f49dd1c3-a63a-4565-a06c-625e35587eab", "10.111.0.0/16", "sea")
+CLUSTER = model.ClusterFacts(
+    "f49dd1c3-a63a-4565-a06c-625e35587eab", "10.111.0.0/16", "sea"
+)
 CONNECTION = model.Connection(
     auth_url="https://keystone.example:5000/v3",
     domain_name="Default",
@@ -43,11 +45,13 @@ CONNECTIONS = [
     dataclasses.replace(CONNECTION, tenant_name="", tenant_id="7", ca_cert="PEM\n<&>"),
 ]
 INSTANCES = [
-    model.Instances(image_name="ubuntu", main_network="inner"),
-    model.Instances("sea", "ubuntu 22.04", "inner", ("storage", "inner"), ("sea",)),
+    model.InstanceDefaults(image_name="ubuntu", main_network="inner"),
+    model.InstanceDefaults(
+        "sea", "ubuntu 22.04", "inner", ("storage", "inner"), ("sea",)
+    ),
 ]
 PROVIDERS = [
-    model.Provider(
+    model.ProviderSettings(
         connection,
         internal_network_names=("inner", "local"),
         external_network_names=external,
@@ -85,7 +89,7 @@ REFUSED: list[dict[str, object]] = [
     {"flavorName": "m1", "tags": ["a/b"]},
     {"flavorName": "m1", "tags": ["ж" * 61]},
 ]
-NO_DEFAULTS = dataclasses.replace(PROVIDERS[0], instances=model.Instances())
+NO_DEFAULTS = dataclasses.replace(PROVIDERS[0], instances=model.InstanceDefaults())
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +124,10 @@ def contract(name: str) -> dict[str, Any]:
 
 
 def capi_job(
-    name: str, provider: model.Provider, spec: Mapping[str, object], **more: object
+    name: str,
+    provider: model.ProviderSettings,
+    spec: Mapping[str, object],
+    **more: object,
 ) -> Job:
     cluster = {
         "uuid": CLUSTER.uuid,
@@ -140,7 +147,10 @@ def capi_job(
 
 
 def mcm_job(
-    name: str, provider: model.Provider, spec: Mapping[str, object], rollout: str = ""
+    name: str,
+    provider: model.ProviderSettings,
+    spec: Mapping[str, object],
+    rollout: str = "",
 ) -> Job:
     described = {"openstack": registration.description(provider)}
     values = {

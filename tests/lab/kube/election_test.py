@@ -20,10 +20,10 @@ import pytest
 
 from lib.kube import (
     client,
-    config,
     election,
     errors,
     guarded,
+    kube_config,
     lease,
     objects,
     resources,
@@ -46,7 +46,9 @@ FAULTS = ("renewed under load", "SIGTERM", "kill -9", "SIGSTOP, SIGCONT", "froze
 
 def candidate(kubeconfig: str, identity: str) -> None:
     """Stand for election; while leading, write as fast as it goes."""
-    api = client.Client(config.load(kubeconfig, env=os.environ), user_agent=identity)
+    api = client.KubeClient(
+        kube_config.load(kubeconfig, env=os.environ), user_agent=identity
+    )
     own = election.Election(
         api,
         namespace=NAMESPACE,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from lib.kube import client, config, errors, objects, resources, store
+from lib.kube import client, errors, kube_config, objects, resources, store
 from lib.lab import places
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import processes, progress
@@ -45,7 +45,7 @@ TIMEOUT_S = 10.0
 class Tapped:
     """Lines of a watch, with their types noted."""
 
-    def __init__(self, lines: client.Lines, note: Callable[[str], None]) -> None:
+    def __init__(self, lines: client.WatchLines, note: Callable[[str], None]) -> None:
         self._lines = lines
         self._note = note
 
@@ -107,7 +107,7 @@ class Watched(client.Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> Iterator[client.Lines]:
+    ) -> Iterator[client.WatchLines]:
         self.seen["watch"] += 1
         self.resumed_from.append(int(query["resourceVersion"]))
         heard: list[str] = []
@@ -197,10 +197,10 @@ class Harbour:
         self.store.subscribe(self.book.told)
         self._made = 0
 
-    def _through(self) -> client.Client:
+    def _through(self) -> client.KubeClient:
         master = f"https://127.0.0.1:{self.pipe.port}"
-        read = config.load(self.kubeconfig, master, env=os.environ)
-        return client.Client(read, user_agent="store-test")
+        read = kube_config.load(self.kubeconfig, master, env=os.environ)
+        return client.KubeClient(read, user_agent="store-test")
 
     def create(self) -> str:
         self._made += 1

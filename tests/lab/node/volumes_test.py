@@ -20,17 +20,17 @@ from lib.kernel.linux import commands
 from lib.kernel.linux import kernel as linux_kernel
 from lib.kernel.model import ContentKind, Mount, top_mount
 from lib.node_volumes import stats
-from lib.node_volumes.failures import Failure, Reason
-from lib.node_volumes.flow import Flow
+from lib.node_volumes.call_failures import CallFailed, FailureReason
+from lib.node_volumes.flow import NodeVolumesFlow
 from lib.node_volumes.model import (
-    Expand,
-    Publish,
+    NodeExpand,
+    NodePublish,
+    NodeUnpublish,
+    NodeVolume,
     Request,
     Snapshot,
     Stage,
-    Unpublish,
     Unstage,
-    Volume,
 )
 from tests.harness import testing
 from tests.harness.node import loop_disks, tracing
@@ -39,7 +39,7 @@ MIB = 2**20
 SIZE = 320 * MIB
 GROWN = 448 * MIB
 ID = "11111111-2222-3333-4444-555555555555"
-VOLUME = Volume(ID, ID)
+VOLUME = NodeVolume(ID, ID)
 LINK = f"virtio-{ID[:20]}"
 FS_TYPES = ("ext3", "ext4", "xfs", "btrfs")
 PATIENCE_S = 180.0
@@ -61,16 +61,16 @@ class Node:
         self.device = str(machine.kubelet / "publish/pvc-1/1")
 
     def settle(self, request: Request, left_s: float = PATIENCE_S) -> Snapshot:
-        return Flow(self.kernel).settle(request, lambda: left_s)
+        return NodeVolumesFlow(self.kernel).settle(request, lambda: left_s)
 
     def stage(self, fs_type: str = "") -> Stage:
         return Stage(VOLUME, self.staging, fs_type)
 
-    def publish(self, target: str = "") -> Publish:
-        return Publish(VOLUME, self.staging, target or self.target)
+    def publish(self, target: str = "") -> NodePublish:
+        return NodePublish(VOLUME, self.staging, target or self.target)
 
-    def failure(self, request: Request, left_s: float = PATIENCE_S) -> Failure:
-        with pytest.raises(Failure) as caught:
+    def failure(self, request: Request, left_s: float = PATIENCE_S) -> CallFailed:
+        with pytest.raises(CallFailed) as caught:
             self.settle(request, left_s)
         print(caught.value)
         return caught.value
@@ -120,7 +120,7 @@ def test_the_life_of_a_volume(node: Node, fs_type: str) -> None:
     with pytest.raises(OSError, match="Read-only"):
         (pathlib.Path(node.second) / "more").touch()
     for target in (node.target, node.second, node.target):
-        node.settle(Unpublish(VOLUME, target))
+        node.settle(NodeUnpublish(VOLUME, target))
     node.settle(Unstage(VOLUME, node.staging))
     node.settle(Unstage(VOLUME, node.staging))
     assert node.mounted() == []
@@ -149,9 +149,9 @@ def test_a_raw_disk_is_published_written_and_unpublished(node: Node) -> None:
     assert node.disk.read(0, 8) == b"raw data"
     assert stats.read(node.kernel, ID, node.device).size_bytes == SIZE
     node.disk.grow(GROWN)
-    node.settle(Expand(VOLUME, node.device, GROWN))
+    node.settle(NodeExpand(VOLUME, node.device, GROWN))
     assert stats.read(node.kernel, ID, node.device).size_bytes == GROWN
-    node.settle(Unpublish(VOLUME, node.device))
+    node.settle(NodeUnpublish(VOLUME, node.device))
     assert not pathlib.Path(node.device).exists()
     assert node.mounted() == []
 
@@ -165,12 +165,12 @@ def test_file_systems_are_expanded_mounted_and_when_staged(
     node.settle(node.publish())
     timer = threading.Timer(0.5, node.disk.grow, (GROWN,))
     timer.start()
-    node.settle(Expand(VOLUME, node.target, GROWN))
+    node.settle(NodeExpand(VOLUME, node.target, GROWN))
     timer.join()
     usage = stats.read(node.kernel, ID, node.target).usage
     assert usage is not None
     assert usage.total_bytes > SIZE
-    node.settle(Unpublish(VOLUME, node.target))
+    node.settle(NodeUnpublish(VOLUME, node.target))
     node.settle(Unstage(VOLUME, node.staging))
     node.disk.grow(GROWN + 64 * MIB)
     node.settle(node.stage(fs_type))
@@ -231,7 +231,7 @@ def test_a_disk_with_anything_on_it_is_never_formatted(node: Node, what: str) ->
     for offset, data in SIGNATURES[what]:
         node.disk.write(offset, data)
     before = hashlib.sha256(node.disk.read(0, 4 * MIB)).hexdigest()
-    assert node.failure(node.stage("ext4")).reason is Reason.CONTENT
+    assert node.failure(node.stage("ext4")).reason is FailureReason.CONTENT
     assert hashlib.sha256(node.disk.read(0, 4 * MIB)).hexdigest() == before
     assert node.mounted() == []
 
@@ -245,7 +245,7 @@ def test_a_corrupt_file_system_is_neither_mounted_nor_formatted(node: Node) -> N
         node.disk.write(at, b"\xff" * 4096)
     before = node.disk.read(1024, 512)
     refused = node.failure(node.stage("ext4"))
-    assert refused.reason in (Reason.CONTENT, Reason.FAILED)
+    assert refused.reason in (FailureReason.CONTENT, FailureReason.FAILED)
     assert node.disk.read(1024 + 56, 2) == before[56:58]
     assert node.mounted() == []
 
@@ -264,7 +264,7 @@ def test_a_disk_with_input_errors_is_not_formatted(node: Node) -> None:
     node.disk.wipe(SIZE)
     node.disk.truncate(0)
     refused = node.failure(node.stage("xfs"))
-    assert refused.reason is Reason.FAILED
+    assert refused.reason is FailureReason.FAILED
     assert "Input/output error" in refused.message
     assert node.mounted() == []
 
@@ -274,11 +274,11 @@ def test_a_disk_that_returned_under_another_name(node: Node) -> None:
     node.settle(node.publish())
     replugged(node)
     before = node.mounted()
-    assert node.failure(node.stage("ext4")).reason is Reason.UNCERTAIN
-    assert node.failure(node.publish(node.second)).reason is Reason.NOT_STAGED
+    assert node.failure(node.stage("ext4")).reason is FailureReason.UNCERTAIN
+    assert node.failure(node.publish(node.second)).reason is FailureReason.NOT_STAGED
     assert "disappeared" in stats.read(node.kernel, ID, node.target).problem
     assert node.mounted() == before
-    node.settle(Unpublish(VOLUME, node.target))
+    node.settle(NodeUnpublish(VOLUME, node.target))
     node.settle(node.stage("ext4"))
     mount = node.mount(node.staging)
     assert mount is not None
@@ -295,9 +295,9 @@ def test_a_disk_that_is_plugged_late_is_found_by_its_event(node: Node) -> None:
     node.settle(node.stage("xfs"))
     timer.join()
     refused = node.failure(
-        Stage(Volume("absent", "absent-volume-serial"), f"{node.staging}2"), 0.0
+        Stage(NodeVolume("absent", "absent-volume-serial"), f"{node.staging}2"), 0.0
     )
-    assert refused.reason is Reason.TIMED_OUT
+    assert refused.reason is FailureReason.TIMED_OUT
     assert f"serial {ID}" in refused.message
 
 
@@ -312,7 +312,7 @@ def test_the_condition_shows_a_file_system_that_has_shut_down(
     fcntl.ioctl(folder, _SHUT_DOWN, struct.pack("<I", 2))
     os.close(folder)
     assert "has shut down" in stats.read(node.kernel, ID, node.target).problem
-    node.settle(Unpublish(VOLUME, node.target))
+    node.settle(NodeUnpublish(VOLUME, node.target))
     node.settle(Unstage(VOLUME, node.staging))
     assert node.mounted() == []
     node.settle(node.stage(fs_type))
@@ -338,7 +338,7 @@ def test_the_condition_shows_a_file_system_that_an_error_made_read_only(
     found = stats.read(node.kernel, ID, node.target)
     print(found)
     assert "became read-only" in found.problem or "has shut down" in found.problem
-    node.settle(Unpublish(VOLUME, node.target))
+    node.settle(NodeUnpublish(VOLUME, node.target))
     node.settle(Unstage(VOLUME, node.staging))
 
 
@@ -367,9 +367,9 @@ def scenarios(node: Node) -> Mapping[str, tuple[Sequence[Request], Request]]:
         "publish": ((stage,), publish),
         "publish read-only": ((stage,), read_only),
         "publish a raw disk": ((), block),
-        "unpublish": ((stage, publish), Unpublish(VOLUME, node.target)),
+        "unpublish": ((stage, publish), NodeUnpublish(VOLUME, node.target)),
         "unstage": ((stage,), Unstage(VOLUME, node.staging)),
-        "expand": ((stage, publish), Expand(VOLUME, node.target, GROWN)),
+        "expand": ((stage, publish), NodeExpand(VOLUME, node.target, GROWN)),
     }
 
 
@@ -401,10 +401,10 @@ def test_step_by_result(
                 node.disk.grow(GROWN)
             kernel, changes = killing.killed_at(node.kernel, at, is_after)
             if at < 0:
-                Flow(kernel).settle(request, lambda: PATIENCE_S)
+                NodeVolumesFlow(kernel).settle(request, lambda: PATIENCE_S)
             else:
                 with pytest.raises(killing.Killed):
-                    Flow(kernel).settle(request, lambda: PATIENCE_S)
+                    NodeVolumesFlow(kernel).settle(request, lambda: PATIENCE_S)
                 node.settle(request)
             return list(changes), node.mounted()
 

@@ -15,7 +15,7 @@ from lib.balancers.fake.snapshots import (
 )
 from lib.balancers.model import Snapshot
 from lib.balancers.preview import State
-from lib.cloud.explained import Change, Explanation, Touched
+from lib.cloud.explained import Explanation, FieldChange, Touched
 from lib.cloud.load_balancers import Observed, Plan, Target
 from lib.cloud.model import Unknown
 from lib.cloud.steps import Notice, NoticeType, Step, Verb
@@ -117,11 +117,14 @@ def test_what_is_written_on_the_service_shows_old_and_new() -> None:
     """Annotations by key, one that goes too; addresses with their mode."""
     annotations, status = row(SEEN, Plan(settled=True, results=RESULTS)).touched
     assert annotations.path == (SERVICE, "annotations")
-    assert annotations.changes == (Change("id", "lb-0", "lb-1"), Change("old", "x", ""))
+    assert annotations.changes == (
+        FieldChange("id", "lb-0", "lb-1"),
+        FieldChange("old", "x", ""),
+    )
     (change,) = status.changes
     assert (change.old, change.new) == ("", "192.0.2.1 (VIP), a.example")
     (gone,) = row(seen(target=GONE), Plan(settled=True)).touched
-    assert gone.changes == (Change("metadata.finalizers", model.FINALIZER, ""),)
+    assert gone.changes == (FieldChange("metadata.finalizers", model.FINALIZER, ""),)
 
 
 def test_things_hang_below_those_that_hold_them() -> None:

@@ -90,7 +90,7 @@ def test_the_time_between_two_tries_is_bounded_on_both_sides(
         clock=lambda: now,
         chance=lambda: chance,
     )
-    told = metrics.Metrics(prometheus_client.CollectorRegistry())
+    told = metrics.ReconcileMetrics(prometheus_client.CollectorRegistry())
     loop: runner.Runner[str, str] = runner.Runner(Nothing(), keys, told)
     keys.add("a", "t")
     for failed, chance in tries:  # noqa: B007 # the queue reads it

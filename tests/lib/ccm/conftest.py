@@ -41,7 +41,7 @@ def make_parts() -> MakeParts:
             nodes=store.Store(api, resources.NODES, Node),
             recorder=recorder,
             registry=registry,
-            metrics=reconcile_metrics.Metrics(registry),
+            metrics=reconcile_metrics.ReconcileMetrics(registry),
             probes=probes.Probes(),
             permit=permit,
             create_in_s=create_in_s,

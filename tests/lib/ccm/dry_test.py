@@ -63,7 +63,7 @@ def run(
     """Run both controllers until all is done."""
     given = ["--cloud-provider=openstack", "--node-monitor-period=100ms", *words]
     wanted = options.read(flags.parse(options.FLAGS, given), "openstack")
-    settings = model.Settings(confirm_after_s=0.0)
+    settings = model.NodeSettings(confirm_after_s=0.0)
     stop = threading.Event()
     running = loops.Loops(stop)
     shared = make_parts(api, running, is_dry=wanted.dry_run)

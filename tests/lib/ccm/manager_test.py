@@ -29,7 +29,7 @@ class Life:
         wanted = options.read(values, "openstack")
         self.stop = threading.Event()
         self.codes: list[int] = []
-        program = manager.Program("ccm", "0", "openstack", lambda told: opened)
+        program = manager.ManagerProgram("ccm", "0", "openstack", lambda told: opened)
         registry = prometheus_client.CollectorRegistry()
         one = manager.Manager(program, values, wanted, registry, self.stop)
         reopened = reopening.Reopening(lambda: opened)

@@ -74,7 +74,7 @@ class Running:
         self._loops = loops.Loops(self._stop)
         shared = make_parts(self.api, self._loops)
         self.nodes = node_controllers.NodeControllers(
-            lambda: self.instances, shared, WANTED, model.Settings()
+            lambda: self.instances, shared, WANTED, model.NodeSettings()
         )
         self.nodes.watch(self._loops)
         self._loops.start("watch nodes", shared.nodes.run)

@@ -26,7 +26,7 @@ from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 
-WANTED = previews.Wanted(cluster_id=driver.CLUSTER.id)
+WANTED = previews.ServicesWanted(cluster_id=driver.CLUSTER.id)
 PORTS = (Port(80, PortProtocol.TCP, 30080, "http"),)
 
 
@@ -96,7 +96,9 @@ class Ground:
         found["status"] = {"loadBalancer": {"ingress": ingress}}
         self.api.put(resources.SERVICES, found)
 
-    def plan(self, wanted: previews.Wanted = WANTED) -> previews.Services:
+    def plan(
+        self, wanted: previews.ServicesWanted = WANTED
+    ) -> previews.ServicesPreview:
         """Plan as a process that knows nothing, and see that nothing was written."""
         writes = len(self.on.cloud.writes)
         room = OctaviaLoadBalancers(self.on.cloud.client(), self.config)
@@ -301,7 +303,7 @@ def test_the_cluster_is_known_by_the_uid_of_its_namespace(ground: Ground) -> Non
     metadata = made["metadata"]
     assert isinstance(metadata, dict)
     ground.service("web")
-    (row,) = ground.plan(previews.Wanted()).rows
+    (row,) = ground.plan(previews.ServicesWanted()).rows
     tags = changes(row, "tags")[0][1]
     assert f"mooring:{metadata['uid']}:" in tags
     asked = {(call.verb, call.resource) for call in ground.api.calls}

@@ -46,7 +46,7 @@ def ground(
 def test_a_plan_is_what_would_be_done() -> None:
     """In the order of the names; nothing is written, and the cloud is listed once."""
     api, cloud = ground()
-    made = previews.nodes(api, cloud, model.Settings())
+    made = previews.nodes(api, cloud, model.NodeSettings())
     assert [(row.node, row.action) for row in made.rows] == [
         ("gone-0", "delete"),
         ("new", "initialise"),
@@ -60,16 +60,16 @@ def test_a_plan_is_what_would_be_done() -> None:
 def test_too_many_deletions_are_planned_as_none() -> None:
     """As the limit says for a process that has just started."""
     api, cloud = ground(gone=4)
-    rows = previews.nodes(api, cloud, model.Settings()).rows
+    rows = previews.nodes(api, cloud, model.NodeSettings()).rows
     assert [row.action for row in rows if row.node.startswith("gone")] == ["keep"] * 4
-    more = model.Settings(limit=deletion_limit.Limit(count=4))
+    more = model.NodeSettings(limit=deletion_limit.Limit(count=4))
     rows = previews.nodes(api, cloud, more).rows
     assert [row.action for row in rows if row.node.startswith("gone")] == ["delete"] * 4
 
 
 def test_without_deletion_nothing_is_planned_for_what_is_gone() -> None:
     api, cloud = ground()
-    rows = previews.nodes(api, cloud, model.Settings(deletes=False)).rows
+    rows = previews.nodes(api, cloud, model.NodeSettings(deletes=False)).rows
     assert not [row for row in rows if row.node.startswith("gone")]
 
 
@@ -77,6 +77,6 @@ def test_a_silent_cloud_is_no_plan_without_change() -> None:
     """Each Node that was not judged is named, with the reason."""
     api, cloud = ground()
     cloud.faults = [errors.Unavailable("silent", operation="list servers")]
-    made = previews.nodes(api, cloud, model.Settings())
+    made = previews.nodes(api, cloud, model.NodeSettings())
     assert [name for name, _ in made.unread] == ["gone-0", "new", "off", "static"]
     assert made.unread[0][1] == "list servers: silent"

@@ -7,7 +7,7 @@ import pytest
 from lib.csi import claims
 from lib.kube import resources
 from lib.kube.fake import api
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 
 def _claim(name: str, **metadata: object) -> dict[str, object]:
@@ -57,6 +57,6 @@ def test_a_claim_that_was_deleted_has_no_annotations() -> None:
 def test_a_claim_that_cannot_be_read_is_unavailable() -> None:
     fake = api.FakeApi()
     fake.put(resources.CLAIMS, _claim("data", annotations={"a": 1}))
-    with pytest.raises(Refused, match="PersistentVolumeClaim web/data") as raised:
+    with pytest.raises(RefusedCall, match="PersistentVolumeClaim web/data") as raised:
         claims.Claims(fake).annotations("web", "data", "pvc-1")
     assert raised.value.code is Code.UNAVAILABLE

@@ -19,8 +19,8 @@ from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, Volume, VolumeId, VolumePhase
 from lib.csi import clouds, controller, grpc_status, messages, services
 from lib.csi.spec import csi_pb2 as pb
-from lib.volumes import calls, flow, refusals
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, csi_codes, flow
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
@@ -39,9 +39,11 @@ class World:
         self.clock = clock.Clock()
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.instances = {NODE, OTHER}
-        effects = calls.Effects(self.clock, self.clock.wait)
-        flows = {"": flow.Flow(lambda: self.cloud, effects, -math.inf)}
-        settings = controller.Settings("c", messages.Topology(KEY, is_on=True))
+        effects = callers.CallEffects(self.clock, self.clock.wait)
+        flows = {"": flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)}
+        settings = controller.ControllerSettings(
+            "c", messages.Topology(KEY, is_on=True)
+        )
         self.controller = controller.Controller(clouds.Clouds(flows), settings)
         self.patience_s = 300.0
 
@@ -49,8 +51,8 @@ class World:
         """Give the code, and the message behind a colon."""
         method = services.controller(self.controller).methods[rpc]
         try:
-            method(request, calls.Call(self.clock() + self.patience_s))
-        except Refused as refused:
+            method(request, callers.Caller(self.clock() + self.patience_s))
+        except RefusedCall as refused:
             return str(refused)
         return "OK"
 
@@ -997,7 +999,7 @@ def test_each_refusal_of_a_cloud_has_a_code() -> None:
         for kind in vars(errors).values()
         if isinstance(kind, type) and issubclass(kind, errors.CloudError)
     }
-    assert set(refusals.CODES) == known - {errors.CloudError}
+    assert set(csi_codes.CODES) == known - {errors.CloudError}
 
 
 def test_each_code_is_one_of_grpcs() -> None:

@@ -18,10 +18,10 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
-from lib.csi import clouds, controller, identity, messages
+from lib.csi import clouds, controller, identity_service, messages
 from lib.csi.spec import csi_pb2 as pb
-from lib.volumes import calls, flow
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, flow
+from lib.volumes.csi_codes import Code, RefusedCall
 
 KEY = "topology.example/zone"
 GIB = volume_rules.GIB
@@ -66,7 +66,7 @@ class World:
         self.clouds = {name: Recording(self.clock) for name in names}
         for one in self.clouds.values():
             one.instances = {NODE}
-        effects = calls.Effects(self.clock, self.clock.wait)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
         self.asked: list[tuple[str, str]] = []
         self.is_kube_down = False
 
@@ -74,25 +74,25 @@ class World:
             del volume_name
             self.asked.append((namespace, name))
             if self.is_kube_down:
-                raise Refused(Code.UNAVAILABLE, "no API server")
+                raise RefusedCall(Code.UNAVAILABLE, "no API server")
             return annotations or {}
 
         self.controller = controller.Controller(
             clouds.Clouds(
                 {
-                    name: flow.Flow(lambda one=one: one, effects)  # type: ignore[misc]
+                    name: flow.VolumesFlow(lambda one=one: one, effects)  # type: ignore[misc]
                     for name, one in self.clouds.items()
                 }
             ),
-            controller.Settings("c", messages.Topology(KEY, has_zones), read),
+            controller.ControllerSettings("c", messages.Topology(KEY, has_zones), read),
         )
 
     @property
     def cloud(self) -> Recording:
         return next(iter(self.clouds.values()))
 
-    def call(self) -> calls.Call:
-        return calls.Call(self.clock() + 300)
+    def call(self) -> callers.Caller:
+        return callers.Caller(self.clock() + 300)
 
     def create(self, **fields: object) -> pb.Volume:
         request = pb.CreateVolumeRequest(
@@ -174,7 +174,7 @@ def test_a_volume_that_exists_needs_no_annotations() -> None:
     first = world.create(parameters=claim)
     world.is_kube_down = True
     assert world.create(parameters=claim).volume_id == first.volume_id
-    with pytest.raises(Refused, match="UNAVAILABLE"):
+    with pytest.raises(RefusedCall, match="UNAVAILABLE"):
         world.create(name="pvc-2", parameters=claim)
 
 
@@ -197,7 +197,9 @@ def test_an_affinity_with_nobody_is_refused() -> None:
         "csi.storage.k8s.io/pvc/name": "d",
         "csi.storage.k8s.io/pvc/namespace": "n",
     }
-    with pytest.raises(Refused, match="anti-affinity is 'nobody'; want names or ids"):
+    with pytest.raises(
+        RefusedCall, match="anti-affinity is 'nobody'; want names or ids"
+    ):
         world.create(parameters=names)
 
 
@@ -418,8 +420,10 @@ def test_exactly_what_is_offered_is_claimed() -> None:
 
 @pytest.mark.parametrize("has_zones", [True, False])
 def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
-    one = identity.Identity(identity.Driver("cinder.example", "1", True, has_zones))
-    call = calls.Call(0)
+    one = identity_service.IdentityService(
+        identity_service.DriverDescription("cinder.example", "1", True, has_zones)
+    )
+    call = callers.Caller(0)
     info = one.info(pb.GetPluginInfoRequest(), call)
     assert (info.name, info.vendor_version) == ("cinder.example", "1")
     found = one.offers(pb.GetPluginCapabilitiesRequest(), call).capabilities
@@ -436,12 +440,12 @@ def test_the_plugin_says_who_it_is(has_zones: bool) -> None:
 def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
     def read(namespace: str, name: str, volume_name: str) -> Mapping[str, str]:
         del namespace, name, volume_name
-        raise Refused(Code.UNAVAILABLE, "the API server does not answer")
+        raise RefusedCall(Code.UNAVAILABLE, "the API server does not answer")
 
     world = World()
-    effects = calls.Effects(world.clock, world.clock.wait)
-    flows = clouds.Clouds({"": flow.Flow(lambda: world.cloud, effects)})
-    settings = controller.Settings("c", messages.Topology(KEY, True), read)
+    effects = callers.CallEffects(world.clock, world.clock.wait)
+    flows = clouds.Clouds({"": flow.VolumesFlow(lambda: world.cloud, effects)})
+    settings = controller.ControllerSettings("c", messages.Topology(KEY, True), read)
     request = pb.CreateVolumeRequest(
         name="pvc-1",
         volume_capabilities=[cap()],
@@ -450,7 +454,7 @@ def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
             "csi.storage.k8s.io/pvc/namespace": "n",
         },
     )
-    with pytest.raises(Refused, match="does not answer"):
+    with pytest.raises(RefusedCall, match="does not answer"):
         controller.Controller(flows, settings).create_volume(request, world.call())
     assert world.cloud.calls == ["find volumes"]
 

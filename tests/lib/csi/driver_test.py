@@ -59,7 +59,7 @@ class Running:
         self.stop = threading.Event()
         self.exit: list[int] = []
         self.socket = folder / "csi.sock"
-        program = driver.Program(
+        program = driver.DriverProgram(
             "csi-test",
             "1",
             "fake",
@@ -69,7 +69,7 @@ class Running:
             {"": self.clouds.open},
             counting.Reference("fake", lambda operation: operation.replace(" ", "_")),
         )
-        wanted = options.Options(
+        wanted = options.DriverOptions(
             endpoint=f"unix://{self.socket}",
             cloud_configs=(),
             cloud_names=("",),
@@ -119,7 +119,7 @@ def running(tmp_path: pathlib.Path) -> Iterator[Running]:
 
 def test_what_is_odd_in_the_files_is_told_once(tmp_path: pathlib.Path) -> None:
     log = io.StringIO()
-    logs.configure(logs.Settings("test", is_pretty=False, out=log))
+    logs.configure(logs.LogSettings("test", is_pretty=False, out=log))
     one = Running(tmp_path, None)
     one.thread.start()
     one.create("pvc-1")

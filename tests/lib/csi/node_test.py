@@ -11,10 +11,10 @@ from lib.csi import node, node_service, server
 from lib.csi.spec import csi_pb2
 from lib.kernel.fake.kernel import FakeDisk, FakeKernel
 from lib.kernel.model import DeviceNumber
-from lib.node_volumes.failures import Reason
-from lib.node_volumes.flow import Flow
-from lib.volumes import calls
-from lib.volumes.refusals import Code, Refused
+from lib.node_volumes.call_failures import FailureReason
+from lib.node_volumes.flow import NodeVolumesFlow
+from lib.volumes import callers
+from lib.volumes.csi_codes import Code, RefusedCall
 
 GIB = 2**30
 ID = "11111111-2222-3333-4444-555555555555"
@@ -63,8 +63,10 @@ class Plugin:
         self.kernel.make_directory("/k")
         self.disk: FakeDisk = self.kernel.plug("vdb", ID, GIB)
         self.info = node.NodeInfo("node-1", {"zone": "a"}, 25)
-        settings = node.Settings(lambda id, _: id, lambda: self.info, kubelet)
-        self.node = node.Node(Flow(self.kernel), settings)
+        settings = node.NodeServiceSettings(
+            lambda id, _: id, lambda: self.info, kubelet
+        )
+        self.node = node.NodeService(NodeVolumesFlow(self.kernel), settings)
 
 
 @pytest.fixture()
@@ -72,20 +74,24 @@ def plugin() -> Plugin:
     return Plugin()
 
 
-def call(seconds: float = 0.5) -> calls.Call:
-    return calls.Call(time.monotonic() + seconds)
+def call(seconds: float = 0.5) -> callers.Caller:
+    return callers.Caller(time.monotonic() + seconds)
 
 
-def refused(rpc: Callable[..., object], request: object) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refused(rpc: Callable[..., object], request: object) -> RefusedCall:
+    with pytest.raises(RefusedCall) as caught:
         rpc(request, call())
     print(caught.value)
     return caught.value
 
 
 def test_every_reason_has_a_code() -> None:
-    assert set(node.CODES) == set(Reason)
-    uncertain = {Reason.UNCERTAIN, Reason.TIMED_OUT, Reason.PENDING}
+    assert set(node.CODES) == set(FailureReason)
+    uncertain = {
+        FailureReason.UNCERTAIN,
+        FailureReason.TIMED_OUT,
+        FailureReason.PENDING,
+    }
     not_final = {Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.ABORTED}
     for reason, code in node.CODES.items():
         assert (reason in uncertain) == (code in not_final), reason
@@ -95,7 +101,7 @@ def test_the_service_has_every_method_of_the_specification(plugin: Plugin) -> No
     service = node_service.node(plugin.node)
     known = csi_pb2.DESCRIPTOR.services_by_name["Node"].methods
     assert set(service.methods) == {method.name for method in known}
-    assert isinstance(service, server.Service)
+    assert isinstance(service, server.RpcService)
 
 
 def test_the_life_of_a_volume(plugin: Plugin) -> None:
@@ -238,8 +244,8 @@ def test_the_node_is_reported_and_never_guessed(plugin: Plugin) -> None:
     answer = plugin.node.get_info(csi_pb2.NodeGetInfoRequest(), call())
     assert (answer.node_id, answer.max_volumes_per_node) == ("node-1", 25)
     assert dict(answer.accessible_topology.segments) == {"zone": "a"}
-    settings = node.Settings(lambda id, _: id, unknown)
-    nameless = node.Node(Flow(plugin.kernel), settings)
+    settings = node.NodeServiceSettings(lambda id, _: id, unknown)
+    nameless = node.NodeService(NodeVolumesFlow(plugin.kernel), settings)
     failed = refused(nameless.get_info, csi_pb2.NodeGetInfoRequest())
     assert (failed.code, failed.message) == (Code.UNAVAILABLE, "configDrive: not found")
 
@@ -261,8 +267,8 @@ def test_a_second_call_for_a_volume_is_aborted_and_others_go_on() -> None:
     kernel = SlowKernel()
     kernel.make_directory("/k")
     kernel.plug("vdb", ID, GIB)
-    settings = node.Settings(lambda id, _: id, unknown)
-    of = node.Node(Flow(kernel), settings)
+    settings = node.NodeServiceSettings(lambda id, _: id, unknown)
+    of = node.NodeService(NodeVolumesFlow(kernel), settings)
     thread = threading.Thread(target=of.stage, args=(stage(), call(180)))
     thread.start()
     assert kernel.is_mounting.wait(180)

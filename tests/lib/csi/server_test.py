@@ -17,8 +17,8 @@ import pytest
 from lib.csi import server
 from lib.csi.spec import csi_pb2 as pb
 from lib.process import config, logs
-from lib.volumes import calls
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers
+from lib.volumes.csi_codes import Code, RefusedCall
 
 if TYPE_CHECKING:
     import pathlib
@@ -39,10 +39,10 @@ class Methods:
         self.go = threading.Event()
         self.cancelled = threading.Semaphore(0)
         self.left_s: list[float] = []
-        self.act: Callable[[calls.Call], None] = lambda call: None
+        self.act: Callable[[callers.Caller], None] = lambda call: None
 
     def delete(
-        self, request: pb.DeleteVolumeRequest, call: calls.Call
+        self, request: pb.DeleteVolumeRequest, call: callers.Caller
     ) -> pb.DeleteVolumeResponse:
         del request
         self.left_s.append(call.deadline - time.monotonic())
@@ -50,20 +50,20 @@ class Methods:
         self.act(call)
         return pb.DeleteVolumeResponse()
 
-    def probe(self, request: pb.ProbeRequest, call: calls.Call) -> pb.ProbeResponse:
+    def probe(self, request: pb.ProbeRequest, call: callers.Caller) -> pb.ProbeResponse:
         del request, call
         return pb.ProbeResponse()
 
-    def wait(self, call: calls.Call) -> None:
+    def wait(self, call: callers.Caller) -> None:
         """Wait until let go of, or until nobody waits any more."""
         condition = threading.Condition()
-        effects = calls.Effects()
+        effects = callers.CallEffects()
         try:
             with condition:
                 while not self.go.is_set():
                     now = time.monotonic()
                     call.wait(condition, now + 0.05 if call else now, effects)
-        except Refused:
+        except RefusedCall:
             self.cancelled.release()
             raise
 
@@ -104,11 +104,11 @@ class Served:
 @pytest.fixture()
 def served(tmp_path: pathlib.Path) -> Iterator[Served]:
     log = StringIO()
-    logs.configure(logs.Settings("test", 4, is_pretty=False, out=log))
+    logs.configure(logs.LogSettings("test", 4, is_pretty=False, out=log))
     methods = Methods()
     registry = prometheus_client.CollectorRegistry()
     endpoint = f"unix://{tmp_path}/csi.sock"
-    controller = server.Service(
+    controller = server.RpcService(
         "csi.v1.Controller",
         {
             "DeleteVolume": methods.delete,
@@ -119,11 +119,11 @@ def served(tmp_path: pathlib.Path) -> Iterator[Served]:
         may_wait=True,
         immediate=frozenset({"ControllerGetCapabilities"}),
     )
-    identity = server.Service(
+    identity = server.RpcService(
         "csi.v1.Identity", {"Probe": methods.probe}, quiet=frozenset({"Probe"})
     )
-    metrics = server.Metrics("driver.example", registry)
-    rpcs = server.Server(endpoint, (controller, identity), metrics, waiting=8)
+    metrics = server.RpcMetrics("driver.example", registry)
+    rpcs = server.RpcServer(endpoint, (controller, identity), metrics, waiting=8)
     rpcs.start()
     with grpc.insecure_channel(f"unix:{tmp_path}/csi.sock") as channel:
         yield Served(methods, channel, registry, log)
@@ -149,9 +149,9 @@ def test_a_call_knows_its_deadline_and_has_one_even_if_none_is_named(
 
 
 def test_a_refusal_arrives_with_its_code_and_message(served: Served) -> None:
-    def refuse(call: calls.Call) -> None:
+    def refuse(call: callers.Caller) -> None:
         del call
-        raise Refused(Code.FAILED_PRECONDITION, "volume_id is 'v'; detach it first")
+        raise RefusedCall(Code.FAILED_PRECONDITION, "volume_id is 'v'; detach it first")
 
     served.methods.act = refuse
     answer = served.delete(volume_id="v")
@@ -160,7 +160,7 @@ def test_a_refusal_arrives_with_its_code_and_message(served: Served) -> None:
 
 
 def test_a_bug_is_internal_and_only_the_log_says_which(served: Served) -> None:
-    def break_down(call: calls.Call) -> None:
+    def break_down(call: callers.Caller) -> None:
         del call
         raise KeyError("inner life")
 
@@ -237,9 +237,9 @@ def test_a_call_is_logged_without_its_secrets(served: Served) -> None:
 def test_calls_are_counted_by_method_and_code(served: Served) -> None:
     """Codes are written as Go writes them, as csi-lib-utils does."""
 
-    def refuse(call: calls.Call) -> None:
+    def refuse(call: callers.Caller) -> None:
         del call
-        raise Refused(Code.FAILED_PRECONDITION, "attached")
+        raise RefusedCall(Code.FAILED_PRECONDITION, "attached")
 
     served.delete(volume_id="v").result(DEADLINE)
     served.methods.act = refuse
@@ -259,15 +259,15 @@ def test_calls_are_counted_by_method_and_code(served: Served) -> None:
     ["", "csi.sock", "unix://", "http://a", "tcp://", "unix:///no/such/dir/s"],
 )
 def test_an_endpoint_that_can_not_be_listened_on_is_told(endpoint: str) -> None:
-    metrics = server.Metrics("d", prometheus_client.CollectorRegistry())
+    metrics = server.RpcMetrics("d", prometheus_client.CollectorRegistry())
     with pytest.raises(config.ConfigError, match="--endpoint: .*want "):
-        server.Server(endpoint, (), metrics)
+        server.RpcServer(endpoint, (), metrics)
 
 
 def test_a_path_is_absolute_as_with_the_reference(tmp_path: pathlib.Path) -> None:
     """Its own manifests say unix://csi/csi.sock and mean /csi/csi.sock."""
-    metrics = server.Metrics("d", prometheus_client.CollectorRegistry())
-    rpcs = server.Server(f"unix:/{tmp_path}/csi.sock", (), metrics)
+    metrics = server.RpcMetrics("d", prometheus_client.CollectorRegistry())
+    rpcs = server.RpcServer(f"unix:/{tmp_path}/csi.sock", (), metrics)
     rpcs.start()
     assert (tmp_path / "csi.sock").is_socket()
     rpcs.stop(0)
@@ -276,8 +276,8 @@ def test_a_path_is_absolute_as_with_the_reference(tmp_path: pathlib.Path) -> Non
 def test_a_tcp_port_without_host_is_listened_on_everywhere() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    metrics = server.Metrics("d", prometheus_client.CollectorRegistry())
-    rpcs = server.Server(f"tcp://:{port}", (), metrics)
+    metrics = server.RpcMetrics("d", prometheus_client.CollectorRegistry())
+    rpcs = server.RpcServer(f"tcp://:{port}", (), metrics)
     rpcs.start()
     with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE):
         pass
@@ -288,8 +288,8 @@ def test_a_socket_that_was_left_behind_is_replaced(tmp_path: pathlib.Path) -> No
     path = tmp_path / "csi.sock"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
-    metrics = server.Metrics("d", prometheus_client.CollectorRegistry())
-    rpcs = server.Server(f"unix://{path}", (), metrics)
+    metrics = server.RpcMetrics("d", prometheus_client.CollectorRegistry())
+    rpcs = server.RpcServer(f"unix://{path}", (), metrics)
     rpcs.start()
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))

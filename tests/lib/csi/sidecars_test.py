@@ -13,11 +13,11 @@ import pytest
 from lib.cloud import errors
 from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
-from lib.cloud.volumes import Place, VolumeSpec
+from lib.cloud.volumes import VolumePlace, VolumeSpec
 from lib.csi import sidecars
 from lib.csi.sidecars import Next
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import NOT_FINAL, Code, Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import NOT_FINAL, Code, RefusedCall
 
 SPEC = VolumeSpec("pvc-1", volume_rules.GIB, "c", zones=("z1",))
 TIMEOUT_S = 60.0
@@ -29,22 +29,22 @@ class World:
     def __init__(self) -> None:
         self.clock = clock.Clock()
         self.cloud = fake.FakeVolumes(self.clock)
-        effects = calls.Effects(self.clock, self.clock.wait)
-        self.process = flow.Flow(lambda: self.cloud, effects, -math.inf)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
+        self.process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
         self.codes: list[str] = []
 
     def create(self, spec: VolumeSpec) -> Code | None:
-        call = calls.Call(self.clock() + TIMEOUT_S)
+        call = callers.Caller(self.clock() + TIMEOUT_S)
         try:
             volume = self.process.settle(model.Make(spec), call)
-        except Refused as refused:
+        except RefusedCall as refused:
             self.codes.append(refused.code.value)
             return refused.code
         assert volume is not None
         self.codes.append("OK")
         # The claim is gone: the provisioner deletes what it was given.
         self.process.settle(
-            model.Remove(volume.id, "c"), calls.Call(self.clock() + 600)
+            model.Remove(volume.id, "c"), callers.Caller(self.clock() + 600)
         )
         return None
 
@@ -132,7 +132,7 @@ def test_after_each_situation_nothing_is_left(
     prepare, situation = SITUATIONS[name]
     world = World()
     prepare(world)
-    spec = dataclasses.replace(SPEC, places=(Place(("z2",)),))
+    spec = dataclasses.replace(SPEC, places=(VolumePlace(("z2",)),))
     world.provision(spec)
     world.clock.move(1000)
     with capsys.disabled():

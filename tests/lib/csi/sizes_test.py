@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lib.cloud.volumes import Sizing
 from lib.csi import sizes
 from lib.csi.spec import csi_pb2 as pb
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 GIB = 2**30
 SIZING = Sizing(GIB, 2 * GIB, GIB, 100 * GIB)
@@ -47,7 +47,7 @@ def test_a_cloud_of_bytes_rounds_nothing() -> None:
 def test_a_size_is_in_its_range_or_refused(required: int, limit: int) -> None:
     try:
         size = _fit(required, limit)
-    except Refused as refused:
+    except RefusedCall as refused:
         is_negative = required < 0 or limit < 0
         code = Code.INVALID_ARGUMENT if is_negative else Code.OUT_OF_RANGE
         assert refused.code is code  # noqa: PT017 -- which one depends on the range

@@ -72,7 +72,7 @@ class Reviews(client.Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> contextlib.AbstractContextManager[client.Lines]:
+    ) -> contextlib.AbstractContextManager[client.WatchLines]:
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ def clock() -> Clock:
 
 @pytest.fixture()
 def judge(api: Reviews, clock: Clock) -> access.Access:
-    return access.Access(api, access.Settings(), clock)
+    return access.Access(api, access.AccessSettings(), clock)
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,10 @@ def test_the_path_itself_is_what_a_reader_needs_the_right_to(
 
 def test_or_an_object_in_whose_place_it_is_guarded(api: Reviews) -> None:
     """As with kube-rbac-proxy's resourceAttributes."""
-    of = access.Resource("ns", "apps", "v1", "deployments", "prometheus-metrics", "me")
-    judge = access.Access(api, access.Settings(resource=of))
+    of = access.AccessResource(
+        "ns", "apps", "v1", "deployments", "prometheus-metrics", "me"
+    )
+    judge = access.Access(api, access.AccessSettings(resource=of))
     judge.authorize(asked({"authorization": "Bearer good"}))
     (spec,) = api.specs
     assert "nonResourceAttributes" not in spec

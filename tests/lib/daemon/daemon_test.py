@@ -68,7 +68,7 @@ class Life:
 
     def __init__(
         self,
-        *parts: daemon.Part,
+        *parts: daemon.DaemonPart,
         servers: tuple[Server, ...] = (),
         lease_s: float = 20.0,
     ) -> None:
@@ -190,7 +190,7 @@ def free_port() -> int:
 def test_plain_http_serves_probes_and_metrics() -> None:
     """On an address of its own, as Cluster API managers do; port 0 serves nothing."""
     life, port = Life(), free_port()
-    routes = exchange.Routes(life.daemon.handlers(), access.everybody)
+    routes = exchange.HttpRoutes(life.daemon.handlers(), access.everybody)
     life.daemon.serve_http(("127.0.0.1", port), routes)
     life.daemon.serve_http(("127.0.0.1", 0), routes)
     life.daemon.probes.add_ready("caches", lambda: "not listed yet")

@@ -43,7 +43,7 @@ class SlowApi(client.Api):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> contextlib.AbstractContextManager[client.Lines]:
+    ) -> contextlib.AbstractContextManager[client.WatchLines]:
         raise NotImplementedError
 
 
@@ -58,10 +58,12 @@ def ask(port: int, path: str, token: str = "") -> int:
 def test_140_connections_with_invented_tokens_stop_no_probe() -> None:
     """With a TokenReview of one second: all of 30 probes succeed."""
     api = SlowApi()
-    judge = access.Access(api, access.Settings())
+    judge = access.Access(api, access.AccessSettings())
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     ok = {"/healthz": lambda _: exchange.Reply(b"ok")}
-    server = serving.Server(listener, None, exchange.Routes(ok, judge.authorize))
+    server = serving.HttpServer(
+        listener, None, exchange.HttpRoutes(ok, judge.authorize)
+    )
     port: int = listener.getsockname()[1]
     server.start()
     ended = threading.Event()

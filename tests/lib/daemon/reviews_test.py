@@ -14,7 +14,7 @@ class Clock:
         return self.now
 
 
-def count(limit: reviews.Limit, caller: str, tries: int) -> int:
+def count(limit: reviews.ReviewLimit, caller: str, tries: int) -> int:
     """Count the reviews that are admitted one after the other."""
     admitted = 0
     for _ in range(tries):
@@ -25,7 +25,7 @@ def count(limit: reviews.Limit, caller: str, tries: int) -> int:
 
 def test_reviews_of_unknown_callers_are_limited_in_rate() -> None:
     clock = Clock()
-    limit = reviews.Limit(clock)
+    limit = reviews.ReviewLimit(clock)
     assert count(limit, "invented", 1000) == reviews.BURST
     clock.now += 0.5
     assert count(limit, "invented", 1000) == reviews.PER_S * 0.5
@@ -35,7 +35,7 @@ def test_reviews_of_unknown_callers_are_limited_in_rate() -> None:
 
 def test_reviews_of_unknown_callers_are_limited_in_number() -> None:
     """A TokenReview that takes long does not occupy all connections."""
-    limit = reviews.Limit(Clock())
+    limit = reviews.ReviewLimit(Clock())
     with contextlib.ExitStack() as stack:
         for _ in range(reviews.AT_ONCE):
             stack.enter_context(limit.admitted("invented"))
@@ -46,7 +46,7 @@ def test_reviews_of_unknown_callers_are_limited_in_number() -> None:
 
 def test_a_caller_that_was_authorized_before_has_places_of_its_own() -> None:
     """Prometheus goes on while others flood the port."""
-    limit = reviews.Limit(Clock())
+    limit = reviews.ReviewLimit(Clock())
     limit.trust("prometheus")
     with contextlib.ExitStack() as stack:
         for _ in range(reviews.AT_ONCE):
@@ -59,7 +59,7 @@ def test_a_caller_that_was_authorized_before_has_places_of_its_own() -> None:
 
 
 def test_known_callers_are_forgotten_oldest_first() -> None:
-    limit = reviews.Limit(Clock())
+    limit = reviews.ReviewLimit(Clock())
     for number in range(reviews.KNOWN_MAX + 1):
         limit.trust(f"caller-{number}")
     assert count(limit, "invented", 1000) == reviews.BURST

@@ -7,7 +7,7 @@ import prometheus_client
 import yaml
 
 from lib.discoverer import metrics
-from lib.discovery.model import Step
+from lib.discovery.model import DiscoveryStep
 
 ALERTS = pathlib.Path("charts/cloud-data-discoverer/files/alerts.yaml")
 REFERENCE = {
@@ -18,7 +18,7 @@ REFERENCE = {
 
 def test_every_series_of_an_alert_is_one_of_ours() -> None:
     registry = prometheus_client.CollectorRegistry()
-    metrics.Metrics(registry, Step)
+    metrics.DiscoveryMetrics(registry, DiscoveryStep)
     ours = {family.name for family in registry.collect()}
     (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
     for rule in group["rules"]:

@@ -13,7 +13,9 @@ PROVIDER = Provider("csi", access_deployment="d8-cloud-provider/discoverer")
 FLAGS = options.table(("fake",), PROVIDER.access_deployment)
 
 
-def read(arguments: list[str], env: dict[str, str] | None = None) -> options.Options:
+def read(
+    arguments: list[str], env: dict[str, str] | None = None
+) -> options.DiscovererOptions:
     values = flags.parse(FLAGS, arguments)
     return options.read(values, env or {}, PROVIDER)
 

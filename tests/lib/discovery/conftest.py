@@ -67,15 +67,15 @@ class Ground:
                 catalog.StorageType("fast", "id-2"),
             ),
         )
-        self.settings = model.Settings(
+        self.settings = model.DiscoverySettings(
             cluster_id=CLUSTER,
             manages_classes=True,
             provider=provider.OPENSTACK,
-            rules=storage_classes.Rules(),
+            rules=storage_classes.StorageClassRules(),
         )
 
-    def volume(self, key: str, name: str) -> catalog.Volume:
-        return catalog.Volume(key, name, NOW - datetime.timedelta(hours=1))
+    def volume(self, key: str, name: str) -> catalog.CatalogVolume:
+        return catalog.CatalogVolume(key, name, NOW - datetime.timedelta(hours=1))
 
     def persistent(self, name: str, handle: str = "") -> None:
         spec = {"csi": {"driver": PROVISIONER, "volumeHandle": handle}}
@@ -111,20 +111,20 @@ class Process:
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
         self.registry = prometheus_client.CollectorRegistry()
-        self.told = metrics.Metrics(
+        self.told = metrics.DiscoveryMetrics(
             self.registry, ground.settings.steps, ground.clock, lambda: 1.0
         )
         self.queue = queue.Queue(
             queue.Backoff(base_s=3, max_s=300), clock=ground.clock, chance=lambda: 0.0
         )
-        observer = observe.Observer(
+        observer = observe.CatalogObserver(
             ground.cloud,
             ground.api,
             ground.settings,
             self.told.shown,
             ground.clock,
         )
-        actor = act.Actor(ground.api, self.told, ground.settings.provider)
+        actor = act.DiscoveryActor(ground.api, self.told, ground.settings.provider)
         self.flow = flow.DiscoveryFlow(observer, actor, ground.settings, self.told)
 
     def cycle(self) -> dict[str, Exception]:

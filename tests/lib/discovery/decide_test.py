@@ -20,8 +20,8 @@ NAMES_OF_IDS = {"B": "id-b", "new": "id-old"}
 
 def volume(
     key: str, name: str, created: datetime.datetime | None = OLD
-) -> catalog.Volume:
-    return catalog.Volume(key, name, created)
+) -> catalog.CatalogVolume:
+    return catalog.CatalogVolume(key, name, created)
 
 
 def persistent(
@@ -83,7 +83,7 @@ ORPHANS = [
     ),
     (
         "a clone that takes longer: not complete yet",
-        catalog.Volume("1", "pvc-1", OLD, is_in_creation=True),
+        catalog.CatalogVolume("1", "pvc-1", OLD, is_in_creation=True),
         (),
         False,
     ),
@@ -97,7 +97,7 @@ ORPHANS = [
     ids=[r[0] for r in ORPHANS],
 )
 def test_orphans(
-    one: catalog.Volume,
+    one: catalog.CatalogVolume,
     known: tuple[kube_volumes.PersistentVolume, ...],
     is_orphan: bool,
 ) -> None:
@@ -109,9 +109,9 @@ def test_orphans(
 def test_the_vector_is_changed_only_when_it_differs() -> None:
     shown = frozenset({("1", "pvc-1")})
     same = model.SeenDisks((volume("1", "pvc-1"),), (), shown)
-    assert decide.decide(same, model.Settings(), NOW).actions == ()
+    assert decide.decide(same, model.DiscoverySettings(), NOW).actions == ()
     gone = model.SeenDisks((), (), shown)
-    actions = decide.decide(gone, model.Settings(), NOW).actions
+    actions = decide.decide(gone, model.DiscoverySettings(), NOW).actions
     assert actions == (model.ShowOrphans(frozenset()),)
 
 
@@ -366,7 +366,7 @@ def of_classes(
 
 def complaint(found: Outcome[model.Action]) -> str:
     """Return what the user has to correct; empty when nothing."""
-    assert found.failure is None or isinstance(found.failure, model.Invalid)
+    assert found.failure is None or isinstance(found.failure, model.InvalidCatalog)
     return str(found.failure or "")
 
 
@@ -374,7 +374,7 @@ def decided(
     types: tuple[str, ...],
     there: tuple[model.StoredClass, ...],
     default: str = "",
-    missing: model.Missing = model.Missing.ABSENT,
+    missing: model.MissingType = model.MissingType.ABSENT,
     recorded: str = "",
     secret: bytes | None = SECRET,
 ) -> Outcome[model.Action]:
@@ -388,24 +388,24 @@ def decided(
         if one.is_ours and not one.is_listed(offered)
     }
     seen = model.SeenClasses(offered, there, not_listed, secret, recorded)
-    settings = model.Settings(
+    settings = model.DiscoverySettings(
         manages_classes=True,
         provider=OPENSTACK,
-        rules=storage_classes.Rules(default=default),
+        rules=storage_classes.StorageClassRules(default=default),
     )
     return decide.decide(seen, settings, NOW)
 
 
 MISSING = [
-    (model.Missing.RECENT, False, False),
-    (model.Missing.ABSENT, True, False),
-    (model.Missing.EXISTS, False, True),
-    (model.Missing.UNKNOWN, False, True),
+    (model.MissingType.RECENT, False, False),
+    (model.MissingType.ABSENT, True, False),
+    (model.MissingType.EXISTS, False, True),
+    (model.MissingType.UNKNOWN, False, True),
 ]
 
 
 def test_every_state_of_a_missing_type_has_a_row() -> None:
-    assert [row[0] for row in MISSING] == list(model.Missing)
+    assert [row[0] for row in MISSING] == list(model.MissingType)
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_every_state_of_a_missing_type_has_a_row() -> None:
     ids=[row[0].name for row in MISSING],
 )
 def test_a_class_is_deleted_only_when_its_type_was_not_found_by_id(
-    missing: model.Missing, is_deleted: bool, is_reported: bool
+    missing: model.MissingType, is_deleted: bool, is_reported: bool
 ) -> None:
     """Also where another type would take the name over."""
     holder = stored("a", "a", default=True, choice="a")
@@ -560,7 +560,7 @@ def test_a_class_whose_type_is_in_dispute_is_kept() -> None:
 
 def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
     rules = storage_classes.read_rules(["ssd-.*"])
-    settings = model.Settings(provider=OPENSTACK, rules=rules)
+    settings = model.DiscoverySettings(provider=OPENSTACK, rules=rules)
     types = tuple(map(catalog.StorageType, ("SSD R1", "SSD R2", "slow")))
     there = (
         stored("ssd-r1", "SSD R1"),

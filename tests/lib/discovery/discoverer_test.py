@@ -12,7 +12,7 @@ import prometheus_client
 import pytest
 
 from lib.cloud import errors, protocol
-from lib.cloud.catalog import Part
+from lib.cloud.catalog import CatalogPart
 from lib.discoverer import discoverer, options
 from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
@@ -99,7 +99,7 @@ def test_a_cloud_that_is_down_is_no_reason_to_restart(
     ground: Any, running: Running
 ) -> None:
     ground.cloud.faults = {
-        part: errors.Unavailable("down", operation="list") for part in Part
+        part: errors.Unavailable("down", operation="list") for part in CatalogPart
     }
     seen = len(ground.cloud.reads)
     until(lambda: len(ground.cloud.reads) >= seen + 2)

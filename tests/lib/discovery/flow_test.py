@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lib.cloud import catalog, errors
-from lib.cloud.catalog import Part
+from lib.cloud.catalog import CatalogPart
 from lib.discovery import model, observe, storage_classes
-from lib.discovery.model import Step
+from lib.discovery.model import DiscoveryStep
 from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.fake import calls
@@ -76,9 +76,9 @@ def test_what_others_put_into_our_objects_stays(ground: Any) -> None:
     assert ground.secret()["images"] == ["debian"]
 
 
-@pytest.mark.parametrize("part", list(Part), ids=lambda part: part.value)
+@pytest.mark.parametrize("part", list(CatalogPart), ids=lambda part: part.value)
 def test_one_part_of_the_cloud_that_fails_hides_no_other(
-    ground: Any, part: Part
+    ground: Any, part: CatalogPart
 ) -> None:
     """The failed step keeps what it had published; the four others go on."""
     process = ground.process()
@@ -91,12 +91,14 @@ def test_one_part_of_the_cloud_that_fails_hides_no_other(
     (step,) = (step for step, needs in model.PARTS.items() if needs is part)
     for _ in range(3):
         assert set(process.cycle()) == {step.value}
-    failing = {s.value for s in Step if process.value("step_error", step=s.value)}
+    failing = {
+        s.value for s in DiscoveryStep if process.value("step_error", step=s.value)
+    }
     assert failing == {step.value}
-    changed = part is not Part.DOCUMENT
+    changed = part is not CatalogPart.DOCUMENT
     assert (ground.secret() != before) is changed
-    assert (process.orphans() == set()) is (part is not Part.VOLUMES)
-    assert ("new" in ground.classes()) is (part is not Part.STORAGE_TYPES)
+    assert (process.orphans() == set()) is (part is not CatalogPart.VOLUMES)
+    assert ("new" in ground.classes()) is (part is not CatalogPart.STORAGE_TYPES)
     ground.cloud.faults.clear()
     assert process.cycle() == {}
     assert process.value("step_error", step=step.value) == 0
@@ -104,15 +106,15 @@ def test_one_part_of_the_cloud_that_fails_hides_no_other(
 
 
 REFERENCE = [
-    (Part.INSTANCE_TYPES, "instance_types"),
-    (Part.DOCUMENT, "discovery_data"),
-    (Part.VOLUMES, "disks_meta"),
+    (CatalogPart.INSTANCE_TYPES, "instance_types"),
+    (CatalogPart.DOCUMENT, "discovery_data"),
+    (CatalogPart.VOLUMES, "disks_meta"),
 ]
 
 
 @pytest.mark.parametrize(("part", "label"), REFERENCE)
 def test_the_series_of_the_reference_tell_of_cloud_reads(
-    ground: Any, part: Part, label: str
+    ground: Any, part: CatalogPart, label: str
 ) -> None:
     process = ground.process()
     ground.cloud.faults[part] = DOWN
@@ -126,19 +128,19 @@ def test_the_series_of_the_reference_tell_of_cloud_reads(
 
 
 WRITES = [
-    (Step.INSTANCE_TYPES, "create", "instancetypescatalogs"),
-    (Step.DISCOVERY_DATA, "create", "secrets"),
-    (Step.STORAGE_CLASSES, "create", "storageclasses"),
-    (Step.INSTANCE_TYPES, "get", "instancetypescatalogs"),
-    (Step.DISCOVERY_DATA, "get", "secrets"),
-    (Step.ORPHANED_DISKS, "list", "persistentvolumes"),
-    (Step.STORAGE_CLASSES, "list", "storageclasses"),
+    (DiscoveryStep.INSTANCE_TYPES, "create", "instancetypescatalogs"),
+    (DiscoveryStep.DISCOVERY_DATA, "create", "secrets"),
+    (DiscoveryStep.STORAGE_CLASSES, "create", "storageclasses"),
+    (DiscoveryStep.INSTANCE_TYPES, "get", "instancetypescatalogs"),
+    (DiscoveryStep.DISCOVERY_DATA, "get", "secrets"),
+    (DiscoveryStep.ORPHANED_DISKS, "list", "persistentvolumes"),
+    (DiscoveryStep.STORAGE_CLASSES, "list", "storageclasses"),
 ]
 
 
 @pytest.mark.parametrize(("step", "verb", "resource"), WRITES)
 def test_a_refusal_of_the_api_server_is_told_and_healed(
-    ground: Any, step: Step, verb: str, resource: str
+    ground: Any, step: DiscoveryStep, verb: str, resource: str
 ) -> None:
     """A later success of another step does not hide it; health comes back by itself."""
     process = ground.process()
@@ -157,14 +159,14 @@ def test_a_refusal_of_the_api_server_is_told_and_healed(
 def test_a_failed_step_is_tried_again_alone(ground: Any) -> None:
     """After 3 s, then after ever longer times; the others wait for their cycle."""
     process = ground.process()
-    ground.cloud.faults[Part.DOCUMENT] = DOWN
+    ground.cloud.faults[CatalogPart.DOCUMENT] = DOWN
     process.cycle()
     ground.cloud.reads.clear()
     ground.clock.pass_by(2.9)
     assert process.due() == {}
     ground.clock.pass_by(0.2)
     assert set(process.due()) == {"discovery_data"}
-    assert ground.cloud.reads[-1] == {Part.DOCUMENT}
+    assert ground.cloud.reads[-1] == {CatalogPart.DOCUMENT}
     ground.clock.pass_by(6.1)
     ground.cloud.faults.clear()
     assert process.due() == {}
@@ -269,7 +271,7 @@ def test_without_a_cluster_id_no_volume_is_looked_at(ground: Any) -> None:
     ground.settings = dataclasses.replace(ground.settings, cluster_id="")
     process = ground.process()
     assert process.cycle() == {}
-    assert Part.VOLUMES not in ground.cloud.reads[0]
+    assert CatalogPart.VOLUMES not in ground.cloud.reads[0]
     assert process.orphans() == set()
     assert not any(c.resource == "persistentvolumes" for c in ground.api.calls)
 
@@ -326,13 +328,13 @@ def test_classes_are_left_out_unless_asked_for(ground: Any) -> None:
     process = ground.process()
     assert process.cycle() == {}
     assert ground.classes() == {}
-    assert Part.STORAGE_TYPES not in ground.cloud.reads[0]
+    assert CatalogPart.STORAGE_TYPES not in ground.cloud.reads[0]
     assert process.value("step_error", step="storage_classes") is None
 
 
 def test_a_class_is_made_as_the_reference_makes_it(ground: Any) -> None:
     ground.settings = dataclasses.replace(
-        ground.settings, rules=storage_classes.Rules(default="ssd-r1")
+        ground.settings, rules=storage_classes.StorageClassRules(default="ssd-r1")
     )
     ground.process().cycle()
     made = ground.classes()["ssd-r1"]
@@ -378,11 +380,11 @@ def three(ground: Any) -> Any:
     """Three types, of which the user has made "fast" the default class."""
     ground.cloud.storage_types = TYPES
     ground.settings = dataclasses.replace(
-        ground.settings, rules=storage_classes.Rules(default="fast")
+        ground.settings, rules=storage_classes.StorageClassRules(default="fast")
     )
     assert ground.process().cycle() == {}
     ground.settings = dataclasses.replace(
-        ground.settings, rules=storage_classes.Rules()
+        ground.settings, rules=storage_classes.StorageClassRules()
     )
     return ground
 
@@ -395,8 +397,8 @@ def test_a_partial_list_of_types_deletes_no_class(three: Any) -> None:
     assert next_cycle(three, process) == {}
     for _ in range(3):
         failed = next_cycle(three, process)
-        assert set(failed) == {Step.STORAGE_CLASSES}
-        assert "found by its ID" in str(failed[Step.STORAGE_CLASSES])
+        assert set(failed) == {DiscoveryStep.STORAGE_CLASSES}
+        assert "found by its ID" in str(failed[DiscoveryStep.STORAGE_CLASSES])
         assert three.classes() == before
     three.cloud.hidden_types = set()
     assert next_cycle(three, process) == {}
@@ -418,7 +420,7 @@ def test_a_list_without_types_that_are_gone_deletes_in_the_second_cycle(
     for some in (process, three.process()):
         failed = next_cycle(three, some)
         assert 'default StorageClass "fast": not found' in str(
-            failed[Step.STORAGE_CLASSES]
+            failed[DiscoveryStep.STORAGE_CLASSES]
         )
         assert default_classes(three) == []
     three.cloud.storage_types = TYPES
@@ -453,7 +455,7 @@ def test_the_default_survives_a_refused_recreation_of_its_class(
             raise REFUSED
 
     three.api.before_call = refuse
-    assert set(three.process().cycle()) == {Step.STORAGE_CLASSES}
+    assert set(three.process().cycle()) == {DiscoveryStep.STORAGE_CLASSES}
     assert len(refused) == 1
     assert three.process().cycle() == {}
     assert three.classes()["fast"]["parameters"] == {"type": "Fast"}

@@ -21,7 +21,7 @@ NAMES = [
     ("Быстрый ssd", "ssd"),
     ("K\u212a", "k"),
 ]
-ANY = storage_classes.Rules()
+ANY = storage_classes.StorageClassRules()
 
 
 @pytest.mark.parametrize(("volume_type", "name"), NAMES)
@@ -125,16 +125,16 @@ def test_bad_expressions_are_told_all_at_once() -> None:
 @pytest.mark.parametrize(
     ("rules", "marked"),
     [
-        (storage_classes.Rules(), ["a"]),
-        (storage_classes.Rules(default="b"), ["b"]),
-        (storage_classes.Rules(default="B"), []),
-        (storage_classes.Rules(default="b", has_other_default=True), ["b"]),
-        (storage_classes.Rules(has_other_default=True), []),
-        (storage_classes.Rules(exclude=(re.compile("a"),)), ["b"]),
+        (storage_classes.StorageClassRules(), ["a"]),
+        (storage_classes.StorageClassRules(default="b"), ["b"]),
+        (storage_classes.StorageClassRules(default="B"), []),
+        (storage_classes.StorageClassRules(default="b", has_other_default=True), ["b"]),
+        (storage_classes.StorageClassRules(has_other_default=True), []),
+        (storage_classes.StorageClassRules(exclude=(re.compile("a"),)), ["b"]),
     ],
 )
 def test_one_class_at_most_is_the_default(
-    rules: storage_classes.Rules, marked: list[str]
+    rules: storage_classes.StorageClassRules, marked: list[str]
 ) -> None:
     """The one wished for, else the first; none where the wish names none."""
     assert defaults(storage_classes.choose(["b", "A", "c"], rules)) == marked

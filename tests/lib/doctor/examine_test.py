@@ -43,9 +43,9 @@ class FakeCloud:
         self._call("login")
         return checkup.Login("u", "p")
 
-    def services(self) -> tuple[checkup.Service, ...]:
+    def services(self) -> tuple[checkup.ServiceEndpoint, ...]:
         self._call("services")
-        return (checkup.Service("compute", True, "http://nova", "2.1"),)
+        return (checkup.ServiceEndpoint("compute", True, "http://nova", "2.1"),)
 
     def quotas(self) -> checkup.Quotas:
         self._call("quotas")

@@ -32,9 +32,9 @@ def held(seconds: float, holder: str = "a_1") -> Read[Lease | None]:
     return Read(Lease(holder, NOW - datetime.timedelta(seconds=seconds), 15))
 
 
-def service(**more: object) -> checkup.Service:
+def service(**more: object) -> checkup.ServiceEndpoint:
     fields = {"kind": "compute", "needed": True, "url": "http://nova", **more}
-    return checkup.Service(**fields)  # type: ignore[arg-type]
+    return checkup.ServiceEndpoint(**fields)  # type: ignore[arg-type]
 
 
 def nodes(*provider_ids: str, region: str | None = "here") -> tuple[Finding, ...]:
@@ -42,7 +42,7 @@ def nodes(*provider_ids: str, region: str | None = "here") -> tuple[Finding, ...
     return ids.findings(Read(listed), "openstack", region)
 
 
-def balancing(*named: checkup.Named, **more: object) -> tuple[Finding, ...]:
+def balancing(*named: checkup.NamedSetting, **more: object) -> tuple[Finding, ...]:
     fields = {"version": "2.30", "named": named, **more}
     found = checkup.Balancing(**fields)  # type: ignore[arg-type]
     return judge.balancers(Read(found))
@@ -50,8 +50,8 @@ def balancing(*named: checkup.Named, **more: object) -> tuple[Finding, ...]:
 
 def named(
     value: str, *matches: str, error: errors.CloudError | None = None
-) -> checkup.Named:
-    return checkup.Named("[LoadBalancer] key", "thing", value, matches, error)
+) -> checkup.NamedSetting:
+    return checkup.NamedSetting("[LoadBalancer] key", "thing", value, matches, error)
 
 
 def one(finding: Finding) -> tuple[Finding, ...]:

@@ -14,7 +14,7 @@ if typing.TYPE_CHECKING:
     from tests.lib import conftest as shared
     from tests.lib.kube import conftest
 
-Connect = Callable[..., client.Client]
+Connect = Callable[..., client.KubeClient]
 NODE = msgspec.json.encode({"metadata": {"name": "n1"}})
 
 
@@ -97,7 +97,7 @@ def test_a_request_that_fell_asleep_while_it_was_sent_is_none(
     headers = {"Content-Type": "application/json"}
     url = f"{server.url}/api/v1/nodes"
     with urllib3.PoolManager() as pool:
-        call = transport.Call("POST", "/api/v1/nodes", url, headers, NODE)
+        call = transport.HttpCall("POST", "/api/v1/nodes", url, headers, NODE)
         opened = transport.exchange(pool, call, time.monotonic() + 5)
         with opened as response:
             assert response.status == 200
@@ -278,10 +278,10 @@ def test_the_observer_hears_of_each_exchange(
 
 
 def abort_a_waiting_stream(
-    there: client.Client, eventually: "shared.Eventually"
+    there: client.KubeClient, eventually: "shared.Eventually"
 ) -> None:
     seen: list[bytes] = []
-    opened: list[client.Lines] = []
+    opened: list[client.WatchLines] = []
 
     def listen() -> None:
         stream = there.stream(

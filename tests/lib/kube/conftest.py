@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from lib.kube import client, config, errors, objects
+from lib.kube import client, errors, kube_config, objects
 from lib.kube.fake import api
 
 TOKEN = "s3cret-token"
@@ -246,7 +246,7 @@ def kubeconfig(tmp_path: pathlib.Path) -> WriteKubeconfig:
     return write
 
 
-Connect = Callable[..., client.Client]
+Connect = Callable[..., client.KubeClient]
 
 
 @pytest.fixture()
@@ -258,11 +258,11 @@ def connect(kubeconfig: WriteKubeconfig) -> Connect:
         user: dict[str, object] | None = None,
         cluster: dict[str, object] | None = None,
         **more: object,
-    ) -> client.Client:
+    ) -> client.KubeClient:
         path = kubeconfig(url, user, cluster)
-        loaded = config.load(str(path), env={})
+        loaded = kube_config.load(str(path), env={})
         more = {"rng": lambda: 0.0, **more}
-        return client.Client(loaded, user_agent="test/1", **more)  # type: ignore[arg-type] # named by each test
+        return client.KubeClient(loaded, user_agent="test/1", **more)  # type: ignore[arg-type] # named by each test
 
     return make
 

@@ -433,7 +433,9 @@ def test_only_the_leader_writes(
 
 
 @pytest.fixture()
-def quick(server: "conftest.StandIn", connect: Callable[..., client.Client]) -> Stand:
+def quick(
+    server: "conftest.StandIn", connect: Callable[..., client.KubeClient]
+) -> Stand:
     """Give a function that makes a candidate over HTTP whose times are short."""
 
     def make(identity: str, **more: object) -> election.Election:

@@ -40,7 +40,7 @@ def write(fake: api.FakeApi, kept: store.Store["conftest.Thing"], x: int = 1) ->
     kept.note_write("a", metadata["resourceVersion"])
 
 
-def spec(reading: fresh.Reading["conftest.Thing"]) -> object:
+def spec(reading: fresh.FreshObject["conftest.Thing"]) -> object:
     return reading.value and reading.value.spec
 
 
@@ -50,7 +50,7 @@ def test_what_is_current_comes_from_the_store(fake: api.FakeApi, make: Make) -> 
     _, reader, _ = make()
     before = len(fake.calls)
     assert (spec(reader.read("a")), reader.read("a").held) == ({}, False)
-    assert reader.read("b") == fresh.Reading(None)
+    assert reader.read("b") == fresh.FreshObject(None)
     assert len(fake.calls) == before
 
 
@@ -100,4 +100,4 @@ def test_a_direct_read_that_fails_keeps_it_held(fake: api.FakeApi, make: Make) -
     assert reader.read("a").held
     assert not fake.faults
     fake.remove(resources.NODES, "a")
-    assert reader.read("a") == fresh.Reading(None)
+    assert reader.read("a") == fresh.FreshObject(None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.kube import config, errors, greeting
+from lib.kube import errors, greeting, kube_config
 
 if typing.TYPE_CHECKING:
     from tests.lib.kube import conftest
@@ -17,9 +17,11 @@ AT = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 
 
 @pytest.fixture()
-def load(kubeconfig: Callable[..., object]) -> Callable[[str], config.Configuration]:
-    def make(url: str) -> config.Configuration:
-        return config.load(str(kubeconfig(url)), env={})
+def load(
+    kubeconfig: Callable[..., object],
+) -> Callable[[str], kube_config.Configuration]:
+    def make(url: str) -> kube_config.Configuration:
+        return kube_config.load(str(kubeconfig(url)), env={})
 
     return make
 
@@ -51,7 +53,7 @@ def answering(
 )
 def test_any_answer_will_do(
     server: "conftest.StandIn",
-    load: Callable[[str], config.Configuration],
+    load: Callable[[str], kube_config.Configuration],
     status: int,
     body: bytes,
     headers: dict[str, str],
@@ -66,7 +68,7 @@ def test_any_answer_will_do(
 
 
 def test_a_server_that_is_broken_or_away_is_an_error(
-    server: "conftest.StandIn", load: Callable[[str], config.Configuration]
+    server: "conftest.StandIn", load: Callable[[str], kube_config.Configuration]
 ) -> None:
     server.script.append(answering(503, b""))
     with pytest.raises(errors.Unavailable):

@@ -25,7 +25,7 @@ def test_a_path_says_what_it_points_to(
     """A path is as the API server's URIs are, and can be read back."""
     assert resource.path(*where) == path
     namespace, name, subresource, *_ = (*where, None, None)
-    assert resources.parse(path) == resources.Target(
+    assert resources.parse(path) == resources.ResourcePath(
         resource.group,
         resource.version,
         namespace,

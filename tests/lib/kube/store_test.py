@@ -269,7 +269,7 @@ Watched = Callable[..., tuple[Nodes, Told]]
 @pytest.fixture()
 def watched(
     server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
+    connect: Callable[..., client.KubeClient],
     make: MakeStore,
     running: "shared.Running",
 ) -> Watched:
@@ -370,7 +370,7 @@ def test_an_object_that_changes_is_never_away(
 
 def test_an_expired_version_is_listed_again_without_a_gap(
     server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
+    connect: Callable[..., client.KubeClient],
     make: MakeStore,
     running: "shared.Running",
     eventually: "shared.Eventually",
@@ -494,7 +494,7 @@ class CutApi(api.FakeApi):
         *,
         connect_timeout_s: float,
         read_timeout_s: float,
-    ) -> Iterator[client.Lines]:
+    ) -> Iterator[client.WatchLines]:
         opened = super().stream(
             path,
             query,
@@ -540,7 +540,7 @@ def test_a_proxy_that_closes_idle_watches_costs_neither_pause_nor_list(
 
 def test_an_unreadable_line_does_not_end_the_loop(
     server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
+    connect: Callable[..., client.KubeClient],
     make: MakeStore,
     running: "shared.Running",
     eventually: "shared.Eventually",
@@ -563,7 +563,7 @@ def test_an_unreadable_line_does_not_end_the_loop(
 
 def test_a_store_stops_at_once(
     server: "conftest.StandIn",
-    connect: Callable[..., client.Client],
+    connect: Callable[..., client.KubeClient],
     make: MakeStore,
     eventually: "shared.Eventually",
 ) -> None:
@@ -598,7 +598,7 @@ class Clock:
 
 
 def test_three_watches_of_a_server_that_is_down_log_once_a_minute(
-    connect: Callable[..., client.Client],
+    connect: Callable[..., client.KubeClient],
     make: MakeStore,
     running: "shared.Running",
     eventually: "shared.Eventually",

@@ -7,8 +7,8 @@ import pytest
 
 from lib.kernel.fake.kernel import FakeDisk, FakeKernel
 from lib.kernel.model import BLANK, Content
-from lib.node_volumes.flow import Flow
-from lib.node_volumes.model import Action, Request, Snapshot, Volume
+from lib.node_volumes.flow import NodeVolumesFlow
+from lib.node_volumes.model import Action, NodeVolume, Request, Snapshot
 
 GIB = 2**30
 ID = "11111111-2222-3333-4444-555555555555"
@@ -22,11 +22,13 @@ class Node:
     disk: FakeDisk
     waits: int = 5
 
-    volume: Volume = dataclasses.field(default_factory=lambda: Volume(ID, ID))
+    volume: NodeVolume = dataclasses.field(default_factory=lambda: NodeVolume(ID, ID))
 
     def settle(self, request: Request) -> Snapshot:
         left = iter(range(self.waits, -1, -1))
-        return Flow(self.kernel).settle(request, lambda: float(next(left, 0)))
+        return NodeVolumesFlow(self.kernel).settle(
+            request, lambda: float(next(left, 0))
+        )
 
     def actions(self, request: Request) -> list[str]:
         """Settle a request; return the names of its actions."""
@@ -38,7 +40,7 @@ class Node:
             done.append(type(action).__name__)
 
         left = iter(range(self.waits, -1, -1))
-        flow = Flow(self.kernel, on_action=note)
+        flow = NodeVolumesFlow(self.kernel, on_action=note)
         flow.settle(request, lambda: float(next(left, 0)))
         return done
 

@@ -10,21 +10,21 @@ from lib.kernel import errors
 from lib.kernel.fake.kernel import FakeDisk, FakeKernel
 from lib.kernel.model import BLANK, Check, Content, ContentKind, EntryKind, top_mount
 from lib.node_volumes import observe
-from lib.node_volumes.failures import Failure, Reason
+from lib.node_volumes.call_failures import CallFailed, FailureReason
 from lib.node_volumes.model import (
-    Expand,
-    Publish,
+    NodeExpand,
+    NodePublish,
+    NodeUnpublish,
+    NodeVolume,
     Request,
     Snapshot,
     Stage,
-    Unpublish,
     Unstage,
-    Volume,
 )
 
 GIB = 2**30
 ID = "11111111-2222-3333-4444-555555555555"
-VOLUME = Volume(ID, ID)
+VOLUME = NodeVolume(ID, ID)
 STAGING = "/kubelet/plugins/kubernetes.io/csi/driver/1/globalmount"
 TARGET = "/kubelet/pods/1/volumes/kubernetes.io~csi/pvc-1/mount"
 SECOND = "/kubelet/pods/2/volumes/kubernetes.io~csi/pvc-1/mount"
@@ -33,10 +33,10 @@ DEVICE = "/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-1/1"
 STAGE = Stage(VOLUME, STAGING)
 STAGE_XFS = Stage(VOLUME, STAGING, "xfs")
 STAGE_BLOCK = Stage(VOLUME, STAGING, is_block=True)
-PUBLISH = Publish(VOLUME, STAGING, TARGET)
-PUBLISH_RO = Publish(VOLUME, STAGING, TARGET, is_read_only=True)
-PUBLISH_BLOCK = Publish(VOLUME, STAGING, DEVICE, is_block=True)
-UNPUBLISH = Unpublish(VOLUME, TARGET)
+PUBLISH = NodePublish(VOLUME, STAGING, TARGET)
+PUBLISH_RO = NodePublish(VOLUME, STAGING, TARGET, is_read_only=True)
+PUBLISH_BLOCK = NodePublish(VOLUME, STAGING, DEVICE, is_block=True)
+UNPUBLISH = NodeUnpublish(VOLUME, TARGET)
 UNSTAGE = Unstage(VOLUME, STAGING)
 
 
@@ -140,7 +140,7 @@ STAGED = (PREPARE, "MountDisk")
         pytest.param(
             BLANK,
             (PUBLISH_BLOCK,),
-            Unpublish(VOLUME, DEVICE),
+            NodeUnpublish(VOLUME, DEVICE),
             ["Unmount", "Remove"],
             id="a raw disk is unpublished",
         ),
@@ -151,7 +151,7 @@ STAGED = (PREPARE, "MountDisk")
         pytest.param(
             fs("xfs"),
             (STAGE_XFS, PUBLISH),
-            Expand(VOLUME, TARGET),
+            NodeExpand(VOLUME, TARGET),
             [],
             id="nothing to expand",
         ),
@@ -180,7 +180,7 @@ def test_a_published_file_system_is_expanded_when_the_disk_has_grown(
     for request in (STAGE_XFS, PUBLISH):
         node.settle(request)
     node.kernel.sizes["vdb"] = 2 * GIB
-    expand = Expand(VOLUME, TARGET, 2 * GIB)
+    expand = NodeExpand(VOLUME, TARGET, 2 * GIB)
     assert node.actions(expand) == ["RescanDisk", "ExpandFileSystem"]
     assert node.disk.content.size_bytes == 2 * GIB
     assert node.actions(expand) == []
@@ -193,12 +193,12 @@ def test_a_read_only_published_file_system_is_expanded_by_its_staging_mount(
     for request in (STAGE, PUBLISH_RO):
         node.settle(request)
     node.kernel.sizes["vdb"] = GIB
-    expand = Expand(VOLUME, TARGET, GIB)
+    expand = NodeExpand(VOLUME, TARGET, GIB)
     assert node.actions(expand) == ["RescanDisk", "ExpandFileSystem"]
 
 
-def failure(node: Node, request: Request) -> Failure:
-    with pytest.raises(Failure) as caught:
+def failure(node: Node, request: Request) -> CallFailed:
+    with pytest.raises(CallFailed) as caught:
         node.settle(request)
     print(caught.value)
     return caught.value
@@ -211,7 +211,7 @@ def failure(node: Node, request: Request) -> Failure:
             Content(ContentKind.OTHER, "LVM2_member"),
             (),
             STAGE,
-            Reason.CONTENT,
+            FailureReason.CONTENT,
             "/dev/vdb: contains LVM2_member, requested a file system; not changed",
             id="a disk with something on it",
         ),
@@ -219,7 +219,7 @@ def failure(node: Node, request: Request) -> Failure:
             fs("xfs"),
             (),
             Stage(VOLUME, STAGING, "ext4"),
-            Reason.CONTENT,
+            FailureReason.CONTENT,
             "/dev/vdb: contains xfs, requested ext4; not changed",
             id="another file system",
         ),
@@ -227,7 +227,7 @@ def failure(node: Node, request: Request) -> Failure:
             fs("ext4"),
             (),
             Stage(VOLUME, STAGING, "ext3"),
-            Reason.CONTENT,
+            FailureReason.CONTENT,
             "/dev/vdb: contains ext4, requested ext3; not changed",
             id="ext4 does not serve a request for ext3",
         ),
@@ -235,7 +235,7 @@ def failure(node: Node, request: Request) -> Failure:
             fs("ext4"),
             (STAGE,),
             STAGE_XFS,
-            Reason.INCOMPATIBLE,
+            FailureReason.INCOMPATIBLE,
             f'volume "{ID}": staged with ext4, requested xfs',
             id="staged in another way",
         ),
@@ -243,7 +243,7 @@ def failure(node: Node, request: Request) -> Failure:
             fs("ext4"),
             (),
             PUBLISH,
-            Reason.NOT_STAGED,
+            FailureReason.NOT_STAGED,
             f'volume "{ID}": not staged: nothing is mounted at {STAGING}',
             id="not staged",
         ),
@@ -251,15 +251,15 @@ def failure(node: Node, request: Request) -> Failure:
             fs("ext4"),
             (STAGE, PUBLISH_RO),
             PUBLISH,
-            Reason.INCOMPATIBLE,
+            FailureReason.INCOMPATIBLE,
             f"{TARGET}: published read-only, requested read-write",
             id="published in another way",
         ),
         pytest.param(
             fs("ext4"),
             (STAGE, PUBLISH),
-            Publish(VOLUME, STAGING, SECOND, is_exclusive=True),
-            Reason.NOT_STAGED,
+            NodePublish(VOLUME, STAGING, SECOND, is_exclusive=True),
+            FailureReason.NOT_STAGED,
             f'volume "{ID}": published at {TARGET} already; its access mode allows one'
             " target",
             id="published twice with an exclusive access mode",
@@ -267,16 +267,16 @@ def failure(node: Node, request: Request) -> Failure:
         pytest.param(
             fs("ext4"),
             (),
-            Expand(VOLUME, TARGET),
-            Reason.NOT_FOUND,
+            NodeExpand(VOLUME, TARGET),
+            FailureReason.NOT_FOUND,
             f'volume_path: invalid value "{TARGET}": volume is not there',
             id="expanded without being published",
         ),
         pytest.param(
             fs("ext4"),
             (STAGE,),
-            Expand(VOLUME, STAGING, 2 * GIB),
-            Reason.TIMED_OUT,
+            NodeExpand(VOLUME, STAGING, 2 * GIB),
+            FailureReason.TIMED_OUT,
             f"/dev/vdb: {GIB} bytes, required {2 * GIB}",
             id="the disk does not grow",
         ),
@@ -287,7 +287,7 @@ def test_failures(
     content: Content,
     before: Sequence[Request],
     request_: Request,
-    reason: Reason,
+    reason: FailureReason,
     text: str,
 ) -> None:
     node = make_node(content)
@@ -316,11 +316,11 @@ def test_a_path_of_another_kind_is_refused_and_stays(
 ) -> None:
     node = make_node(fs("ext4"))
     path = observe.own_path(request_)
-    if isinstance(request_, Publish):
+    if isinstance(request_, NodePublish):
         node.settle(STAGE)
     node.kernel.put(path, kind)
     refused = failure(node, request_)
-    assert refused.reason is Reason.INVALID
+    assert refused.reason is FailureReason.INVALID
     assert f'invalid value "{path}": is a {kind.value}, must be' in refused.message
     assert node.kernel.entry(path).kind is kind
 
@@ -331,7 +331,7 @@ def test_a_missing_disk_is_named_with_what_was_searched_and_present(
     node = make_node(fs("ext4"))
     node.kernel.unplug(node.disk)
     refused = failure(node, STAGE)
-    assert refused.reason is Reason.TIMED_OUT
+    assert refused.reason is FailureReason.TIMED_OUT
     assert "virtio-11111111-2222-3333-4" in refused.message
     assert "wwn-0x11111111222233334444555555555555" in refused.message
     assert "present: vda (serial root-disk-serial)" in refused.message
@@ -350,7 +350,7 @@ def test_two_disks_with_the_serial_are_an_error(make_node: MakeNode) -> None:
     node = make_node()
     node.kernel.plug("vdc", ID, GIB)
     refused = failure(node, STAGE)
-    assert refused.reason is Reason.FAILED
+    assert refused.reason is FailureReason.FAILED
     assert "several match: vdb, vdc; must be one" in refused.message
 
 
@@ -360,7 +360,7 @@ def test_a_link_to_a_disk_with_another_serial_does_not_count(
     node = make_node()
     other = dataclasses.replace(node.disk.disk, serial="99999999-2222-3333-4")
     node.disk.disk = other
-    assert failure(node, STAGE).reason is Reason.TIMED_OUT
+    assert failure(node, STAGE).reason is FailureReason.TIMED_OUT
     assert node.disk.content == BLANK
 
 
@@ -370,11 +370,11 @@ def test_a_link_to_a_disk_with_another_serial_does_not_count(
         pytest.param(Check.CLEAN, None, id="clean"),
         pytest.param(Check.CORRECTED, None, id="corrected"),
         pytest.param(Check.INCONCLUSIVE, None, id="fsck itself failed"),
-        pytest.param(Check.UNCORRECTED, Reason.CONTENT, id="errors are left"),
+        pytest.param(Check.UNCORRECTED, FailureReason.CONTENT, id="errors are left"),
     ],
 )
 def test_fsck_decides_whether_a_file_system_is_mounted(
-    make_node: MakeNode, check: Check, reason: Reason | None
+    make_node: MakeNode, check: Check, reason: FailureReason | None
 ) -> None:
     node = make_node(fs("ext4"))
     node.disk.check = check
@@ -413,9 +413,9 @@ def test_a_staging_mount_in_use_is_not_repaired(make_node: MakeNode) -> None:
     replugged(node)
     before = node.kernel.mounts()
     refused = failure(node, STAGE_XFS)
-    assert refused.reason is Reason.UNCERTAIN
+    assert refused.reason is FailureReason.UNCERTAIN
     assert f"in use at {TARGET}" in refused.message
-    assert failure(node, PUBLISH).reason is Reason.NOT_STAGED
+    assert failure(node, PUBLISH).reason is FailureReason.NOT_STAGED
     assert node.kernel.mounts() == before
     assert node.actions(UNPUBLISH) == ["Unmount", "Remove"]
     assert node.actions(STAGE_XFS) == ["Unmount", "MountDisk"]
@@ -430,7 +430,7 @@ def test_a_file_system_that_has_shut_down_is_mounted_again_when_unused(
     node.disk.has_shut_down = True
     # The fake's file system does not recover: it is mounted once more, and no longer.
     refused = failure(node, STAGE_XFS)
-    assert refused.reason is Reason.UNCERTAIN
+    assert refused.reason is FailureReason.UNCERTAIN
     assert "has shut down again, after it was mounted" in refused.message
     assert node.kernel.calls.count("unmount") == 1
     node.disk.has_shut_down = False
@@ -440,27 +440,40 @@ def test_a_file_system_that_has_shut_down_is_mounted_again_when_unused(
 @pytest.mark.parametrize(
     ("error", "at", "reason"),
     [
-        pytest.param(errors.Busy("x"), "probe", Reason.PENDING, id="disk in use"),
-        pytest.param(errors.BadDisk("x"), "probe", Reason.FAILED, id="I/O error"),
         pytest.param(
-            errors.Failed("x"), "make_file_system", Reason.FAILED, id="mkfs fails"
+            errors.Busy("x"), "probe", FailureReason.PENDING, id="disk in use"
         ),
         pytest.param(
-            errors.Missing("x"), "make_file_system", Reason.FAILED, id="no mkfs"
+            errors.BadDisk("x"), "probe", FailureReason.FAILED, id="I/O error"
         ),
-        pytest.param(errors.Failed("x"), "mount", Reason.FAILED, id="mount fails"),
-        pytest.param(errors.TimedOut("x"), "mount", Reason.TIMED_OUT, id="mount hangs"),
-        pytest.param(errors.Stuck("x"), "mount", Reason.PENDING, id="mount is stuck"),
+        pytest.param(
+            errors.Failed("x"),
+            "make_file_system",
+            FailureReason.FAILED,
+            id="mkfs fails",
+        ),
+        pytest.param(
+            errors.Missing("x"), "make_file_system", FailureReason.FAILED, id="no mkfs"
+        ),
+        pytest.param(
+            errors.Failed("x"), "mount", FailureReason.FAILED, id="mount fails"
+        ),
+        pytest.param(
+            errors.TimedOut("x"), "mount", FailureReason.TIMED_OUT, id="mount hangs"
+        ),
+        pytest.param(
+            errors.Stuck("x"), "mount", FailureReason.PENDING, id="mount is stuck"
+        ),
         pytest.param(
             errors.Failed("x"),
             "expand",
-            Reason.UNCERTAIN,
+            FailureReason.UNCERTAIN,
             id="after the mount no reason is final",
         ),
     ],
 )
 def test_errors_of_the_kernel(
-    make_node: MakeNode, error: errors.KernelError, at: str, reason: Reason
+    make_node: MakeNode, error: errors.KernelError, at: str, reason: FailureReason
 ) -> None:
     content = fs("xfs", GIB // 2) if at in ("expand", "mount") else BLANK
     node = make_node(content)

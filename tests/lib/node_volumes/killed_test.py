@@ -8,26 +8,26 @@ import pytest
 from lib.kernel.fake import killing
 from lib.kernel.fake.kernel import FakeDisk, FakeKernel
 from lib.kernel.model import BLANK, Content, ContentKind
-from lib.node_volumes.flow import Flow
+from lib.node_volumes.flow import NodeVolumesFlow
 from lib.node_volumes.model import (
-    Expand,
-    Publish,
+    NodeExpand,
+    NodePublish,
+    NodeUnpublish,
+    NodeVolume,
     Request,
     Snapshot,
     Stage,
-    Unpublish,
     Unstage,
-    Volume,
 )
 
 GIB = 2**30
 ID = "11111111-2222-3333-4444-555555555555"
-VOLUME = Volume(ID, ID)
+VOLUME = NodeVolume(ID, ID)
 STAGING = "/kubelet/staging/globalmount"
 TARGET = "/kubelet/pods/1/mount"
 DEVICE = "/kubelet/publish/pvc-1/1"
 STAGE = Stage(VOLUME, STAGING, "xfs")
-PUBLISH = Publish(VOLUME, STAGING, TARGET)
+PUBLISH = NodePublish(VOLUME, STAGING, TARGET)
 CLONE = Content(ContentKind.FILE_SYSTEM, "xfs", GIB // 2)
 EXT = Content(ContentKind.FILE_SYSTEM, "ext4", GIB)
 
@@ -52,11 +52,11 @@ SCENARIOS: dict[str, tuple[Content, Sequence[Request], Request]] = {
     "publish a raw disk": (
         BLANK,
         (),
-        Publish(VOLUME, STAGING, DEVICE, is_block=True),
+        NodePublish(VOLUME, STAGING, DEVICE, is_block=True),
     ),
-    "unpublish": (CLONE, (STAGE, PUBLISH), Unpublish(VOLUME, TARGET)),
+    "unpublish": (CLONE, (STAGE, PUBLISH), NodeUnpublish(VOLUME, TARGET)),
     "unstage": (CLONE, (STAGE,), Unstage(VOLUME, STAGING)),
-    "expand": (CLONE, (STAGE, PUBLISH), Expand(VOLUME, TARGET, 2 * GIB)),
+    "expand": (CLONE, (STAGE, PUBLISH), NodeExpand(VOLUME, TARGET, 2 * GIB)),
 }
 
 
@@ -77,7 +77,7 @@ def test_step_by_result(make_node: MakeNode, scenario: str) -> None:
     content, before, request = SCENARIOS[scenario]
     whole = prepared(make_node, content, before)
     kernel, changes = killing.killed_at(whole.kernel, -1, is_after=False)
-    Flow(kernel).settle(request, forever)
+    NodeVolumesFlow(kernel).settle(request, forever)
     assert changes
     formats = whole.kernel.calls.count("make_file_system")
     for at, change in enumerate(changes):
@@ -85,7 +85,7 @@ def test_step_by_result(make_node: MakeNode, scenario: str) -> None:
             node = prepared(make_node, content, before)
             kernel, _ = killing.killed_at(node.kernel, at, is_after)
             with pytest.raises(killing.Killed):
-                Flow(kernel).settle(request, forever)
+                NodeVolumesFlow(kernel).settle(request, forever)
             node.settle(request)
             same = node.state() == whole.state()
             repeated = node.kernel.calls.count("make_file_system") - formats

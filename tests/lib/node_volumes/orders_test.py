@@ -8,22 +8,22 @@ from lib.kernel import errors
 from lib.kernel.fake import killing
 from lib.kernel.fake.kernel import FakeKernel
 from lib.kernel.model import BLANK, Content, ContentKind, top_mount
-from lib.node_volumes.failures import Failure, Reason
-from lib.node_volumes.flow import Flow
+from lib.node_volumes.call_failures import CallFailed, FailureReason
+from lib.node_volumes.flow import NodeVolumesFlow
 from lib.node_volumes.model import (
-    Expand,
     MakeFileSystem,
-    Publish,
+    NodeExpand,
+    NodePublish,
+    NodeUnpublish,
+    NodeVolume,
     Request,
     Stage,
-    Unpublish,
     Unstage,
-    Volume,
 )
 
 GIB = 2**30
 ID = "11111111-2222-3333-4444-555555555555"
-VOLUME = Volume(ID, ID)
+VOLUME = NodeVolume(ID, ID)
 STAGING = "/kubelet/staging/globalmount"
 TARGETS = ("/kubelet/pods/1/mount", "/kubelet/pods/2/mount")
 FS_TYPES = ("ext4", "xfs", "btrfs")
@@ -48,27 +48,27 @@ class Orders(stateful.RuleBasedStateMachine):
         if fs_type:
             assert self._settle(Stage(VOLUME, STAGING, fs_type)) is None
 
-    def _settle(self, request: Request) -> Failure | None:
+    def _settle(self, request: Request) -> CallFailed | None:
         """Carry out a call; one that is killed is repeated."""
         if self.kill is not None:
             kernel, _ = killing.killed_at(self.kernel, *self.kill)
             self.kill = None
             try:
-                return self._try(Flow(kernel, on_action=self._note), request)
+                return self._try(NodeVolumesFlow(kernel, on_action=self._note), request)
             except killing.Killed:
                 pass
-        return self._try(Flow(self.kernel, on_action=self._note), request)
+        return self._try(NodeVolumesFlow(self.kernel, on_action=self._note), request)
 
     def _note(self, volume_id: str, action: object, seconds: float) -> None:
         del volume_id, seconds
         self.formats += isinstance(action, MakeFileSystem)
 
-    def _try(self, flow: Flow, request: Request) -> Failure | None:
+    def _try(self, flow: NodeVolumesFlow, request: Request) -> CallFailed | None:
         left = iter((2.0, 1.0))
         had = self.disk.content
         try:
             flow.settle(request, lambda: next(left, 0.0))
-        except Failure as failure:
+        except CallFailed as failure:
             return failure
         finally:
             # Whatever happens, what was on the disk stays.
@@ -84,19 +84,19 @@ class Orders(stateful.RuleBasedStateMachine):
             assert mount is not None
             assert self.disk.content.type == fs_type
         else:
-            assert failure.reason is not Reason.NOT_STAGED
+            assert failure.reason is not FailureReason.NOT_STAGED
 
     @stateful.rule(
         path=st.sampled_from(TARGETS), is_read_only=st.booleans(), one=st.booleans()
     )
     def publish(self, path: str, is_read_only: bool, one: bool) -> None:
         staged = top_mount(self.kernel.mounts(), STAGING)
-        request = Publish(VOLUME, STAGING, path, False, is_read_only, one)
+        request = NodePublish(VOLUME, STAGING, path, False, is_read_only, one)
         failure = self._settle(request)
         mount = top_mount(self.kernel.mounts(), path)
         if staged is None:
             assert failure is not None
-            assert failure.reason is Reason.NOT_STAGED
+            assert failure.reason is FailureReason.NOT_STAGED
         if failure is None:
             assert mount is not None
             assert mount.is_read_only is is_read_only
@@ -104,7 +104,7 @@ class Orders(stateful.RuleBasedStateMachine):
 
     @stateful.rule(path=st.sampled_from(TARGETS))
     def unpublish(self, path: str) -> None:
-        if self._settle(Unpublish(VOLUME, path)) is None:
+        if self._settle(NodeUnpublish(VOLUME, path)) is None:
             assert top_mount(self.kernel.mounts(), path) is None
             assert path not in self.kernel.entries()
 
@@ -118,7 +118,7 @@ class Orders(stateful.RuleBasedStateMachine):
         self.kernel.sizes[self.disk.disk.name] = max(
             gib * GIB, self.disk.disk.size_bytes
         )
-        failure = self._settle(Expand(VOLUME, path, gib * GIB))
+        failure = self._settle(NodeExpand(VOLUME, path, gib * GIB))
         if failure is None:
             assert self.disk.disk.size_bytes >= gib * GIB
             assert self.disk.content.size_bytes == self.disk.disk.size_bytes
@@ -159,7 +159,7 @@ class Orders(stateful.RuleBasedStateMachine):
         self.kernel.errors_next.clear()
         self.kill = None
         for target in TARGETS:
-            assert self._settle(Unpublish(VOLUME, target)) is None
+            assert self._settle(NodeUnpublish(VOLUME, target)) is None
         assert self._settle(Unstage(VOLUME, STAGING)) is None
         assert self.kernel.mounts() == ()
         fs_type = self.disk.content.type

@@ -7,9 +7,9 @@ import pytest
 from lib.kernel.fake.kernel import FakeKernel
 from lib.kernel.model import Content, ContentKind, DeviceNumber, Disk, Link, Mount
 from lib.node_volumes import limits, lookup, mkfs_options, orphans, stats
-from lib.node_volumes.failures import Failure, Reason
-from lib.node_volumes.flow import Flow
-from lib.node_volumes.model import Publish, Stage, Volume
+from lib.node_volumes.call_failures import CallFailed, FailureReason
+from lib.node_volumes.flow import NodeVolumesFlow
+from lib.node_volumes.model import NodePublish, NodeVolume, Stage
 
 ID = "11111111-2222-3333-4444-555555555555"
 SHORT = ID[:20]
@@ -139,15 +139,15 @@ def test_statistics_and_condition() -> None:
     kernel = FakeKernel()
     content = Content(ContentKind.FILE_SYSTEM, "xfs", GIB)
     plugged = kernel.plug("vdb", ID, GIB, content)
-    volume = Volume(ID, ID)
-    with pytest.raises(Failure) as caught:
+    volume = NodeVolume(ID, ID)
+    with pytest.raises(CallFailed) as caught:
         stats.read(kernel, ID, "/stage")
-    assert caught.value.reason is Reason.NOT_FOUND
+    assert caught.value.reason is FailureReason.NOT_FOUND
     kernel.make_directory("/stage")
     assert stats.read(kernel, ID, "/stage").problem == "not mounted at /stage"
-    flow = Flow(kernel)
+    flow = NodeVolumesFlow(kernel)
     flow.settle(Stage(volume, "/stage"), lambda: 1.0)
-    flow.settle(Publish(volume, "/stage", "/block", is_block=True), lambda: 1.0)
+    flow.settle(NodePublish(volume, "/stage", "/block", is_block=True), lambda: 1.0)
     healthy = stats.read(kernel, ID, "/stage")
     assert healthy.usage is not None
     assert (healthy.usage.total_bytes, healthy.problem) == (GIB, "")

@@ -32,7 +32,7 @@ REFRESH = frozenset({Topic.ADDRESSES})
 LIVENESS = frozenset({Topic.LIVENESS})
 IP = Address(AddressType.INTERNAL_IP, "10.0.0.1")
 OTHER_IP = Address(AddressType.INTERNAL_IP, "10.0.0.2")
-SETTINGS = model.Settings()
+SETTINGS = model.NodeSettings()
 LABELS = (
     ("beta.kubernetes.io/instance-type", "m1.small"),
     ("node.kubernetes.io/instance-type", "m1.small"),
@@ -140,7 +140,7 @@ def test_initialise(
     again: float | None,
 ) -> None:
     seen = Snapshot(make_node(**node), SYNC, instance=Seen(make_instance(**instance)))
-    outcome = decide.decide(seen, model.Settings())
+    outcome = decide.decide(seen, model.NodeSettings())
     assert outcome.actions == actions
     assert outcome.requeue_after_s == again
 
@@ -169,7 +169,7 @@ def test_an_uninitialised_node_waits_for(
     again: float | None,
 ) -> None:
     seen = Snapshot(make_node(taints=NEW, provider_id=""), SYNC, instance=observed)
-    outcome = decide.decide(seen, model.Settings())
+    outcome = decide.decide(seen, model.NodeSettings())
     assert (outcome.actions, outcome.requeue_after_s) == (actions, again)
 
 
@@ -179,7 +179,7 @@ def test_a_provided_ip_that_the_instance_lacks_keeps_the_taint(
     asks = {model.PROVIDED_IP_ANNOTATION: "10.9.9.9"}
     node = make_node(taints=NEW, provider_id="", annotations=asks)
     outcome = decide.decide(
-        Snapshot(node, SYNC, instance=Seen(make_instance())), model.Settings()
+        Snapshot(node, SYNC, instance=Seen(make_instance())), model.NodeSettings()
     )
     (event,) = outcome.actions
     assert isinstance(event, RecordEvent)
@@ -269,7 +269,7 @@ def test_a_flavor_that_is_gone_keeps_the_taint(
 ) -> None:
     node = make_node(taints=NEW, provider_id="")
     seen = Snapshot(node, SYNC, instance=Seen(make_instance(instance_type=None)))
-    outcome = decide.decide(seen, model.Settings())
+    outcome = decide.decide(seen, model.NodeSettings())
     (event,) = outcome.actions
     assert isinstance(event, RecordEvent)
     assert event.reason == "InstanceTypeUnknown"
@@ -339,7 +339,7 @@ def test_keep(
 ) -> None:
     observed = None if instance is None else Seen(make_instance(**instance))
     seen = Snapshot(make_node(**node), topics, instance=observed)
-    assert decide.decide(seen, model.Settings()).actions == actions
+    assert decide.decide(seen, model.NodeSettings()).actions == actions
 
 
 LIVING = [
@@ -418,7 +418,7 @@ def test_liveness(
     seen = Snapshot(
         make_node(**node), LIVENESS, instance=observed, gone_for_s=gone_for_s
     )
-    assert decide.decide(seen, model.Settings()).actions == actions
+    assert decide.decide(seen, model.NodeSettings()).actions == actions
 
 
 def absences(
@@ -497,7 +497,7 @@ def test_too_many_deletions_at_once_are_held_back(
         crowd=crowd,
         was_told=was_told,
     )
-    actions = decide.decide(seen, model.Settings()).actions
+    actions = decide.decide(seen, model.NodeSettings()).actions
     match end:
         case "deleted":
             assert actions == (DELETING, DeleteNode())
@@ -519,7 +519,7 @@ def test_a_node_seen_to_be_gone_once_is_looked_at_when_the_time_has_come(
         instance=Absent(by_id=True),
         gone_for_s=5.0,
     )
-    assert decide.decide(seen, model.Settings()).requeue_after_s == 10.0
+    assert decide.decide(seen, model.NodeSettings()).requeue_after_s == 10.0
 
 
 def test_deletion_can_be_switched_off(make_node: Make) -> None:
@@ -529,24 +529,24 @@ def test_deletion_can_be_switched_off(make_node: Make) -> None:
         instance=Absent(by_id=True),
         gone_for_s=99.0,
     )
-    assert decide.decide(seen, model.Settings(deletes=False)).actions == ()
+    assert decide.decide(seen, model.NodeSettings(deletes=False)).actions == ()
 
 
 @pytest.mark.parametrize(
     ("settings", "topics"),
     [
         pytest.param(
-            model.Settings(initialises=False), SYNC, id="cloud-node-controller off"
+            model.NodeSettings(initialises=False), SYNC, id="cloud-node-controller off"
         ),
         pytest.param(
-            model.Settings(watches_lifecycle=False),
+            model.NodeSettings(watches_lifecycle=False),
             LIVENESS,
             id="cloud-node-lifecycle-controller off",
         ),
     ],
 )
 def test_a_controller_that_is_switched_off_writes_nothing(
-    make_node: Make, make_instance: Make, settings: model.Settings, topics: Any
+    make_node: Make, make_instance: Make, settings: model.NodeSettings, topics: Any
 ) -> None:
     node = make_node(taints=NEW if topics is SYNC else SHUT)
     seen = Snapshot(node, topics, instance=Seen(make_instance()))
@@ -554,4 +554,4 @@ def test_a_controller_that_is_switched_off_writes_nothing(
 
 
 def test_a_node_that_is_gone_needs_nothing() -> None:
-    assert decide.decide(Snapshot(None, SYNC), model.Settings()).actions == ()
+    assert decide.decide(Snapshot(None, SYNC), model.NodeSettings()).actions == ()

@@ -38,7 +38,7 @@ class World:
     def __init__(self, limit: deletion_limit.Limit, size: int) -> None:
         self.now_s = 1000.0
         self.wall = WALL
-        self.settings = model.Settings(limit=limit)
+        self.settings = model.NodeSettings(limit=limit)
         self.api = fake_api.FakeApi(lambda: WALL)
         self.cloud = fake_instances.FakeInstances()
         self.deletions: list[tuple[float, int, int]] = []
@@ -55,10 +55,10 @@ class World:
             for source in model.Source
         }
         clocks = runner.Clocks(lambda: self.wall, lambda: self.now_s)
-        observer = observe.Observer(
+        observer = observe.NodeObserver(
             self.nodes, self.api, lambda: self.cloud, self.settings, clocks
         )
-        actor = act.Actor(self.api, self.nodes, recorders)
+        actor = act.NodeActor(self.api, self.nodes, recorders)
         self.flow = flow.NodesFlow(observer, actor, self.settings)
         flow.watch(self.nodes, self.flow, lambda name, topic: None)
         self.nodes.relist()

@@ -66,7 +66,7 @@ def looked_at(api: fake_api.FakeApi, seconds: int) -> list[int]:
     def add(name: str, topic: model.Topic) -> None:
         seen.append(clock[0])
 
-    monitor = flow.Monitor(followed(api), add, now)
+    monitor = flow.LifecycleMonitor(followed(api), add, now)
     for clock[0] in range(0, seconds, 5):
         monitor.look()
     return seen
@@ -122,7 +122,7 @@ def calls(size: int, not_ready: int, topics: frozenset[model.Topic]) -> list[str
             )
         )
     nodes = followed(api)
-    observer = observe.Observer(nodes, api, lambda: cloud, model.Settings())
+    observer = observe.NodeObserver(nodes, api, lambda: cloud, model.NodeSettings())
     observer.observe([(f"n{number}", topics) for number in range(not_ready)])
     return cloud.calls
 
@@ -164,8 +164,8 @@ def test_the_heart_beats_before_each_direct_look() -> None:
     put(api, "well", ready="True")
     well = fake_instances.provider_id("well")
     cloud.put(Instance(InstanceId("well"), "well", Phase.RUNNING, well, ()))
-    observer = observe.Observer(
-        followed(api), api, lambda: cloud, model.Settings(), clocks
+    observer = observe.NodeObserver(
+        followed(api), api, lambda: cloud, model.NodeSettings(), clocks
     )
     observer.observe([(name, LIVENESS) for name in names])
     looks = ["look at instance"] * (len(names) + 1)
@@ -177,7 +177,9 @@ def test_an_outage_is_not_over_because_a_foreign_node_was_looked_at() -> None:
     api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
     put(api, "ours")
     put(api, "theirs", provider_id="static://theirs")
-    observer = observe.Observer(followed(api), api, lambda: cloud, model.Settings())
+    observer = observe.NodeObserver(
+        followed(api), api, lambda: cloud, model.NodeSettings()
+    )
     away = errors.Unavailable("away", operation="list servers")
     cloud.faults += [away, away]
     with structlog.testing.capture_logs() as logs:
@@ -211,7 +213,9 @@ def test_labels_of_another_provider_s_nodes_are_never_written(
         },
     }
     api.put(resources.NODES, document)
-    observer = observe.Observer(followed(api), api, lambda: cloud, model.Settings())
+    observer = observe.NodeObserver(
+        followed(api), api, lambda: cloud, model.NodeSettings()
+    )
     seen = observer.observe([("node", frozenset({model.Topic.SYNC}))])
-    outcome = decide.decide(seen["node"], model.Settings())
+    outcome = decide.decide(seen["node"], model.NodeSettings())
     assert [type(action).__name__ for action in outcome.actions] == actions

@@ -45,11 +45,11 @@ class World:
         nodes = store.Store(api, resources.NODES, kube_nodes.Node)
         nodes.relist()
         self.registry = prometheus_client.CollectorRegistry()
-        self.observer = observe.Observer(
+        self.observer = observe.NodeObserver(
             nodes,
             api,
             lambda: self.cloud,
-            model.Settings(),
+            model.NodeSettings(),
             count=metrics.InstanceMetrics(self.registry).observed,
         )
 

@@ -23,7 +23,7 @@ MakeNode = Callable[..., kube_nodes.Node]
 MakeInstance = Callable[..., Instance]
 NEW = (kube_nodes.UNINITIALIZED_TAINT,)
 SHUT = (kube_nodes.SHUTDOWN_TAINT,)
-ONCE = model.Settings(confirm_after_s=0.0)
+ONCE = model.NodeSettings(confirm_after_s=0.0)
 MANY = deletion_limit.Crowd(nodes=20, went=0, pending={f"n{n}": n for n in range(20)})
 SILENT = errors.Unavailable("silent", operation="list servers")
 TWINS = errors.Ambiguous("2 servers have this name", operation="find server")

@@ -105,7 +105,7 @@ class Life:
             source: events.Recorder(self.api, component=source, host="")
             for source in model.Source
         }
-        self.settings = model.Settings()
+        self.settings = model.NodeSettings()
         rest = fake_instances.provider_id(REST)
         self.cloud.put(
             dataclasses.replace(
@@ -166,7 +166,7 @@ class Life:
 
     def passes(self, number: int = 1, every_s: float = LOOK_S) -> None:
         """Take the Node in for every topic so often; first of all begin afresh."""
-        observer = observe.Observer(
+        observer = observe.NodeObserver(
             self.nodes,
             self.api,
             lambda: self.cloud,
@@ -175,7 +175,7 @@ class Life:
                 lambda: BORN + datetime.timedelta(0, self.now_s), lambda: self.now_s
             ),
         )
-        actor = act.Actor(self.api, self.nodes, self.recorders)
+        actor = act.NodeActor(self.api, self.nodes, self.recorders)
         nodes = flow.NodesFlow(observer, actor, self.settings)
         for _ in range(number):
             self.nodes.relist()
@@ -395,7 +395,7 @@ def _static(life: Life) -> None:
 
 
 def _skip_deletion(life: Life) -> None:
-    life.settings = model.Settings(deletes=False)
+    life.settings = model.NodeSettings(deletes=False)
     _deleted(life)
 
 

@@ -30,7 +30,7 @@ MINE = {"key": "mine", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z
 AGE = datetime.timedelta(hours=1)
 ROUNDS_MAX = 20
 STEP_S = 5.0
-SETTINGS = model.Settings(unnamed_age_s=2 * STEP_S)
+SETTINGS = model.NodeSettings(unnamed_age_s=2 * STEP_S)
 """A process that has just started must wait as long as one that has seen a Node join;
 a walk has no ten minutes."""
 
@@ -124,21 +124,21 @@ class Ground:
 class Process:
     """One life of the daemon, with all that it keeps in memory."""
 
-    def __init__(self, ground: Ground, settings: model.Settings) -> None:
+    def __init__(self, ground: Ground, settings: model.NodeSettings) -> None:
         self.ground = ground
         self.nodes = store.Store(ground.api, resources.NODES, kube_nodes.Node)
         recorders = {
             source: events.Recorder(ground.api, component=source, host="")
             for source in model.Source
         }
-        observer = observe.Observer(
+        observer = observe.NodeObserver(
             self.nodes,
             ground.api,
             lambda: ground.cloud,
             settings,
             runner.Clocks(lambda: NOW + AGE, lambda: ground.now_s),
         )
-        actor = act.Actor(ground.api, self.nodes, recorders)
+        actor = act.NodeActor(ground.api, self.nodes, recorders)
         self.initialised: list[str] = []
         self.flow = flow.NodesFlow(
             observer, actor, settings, lambda node: self.initialised.append(node.name)
@@ -175,7 +175,7 @@ def test_a_node_whose_last_write_the_watch_has_not_shown_is_held() -> None:
     ground = Ground()
     ground.server("web")
     ground.node("web", NEW)
-    process = Process(ground, model.Settings())
+    process = Process(ground, model.NodeSettings())
     process.nodes.note_write("web", "999999")
     claim = queue.Claim("web", frozenset({str(model.Topic.SYNC)}))
     (seen,) = process.flow.observe([claim]).values()
@@ -203,7 +203,7 @@ def everything() -> Ground:
     return ground
 
 
-def settle(ground: Ground, settings: model.Settings) -> int:
+def settle(ground: Ground, settings: model.NodeSettings) -> int:
     """Run processes, each until it dies, until one has nothing to do for long enough.
 
     Gives the number of rounds it took.

@@ -30,8 +30,8 @@ class World:
         self.cloud = fake_instances.FakeInstances()
         self.nodes = store.Store(self.api, resources.NODES, kube_nodes.Node)
         clocks = runner.Clocks(monotonic=lambda: self.now_s)
-        self.settings = model.Settings()
-        self.observer = observe.Observer(
+        self.settings = model.NodeSettings()
+        self.observer = observe.NodeObserver(
             self.nodes, self.api, lambda: self.cloud, self.settings, clocks
         )
 

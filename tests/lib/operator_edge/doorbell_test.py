@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from lib.kube import config, resources
+from lib.kube import kube_config, resources
 from lib.operator_edge import doorbell
 
 GROUP = "lcm.mirantis.com"
@@ -157,7 +157,7 @@ def test_events_arrive_and_nothing_is_written(tmp_path: pathlib.Path) -> None:
         path = str(kubeconfig(tmp_path, url))
         bell = doorbell.Doorbell(
             resources.OPENSTACK_DEPLOYMENTS,
-            lambda: config.load(path, env={}),
+            lambda: kube_config.load(path, env={}),
             on_event,
         )
         stop = threading.Event()
@@ -182,7 +182,7 @@ def test_events_arrive_and_nothing_is_written(tmp_path: pathlib.Path) -> None:
 
 
 def test_credentials_are_passed_on(tmp_path: pathlib.Path) -> None:
-    found = config.load(str(kubeconfig(tmp_path, "http://127.0.0.1:1")), env={})
+    found = kube_config.load(str(kubeconfig(tmp_path, "http://127.0.0.1:1")), env={})
     info = doorbell.connection(found)
     assert (info.server, info.scheme, info.token) == (
         "http://127.0.0.1:1",

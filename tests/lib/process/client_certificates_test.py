@@ -92,8 +92,8 @@ def ask(authorities: pathlib.Path) -> Iterator[Ask]:
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
     certificate = tls.InMemory(pair, clients=tls.Clients(authorities))
-    routes = exchange.Routes({"/who": who}, anybody)
-    server = serving.Server(listener, certificate, routes)
+    routes = exchange.HttpRoutes({"/who": who}, anybody)
+    server = serving.HttpServer(listener, certificate, routes)
 
     def send(own: pathlib.Path | None = None) -> str:
         context = ssl.create_default_context(cadata=pair.certificate.decode())

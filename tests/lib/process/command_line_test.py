@@ -50,10 +50,10 @@ def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem() -> Non
 def test_what_can_be_read_is_judged_beside_what_can_not() -> None:
     """One look at the output is enough; no flag is told twice."""
 
-    def judge(values: flags.Values) -> list[config.Problem]:
+    def judge(values: flags.Values) -> list[config.FieldProblem]:
         assert values[PERIOD] == 300.0, "the default of what can't be read"
         fields = ("--period", "--both")
-        return [config.Problem(field, None, "another") for field in fields]
+        return [config.FieldProblem(field, None, "another") for field in fields]
 
     judged = dataclasses.replace(PROGRAM, judge=judge)
     command = command_line.command(judged, lambda values: 0)
@@ -69,7 +69,9 @@ def test_what_can_be_read_is_judged_beside_what_can_not() -> None:
 
 def test_a_config_error_of_run_is_told_the_same_way() -> None:
     def run(values: flags.Values) -> int:
-        raise config.ConfigError([config.Problem("[Global] region", None, "a region")])
+        raise config.ConfigError(
+            [config.FieldProblem("[Global] region", None, "a region")]
+        )
 
     result = invoke(run=run)
     assert result.exit_code == 2

@@ -22,7 +22,7 @@ def configure() -> Iterator[Configure]:
 
     def set_up(verbosity: int = 0) -> Callable[[], list[Mapping[str, object]]]:
         out = io.StringIO()
-        logs.configure(logs.Settings("a-daemon", verbosity, out=out))
+        logs.configure(logs.LogSettings("a-daemon", verbosity, out=out))
         return lambda: [json.loads(line) for line in out.getvalue().splitlines()]
 
     yield set_up
@@ -106,7 +106,7 @@ def test_no_way_of_logging_shows_a_secret(
     """Not by key, nested, in a text, in a traceback, nor by a local variable."""
     configure()
     out = io.StringIO()
-    logs.configure(logs.Settings("a-daemon", is_pretty=is_pretty, out=out))
+    logs.configure(logs.LogSettings("a-daemon", is_pretty=is_pretty, out=out))
     try:
         leak()
     except ValueError as error:

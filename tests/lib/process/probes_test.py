@@ -23,8 +23,8 @@ def checks() -> probes.Probes:
 
 
 def test_all_well_is_a_plain_ok(checks: probes.Probes) -> None:
-    assert checks.live({}) == probes.Report(True, "ok")
-    assert checks.ready({}) == probes.Report(True, "ok")
+    assert checks.live({}) == probes.ProbeReport(True, "ok")
+    assert checks.ready({}) == probes.ProbeReport(True, "ok")
 
 
 def test_verbose_names_every_check(checks: probes.Probes) -> None:

@@ -17,11 +17,11 @@ from lib.daemon import access
 from lib.process import (
     certificates,
     config,
-    endpoints,
     exchange,
     metrics,
     probes,
     serving,
+    standard_endpoints,
     tls,
 )
 
@@ -91,10 +91,10 @@ def serve(make_pair: MakePair) -> Iterator[Serve]:
         ) -> Place:
             pair = make_pair()
             listener = socket.create_server(("127.0.0.1", 0))
-            server = serving.Server(
+            server = serving.HttpServer(
                 listener,
                 certificate or tls.InMemory(pair),
-                exchange.Routes(
+                exchange.HttpRoutes(
                     {"/healthz": ok, **(handlers or {})},
                     judge if posts is None else access.everybody,
                     posts=posts or {},
@@ -401,7 +401,9 @@ def test_stop_ends_connections_and_frees_the_port(make_pair: MakePair) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     pair = make_pair()
-    server = serving.Server(listener, tls.InMemory(pair), exchange.Routes({}, judge))
+    server = serving.HttpServer(
+        listener, tls.InMemory(pair), exchange.HttpRoutes({}, judge)
+    )
     server.start()
     with Place(port, pair).connect() as sock:
         server.stop()
@@ -446,8 +448,8 @@ def test_probes_of_a_host_with_ipv6_are_answered(
     listener = serving.listen(address, port)
     assert listener is not None
     pair = make_pair()
-    routes = exchange.Routes({"/livez": ok}, judge)
-    server = serving.Server(listener, tls.InMemory(pair), routes)
+    routes = exchange.HttpRoutes({"/livez": ok}, judge)
+    server = serving.HttpServer(listener, tls.InMemory(pair), routes)
     server.start()
     try:
         for client in clients:
@@ -528,7 +530,7 @@ def test_the_standard_paths_answer(serve: Serve) -> None:
     checks.add_live("loop", lambda: "hangs")
     registry = metrics.new_registry(metrics.Build("a-daemon", "1"))
     health = prometheus_client.CollectorRegistry()
-    place = serve(endpoints.standard(checks, registry, health))
+    place = serve(standard_endpoints.standard(checks, registry, health))
     assert place.ask("/readyz") == (200, "ok")
     status, body = place.ask("/healthz?verbose")
     assert status == 500
@@ -540,9 +542,9 @@ def test_the_standard_paths_answer(serve: Serve) -> None:
 
 
 def test_plain_http_is_served_without_a_certificate() -> None:
-    routes = exchange.Routes({"/healthz": ok}, judge)
+    routes = exchange.HttpRoutes({"/healthz": ok}, judge)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = serving.Server(listener, None, routes)
+        server = serving.HttpServer(listener, None, routes)
         server.start()
         try:
             port = listener.getsockname()[1]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lib.process import endpoints, exchange, metrics, probes, slis
+from lib.process import exchange, metrics, probes, slis, standard_endpoints
 
 
 def ask(
@@ -19,7 +19,7 @@ def test_each_check_is_counted_by_probe_and_status() -> None:
     why_not: list[str | None] = ["not yet", None]
     checks.add_ready("cloud", lambda: why_not.pop(0))
     registry = metrics.new_registry(metrics.Build("a-daemon", "1"))
-    handlers = endpoints.standard(checks, registry, counted.registry)
+    handlers = standard_endpoints.standard(checks, registry, counted.registry)
     for path in ("/readyz", "/readyz", "/healthz"):
         ask(handlers.__getitem__, path)
     text = ask(handlers.__getitem__, "/metrics/slis")

@@ -17,8 +17,8 @@ def registry() -> prometheus_client.CollectorRegistry:
 @pytest.fixture()
 def reconcile_metrics(
     registry: prometheus_client.CollectorRegistry,
-) -> metrics.Metrics:
-    return metrics.Metrics(registry)
+) -> metrics.ReconcileMetrics:
+    return metrics.ReconcileMetrics(registry)
 
 
 @pytest.fixture()

@@ -40,7 +40,7 @@ class Stop:
 
 
 @pytest.fixture()
-def run(clock: Clock, reconcile_metrics: metrics.Metrics) -> Run:
+def run(clock: Clock, reconcile_metrics: metrics.ReconcileMetrics) -> Run:
     """Give a function that runs a pass of work_s seconds; it returns start times."""
 
     def go(
@@ -91,7 +91,7 @@ def test_nothing_is_called_once_stopped(run: Run) -> None:
 
 def test_a_bug_is_logged_counted_and_outlived(
     clock: Clock,
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
     registry: prometheus_client.CollectorRegistry,
     log: Log,
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_bug_is_logged_counted_and_outlived(
 
 
 def test_an_expected_error_is_a_warning_without_traceback(
-    clock: Clock, reconcile_metrics: metrics.Metrics, log: Log
+    clock: Clock, reconcile_metrics: metrics.ReconcileMetrics, log: Log
 ) -> None:
     def work() -> None:
         raise OSError

@@ -129,13 +129,13 @@ def keys() -> Iterator[queue.Queue]:
 def run(
     running: Callable[[Callable[[threading.Event], None]], threading.Event],
     keys: queue.Queue,
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
 ) -> Run:
     """Give a function that runs a flow until the test ends."""
 
     def start(
         flow: FlowStub,
-        settings: runner.Settings | None = None,
+        settings: runner.RunnerSettings | None = None,
         clocks: runner.Clocks | None = None,
     ) -> threading.Event:
         loop = runner.Runner(flow, keys, reconcile_metrics, settings, clocks)
@@ -171,7 +171,7 @@ def test_a_batch_is_observed_in_one_call(
     flow = FlowStub()
     for number in range(20):
         keys.add(f"k{number}", "t")
-    run(flow, runner.Settings(workers=4, batch_max=100, batch_s=0.01))
+    run(flow, runner.RunnerSettings(workers=4, batch_max=100, batch_s=0.01))
     eventually(lambda: len(flow.done) == 20)
     assert len(flow.batches) == 1
 
@@ -293,7 +293,7 @@ def test_a_failed_observe_backs_off_all_its_keys_and_is_logged_once(
     flow = FlowStub(observe_=fail_once)
     for key in "abc":
         keys.add(key, "t")
-    run(flow, runner.Settings(batch_max=10, batch_s=0.01))
+    run(flow, runner.RunnerSettings(batch_max=10, batch_s=0.01))
     eventually(lambda: count("reconcile_total", outcome="success") == 3)
     assert count("reconcile_total", outcome="failure") == 3
     assert count("retries_total") == 3
@@ -343,7 +343,7 @@ def test_a_key_stays_claimed_until_its_own_act_has_ended(
 
     flow = FlowStub(act_=hang)
     keys.add("slow", "t")
-    run(flow, runner.Settings(workers=2))
+    run(flow, runner.RunnerSettings(workers=2))
     assert began.wait(5)
     keys.add("slow", "again")
     keys.add("quick", "t")
@@ -364,7 +364,7 @@ def test_no_more_keys_are_observed_while_every_worker_is_busy(
 
     flow = FlowStub(act_=hang)
     keys.add("a", "t")
-    run(flow, runner.Settings(workers=1))
+    run(flow, runner.RunnerSettings(workers=1))
     assert began.wait(5)
     keys.add("b", "t")
     time.sleep(0.05)
@@ -395,7 +395,7 @@ class ReadingStub:
 
 def test_who_has_more_to_be_read_keeps_nobody_else_and_shares_the_next_read(
     running: Callable[[Callable[[threading.Event], None]], threading.Event],
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
     keys: queue.Queue,
     eventually: Eventually,
 ) -> None:
@@ -425,7 +425,7 @@ class ReadingOfMany(ReadingStub):
 
 def test_a_read_of_many_keys_does_not_delay_a_new_one(
     running: Callable[[Callable[[threading.Event], None]], threading.Event],
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
     keys: queue.Queue,
     eventually: Eventually,
 ) -> None:
@@ -433,7 +433,7 @@ def test_a_read_of_many_keys_does_not_delay_a_new_one(
     flow, reading = FlowStub(), ReadingOfMany()
     many = [f"r{number}" for number in range(runner.MANY + 1)]
     keys.add_many(many, "t")
-    settings = runner.Settings(batch_max=len(many))
+    settings = runner.RunnerSettings(batch_max=len(many))
     loop = runner.Runner(flow, keys, reconcile_metrics, settings, reading=reading)
     running(loop.run)
     eventually(lambda: len(reading.batches) == 1)
@@ -449,7 +449,7 @@ def test_a_read_of_many_keys_does_not_delay_a_new_one(
 
 def test_a_read_that_fails_is_tried_again_for_every_key(
     running: Callable[[Callable[[threading.Event], None]], threading.Event],
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
     keys: queue.Queue,
     eventually: Eventually,
 ) -> None:
@@ -472,7 +472,7 @@ def test_slow_actions_keep_nobody_but_each_other_from_being_looked_at(
     flow = FlowStub(act_=hang, slow=frozenset("abc"))
     for key in "abc":
         keys.add(key, "t")
-    run(flow, runner.Settings(workers=1, batch_max=3, batch_s=0.01))
+    run(flow, runner.RunnerSettings(workers=1, batch_max=3, batch_s=0.01))
     eventually(lambda: flow.batches == [("a", "b", "c")])
     keys.add("d", "t")
     eventually(lambda: flow.done == [Greet("d")])
@@ -493,7 +493,7 @@ def test_acts_fan_out_over_all_workers(
     flow = FlowStub(act_=meet)
     for key in "abc":
         keys.add(key, "t")
-    run(flow, runner.Settings(workers=3, batch_max=3, batch_s=0.01))
+    run(flow, runner.RunnerSettings(workers=3, batch_max=3, batch_s=0.01))
     eventually(lambda: len(flow.done) == 3)
 
 
@@ -502,7 +502,7 @@ def test_a_dry_run_logs_actions_and_carries_none_out(
 ) -> None:
     flow = FlowStub()
     keys.add("a", "t")
-    run(flow, runner.Settings(dry_run=True))
+    run(flow, runner.RunnerSettings(dry_run=True))
     eventually(lambda: count("reconcile_total", outcome="success") == 1)
     assert flow.done == []
     (entry,) = (entry for entry in log if entry["log_level"] == "info")
@@ -523,7 +523,7 @@ def test_a_failure_that_was_decided_is_reported_and_retried(
     failing = Outcome((), 0.0, error, (Greet("event", 1),))
     flow = FlowStub(lambda key, now: failing if len(flow.ends) < 3 else Outcome())
     keys.add("a", "t")
-    run(flow, runner.Settings(dry_run=dry_run))
+    run(flow, runner.RunnerSettings(dry_run=dry_run))
     eventually(lambda: count("reconcile_total", outcome="success") == 1)
     assert count("reconcile_total", outcome="failure") == 3
     assert count("retries_total") == 3
@@ -581,7 +581,7 @@ def test_a_dry_run_ignores_a_requeue_after_an_action_that_was_left_out(
     """Nothing has changed, so that it would be read and logged again and again."""
     flow = FlowStub(lambda key, now: Outcome((Greet(key),), 0.0))
     keys.add("a", "t")
-    run(flow, runner.Settings(dry_run=True))
+    run(flow, runner.RunnerSettings(dry_run=True))
     eventually(lambda: count("reconcile_total", outcome="success") == 1)
     time.sleep(0.1)
     assert flow.batches == [("a",)]
@@ -590,7 +590,7 @@ def test_a_dry_run_ignores_a_requeue_after_an_action_that_was_left_out(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shout(Greet, outcomes.Report):
+class Shout(Greet, outcomes.ReportAction):
     """One that is only heard."""
 
 
@@ -604,7 +604,7 @@ def test_a_dry_run_goes_on_waiting_for_what_it_does_not_change(
 ) -> None:
     flow = FlowStub(lambda key, now: Outcome(actions, 0.0))
     keys.add("a", "t")
-    run(flow, runner.Settings(dry_run=True))
+    run(flow, runner.RunnerSettings(dry_run=True))
     eventually(lambda: len(flow.batches) >= 3)
 
 
@@ -621,7 +621,7 @@ def test_a_note_is_carried_out_without_a_word(
     note = Greet("a", is_note=True)
     flow = FlowStub(lambda key, now: Outcome((note,)))
     keys.add("a", "t")
-    run(flow, runner.Settings(dry_run=dry_run))
+    run(flow, runner.RunnerSettings(dry_run=dry_run))
     eventually(lambda: count("reconcile_total", outcome="success") == 1)
     assert flow.done == [note]
     assert not log
@@ -682,7 +682,7 @@ def test_a_long_reconciliation_that_advances_beats(
 
 
 def test_stop_waits_for_the_act_in_flight_and_begins_no_other_key(
-    keys: queue.Queue, reconcile_metrics: metrics.Metrics
+    keys: queue.Queue, reconcile_metrics: metrics.ReconcileMetrics
 ) -> None:
     go_on, began, stop = threading.Event(), threading.Event(), threading.Event()
 
@@ -694,7 +694,10 @@ def test_stop_waits_for_the_act_in_flight_and_begins_no_other_key(
     for number in range(200):
         keys.add(f"k{number}", "t")
     loop = runner.Runner(
-        flow, keys, reconcile_metrics, runner.Settings(batch_max=200, batch_s=0.01)
+        flow,
+        keys,
+        reconcile_metrics,
+        runner.RunnerSettings(batch_max=200, batch_s=0.01),
     )
     thread = threading.Thread(target=loop.run, args=(stop,))
     thread.start()
@@ -710,7 +713,7 @@ def test_stop_waits_for_the_act_in_flight_and_begins_no_other_key(
 
 def test_an_act_that_does_not_end_is_left_behind_without_its_next_action(
     keys: queue.Queue,
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
     monkeypatch: pytest.MonkeyPatch,
     eventually: Eventually,
 ) -> None:
@@ -750,7 +753,7 @@ def test_context_is_bound_while_a_pass_runs(
 
 def test_depth_and_age_of_the_queue_are_metrics(
     keys: queue.Queue,
-    reconcile_metrics: metrics.Metrics,
+    reconcile_metrics: metrics.ReconcileMetrics,
     registry: prometheus_client.CollectorRegistry,
     count: Count,
 ) -> None:
@@ -786,7 +789,7 @@ def test_a_scheduled_try_replaces_the_backoff_and_does_not_increase_it(
 
 
 def test_an_unexpected_error_in_the_reading_lane_ends_the_loop(
-    reconcile_metrics: metrics.Metrics, keys: queue.Queue
+    reconcile_metrics: metrics.ReconcileMetrics, keys: queue.Queue
 ) -> None:
     """Its keys would stay claimed for ever while the loop looks well."""
 

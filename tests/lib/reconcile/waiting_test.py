@@ -8,7 +8,7 @@ import prometheus_client
 import pytest
 
 from lib.reconcile import failure, metrics, waiting
-from lib.reconcile.outcome import Outcome, Report
+from lib.reconcile.outcome import Outcome, ReportAction
 
 
 class TooLate(Exception):
@@ -25,7 +25,7 @@ class Fill:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Announce(Report):
+class Announce(ReportAction):
     """Say that the tank cannot be filled."""
 
 
@@ -33,7 +33,7 @@ Action = Fill | Announce
 
 
 @dataclasses.dataclass
-class Tank(waiting.Flow[int, Action]):
+class Tank(waiting.WaitingFlow[int, Action]):
     """A flow that fills a tank litre by litre, in a time of its own.
 
     A snapshot is the level in litres.
@@ -92,7 +92,7 @@ Settle = Callable[..., None]
 
 
 @pytest.fixture()
-def settle(reconcile_metrics: metrics.Metrics) -> Settle:
+def settle(reconcile_metrics: metrics.ReconcileMetrics) -> Settle:
     """Give a function that lets a caller wait for a tank."""
 
     def run(tank: Tank, *, dry_run: bool = False) -> None:

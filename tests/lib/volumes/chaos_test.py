@@ -12,8 +12,8 @@ from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Volume, VolumeId, VolumePhase, VolumeSpec
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODES = (InstanceId("node-1"), InstanceId("node-2"))
 NAMES = ("pvc-1", "pvc-2")
@@ -83,8 +83,8 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        effects = calls.Effects(self.clock, self.clock.wait)
-        self.process = flow.Flow(lambda: self.cloud, effects)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
+        self.process = flow.VolumesFlow(lambda: self.cloud, effects)
 
     def step(self, step: Step) -> None:
         """Make a call; whoever wanted a volume gone wants nothing else of it."""
@@ -96,7 +96,7 @@ class World:
             self.settle(step.kind, name, NODES[step.node])
         except Died:
             self.restart()
-        except Refused as refused:
+        except RefusedCall as refused:
             assert refused.code is not Code.ALREADY_EXISTS, refused  # noqa: PT017
         self._calm(step)
 
@@ -155,7 +155,7 @@ class World:
             "expand": model.Expand(volume_id, SIZE),
             "remove": model.Remove(volume_id),
         }
-        call = calls.Call(self.clock() + 300)
+        call = callers.Caller(self.clock() + 300)
         if kind == "remove" and name in self.given:
             self.doomed.add(name)
         found = self.process.settle(wishes[kind], call)

@@ -12,14 +12,14 @@ from lib.cloud.volumes import (
     AttachmentPhase,
     ById,
     ByName,
-    Change,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeSpec,
 )
 from lib.volumes import decide, model
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODES = [InstanceId(f"node-{number}") for number in range(3)]
 IDS = [VolumeId(f"{letter}-id") for letter in "abcd"]
@@ -79,7 +79,7 @@ wishes_of_one: st.SearchStrategy[model.Wish] = st.one_of(
     st.builds(
         model.Modify,
         st.just(IDS[0]),
-        st.sampled_from(["", "slow", "fast"]).map(Change),
+        st.sampled_from(["", "slow", "fast"]).map(VolumeChange),
     ),
 )
 
@@ -90,18 +90,18 @@ def _actions(volume: Volume) -> st.SearchStrategy[model.Action]:
         st.builds(model.AttachVolume, st.just(volume), nodes),
         st.builds(model.DetachVolume, st.just(volume), nodes),
         st.just(model.ResizeVolume(volume, 2 * GIB)),
-        st.just(model.RetypeVolume(volume, Change("fast"))),
+        st.just(model.RetypeVolume(volume, VolumeChange("fast"))),
     )
 
 
 PLAIN = Volume(IDS[0], "pvc-1", GIB, VolumePhase.AVAILABLE)
 seconds = st.sampled_from([0.0, 1.0, 10.0, 50.0, 130.0, 599.0])
 CAUSES = [
-    Refused(Code.RESOURCE_EXHAUSTED, "no host"),
-    Refused(Code.INTERNAL, "it broke"),
+    RefusedCall(Code.RESOURCE_EXHAUSTED, "no host"),
+    RefusedCall(Code.INTERNAL, "it broke"),
 ]
 pasts = st.builds(
-    model.Past,
+    model.CallHistory,
     actions=st.lists(_actions(PLAIN), max_size=4).map(tuple),
     created=st.lists(st.sampled_from(IDS[:3]), max_size=1).map(tuple),
     waited_s=seconds,
@@ -115,11 +115,11 @@ pasts = st.builds(
 )
 
 
-def _is_end(outcome: model.Outcome) -> bool:
+def _is_end(outcome: model.VolumeOutcome) -> bool:
     return outcome.requeue_after_s is None
 
 
-def _is_consistent(outcome: model.Outcome) -> None:
+def _is_consistent(outcome: model.VolumeOutcome) -> None:
     """An end has nothing to do; what goes on says when, and why."""
     if _is_end(outcome):
         assert not outcome.actions
@@ -133,10 +133,13 @@ def _is_consistent(outcome: model.Outcome) -> None:
 
 @hypothesis.given(specs, lists, st.booleans(), pasts)
 def test_a_volume_is_made_only_where_none_is(
-    spec: VolumeSpec, found: tuple[Volume, ...], has_source: bool, past: model.Past
+    spec: VolumeSpec,
+    found: tuple[Volume, ...],
+    has_source: bool,
+    past: model.CallHistory,
 ) -> None:
     source = dataclasses.replace(PLAIN, id=IDS[3]) if has_source else None
-    seen = model.Observed(found, source)
+    seen = model.ObservedVolumes(found, source)
     outcome = decide.decide(model.Make(spec), seen, past)
     _is_consistent(outcome)
     assert repr(outcome) == repr(decide.decide(model.Make(spec), seen, past))
@@ -173,9 +176,9 @@ def test_a_volume_is_made_only_where_none_is(
 
 @hypothesis.given(wishes_of_one, volumes(IDS[0]), pasts)
 def test_what_is_called_done_is_done_and_no_step_harms(
-    wish: model.Wish, volume: Volume, past: model.Past
+    wish: model.Wish, volume: Volume, past: model.CallHistory
 ) -> None:
-    seen = model.Observed((volume,))
+    seen = model.ObservedVolumes((volume,))
     outcome = decide.decide(wish, seen, past)
     _is_consistent(outcome)
     assert repr(outcome) == repr(decide.decide(wish, seen, past))
@@ -225,10 +228,10 @@ def _is_true(wish: model.Wish, volume: Volume) -> None:
 
 @hypothesis.given(wishes_of_one, pasts)
 def test_what_is_absent_is_gone_or_not_found(
-    wish: model.Wish, past: model.Past
+    wish: model.Wish, past: model.CallHistory
 ) -> None:
     """An absence that is wished is looked at twice, unless we deleted it."""
-    outcome = decide.decide(wish, model.Observed(), past)
+    outcome = decide.decide(wish, model.ObservedVolumes(), past)
     wants_absence = isinstance(wish, model.Remove | model.Unpublish)
     is_ours = isinstance(wish, model.Remove) and bool(past.actions)
     assert _is_end(outcome) == (past.absences > 1 or is_ours or not wants_absence)
@@ -237,7 +240,7 @@ def test_what_is_absent_is_gone_or_not_found(
 
 @hypothesis.given(st.one_of(wishes_of_one, specs.map(model.Make)), pasts)
 def test_each_wish_reads_its_own_volume_and_at_most_a_source(
-    wish: model.Wish, past: model.Past
+    wish: model.Wish, past: model.CallHistory
 ) -> None:
     refs = model.needs(wish, past)
     if isinstance(wish, model.Make):

@@ -13,8 +13,8 @@ from lib.cloud.fake import clock, volume_rules
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, AttachmentPhase, Volume, VolumeId, VolumePhase
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import RefusedCall
 
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
@@ -49,11 +49,11 @@ class World:
         self._events.append((seconds, event))
 
     def settle(self, wish: model.Wish, patience_s: float) -> str:
-        effects = calls.Effects(self.clock, self.clock.wait)
-        process = flow.Flow(lambda: self.cloud, effects, -math.inf)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
+        process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
         try:
-            process.settle(wish, calls.Call(self.clock() + patience_s))
-        except Refused as refused:
+            process.settle(wish, callers.Caller(self.clock() + patience_s))
+        except RefusedCall as refused:
             return refused.code.value
         return "OK"
 

@@ -11,15 +11,15 @@ from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
     Attachment,
-    Change,
-    Place,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
+    VolumePlace,
     VolumeSpec,
 )
-from lib.volumes import calls, decide, flow, model, refusals
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, csi_codes, decide, flow, model
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
@@ -42,14 +42,14 @@ class World:
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.instances = {NODE, OTHER}
         self.cloud.put(*volumes)
-        effects = calls.Effects(self.clock, self.clock.wait)
-        self.process = flow.Flow(lambda: self.cloud, effects, -math.inf)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
+        self.process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
 
     def ends(self, wish: model.Wish, patience_s: float = 600.0) -> Code | None:
         """Return the code with which a call ends; None: OK."""
         try:
-            self.process.settle(wish, calls.Call(self.clock() + patience_s))
-        except Refused as refused:
+            self.process.settle(wish, callers.Caller(self.clock() + patience_s))
+        except RefusedCall as refused:
             return refused.code
         return None
 
@@ -76,7 +76,7 @@ def test_a_creation_that_fails_without_time_left_is_not_final() -> None:
     world.cloud.faults.failing.append("create")
     world.cloud.faults.stuck.add("delete")
     code = world.ends(model.Make(SPEC), 20)
-    assert code in refusals.NOT_FINAL
+    assert code in csi_codes.NOT_FINAL
 
 
 def test_zones_are_tried_in_order() -> None:
@@ -85,7 +85,7 @@ def test_zones_are_tried_in_order() -> None:
     world.cloud.rules.zones = ("z1", "z2", "z3")
     world.cloud.rules.full = ("z2",)
     world.cloud.faults.failing.append("create")
-    places = (Place(("z3",)), Place(("z1",)))
+    places = (VolumePlace(("z3",)), VolumePlace(("z1",)))
     spec = dataclasses.replace(SPEC, zones=("z2",), places=places)
     assert world.ends(model.Make(spec)) is None
     (volume,) = world.cloud.volumes()
@@ -103,7 +103,7 @@ def test_no_code_is_final_while_a_volume_may_exist(
     world = World()
     refused = error("refused", operation="any")
     world.cloud.faults.refusals[:] = [*[None] * looks, *[refused] * 9]
-    assert world.ends(model.Make(SPEC)) in refusals.NOT_FINAL
+    assert world.ends(model.Make(SPEC)) in csi_codes.NOT_FINAL
 
 
 def test_a_creation_that_is_refused_with_nothing_there_is_final() -> None:
@@ -116,11 +116,11 @@ def test_a_creation_that_is_refused_with_nothing_there_is_final() -> None:
 def test_an_affinity_volume_that_is_gone_does_not_hide_the_volume() -> None:
     world = World(VOLUME)
     spec = dataclasses.replace(SPEC, near=("deleted-meanwhile",))
-    call = calls.Call(world.clock() + 60)
+    call = callers.Caller(world.clock() + 60)
     placed = world.process.place(spec, call)
     assert placed.near == ()
     other = dataclasses.replace(spec, name="pvc-2")
-    with pytest.raises(Refused, match="INVALID_ARGUMENT"):
+    with pytest.raises(RefusedCall, match="INVALID_ARGUMENT"):
         world.process.place(other, call)
 
 
@@ -217,17 +217,17 @@ def test_a_throttled_creation_is_tried_again_at_once() -> None:
 def test_a_new_process_creates_nothing_for_ten_seconds() -> None:
     """A request of the one before it may still be carried out."""
     world = World()
-    effects = calls.Effects(world.clock, world.clock.wait)
+    effects = callers.CallEffects(world.clock, world.clock.wait)
     began = world.clock()
-    fresh = flow.Flow(lambda: world.cloud, effects)
-    fresh.settle(model.Make(SPEC), calls.Call(world.clock() + 60))
+    fresh = flow.VolumesFlow(lambda: world.cloud, effects)
+    fresh.settle(model.Make(SPEC), callers.Caller(world.clock() + 60))
     assert 10 <= world.clock() - began < 15
 
 
 def test_a_type_can_be_given_by_its_id() -> None:
     world = World(VOLUME)
-    assert world.ends(model.Modify(ID, Change("id-of-fast"))) is None
-    assert world.ends(model.Modify(ID, Change("id-of-fast"))) is None
+    assert world.ends(model.Modify(ID, VolumeChange("id-of-fast"))) is None
+    assert world.ends(model.Modify(ID, VolumeChange("id-of-fast"))) is None
     assert world.cloud.calls.count("retype volume") == 1
 
 
@@ -250,6 +250,6 @@ def test_a_volume_that_the_cloud_puts_elsewhere_is_deleted_again() -> None:
     assert world.ends(model.Make(spec)) is Code.RESOURCE_EXHAUSTED
     world.clock.move(10)
     assert not world.cloud.volumes()
-    places = (Place(("z1",)),)
+    places = (VolumePlace(("z1",)),)
     both = dataclasses.replace(spec, requisite=("moon", "z1"), places=places)
     assert world.ends(model.Make(both)) is None

@@ -13,8 +13,8 @@ from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Volume, VolumeId, VolumePhase, VolumeSpec
 from lib.reconcile import metrics
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODE = InstanceId("node-1")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
@@ -32,11 +32,11 @@ class World:
         self.cloud.instances = {NODE}
         self.cloud.put(VOLUME)
         self.registry = prometheus_client.CollectorRegistry()
-        self.process = flow.Flow(
+        self.process = flow.VolumesFlow(
             lambda: self.cloud,
-            calls.Effects(self.clock, self.clock.wait),
+            callers.CallEffects(self.clock, self.clock.wait),
             -math.inf,
-            metrics=metrics.Metrics(self.registry),
+            metrics=metrics.ReconcileMetrics(self.registry),
             dry_run=dry_run,
         )
 
@@ -44,7 +44,7 @@ class World:
         """Settle a wish; return the event, key and action of each entry of the log."""
         merge = structlog.contextvars.merge_contextvars
         with structlog.testing.capture_logs(processors=[merge]) as log:
-            self.process.settle(wish, calls.Call(self.clock() + 60.0))
+            self.process.settle(wish, callers.Caller(self.clock() + 60.0))
         assert {one["controller"] for one in log} <= {"volumes"}
         return [(one["event"], one["key"], one.get("action")) for one in log]
 
@@ -83,8 +83,10 @@ def test_a_dry_run_changes_nothing_and_refuses_what_it_would_have_to_do(
     before = world.cloud.volumes()
     with structlog.testing.capture_logs() as log:
         for _ in range(2):
-            with pytest.raises(Refused, match=f"not carried out: {action}") as refused:
-                world.process.settle(wish, calls.Call(world.clock() + 60.0))
+            with pytest.raises(
+                RefusedCall, match=f"not carried out: {action}"
+            ) as refused:
+                world.process.settle(wish, callers.Caller(world.clock() + 60.0))
             assert refused.value.code is Code.ABORTED
     assert [(one["event"], one["key"]) for one in log] == [
         ("action left out (dry run)", key)
@@ -99,7 +101,7 @@ def test_a_refused_action_is_counted_and_not_logged_as_carried_out() -> None:
         None,
         errors.QuotaExceeded("no more volumes", operation="create volume"),
     ]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedCall) as refused:
         world.settle(model.Make(dataclasses.replace(SPEC, name="pvc-3")))
     assert refused.value.code is Code.RESOURCE_EXHAUSTED
     assert world.count(metrics.Result.FAILURE) == 1

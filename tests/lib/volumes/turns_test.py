@@ -10,9 +10,9 @@ import pytest
 
 from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
-from lib.cloud.volumes import Reading, Ref, Volume, VolumeId, VolumePhase
-from lib.volumes import calls, flow, model, turns
-from lib.volumes.refusals import Code, Refused
+from lib.cloud.volumes import Ref, Volume, VolumeId, VolumePhase, VolumesReading
+from lib.volumes import callers, flow, model, turns
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 
@@ -35,7 +35,9 @@ class Slow(fake.FakeVolumes):
         self.may_look = threading.Event()
         self.may_look.set()
 
-    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
+    def observe(
+        self, refs: Collection[Ref], within_s: float | None = None
+    ) -> VolumesReading:
         assert self.may_look.wait(10)
         return super().observe(refs, within_s)
 
@@ -56,7 +58,7 @@ class Slow(fake.FakeVolumes):
 def test_a_volume_in_hand_is_not_given_to_another_call() -> None:
     holds = turns.Holds()
     with holds.hold("v1"), holds.hold("v2"):
-        with pytest.raises(Refused) as raised, holds.hold("v1"):
+        with pytest.raises(RefusedCall) as raised, holds.hold("v1"):
             raise AssertionError
         assert raised.value.code is Code.ABORTED
         assert "'v1'" in raised.value.message
@@ -68,17 +70,17 @@ def test_a_second_call_for_a_volume_is_aborted_while_the_first_is_under_way() ->
     cloud = Slow()
     cloud.instances = {NODE}
     cloud.put(dataclasses.replace(_volume(1), phase=VolumePhase.CREATING))
-    process = flow.Flow(lambda: cloud)
-    call = calls.Call(time.monotonic() + 30)
+    process = flow.VolumesFlow(lambda: cloud)
+    call = callers.Caller(time.monotonic() + 30)
     wish = model.Publish(_volume(1).id, NODE)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         first = pool.submit(process.settle, wish, call)
         while not cloud.calls:
             threading.Event().wait(0.001)
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(RefusedCall) as raised:
             process.settle(model.Remove(_volume(1).id), call)
         call.cancel()
-        with pytest.raises(Refused) as cancelled:
+        with pytest.raises(RefusedCall) as cancelled:
             first.result(10)
     assert raised.value.code is Code.ABORTED
     assert cancelled.value.code is Code.CANCELLED
@@ -88,8 +90,8 @@ def test_twenty_volumes_reach_one_instance_in_order_and_none_is_lost() -> None:
     cloud = Slow()
     cloud.instances = {NODE}
     cloud.put(*(_volume(number) for number in range(20)))
-    process = flow.Flow(lambda: cloud)
-    call = calls.Call(time.monotonic() + 60)
+    process = flow.VolumesFlow(lambda: cloud)
+    call = callers.Caller(time.monotonic() + 60)
     cloud.may_look.clear()
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         asked = []
@@ -113,8 +115,8 @@ def test_a_hundred_instances_get_theirs_side_by_side_with_few_calls() -> None:
     nodes = [InstanceId(f"node-{number}") for number in range(100)]
     cloud.instances = set(nodes)
     cloud.put(*(_volume(number) for number in range(100)))
-    process = flow.Flow(lambda: cloud)
-    call = calls.Call(time.monotonic() + 60)
+    process = flow.VolumesFlow(lambda: cloud)
+    call = callers.Caller(time.monotonic() + 60)
     with concurrent.futures.ThreadPoolExecutor(100) as pool:
         asked = [
             pool.submit(process.settle, model.Publish(_volume(n).id, node), call)
@@ -129,8 +131,8 @@ def test_a_hundred_instances_get_theirs_side_by_side_with_few_calls() -> None:
 
 
 def test_who_waits_for_a_turn_may_be_cancelled() -> None:
-    lines = turns.Turns(calls.Effects())
-    call = calls.Call(time.monotonic() + 30)
+    lines = turns.Turns(callers.CallEffects())
+    call = callers.Caller(time.monotonic() + 30)
     with (
         concurrent.futures.ThreadPoolExecutor() as pool,
         lines.join(NODE) as first,
@@ -143,14 +145,14 @@ def test_who_waits_for_a_turn_may_be_cancelled() -> None:
         threading.Event().wait(0.01)
         assert not waiting.done()
         call.cancel()
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(RefusedCall) as raised:
             waiting.result(10)
     assert raised.value.code is Code.CANCELLED
 
 
 def test_who_leaves_lets_the_next_one_act() -> None:
-    lines = turns.Turns(calls.Effects())
-    call = calls.Call(time.monotonic() + 30)
+    lines = turns.Turns(callers.CallEffects())
+    call = callers.Caller(time.monotonic() + 30)
     with lines.join(NODE) as first, lines.join(NODE) as second:
         first.wait(call)
         first.leave()

@@ -15,14 +15,14 @@ from lib.cloud.fake import volumes as fake
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
     Attachment,
-    Change,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeSpec,
 )
-from lib.volumes import calls, flow, model
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import callers, flow, model
+from lib.volumes.csi_codes import Code, RefusedCall
 
 NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
@@ -52,10 +52,10 @@ class World:
         self, wish: model.Wish, patience_s: float = 600.0, is_fresh: bool = False
     ) -> Volume | None:
         """Let a process settle a wish; is_fresh: one that was started just now."""
-        effects = calls.Effects(self.clock, self.clock.wait)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
         started = None if is_fresh else -math.inf
-        process = flow.Flow(lambda: self.cloud, effects, started)
-        return process.settle(wish, calls.Call(self.clock() + patience_s))
+        process = flow.VolumesFlow(lambda: self.cloud, effects, started)
+        return process.settle(wish, callers.Caller(self.clock() + patience_s))
 
     def now(self, volume_id: str = ID) -> Volume | None:
         """See a volume without a call."""
@@ -146,7 +146,7 @@ CASES = {
         _has("size_bytes", 2 * SIZE),
     ),
     "modify": Case(
-        model.Modify(ID, Change("fast")),
+        model.Modify(ID, VolumeChange("fast")),
         (VOLUME,),
         (GET, "retype volume", GET, GET),
         _has("type", "fast"),
@@ -281,7 +281,7 @@ def test_a_lost_answer_is_told_and_the_next_call_goes_on(
     case = CASES[name]
     world = World(*case.start)
     world.cloud.faults.lost.append(operation)
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedCall) as raised:
         world.settle(case.wish)
     assert raised.value.code is Code.UNAVAILABLE
     world.settle(case.wish)
@@ -302,7 +302,7 @@ def test_a_cloud_that_fails_once_fails_nothing_for_good(
     if is_look_while_waiting:
         world.settle(case.wish)
     else:
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(RefusedCall) as raised:
             world.settle(case.wish)
         assert raised.value.code is Code.UNAVAILABLE
     world.settle(case.wish)
@@ -336,15 +336,15 @@ def test_a_request_that_is_carried_out_late_changes_no_result(
             case = CASES[name]
             world = World(*case.start)
             world.cloud.skew_s = skew_s
-            effects = calls.Effects(world.clock, world.clock.wait)
-            process = flow.Flow(lambda w=world: w.cloud, effects, -math.inf)  # type: ignore[misc]  # bound now
+            effects = callers.CallEffects(world.clock, world.clock.wait)
+            process = flow.VolumesFlow(lambda w=world: w.cloud, effects, -math.inf)  # type: ignore[misc]  # bound now
             world.cloud.faults.late[operation] = late
-            with pytest.raises((Refused, Died)) as raised:
-                process.settle(case.wish, calls.Call(world.clock() + 600))
+            with pytest.raises((RefusedCall, Died)) as raised:
+                process.settle(case.wish, callers.Caller(world.clock() + 600))
             world.cloud.skew_s = skew_after_s
             if raised.type is Died:
-                process = flow.Flow(lambda w=world: w.cloud, effects)  # type: ignore[misc]  # bound now
-            process.settle(case.wish, calls.Call(world.clock() + 600))
+                process = flow.VolumesFlow(lambda w=world: w.cloud, effects)  # type: ignore[misc]  # bound now
+            process.settle(case.wish, callers.Caller(world.clock() + 600))
             world.clock.move(200)
             rows[name, operation, outcome] = case.is_true(world)
     with capsys.disabled():
@@ -364,7 +364,7 @@ def test_a_wish_takes_the_same_calls_whatever_the_cloud_s_clock_shows() -> None:
             world.settle(case.wish)
             assert case.is_true(world)
             rows[name, skew_s] = tuple(world.cloud.calls)
-    assert all(calls == CASES[name].calls for (name, _), calls in rows.items())
+    assert all(callers == CASES[name].calls for (name, _), callers in rows.items())
 
 
 def test_what_a_killed_process_sent_may_come_true_after_the_first_10_s() -> None:
@@ -374,17 +374,17 @@ def test_what_a_killed_process_sent_may_come_true_after_the_first_10_s() -> None
     the next call for the name. Where no call comes, it is reported as an orphan.
     """
     world = World()
-    effects = calls.Effects(world.clock, world.clock.wait)
-    process = flow.Flow(lambda: world.cloud, effects, -math.inf)
+    effects = callers.CallEffects(world.clock, world.clock.wait)
+    process = flow.VolumesFlow(lambda: world.cloud, effects, -math.inf)
     world.cloud.faults.late["create volume"] = fake.Late(30.0, Died())
     with pytest.raises(Died):
-        process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
-    process = flow.Flow(lambda: world.cloud, effects)
-    given = process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
+        process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
+    process = flow.VolumesFlow(lambda: world.cloud, effects)
+    given = process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     world.clock.move(60)
     assert given is not None
     assert len(world.cloud.volumes()) == 2
-    again = process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
+    again = process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     assert again is not None
     assert again.id == given.id
     world.clock.move(60)
@@ -404,17 +404,17 @@ def test_an_attach_that_is_carried_out_late_comes_not_true_behind_an_ok(
     """Publish fails, Unpublish is OK, and then the volume is free for another node."""
     late, is_killed = LATE_ATTACH[name]
     world = World(VOLUME)
-    effects = calls.Effects(world.clock, world.clock.wait)
-    process = flow.Flow(lambda: world.cloud, effects, -math.inf)
+    effects = callers.CallEffects(world.clock, world.clock.wait)
+    process = flow.VolumesFlow(lambda: world.cloud, effects, -math.inf)
     world.cloud.faults.late["attach volume"] = late
-    with pytest.raises((Refused, Died)):
-        process.settle(model.Publish(ID, NODE), calls.Call(world.clock() + 60))
+    with pytest.raises((RefusedCall, Died)):
+        process.settle(model.Publish(ID, NODE), callers.Caller(world.clock() + 60))
     if is_killed:
-        process = flow.Flow(lambda: world.cloud, effects)
-    process.settle(model.Unpublish(ID, NODE), calls.Call(world.clock() + 180))
+        process = flow.VolumesFlow(lambda: world.cloud, effects)
+    process.settle(model.Unpublish(ID, NODE), callers.Caller(world.clock() + 180))
     world.clock.move(200)
     assert _is_free(world)
-    process.settle(model.Publish(ID, OTHER), calls.Call(world.clock() + 60))
+    process.settle(model.Publish(ID, OTHER), callers.Caller(world.clock() + 60))
     volume = world.now()
     assert volume is not None
     assert [one.instance_id for one in volume.attachments] == [OTHER]
@@ -425,15 +425,15 @@ def test_a_create_whose_answer_was_lost_is_not_repeated_while_it_may_come_true()
 ):
     """The same process waits out the request's time-out, looking."""
     world = World()
-    effects = calls.Effects(world.clock, world.clock.wait)
-    process = flow.Flow(lambda: world.cloud, effects, -math.inf)
+    effects = callers.CallEffects(world.clock, world.clock.wait)
+    process = flow.VolumesFlow(lambda: world.cloud, effects, -math.inf)
     down = errors.Unavailable("no answer", operation="create volume")
     world.cloud.faults.refusals[:] = [None, down]
-    with pytest.raises(Refused):
-        process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
+    with pytest.raises(RefusedCall):
+        process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     lost_at = world.clock()
     world.cloud.calls.clear()
-    process.settle(model.Make(SPEC), calls.Call(world.clock() + 600))
+    process.settle(model.Make(SPEC), callers.Caller(world.clock() + 600))
     assert world.cloud.calls.count("create volume") == 1
     made = world.cloud.calls.index("create volume")
     assert made > 10  # it looked all the while

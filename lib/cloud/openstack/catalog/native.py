@@ -4,7 +4,7 @@ import datetime
 
 import msgspec
 
-from lib.cloud.openstack.native import Link
+from lib.cloud.openstack.native import PageLink
 
 
 class Flavor(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class FlavorsPage(msgspec.Struct, frozen=True):
     """GET /flavors/detail."""
 
     items: tuple[Flavor, ...] = msgspec.field(name="flavors")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="flavors_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="flavors_links")
 
 
 class ZoneState(msgspec.Struct, frozen=True):
@@ -68,14 +68,16 @@ class NetworksPage(msgspec.Struct, frozen=True):
     """GET /v2.0/networks."""
 
     items: tuple[Named, ...] = msgspec.field(name="networks")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="networks_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
 
 
 class SecurityGroupsPage(msgspec.Struct, frozen=True):
     """GET /v2.0/security-groups."""
 
     items: tuple[Named, ...] = msgspec.field(name="security_groups")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="security_groups_links")
+    links: tuple[PageLink, ...] = msgspec.field(
+        default=(), name="security_groups_links"
+    )
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -94,9 +96,9 @@ class ImagesPage(msgspec.Struct, frozen=True):
     next: str = ""
 
     @property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[PageLink, ...]:
         """The next page in the form in which the other services tell it."""
-        return (Link("next", self.next),) if self.next else ()
+        return (PageLink("next", self.next),) if self.next else ()
 
 
 class VolumeType(msgspec.Struct, frozen=True):
@@ -114,7 +116,7 @@ class VolumeTypesPage(msgspec.Struct, frozen=True):
     """GET /v3/types."""
 
     items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="volume_type_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="volume_type_links")
 
 
 class VolumeTypeId(msgspec.Struct, frozen=True):
@@ -143,4 +145,4 @@ class VolumesPage(msgspec.Struct, frozen=True):
     """GET /v3/volumes/detail."""
 
     items: tuple[Volume, ...] = msgspec.field(name="volumes")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="volumes_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="volumes_links")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, TypeVar, cast
 
 from lib.cloud import catalog, errors, protocol, provider_id
-from lib.cloud.catalog import Part
+from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.catalog import lists, native, translate
 from lib.cloud.openstack.config.settings import Credentials
@@ -82,11 +82,11 @@ class OpenStackCatalog:
         self._api = api
 
     @property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[CatalogPart]:
         """See the protocol."""
-        return frozenset(Part)
+        return frozenset(CatalogPart)
 
-    def read(self, wish: catalog.Wish) -> catalog.Reading:
+    def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
         """See the protocol; OpenStack has no conditions to tell."""
         given = _caught(lambda: translate.given(wish.given))
         volumes = _List(
@@ -94,23 +94,25 @@ class OpenStackCatalog:
             lambda api, deadline: lists.volumes(api, wish.cluster_id, deadline),
         )
         wanted = _wanted(wish.parts, given)
-        if Part.VOLUMES in wish.parts:
+        if CatalogPart.VOLUMES in wish.parts:
             wanted = (*wanted, volumes)
         shelf = self._fetch(wanted)
 
-        def part(kind: Part, make: Callable[[], T]) -> Seen[T] | Unknown | None:
+        def part(kind: CatalogPart, make: Callable[[], T]) -> Seen[T] | Unknown | None:
             return _caught(make) if kind in wish.parts else None
 
-        return catalog.Reading(
-            conditions=part(Part.CONDITIONS, tuple),
+        return catalog.CatalogReading(
+            conditions=part(CatalogPart.CONDITIONS, tuple),
             instance_types=part(
-                Part.INSTANCE_TYPES,
+                CatalogPart.INSTANCE_TYPES,
                 lambda: translate.instance_types(_some(shelf.get(_FLAVORS), "flavors")),
             ),
-            document=part(Part.DOCUMENT, lambda: _document(shelf, given)),
-            volumes=part(Part.VOLUMES, lambda: translate.volumes(shelf.get(volumes))),
+            document=part(CatalogPart.DOCUMENT, lambda: _document(shelf, given)),
+            volumes=part(
+                CatalogPart.VOLUMES, lambda: translate.volumes(shelf.get(volumes))
+            ),
             storage_types=part(
-                Part.STORAGE_TYPES,
+                CatalogPart.STORAGE_TYPES,
                 lambda: translate.storage_types(_volume_types(shelf)),
             ),
         )
@@ -160,15 +162,15 @@ class _Shelf:
 
 
 def _wanted(
-    parts: frozenset[Part], given: Seen[translate.Given] | Unknown
+    parts: frozenset[CatalogPart], given: Seen[translate.Given] | Unknown
 ) -> tuple[_List[object], ...]:
     """Name the lists that these parts are made of, each once."""
     wanted: dict[_List[object], None] = {}
-    if Part.INSTANCE_TYPES in parts:
+    if CatalogPart.INSTANCE_TYPES in parts:
         wanted[_FLAVORS] = None
-    if Part.STORAGE_TYPES in parts:
+    if CatalogPart.STORAGE_TYPES in parts:
         wanted[_VOLUME_TYPES] = None
-    if Part.DOCUMENT in parts and isinstance(given, Seen):
+    if CatalogPart.DOCUMENT in parts and isinstance(given, Seen):
         wanted |= dict.fromkeys(_OF_DOCUMENT)
         if not given.value.zones:
             wanted[_ZONES] = None

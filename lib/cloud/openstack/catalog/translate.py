@@ -120,10 +120,10 @@ def storage_types(
     return tuple(catalog.StorageType(one.name, one.id) for one in types)
 
 
-def volumes(found: Iterable[native.Volume]) -> tuple[catalog.Volume, ...]:
+def volumes(found: Iterable[native.Volume]) -> tuple[catalog.CatalogVolume, ...]:
     """Give the volumes; Cinder's times are UTC without saying so."""
     return tuple(
-        catalog.Volume(
+        catalog.CatalogVolume(
             volume.id,
             volume.name or "",
             _utc(volume.created_at),

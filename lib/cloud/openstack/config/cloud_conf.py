@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from lib.cloud import protocol
 from lib.cloud.openstack.config import reader as cloud_config
 from lib.cloud.openstack.config import settings
-from lib.cloud.support.source import CloudSource, Observers, Read
+from lib.cloud.support.source import CloudSource, Observers, ReadConfig
 from lib.process import config
 
 Connect = Callable[[settings.Config, Observers], protocol.Cloud]
@@ -41,7 +41,7 @@ class CloudConf:
 
         return CloudSource(self._paths, self.read, connected)
 
-    def read(self) -> Read[settings.Config]:
+    def read(self) -> ReadConfig[settings.Config]:
         """Read everything.
 
         Raises:
@@ -59,7 +59,7 @@ class CloudConf:
         given = found.credentials
         pems = filter(None, (given.ca_file, given.cert_file, given.key_file))
         counted.update(pathlib.Path(pem) for pem in pems)
-        return Read(found, frozenset(counted), found.warnings)
+        return ReadConfig(found, frozenset(counted), found.warnings)
 
     def _config(self, text: str, read_file: cloud_config.ReadFile) -> settings.Config:
         try:
@@ -70,7 +70,7 @@ class CloudConf:
             # The decoder's own words quote the file, which holds passwords.
             kind = type(error).__name__
             message = f"the clouds.yaml it refers to can't be read ({kind})"
-            raise settings.ConfigError((message,)) from error
+            raise settings.CloudConfError((message,)) from error
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -78,13 +78,15 @@ class CloudConf:
         title = ", ".join(self._paths)
         try:
             yield
-        except settings.ConfigError as error:
+        except settings.CloudConfError as error:
             problems = [f"{title}: {problem}" for problem in error.problems]
             raise config.ConfigError(problems) from error
 
 
 def _text(path: str) -> str:
     if not path:
-        problem = config.Problem("--cloud-config", None, "the path of a cloud.conf")
+        problem = config.FieldProblem(
+            "--cloud-config", None, "the path of a cloud.conf"
+        )
         raise config.ConfigError([problem])
     return config.read_text(path, "--cloud-config")

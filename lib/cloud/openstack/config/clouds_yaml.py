@@ -56,7 +56,7 @@ class CloudsError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class CloudsFile:
     """Where to look. clouds_file, cloud: from cloud.conf, may be empty."""
 
     clouds_file: str
@@ -89,7 +89,7 @@ class _Clouds(msgspec.Struct, frozen=True):
 
 def fill(
     found: Mapping[str, str],
-    place: Place,
+    place: CloudsFile,
     files: Callable[[pathlib.Path], str | None],
 ) -> dict[str, str]:
     """Fill the empty values of `found` (keys as in cloud.conf) from clouds.yaml.

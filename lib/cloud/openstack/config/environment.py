@@ -7,7 +7,7 @@ named as openstacksdk names them.
 from collections.abc import Mapping
 
 from lib.cloud.openstack.config import section_reader
-from lib.cloud.openstack.config.settings import ConfigError, Credentials
+from lib.cloud.openstack.config.settings import CloudConfError, Credentials
 
 _FIELDS = {
     "OS_AUTH_URL": "auth_url",
@@ -37,7 +37,7 @@ def read(env: Mapping[str, str]) -> Credentials:
     else:
         problems += _with_password(given)
     if problems:
-        raise ConfigError(tuple(problems))
+        raise CloudConfError(tuple(problems))
     found = {field: given[name] for name, field in _FIELDS.items()}
     return Credentials(**found, tls_insecure=False)
 

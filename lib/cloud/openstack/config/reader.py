@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Mapping
 from lib.cloud.openstack.config import clouds_yaml, gcfg, settings
 from lib.cloud.openstack.config.section_reader import (
     SECRETS,
-    Findings,
+    ConfigFindings,
     SectionReader,
     not_known,
     shown,
 )
 from lib.cloud.openstack.config.settings import (
     BlockStorage,
+    CloudConfError,
     Config,
-    ConfigError,
     Credentials,
     LoadBalancer,
     LoadBalancerClass,
@@ -74,8 +74,8 @@ def read(
         sections = gcfg.parse(text)
     except gcfg.SyntaxFault as fault:
         hint = _YAML_HINT if _CLOUDS_YAML.search(text) else ""
-        raise ConfigError((f"{fault}{hint}",)) from None
-    findings = Findings()
+        raise CloudConfError((f"{fault}{hint}",)) from None
+    findings = ConfigFindings()
     reader = _Sections(sections, findings, used)
     if cloud:
         reader.require("Global", cloud)
@@ -99,7 +99,7 @@ def read(
         warnings=tuple(findings.warnings),
     )
     if findings.problems:
-        raise ConfigError(tuple(findings.problems))
+        raise CloudConfError(tuple(findings.problems))
     return config
 
 
@@ -114,8 +114,8 @@ def read_node(text: str) -> settings.NodeConfig:
     try:
         sections = gcfg.parse(text)
     except gcfg.SyntaxFault as fault:
-        raise ConfigError((str(fault),)) from None
-    findings = Findings()
+        raise CloudConfError((str(fault),)) from None
+    findings = ConfigFindings()
     reader = _Sections(sections, findings, ("metadata", "blockstorage"))
     limit = reader.one("BlockStorage").text("node-volume-attach-limit")
     found = settings.NodeConfig(
@@ -128,11 +128,11 @@ def read_node(text: str) -> settings.NodeConfig:
         ),
     )
     if findings.problems:
-        raise ConfigError(tuple(findings.problems))
+        raise CloudConfError(tuple(findings.problems))
     return found
 
 
-def _attach_limit(text: str, findings: Findings) -> int | None:
+def _attach_limit(text: str, findings: ConfigFindings) -> int | None:
     """Parse the limit as the reference does: out of range means the maximum.
 
     Source: kubernetes/cloud-provider-openstack pkg/csi/cinder/openstack
@@ -158,7 +158,7 @@ class _Sections:
     def __init__(
         self,
         sections: tuple[gcfg.Section, ...],
-        findings: Findings,
+        findings: ConfigFindings,
         used: Collection[str],
     ) -> None:
         self._findings = findings
@@ -200,7 +200,7 @@ def _credentials(
     clouds_file, cloud = section.text("clouds-file"), section.text("cloud")
     section.finish()
     if use_clouds:
-        place = clouds_yaml.Place(clouds_file, cloud, env)
+        place = clouds_yaml.CloudsFile(clouds_file, cloud, env)
         try:
             found = clouds_yaml.fill(found, place, files)
         except clouds_yaml.CloudsError as error:
@@ -471,7 +471,7 @@ def _zone_map(section: SectionReader) -> Mapping[str, str]:
     return zones
 
 
-def _active_steps(env: Mapping[str, str], findings: Findings) -> int:
+def _active_steps(env: Mapping[str, str], findings: ConfigFindings) -> int:
     """Read the steps of waiting; what is no number is passed over.
 
     Source: kubernetes/cloud-provider-openstack pkg/util/openstack/loadbalancer.go.

@@ -42,7 +42,7 @@ def not_known(name: str, known: Collection[str]) -> str:
 
 
 @dataclasses.dataclass
-class Findings:
+class ConfigFindings:
     """What is wrong (problems, start-up fails) and what is odd (warnings)."""
 
     problems: list[str] = dataclasses.field(default_factory=list)
@@ -55,7 +55,7 @@ class SectionReader:
     The last value of a repeated key counts, except for lists.
     """
 
-    def __init__(self, section: gcfg.Section, findings: Findings) -> None:
+    def __init__(self, section: gcfg.Section, findings: ConfigFindings) -> None:
         self._section = section
         self._findings = findings
         self._asked: set[str] = set()

@@ -166,7 +166,7 @@ class Config:
     warnings: tuple[str, ...] = ()
 
 
-class ConfigError(Exception):
+class CloudConfError(Exception):
     """The configuration can't be used.
 
     problems: every one of them, each naming section, key, value and what would be

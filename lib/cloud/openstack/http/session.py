@@ -13,7 +13,7 @@ from keystoneauth1.identity import base as identity
 from keystoneauth1.identity import v3
 
 from lib.cloud.openstack.config import section_reader
-from lib.cloud.openstack.config.settings import ConfigError, Credentials
+from lib.cloud.openstack.config.settings import CloudConfError, Credentials
 
 POOL_SIZE = 64
 """Connections kept per host: at least as many as there are workers."""
@@ -129,7 +129,7 @@ def _check_files(credentials: Credentials, has_pair: bool) -> None:
         if path and not _is_readable(path)
     )
     if problems:
-        raise ConfigError(problems)
+        raise CloudConfError(problems)
 
 
 def _is_readable(path: str) -> bool:

@@ -53,7 +53,7 @@ def open_client(
 
 
 def guard_of(
-    api: client.Client, config: Config, memory: absence_scope.Memory | None = None
+    api: client.Client, config: Config, memory: absence_scope.HomeMemory | None = None
 ) -> absence_scope.Guard:
     """Return what all protocols of one cloud share about where absence counts.
 
@@ -123,7 +123,7 @@ class OpenStackInstances:
             if singly:
                 natives = self._at_home(self._singles(ours))
             else:
-                servers = refs_of.Index(self._servers.get(not_before), "server")
+                servers = refs_of.InstanceIndex(self._servers.get(not_before), "server")
                 natives = self._at_home({ref: servers.find(ref) for ref in ours})
         except errors.CloudError as error:
             return found | dict.fromkeys(ours, Unknown(error))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator
 import msgspec
 
 from lib.cloud import errors
-from lib.cloud.checkup import Balancing, Named
+from lib.cloud.checkup import Balancing, NamedSetting
 from lib.cloud.openstack.config import settings
-from lib.cloud.openstack.http import client, resources
+from lib.cloud.openstack.http import client, listings
 from lib.cloud.openstack.load_balancers.read import lists
 from lib.cloud.openstack.load_balancers.read.observe import features
 from lib.cloud.openstack.load_balancers.read.surroundings import Batch, Kept
@@ -63,14 +63,14 @@ def _sections(
         yield f'[LoadBalancerClass "{name}"]', given
 
 
-def _named(setting: str, kind: str, value: str, find: Find) -> Named:
+def _named(setting: str, kind: str, value: str, find: Find) -> NamedSetting:
     try:
-        return Named(setting, kind, value, tuple(find()))
+        return NamedSetting(setting, kind, value, tuple(find()))
     except errors.CloudError as error:
-        return Named(setting, kind, value, error=error)
+        return NamedSetting(setting, kind, value, error=error)
 
 
-def _of_octavia(batch: Batch, config: settings.LoadBalancer) -> Iterator[Named]:
+def _of_octavia(batch: Batch, config: settings.LoadBalancer) -> Iterator[NamedSetting]:
     """Look for provider, flavor and availability zone."""
     setting, wanted = f"{SECTION} lb-provider", config.lb_provider
     find = functools.partial(_provider, batch, wanted)
@@ -92,7 +92,7 @@ def _provider(batch: Batch, wanted: str) -> Collection[str]:
 
 def _offer(batch: Batch, kind: str, id_: str) -> Collection[str]:
     """Read a flavor or an availability zone; none when it is not to be had."""
-    path = f"lbaas/{kind}/{resources.quoted(id_)}"
+    path = f"lbaas/{kind}/{listings.quoted(id_)}"
     call = client.Get(lists.BALANCER, path, f"get {kind}", resource=id_)
     try:
         found = batch.api.read(call, dict[str, _Offer], batch.deadline)
@@ -106,7 +106,7 @@ def _of_network(
     section: str,
     given: settings.LoadBalancerClass,
     config: settings.LoadBalancer,
-) -> Iterator[Named]:
+) -> Iterator[NamedSetting]:
     """Look for networks and subnets, where the section names them."""
     subnet, network = functools.partial(_subnet, batch), functools.partial(_net, batch)
     for key, kind, value, find in (
@@ -146,7 +146,7 @@ def _of_floating_subnet(
     section: str,
     given: settings.LoadBalancerClass,
     config: settings.LoadBalancer,
-) -> Iterator[Named]:
+) -> Iterator[NamedSetting]:
     """Look for the subnets that floating IPs come from; an id beats a pattern."""
     network = given.floating_network_id or config.floating_network_id
     kind = f"subnet in floating network {network}" if network else "subnet"

@@ -30,7 +30,7 @@ from lib.cloud.openstack.load_balancers.plan import actions, requests
 from lib.cloud.openstack.load_balancers.plan import plan as plans
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.read import identity, lists, native, owned
-from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, Observer
+from lib.cloud.openstack.load_balancers.read.observe import TIMEOUT_S, OctaviaObserver
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import backends, parse
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
@@ -61,7 +61,7 @@ class OctaviaLoadBalancers:
         self._api = api
         self._config = config
         guard = guard or absence_scope.Guard(api.project_id, "")
-        self._observer = Observer(api, config, guard)
+        self._observer = OctaviaObserver(api, config, guard)
         self._choose = backends.Chooser()
         self._pace = pace.Pace()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.cloud.openstack.native import Link
+from lib.cloud.openstack.native import PageLink
 from lib.cloud.routes import AddressPair, Entry, Observed, Route
 
 
@@ -64,7 +64,7 @@ class PortsPage(msgspec.Struct, frozen=True):
     """GET /ports."""
 
     items: tuple[Port, ...] = msgspec.field(name="ports")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="ports_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
 
 
 class PortAnswer(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ class SubnetsPage(msgspec.Struct, frozen=True):
     """GET /subnets."""
 
     items: tuple[Subnet, ...] = msgspec.field(name="subnets")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="subnets_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="subnets_links")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,18 +24,18 @@ from lib.cloud.volumes import (
     ById,
     ByName,
     Capacity,
-    Change,
     Feature,
     Found,
     Problems,
-    Reading,
     Ref,
     Sizing,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeRequest,
     VolumeSpec,
+    VolumesReading,
 )
 
 CALL_TIMEOUT_S = 60.0
@@ -82,7 +82,7 @@ class OpenStackVolumes:
         self._api = api
         self._guard = guard or absence_scope.Guard(api.project_id, "")
         self._settings = settings
-        self._reads = reads.Reads(api, newest)
+        self._reads = reads.VolumeReads(api, newest)
         self._writes = writes.Writes(api, newest)
         self._leftovers = leftovers.Leftovers(
             self._reads, self._writes, now or self._time_of_cinder
@@ -121,11 +121,13 @@ class OpenStackVolumes:
         """See the protocol."""
         return parameters.spec(request, self._settings)
 
-    def parse_change(self, wanted: Mapping[str, str]) -> Change | Problems:
+    def parse_change(self, wanted: Mapping[str, str]) -> VolumeChange | Problems:
         """See the protocol."""
         return parameters.change(wanted)
 
-    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
+    def observe(
+        self, refs: Collection[Ref], within_s: float | None = None
+    ) -> VolumesReading:
         """See the protocol."""
         until = math.inf if within_s is None else self._api.now() + within_s
         possible = {
@@ -137,7 +139,7 @@ class OpenStackVolumes:
             try:
                 listed, is_complete = self._list(until)
             except errors.CloudError as error:
-                return Reading(found | dict.fromkeys(possible, Unknown(error)))
+                return VolumesReading(found | dict.fromkeys(possible, Unknown(error)))
             found |= _in_list(possible, listed, is_complete)
         single = [ref for ref in possible if ref not in found]
         seen = parallel.each(lambda ref: self._look(ref, until), single, "volume")
@@ -153,7 +155,7 @@ class OpenStackVolumes:
                 strict=True,
             )
         )
-        return Reading(self._explained(found, until), listed)
+        return VolumesReading(self._explained(found, until), listed)
 
     def _doubted(
         self, possible: Collection[Ref], found: Mapping[Ref, Found]
@@ -263,7 +265,7 @@ class OpenStackVolumes:
             return
         self._leftovers.detach(volume, instance_id, self._deadline())
 
-    def retype(self, volume: Volume, change: Change) -> None:
+    def retype(self, volume: Volume, change: VolumeChange) -> None:
         """See the protocol."""
         if change.type in ("", volume.type):
             return

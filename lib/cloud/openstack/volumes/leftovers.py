@@ -20,7 +20,7 @@ class Leftovers:
 
     def __init__(
         self,
-        read: reads.Reads,
+        read: reads.VolumeReads,
         write: writes.Writes,
         now: Callable[[], datetime.datetime],
     ) -> None:

@@ -48,7 +48,7 @@ class VolumesPage(msgspec.Struct, frozen=True):
     """GET /volumes/detail. items: decoded one by one, each may be of anybody."""
 
     items: tuple[msgspec.Raw, ...] = msgspec.field(name="volumes")
-    links: tuple[native.Link, ...] = msgspec.field(default=(), name="volumes_links")
+    links: tuple[native.PageLink, ...] = msgspec.field(default=(), name="volumes_links")
 
 
 class VolumeAnswer(msgspec.Struct, frozen=True):
@@ -70,7 +70,9 @@ class ReservationsPage(msgspec.Struct, frozen=True):
     """GET /attachments."""
 
     items: tuple[Reservation, ...] = msgspec.field(name="attachments")
-    links: tuple[native.Link, ...] = msgspec.field(default=(), name="attachments_links")
+    links: tuple[native.PageLink, ...] = msgspec.field(
+        default=(), name="attachments_links"
+    )
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -84,7 +86,9 @@ class MessagesPage(msgspec.Struct, frozen=True):
     """GET /messages."""
 
     items: tuple[Message, ...] = msgspec.field(name="messages")
-    links: tuple[native.Link, ...] = msgspec.field(default=(), name="messages_links")
+    links: tuple[native.PageLink, ...] = msgspec.field(
+        default=(), name="messages_links"
+    )
 
 
 class VolumeType(msgspec.Struct, frozen=True):
@@ -99,7 +103,9 @@ class VolumeTypesPage(msgspec.Struct, frozen=True):
     """GET /types."""
 
     items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
-    links: tuple[native.Link, ...] = msgspec.field(default=(), name="volume_type_links")
+    links: tuple[native.PageLink, ...] = msgspec.field(
+        default=(), name="volume_type_links"
+    )
 
 
 class VolumeTypeAnswer(msgspec.Struct, frozen=True):

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from lib.cloud.openstack.config.settings import BlockStorage
 from lib.cloud.openstack.volumes import translate
 from lib.cloud.volumes import (
-    Change,
     Pairs,
-    Place,
-    Problem,
     Problems,
+    VolumeChange,
+    VolumePlace,
+    VolumeProblem,
     VolumeRequest,
     VolumeSpec,
 )
@@ -35,7 +35,7 @@ _LONGEST = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placement:
+class VolumePlacement:
     """The opaque part of a spec. zone: Cinder's; empty: Cinder chooses.
 
     is_fixed: the zone is that of the StorageClass, not one of the topology's.
@@ -45,10 +45,10 @@ class Placement:
     is_fixed: bool = False
 
 
-def placement(wanted: VolumeSpec) -> Placement:
+def placement(wanted: VolumeSpec) -> VolumePlacement:
     """Give the opaque part of a spec; an empty one for anybody else's spec."""
     own = wanted.provider
-    return own if isinstance(own, Placement) else Placement()
+    return own if isinstance(own, VolumePlacement) else VolumePlacement()
 
 
 def spec(request: VolumeRequest, settings: BlockStorage) -> VolumeSpec | Problems:
@@ -81,17 +81,17 @@ def spec(request: VolumeRequest, settings: BlockStorage) -> VolumeSpec | Problem
         apart=apart,
         metadata=_metadata(request),
         context=_context(request),
-        provider=Placement(zone, bool(written)),
+        provider=VolumePlacement(zone, bool(written)),
         places=tuple(
-            Place(translate.node_zones(other, settings), Placement(other))
+            VolumePlace(translate.node_zones(other, settings), VolumePlacement(other))
             for other in others
         ),
     )
 
 
-def change(parameters: Mapping[str, str]) -> Change | Problems:
+def change(parameters: Mapping[str, str]) -> VolumeChange | Problems:
     """Read the parameters of a VolumeAttributesClass."""
-    return _change_problems(parameters) or Change(type=parameters.get(TYPE, ""))
+    return _change_problems(parameters) or VolumeChange(type=parameters.get(TYPE, ""))
 
 
 def _zones(request: VolumeRequest, settings: BlockStorage) -> list[str]:
@@ -137,12 +137,14 @@ def _context(request: VolumeRequest) -> Pairs:
 
 def _change_problems(changes: Mapping[str, str]) -> Problems:
     unknown = tuple(
-        Problem(f"mutable parameter {key}", value, f"only the parameter {TYPE}")
+        VolumeProblem(f"mutable parameter {key}", value, f"only the parameter {TYPE}")
         for key, value in changes.items()
         if key != TYPE
     )
     if TYPE in changes and not changes[TYPE]:
-        empty = Problem(f"mutable parameter {TYPE}", "", "the name of a volume type")
+        empty = VolumeProblem(
+            f"mutable parameter {TYPE}", "", "the name of a volume type"
+        )
         return (*unknown, empty)
     return unknown
 
@@ -159,28 +161,28 @@ def _zone_problems(request: VolumeRequest, zones: tuple[str, ...] | None) -> Pro
         return ()
     reach = ", ".join(request.requisite)
     allowed = f"a zone of volumes that Nodes in {reach} reach (availability-zone-map)"
-    return (Problem(f"parameter {ZONE}", written, allowed),)
+    return (VolumeProblem(f"parameter {ZONE}", written, allowed),)
 
 
 def _affinity_problems(near: tuple[str, ...], apart: tuple[str, ...]) -> Problems:
     both = [name for name in near if name in apart]
     allowed = f"volumes that {AFFINITY} does not name as well"
-    return tuple(Problem(f"annotation {ANTI_AFFINITY}", n, allowed) for n in both)
+    return tuple(VolumeProblem(f"annotation {ANTI_AFFINITY}", n, allowed) for n in both)
 
 
 def _name_problems(text: str, name: str) -> Problems:
     """Source: CSI specification 1.12, CreateVolumeRequest: name."""
     if any(unicodedata.category(character) == "Cc" for character in text):
-        return (Problem("name", text, "no control characters"),)
+        return (VolumeProblem("name", text, "no control characters"),)
     if text and not name:
-        return (Problem("name", text, "a character that is not a blank"),)
+        return (VolumeProblem("name", text, "a character that is not a blank"),)
     return ()
 
 
 def _length_problems(request: VolumeRequest, type_name: str) -> Problems:
     named = {"name": request.name, f"parameter {TYPE}": type_name}
     return tuple(
-        Problem(field, value, f"at most {_LONGEST} characters")
+        VolumeProblem(field, value, f"at most {_LONGEST} characters")
         for field, value in named.items()
         if len(value) > _LONGEST
     )

@@ -22,14 +22,14 @@ _RESERVATIONS = (3, 27)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class VolumesListing:
     """Volumes of one list. unreadable: IDs of those that can't be decoded."""
 
     volumes: tuple[native.Volume, ...]
     unreadable: tuple[str, ...] = ()
 
 
-class Reads:
+class VolumeReads:
     """Reads Cinder. newest: asks for at most this microversion, None: for ours."""
 
     def __init__(self, api: client.Client, newest: Version | None) -> None:
@@ -63,11 +63,11 @@ class Reads:
             )
         return tuple(v for v in listing.volumes if (v.name or "") == name)
 
-    def volumes(self, deadline: float) -> Listing:
+    def volumes(self, deadline: float) -> VolumesListing:
         """List all volumes of our project, each once."""
         return self._decoded(self._get("volumes/detail", "list volumes"), deadline)
 
-    def _decoded(self, call: Get, deadline: float) -> Listing:
+    def _decoded(self, call: Get, deadline: float) -> VolumesListing:
         """Decode a list item by item: what can't be read affects no other volume."""
         volumes: dict[str, native.Volume] = {}
         unreadable: list[str] = []
@@ -79,7 +79,7 @@ class Reads:
                 unreadable.append(self._skip(item, error))
             else:
                 volumes[volume.id] = volume
-        return Listing(tuple(volumes.values()), tuple(unreadable))
+        return VolumesListing(tuple(volumes.values()), tuple(unreadable))
 
     def _skip(self, item: msgspec.Raw, error: Exception) -> str:
         """Count and log an item that can't be decoded; return its ID."""

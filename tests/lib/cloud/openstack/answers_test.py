@@ -11,12 +11,12 @@ ABOUT = ("get server", "server-1")
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    links: tuple[native.Link, ...]
+    links: tuple[native.PageLink, ...]
     items: tuple[object, ...] = ()
 
 
 def marker(*links: tuple[str, str]) -> str:
-    page = Page(tuple(native.Link(rel=rel, href=url) for rel, url in links))
+    page = Page(tuple(native.PageLink(rel=rel, href=url) for rel, url in links))
     return answers.next_marker(page, "list servers")
 
 

@@ -29,7 +29,9 @@ def look(make_config: MakeConfig) -> Callable[..., openstack_checkup.OpenStackCh
 Look = Callable[..., openstack_checkup.OpenStackCheckup]
 
 
-def by_kind(found: tuple[checkup.Service, ...]) -> dict[str, checkup.Service]:
+def by_kind(
+    found: tuple[checkup.ServiceEndpoint, ...],
+) -> dict[str, checkup.ServiceEndpoint]:
     return {service.kind: service for service in found}
 
 

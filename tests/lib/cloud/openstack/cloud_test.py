@@ -495,7 +495,7 @@ def test_connecting_makes_no_call_and_gives_the_protocols_bundle(
 def moved(
     stand_in: StandIn,
     make_config: MakeConfig,
-    memory: absence_scope.Memory,
+    memory: absence_scope.HomeMemory,
     project: str,
 ) -> protocol.Instances:
     """Connect anew, after the credentials became those of that project."""
@@ -511,7 +511,7 @@ def test_absence_does_not_count_in_a_project_where_no_server_was_ever_seen(
     stand_in: StandIn, make_config: MakeConfig, make_server: Make
 ) -> None:
     """Wrong credentials answer every id with an honest 404; no Node may go for it."""
-    memory = absence_scope.Memory()
+    memory = absence_scope.HomeMemory()
     stand_in.servers = [make_server("s-1")]
     before = moved(stand_in, make_config, memory, "project-1")
     assert before.observe([by_id("s-1")], 0.0)
@@ -531,7 +531,7 @@ def test_a_server_of_the_same_name_does_not_make_a_project_ours(
     stand_in: StandIn, make_config: MakeConfig, make_server: Make
 ) -> None:
     """Only ids are proof; two clusters may both have a master-0."""
-    memory = absence_scope.Memory(absence_scope.Scope("project-1", "RegionOne"))
+    memory = absence_scope.HomeMemory(absence_scope.Scope("project-1", "RegionOne"))
     stand_in.servers = [make_server("x-1", "master-0")]
     instances = moved(stand_in, make_config, memory, "project-2")
     found = instances.observe([InstanceRef("master-0"), by_id("s-1")], 0.0)
@@ -543,7 +543,7 @@ def test_absence_counts_again_once_one_id_is_seen_in_the_new_project(
     stand_in: StandIn, make_config: MakeConfig, make_server: Make
 ) -> None:
     """Who really moves the cluster to another project is not held up for ever."""
-    memory = absence_scope.Memory(absence_scope.Scope("project-1", "RegionOne"))
+    memory = absence_scope.HomeMemory(absence_scope.Scope("project-1", "RegionOne"))
     stand_in.servers = [make_server("s-2")]
     instances = moved(stand_in, make_config, memory, "project-2")
     found = instances.observe([by_id("s-1"), by_id("s-2")], 0.0)
@@ -555,7 +555,7 @@ def test_absence_counts_on_with_new_credentials_of_the_same_project(
     stand_in: StandIn, make_config: MakeConfig
 ) -> None:
     """A rotated password changes nothing, even when the last server is gone."""
-    memory = absence_scope.Memory(
+    memory = absence_scope.HomeMemory(
         absence_scope.Scope("project-1", "RegionOne"), ("s-1",)
     )
     instances = moved(stand_in, make_config, memory, "project-1")
@@ -583,7 +583,7 @@ def test_a_reload_may_not_change_the_project_or_region(
     stand_in.project = project
     config = make_config()
     api = cloud.open_client(config)
-    guard = cloud.guard_of(api, config, absence_scope.Memory(known))
+    guard = cloud.guard_of(api, config, absence_scope.HomeMemory(known))
     opened = cloud.of_client(api, config, guard)
     assert opened.check_reload is not None
     if is_refused:

@@ -115,6 +115,6 @@ def problems_of(text: str) -> str | None:
     """Return why a file is refused; None: it is read."""
     try:
         config.read(text, {}, lambda path: None)
-    except settings.ConfigError as error:
+    except settings.CloudConfError as error:
         return "; ".join(error.problems) or "nothing"
     return None

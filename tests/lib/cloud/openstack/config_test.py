@@ -50,7 +50,7 @@ def read(text: str, env: dict[str, str] | None = None) -> settings.Config:
 
 
 def problems(text: str, env: dict[str, str] | None = None) -> tuple[str, ...]:
-    with pytest.raises(settings.ConfigError) as raised:
+    with pytest.raises(settings.CloudConfError) as raised:
         read(text, env)
     return raised.value.problems
 
@@ -501,7 +501,7 @@ def test_a_clouds_yaml_that_can_not_be_used_is_a_problem(
     files: Callable[[pathlib.Path], str | None], expected: str
 ) -> None:
     """No file, a broken one, or no such cloud stops the start, without quoting it."""
-    with pytest.raises(settings.ConfigError) as raised:
+    with pytest.raises(settings.CloudConfError) as raised:
         config.read("[Global]\nuse-clouds\n", {}, files)
     (problem,) = raised.value.problems
     assert expected in problem
@@ -541,7 +541,7 @@ def test_a_named_global_section_is_read_in_place_of_the_plain_one() -> None:
 
 
 def test_a_named_global_section_that_is_missing_is_a_problem() -> None:
-    with pytest.raises(settings.ConfigError) as raised:
+    with pytest.raises(settings.CloudConfError) as raised:
         config.read(SEVERAL, {}, cloud="third")
     told = 'section [Global "third"] is missing; there is [Global "second"]'
     assert told in raised.value.problems
@@ -555,7 +555,7 @@ def test_the_map_of_zones_is_read_from_commas_and_repeated_keys() -> None:
 @pytest.mark.parametrize("pairs", ["az1", "az1:", ":v", "az1:v1,az1:v2"])
 def test_a_map_of_zones_that_is_no_map_is_a_problem(pairs: str) -> None:
     text = MINIMAL + f"[BlockStorage]\navailability-zone-map = {pairs}\n"
-    with pytest.raises(settings.ConfigError) as raised:
+    with pytest.raises(settings.CloudConfError) as raised:
         config.read(text, {})
     assert "availability-zone-map is" in str(raised.value)
     assert "az1:volumes-1" in str(raised.value)

@@ -68,13 +68,13 @@ BAD = [
 def test_a_problem_names_the_variable_and_no_secret(
     env: dict[str, str], said: str
 ) -> None:
-    with pytest.raises(settings.ConfigError) as caught:
+    with pytest.raises(settings.CloudConfError) as caught:
         environment.read(env)
     assert said in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
 def test_all_problems_are_told_at_once() -> None:
-    with pytest.raises(settings.ConfigError) as caught:
+    with pytest.raises(settings.CloudConfError) as caught:
         environment.read({})
     assert len(caught.value.problems) == 6

@@ -178,7 +178,7 @@ def test_files_that_can_not_be_used_are_all_named_before_any_call(
         cert_file=str(tmp_path / "absent"),
         key_file="/absent",
     )
-    with pytest.raises(settings.ConfigError) as raised:
+    with pytest.raises(settings.CloudConfError) as raised:
         session.open_session(credentials, 5.0)
     assert [text.split(" is ")[0] for text in raised.value.problems] == [
         "[Global] ca-file",

@@ -62,7 +62,7 @@ def test_each_layout(
     ) == expected
     assert found.zones == ("b", "a")
     assert found.instances.image_name == "ubuntu"
-    assert found.load_balancer == model.LoadBalancer()
+    assert found.load_balancer == model.LoadBalancerPlace()
 
 
 def test_without_a_prefix_some_networks_have_no_name(

@@ -20,7 +20,9 @@ def group(spec: model.InstanceClass = SPEC) -> model.Group:
     return model.Group("worker", "zonea", spec)
 
 
-def test_the_whole_template(cluster: model.Cluster, provider: model.Provider) -> None:
+def test_the_whole_template(
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
+) -> None:
     """Everything that a class with a disk and a rich provider make."""
     spec = model.InstanceClass(
         "m1.large",
@@ -89,8 +91,8 @@ PORTS = [
 
 @pytest.mark.parametrize(("groups", "mode", "ports", "pairs"), PORTS)
 def test_when_ports_are_spelled_out(  # one row
-    cluster: model.Cluster,
-    provider: model.Provider,
+    cluster: model.ClusterFacts,
+    provider: model.ProviderSettings,
     groups: tuple[str, ...],
     mode: model.PodNetworkMode,
     ports: bool,
@@ -111,7 +113,7 @@ REFUSED = ["a,b", "a/b", "x" * 61, ""]
 
 @pytest.mark.parametrize("tag", REFUSED)
 def test_tags_that_nova_refuses_are_told(
-    cluster: model.Cluster, provider: model.Provider, tag: str
+    cluster: model.ClusterFacts, provider: model.ProviderSettings, tag: str
 ) -> None:
     """Before a machine fails on them, whoever wrote them."""
     with pytest.raises(config.ConfigError) as caught:
@@ -122,7 +124,7 @@ def test_tags_that_nova_refuses_are_told(
 
 
 def test_a_tag_given_twice_stands_once(
-    cluster: model.Cluster, provider: model.Provider
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
 ) -> None:
     """The list is a set to its reader."""
     spec = dataclasses.replace(SPEC, tags=("preemptible",), preemptible=True)
@@ -131,7 +133,7 @@ def test_a_tag_given_twice_stands_once(
     assert len(tags) == len(set(tags))
 
 
-def test_the_cluster(provider: model.Provider) -> None:
+def test_the_cluster(provider: model.ProviderSettings) -> None:
     """The API server is nobody's load balancer; the first networks count."""
     assert capi.cluster_object(provider)["spec"] == {
         "identityRef": {"name": "capi-user-credentials", "cloudName": "openstack"},
@@ -158,7 +160,7 @@ def test_the_cluster(provider: model.Provider) -> None:
     ],
 )
 def test_the_credentials(
-    provider: model.Provider, change: dict[str, str], project: dict[str, str]
+    provider: model.ProviderSettings, change: dict[str, str], project: dict[str, str]
 ) -> None:
     """A clouds.yaml with one cloud, the project by name or by id."""
     connection = dataclasses.replace(provider.connection, ca_cert="PEM", **change)

@@ -8,7 +8,7 @@ from hypothesis import strategies
 
 from lib.cloud.openstack.config import reader as config
 from lib.cloud.openstack.config import settings
-from lib.discovery.openstack import cloud_conf, model
+from lib.discovery.openstack import cloud_conf_writer, model
 
 USUAL = """
 [Global]
@@ -56,26 +56,26 @@ rescan-on-resize = true"""
 SUBNET, NETWORK = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2))
 
 
-def test_the_usual_text(provider: model.Provider) -> None:
+def test_the_usual_text(provider: model.ProviderSettings) -> None:
     """An empty line first, no line end last, and the order of the reference."""
-    text = cloud_conf.render(provider, ignore_volume_microversion=False)
+    text = cloud_conf_writer.render(provider, ignore_volume_microversion=False)
     assert text == USUAL
 
 
-def test_what_is_not_set_has_no_line(provider: model.Provider) -> None:
+def test_what_is_not_set_has_no_line(provider: model.ProviderSettings) -> None:
     """Tenant by id, a certificate, no networks and no place for load balancers."""
     connection = dataclasses.replace(
         provider.connection, tenant_name="", tenant_id="7", ca_cert="PEM"
     )
-    bare = model.Provider(connection)
-    assert cloud_conf.render(bare, ignore_volume_microversion=True) == BARE
+    bare = model.ProviderSettings(connection)
+    assert cloud_conf_writer.render(bare, ignore_volume_microversion=True) == BARE
 
 
-def test_disabled_load_balancers_are_disabled(provider: model.Provider) -> None:
+def test_disabled_load_balancers_are_disabled(provider: model.ProviderSettings) -> None:
     """One line more, which openstack-ccm heeds."""
     balancer = dataclasses.replace(provider.load_balancer, disabled=True)
     off = dataclasses.replace(provider, load_balancer=balancer)
-    text = cloud_conf.render(off, ignore_volume_microversion=False)
+    text = cloud_conf_writer.render(off, ignore_volume_microversion=False)
     line = "[LoadBalancer]\nenabled = false\n"
     assert text == USUAL.replace("[LoadBalancer]\n", line)
     assert not read(text).load_balancer.enabled
@@ -99,20 +99,20 @@ def test_any_password_reads_back(password: str) -> None:
         region="north",
         tenant_name="fleet",
     )
-    given = model.Provider(connection, internal_network_names=('a "b" \\ #;c',))
-    found = read(cloud_conf.render(given, ignore_volume_microversion=False))
+    given = model.ProviderSettings(connection, internal_network_names=('a "b" \\ #;c',))
+    found = read(cloud_conf_writer.render(given, ignore_volume_microversion=False))
     assert found.credentials.password == password
     assert found.networking.internal_network_names == given.internal_network_names
 
 
 @pytest.mark.parametrize("ignore", [True, False])
 def test_everything_is_known_to_its_reader(
-    provider: model.Provider, ignore: bool
+    provider: model.ProviderSettings, ignore: bool
 ) -> None:
     """openstack-ccm reads the text without a warning."""
-    balancer = model.LoadBalancer(subnet_id=SUBNET, floating_network_id=NETWORK)
+    balancer = model.LoadBalancerPlace(subnet_id=SUBNET, floating_network_id=NETWORK)
     provider = dataclasses.replace(provider, load_balancer=balancer)
-    found = read(cloud_conf.render(provider, ignore_volume_microversion=ignore))
+    found = read(cloud_conf_writer.render(provider, ignore_volume_microversion=ignore))
     assert found.warnings == ()
     assert found.networking.public_network_names == ("outer", "public")
     assert found.load_balancer.subnet_id == SUBNET

@@ -65,9 +65,9 @@ def configuration() -> MakeConfiguration:
 
 
 @pytest.fixture()
-def provider() -> model.Provider:
+def provider() -> model.ProviderSettings:
     """Give a provider as the layout Standard makes it."""
-    return model.Provider(
+    return model.ProviderSettings(
         connection=model.Connection(
             auth_url="https://keystone.example:5000/v3",
             domain_name="Default",
@@ -79,7 +79,7 @@ def provider() -> model.Provider:
         internal_network_names=("inner",),
         external_network_names=("outer", "public"),
         zones=("a", "b"),
-        instances=model.Instances(
+        instances=model.InstanceDefaults(
             ssh_key_pair_name="sea",
             image_name="ubuntu",
             main_network="inner",
@@ -87,13 +87,13 @@ def provider() -> model.Provider:
             security_groups=("sea",),
         ),
         pod_network_mode=model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY,
-        load_balancer=model.LoadBalancer("subnet-1", "net-1"),
+        load_balancer=model.LoadBalancerPlace("subnet-1", "net-1"),
         tags={"owner": "port", "env": "prod"},
     )
 
 
 @pytest.fixture()
-def cluster() -> model.Cluster:
+def cluster() -> model.ClusterFacts:
     """Give the cluster of the reference's own naming vectors."""
     uuid = "f49dd1c3-a63a-4565-a06c-625e35587eab"
-    return model.Cluster(uuid=uuid, pod_subnet="10.111.0.0/16", prefix="sea")
+    return model.ClusterFacts(uuid=uuid, pod_subnet="10.111.0.0/16", prefix="sea")

@@ -16,14 +16,18 @@ def group(spec: model.InstanceClass = SPEC, zone: str = "zonea") -> model.Group:
 
 
 def made(
-    cluster: model.Cluster, provider: model.Provider, spec: model.InstanceClass = SPEC
+    cluster: model.ClusterFacts,
+    provider: model.ProviderSettings,
+    spec: model.InstanceClass = SPEC,
 ) -> dict[str, object]:
     found = machine_class.machine_class(cluster, provider, group(spec))["spec"]
     assert isinstance(found, dict)
     return found
 
 
-def test_the_whole_object(cluster: model.Cluster, provider: model.Provider) -> None:
+def test_the_whole_object(
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
+) -> None:
     """Everything that a small class and a rich provider make."""
     assert machine_class.machine_class(cluster, provider, group()) == {
         "apiVersion": "machine.sapcloud.io/v1alpha1",
@@ -61,13 +65,13 @@ def test_the_whole_object(cluster: model.Cluster, provider: model.Provider) -> N
     }
 
 
-def test_names_follow_the_vectors(cluster: model.Cluster) -> None:
+def test_names_follow_the_vectors(cluster: model.ClusterFacts) -> None:
     names = [machine_class.name_of(cluster, group(zone=z)) for z in ("zonea", "zoneb")]
     assert names == ["worker-02320933", "worker-6bdb5b0d"]
 
 
 def test_the_class_wins_over_the_provider(
-    cluster: model.Cluster, provider: model.Provider
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
 ) -> None:
     """Networks are replaced, security groups joined, tags overwritten."""
     spec = model.InstanceClass(
@@ -90,7 +94,7 @@ def test_the_class_wins_over_the_provider(
 
 
 def test_only_one_mode_opens_ports_to_pods(
-    cluster: model.Cluster, provider: model.Provider
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
 ) -> None:
     """podNetwork stands on internal networks, in that mode alone."""
     for mode in model.PodNetworkMode:
@@ -100,7 +104,7 @@ def test_only_one_mode_opens_ports_to_pods(
 
 
 def test_without_dhcp_there_is_a_config_drive(
-    cluster: model.Cluster, provider: model.Provider
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
 ) -> None:
     """Else the switch is left out."""
     assert "useConfigDrive" not in made(cluster, provider)
@@ -109,10 +113,10 @@ def test_without_dhcp_there_is_a_config_drive(
 
 
 def test_what_can_not_be_made_is_told(
-    cluster: model.Cluster, provider: model.Provider
+    cluster: model.ClusterFacts, provider: model.ProviderSettings
 ) -> None:
     """No image, no network and raw tags: all three at once."""
-    bare = dataclasses.replace(provider, instances=model.Instances())
+    bare = dataclasses.replace(provider, instances=model.InstanceDefaults())
     with pytest.raises(config.ConfigError) as caught:
         made(cluster, bare, model.InstanceClass("m1", tags=("fast",)))
     assert str(caught.value).splitlines() == [
@@ -179,7 +183,7 @@ SECRETS = [
 
 @pytest.mark.parametrize(("connection", "texts"), SECRETS)
 def test_the_secret_holds_what_is_set(
-    cluster: model.Cluster, connection: model.Connection, texts: dict[str, str]
+    cluster: model.ClusterFacts, connection: model.Connection, texts: dict[str, str]
 ) -> None:
     """The tenant by id wins over its name; nothing empty is written."""
     found = machine_class.secret(cluster, connection, group())

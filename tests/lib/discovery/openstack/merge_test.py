@@ -18,65 +18,65 @@ DISCOVERED = model.Discovered(
     external_network_names=("out", "in"),
     pod_network_mode=model.PodNetworkMode.VXLAN,
     zones=("b", "a"),
-    instances=model.Instances(image_name="found", main_network="x"),
-    load_balancer=model.LoadBalancer("found-subnet", "found-net"),
+    instances=model.InstanceDefaults(image_name="found", main_network="x"),
+    load_balancer=model.LoadBalancerPlace("found-subnet", "found-net"),
 )
-NONE = model.Settings()
-ROWS: list[tuple[str, model.Settings, str, object]] = [
+NONE = model.ModuleSettings()
+ROWS: list[tuple[str, model.ModuleSettings, str, object]] = [
     ("connection", NONE, "connection", THEIRS),
-    ("connection", model.Settings(connection=OURS), "connection", OURS),
+    ("connection", model.ModuleSettings(connection=OURS), "connection", OURS),
     ("tags", NONE, "tags", {"a": "configured"}),
-    ("tags", model.Settings(tags={"b": "set"}), "tags", {"b": "set"}),
+    ("tags", model.ModuleSettings(tags={"b": "set"}), "tags", {"b": "set"}),
     ("internal", NONE, "internal_network_names", ("x", "y")),
     (
         "internal",
-        model.Settings(internal_network_names=("z", "a")),
+        model.ModuleSettings(internal_network_names=("z", "a")),
         "internal_network_names",
         ("a", "z"),
     ),
     ("external", NONE, "external_network_names", ("in", "out")),
     (
         "external",
-        model.Settings(external_network_names=("z",)),
+        model.ModuleSettings(external_network_names=("z",)),
         "external_network_names",
         ("z",),
     ),
     (
         "additional",
-        model.Settings(additional_external_network_names=("more", "in")),
+        model.ModuleSettings(additional_external_network_names=("more", "in")),
         "external_network_names",
         ("in", "more", "out"),
     ),
     (
         "both",
-        model.Settings(
+        model.ModuleSettings(
             external_network_names=("z",), additional_external_network_names=("more",)
         ),
         "external_network_names",
         ("more", "z"),
     ),
     ("zones", NONE, "zones", ("a", "b")),
-    ("zones", model.Settings(zones=("c", "c")), "zones", ("c",)),
+    ("zones", model.ModuleSettings(zones=("c", "c")), "zones", ("c",)),
     ("instances", NONE, "instances", DISCOVERED.instances),
     (
         "instances",
-        model.Settings(instances=model.Instances(ssh_key_pair_name="key")),
+        model.ModuleSettings(instances=model.InstanceDefaults(ssh_key_pair_name="key")),
         "instances",
-        model.Instances(ssh_key_pair_name="key"),
+        model.InstanceDefaults(ssh_key_pair_name="key"),
     ),
     ("mode", NONE, "pod_network_mode", model.PodNetworkMode.VXLAN),
     (
         "mode",
-        model.Settings(pod_network_mode=model.PodNetworkMode.DIRECT),
+        model.ModuleSettings(pod_network_mode=model.PodNetworkMode.DIRECT),
         "pod_network_mode",
         model.PodNetworkMode.DIRECT,
     ),
     ("balancer", NONE, "load_balancer", DISCOVERED.load_balancer),
     (
         "balancer",
-        model.Settings(load_balancer=model.LoadBalancer(disabled=True)),
+        model.ModuleSettings(load_balancer=model.LoadBalancerPlace(disabled=True)),
         "load_balancer",
-        model.LoadBalancer(disabled=True),
+        model.LoadBalancerPlace(disabled=True),
     ),
     ("dhcp", NONE, "external_network_dhcp", False),
     ("hybrid", NONE, "hybrid", False),
@@ -85,7 +85,7 @@ ROWS: list[tuple[str, model.Settings, str, object]] = [
 
 @pytest.mark.parametrize(("name", "settings", "field", "expected"), ROWS)
 def test_each_rule(
-    name: str, settings: model.Settings, field: str, expected: object
+    name: str, settings: model.ModuleSettings, field: str, expected: object
 ) -> None:
     """A setting wins as a whole; names and zones are sorted, each once."""
     merged = merge.merge(settings, CONFIGURATION, DISCOVERED)
@@ -94,13 +94,15 @@ def test_each_rule(
 
 def test_each_field_of_the_provider_has_a_row() -> None:
     """A field that joins needs a rule."""
-    fields = {field.name for field in dataclasses.fields(model.Provider)}
+    fields = {field.name for field in dataclasses.fields(model.ProviderSettings)}
     assert fields == {row[2] for row in ROWS}
 
 
 def test_a_hybrid_cluster_has_settings_only() -> None:
     """Without a configuration everything comes from elsewhere."""
-    merged = merge.merge(model.Settings(connection=THEIRS), None, model.Discovered())
+    merged = merge.merge(
+        model.ModuleSettings(connection=THEIRS), None, model.Discovered()
+    )
     assert merged.hybrid
     assert merged.external_network_dhcp
     assert (merged.tags, merged.zones) == ({}, ())
@@ -109,7 +111,7 @@ def test_a_hybrid_cluster_has_settings_only() -> None:
 def test_what_readers_would_miss_is_named() -> None:
     """A connection set in part is not mended from another source."""
     merged = merge.merge(
-        model.Settings(connection=OURS), CONFIGURATION, model.Discovered()
+        model.ModuleSettings(connection=OURS), CONFIGURATION, model.Discovered()
     )
     told = [str(one) for one in merge.problems(merged)]
     assert told == [
@@ -126,6 +128,6 @@ def test_what_readers_would_miss_is_named() -> None:
 def test_two_tenants_are_refused() -> None:
     """The registration must name exactly one."""
     both = dataclasses.replace(THEIRS, tenant_id="7")
-    merged = merge.merge(model.Settings(connection=both), None, DISCOVERED)
+    merged = merge.merge(model.ModuleSettings(connection=both), None, DISCOVERED)
     (problem,) = merge.problems(merged)
     assert "exactly one of tenantName, tenantID" in str(problem)

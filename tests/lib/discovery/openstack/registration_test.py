@@ -29,7 +29,7 @@ def where(secret: manifests.Manifest) -> tuple[str, str]:
     return metadata["namespace"], metadata["name"]
 
 
-def test_the_registration(provider: model.Provider) -> None:
+def test_the_registration(provider: model.ProviderSettings) -> None:
     """Every key of the reference, and those that Cluster API needs."""
     secret = registration.registration(provider)
     assert where(secret) == ("kube-system", "d8-node-manager-cloud-provider")
@@ -64,12 +64,12 @@ def test_the_registration(provider: model.Provider) -> None:
     }
 
 
-def test_what_is_not_set_has_no_field(provider: model.Provider) -> None:
+def test_what_is_not_set_has_no_field(provider: model.ProviderSettings) -> None:
     """Optional fields are left out, never null or empty."""
     connection = dataclasses.replace(
         provider.connection, tenant_name="", tenant_id="7", ca_cert="PEM"
     )
-    bare = model.Provider(connection, internal_network_names=("inner",))
+    bare = model.ProviderSettings(connection, internal_network_names=("inner",))
     found = json.loads(texts(registration.registration(bare))["openstack"])
     assert found == {
         "connection": {**CONNECTION, "tenantID": "7", "caCert": "PEM"},
@@ -79,7 +79,7 @@ def test_what_is_not_set_has_no_field(provider: model.Provider) -> None:
     }
 
 
-def test_the_secret_of_the_ccm(provider: model.Provider) -> None:
+def test_the_secret_of_the_ccm(provider: model.ProviderSettings) -> None:
     """cloud-config always, ca.crt only with a certificate."""
     secret = registration.cloud_controller_manager(
         provider, ignore_volume_microversion=False
@@ -104,7 +104,7 @@ def test_the_secret_of_the_ccm(provider: model.Provider) -> None:
     ],
 )
 def test_the_secret_of_the_discoverer(
-    provider: model.Provider, change: dict[str, str], more: dict[str, str]
+    provider: model.ProviderSettings, change: dict[str, str], more: dict[str, str]
 ) -> None:
     """What its environment is made of; MODULE_CONFIG says instances and zones."""
     connection = dataclasses.replace(provider.connection, **change)

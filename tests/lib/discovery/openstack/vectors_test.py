@@ -6,7 +6,7 @@ from lib.discovery import storage_classes
 from lib.discovery.openstack import checksums, machine_class, model
 
 UUID = "f49dd1c3-a63a-4565-a06c-625e35587eab"
-CLUSTER = model.Cluster(UUID, prefix="sea")
+CLUSTER = model.ClusterFacts(UUID, prefix="sea")
 LARGE = model.InstanceClass("m1.large")
 UBUNTU = model.InstanceClass("m1.large", "ubuntu", 20, "shared")
 SHARED = "e6713f8dcd376074424dc0431962c5fe6bd6e32ea556891529143ef410a52312"

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 
-from lib.cloud.explained import Change, Touched
+from lib.cloud.explained import FieldChange, Touched
 from lib.cloud.openstack.load_balancers.explain import differences
 from lib.cloud.openstack.load_balancers.plan import actions
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Body, Kind, Path
@@ -71,7 +71,7 @@ def _gone_with_pool(step: Step, action: Action, pool: Pool) -> Iterator[Touched]
         yield Touched((*at, "monitor"), step.verb)
 
 
-def _members(action: Action) -> tuple[Change, ...]:
+def _members(action: Action) -> tuple[FieldChange, ...]:
     return tuple(
         differences.members(
             action.batch,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from lib.cloud.explained import Change
+from lib.cloud.explained import FieldChange
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Body
 from lib.cloud.openstack.load_balancers.read.native import Member
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
@@ -54,19 +54,19 @@ def asked_by(field: str) -> str:
     return _FIELDS.get(field, "")
 
 
-def new(body: Body) -> tuple[Change, ...]:
+def new(body: Body) -> tuple[FieldChange, ...]:
     """Give the fields of a thing that is to be made; those without value are left."""
     return tuple(
-        Change(key, "", text, asked_by(key))
+        FieldChange(key, "", text, asked_by(key))
         for key, value in body.items()
         if key not in _NOT_SHOWN and (text := plain(value))
     )
 
 
-def changed(action: Action) -> tuple[Change, ...]:
+def changed(action: Action) -> tuple[FieldChange, ...]:
     """Compare an object with the fields that a step sets on it."""
     return tuple(
-        Change(key, old, text, asked_by(key))
+        FieldChange(key, old, text, asked_by(key))
         for key, value in action.fields.items()
         if (text := plain(value)) != (old := plain(getattr(action.observed, key, None)))
     )
@@ -94,7 +94,7 @@ def members(
     *,
     is_full: bool = True,
     is_additive: bool = False,
-) -> Iterator[Change]:
+) -> Iterator[FieldChange]:
     """Compare a pool's members with a batch that sets them.
 
     is_full: of those found everything is known. is_additive: those not named stay.
@@ -106,12 +106,12 @@ def members(
         text = _member(body)
         was = "" if old is None else _known(old, body, is_full=is_full)
         if was != text:
-            yield Change(_at(*key), was, text)
+            yield FieldChange(_at(*key), was, text)
     if is_additive:
         return
     for address, port in sorted(there.keys() - named.keys()):
         one = there[address, port]
-        yield Change(_at(address, port), one.name or NAMELESS, "")
+        yield FieldChange(_at(address, port), one.name or NAMELESS, "")
 
 
 def _at(address: str, port: object) -> str:

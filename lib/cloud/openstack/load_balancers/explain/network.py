@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from lib.cloud.explained import Change, Touched
+from lib.cloud.explained import FieldChange, Touched
 from lib.cloud.load_balancers import Ref, Target
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.explain import differences
@@ -34,7 +34,7 @@ def of_step(
         yield from _rules_later(target, seen, config, step.path)
 
 
-def _changes(seen: Tree, step: Step, action: Action) -> tuple[Change, ...]:
+def _changes(seen: Tree, step: Step, action: Action) -> tuple[FieldChange, ...]:
     observed = action.observed
     if isinstance(observed, FloatingIp):
         return _moved(seen, observed, action)
@@ -42,10 +42,10 @@ def _changes(seen: Tree, step: Step, action: Action) -> tuple[Change, ...]:
         return _groups_on(seen, observed, action)
     if isinstance(observed, Rule):
         text = groups.shown(groups.key_of(observed))
-        return (Change(text, observed.direction, ""),)
+        return (FieldChange(text, observed.direction, ""),)
     if action.kind is Kind.RULE:
         keys = map(groups.key_in, action.batch)
-        return tuple(Change(groups.shown(key), "", "ingress") for key in keys)
+        return tuple(FieldChange(groups.shown(key), "", "ingress") for key in keys)
     return differences.new(action.fields) if step.verb is Verb.CREATE else ()
 
 
@@ -59,14 +59,14 @@ def floating_ip_later(ref: Ref, wanted: Wanted, seen: Tree) -> Touched:
     else:
         mine = [ip for ip in known if not ip.port_id and identity.is_ours(ip, ref)]
     if mine:
-        change = Change(_PORT, mine[0].port_id or "", VIP_PORT)
+        change = FieldChange(_PORT, mine[0].port_id or "", VIP_PORT)
         path = (floating.shown(mine[0]),)
         return Touched(path, Verb.CHANGE, (change,), why, is_later=True)
     source = seen.around.source.network_id or wanted.floating.network_id
     network = source or "the first external network, if there is one"
     changes = (
-        Change("floating_network_id", "", network),
-        Change(_PORT, "", VIP_PORT),
+        FieldChange("floating_network_id", "", network),
+        FieldChange(_PORT, "", VIP_PORT),
     )
     path = (f"floating IP {wanted.address}".rstrip(),)
     return Touched(path, Verb.CREATE, changes, why, is_later=True)
@@ -91,18 +91,18 @@ def _rules_later(
     if wanted is None or subnet is None:
         return
     rules = sorted(groups.wanted_rules(wanted, subnet, config.lb_provider))
-    changes = tuple(Change(groups.shown(key), "", "ingress") for key in rules)
+    changes = tuple(FieldChange(groups.shown(key), "", "ingress") for key in rules)
     yield Touched((*path, "rules"), Verb.CREATE, changes, is_later=True)
-    members = tuple(Change(one.address, "", one.name) for one in wanted.members)
+    members = tuple(FieldChange(one.address, "", one.name) for one in wanted.members)
     yield Touched((*path, "members' ports"), Verb.CHANGE, members, is_later=True)
 
 
-def _moved(seen: Tree, found: FloatingIp, action: Action) -> tuple[Change, ...]:
+def _moved(seen: Tree, found: FloatingIp, action: Action) -> tuple[FieldChange, ...]:
     """Describe from which port to which a floating IP goes; none if it is deleted."""
     old, new = found.port_id or "", differences.plain(action.fields.get(_PORT))
     if old == new:
         return ()
-    return (Change(_PORT, _port(seen, old), _port(seen, new)),)
+    return (FieldChange(_PORT, _port(seen, old), _port(seen, new)),)
 
 
 def _port(seen: Tree, id_: str) -> str:
@@ -112,12 +112,12 @@ def _port(seen: Tree, id_: str) -> str:
     return id_
 
 
-def _groups_on(seen: Tree, found: Port, action: Action) -> tuple[Change, ...]:
+def _groups_on(seen: Tree, found: Port, action: Action) -> tuple[FieldChange, ...]:
     """Describe which security groups a port has, and would have; ours by name."""
     new = action.fields.get("security_groups")
     ids = tuple(map(str, new)) if isinstance(new, Sequence) else ()
     old, ours = found.security_groups, seen.around.groups
-    return (Change("security_groups", _named(old, ours), _named(ids, ours)),)
+    return (FieldChange("security_groups", _named(old, ours), _named(ids, ours)),)
 
 
 def _named(ids: Sequence[str], ours: Sequence[SecurityGroup]) -> str:

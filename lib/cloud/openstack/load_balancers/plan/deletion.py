@@ -57,11 +57,11 @@ class Leaving:
         return self.place.load_balancer
 
     @property
-    def under_it(self) -> tree.Place:
+    def under_it(self) -> tree.TreePlace:
         """What is under it; nothing where that was not read."""
         children = self.place.children or Children()
         relation = self.place.relation
-        return tree.Place(self.ref, self.balancer, relation, children, self.adopts)
+        return tree.TreePlace(self.ref, self.balancer, relation, children, self.adopts)
 
     @property
     def ours(self) -> list[Listener]:

@@ -246,7 +246,7 @@ def _active(case: Case) -> Plan:
     adopts = identity.adopts(
         case.ref, case.balancer, relation, case.around.floating_ips
     )
-    place = tree.Place(case.ref, case.balancer, relation, children, adopts)
+    place = tree.TreePlace(case.ref, case.balancer, relation, children, adopts)
     taken = tree.conflicts(place, context)
     if taken:
         return Plan(problems=(*taken, *report.stays(case.observed)))
@@ -307,7 +307,7 @@ def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
     return wanted.monitored is Monitored.YES
 
 
-def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
+def _tags(ref: Ref, context: Context, place: tree.TreePlace) -> tuple[Step, ...]:
     """Add the reference's tag and, on an own load balancer, our mark."""
     balancer = place.balancer
     is_own = place.relation is Relation.OWNED
@@ -332,7 +332,7 @@ def _tags(ref: Ref, context: Context, place: tree.Place) -> tuple[Step, ...]:
     return (actions.change((*place.path, what), why, place.setting(fields)),)
 
 
-def _switched_on(place: tree.Place) -> tuple[Step, ...]:
+def _switched_on(place: tree.TreePlace) -> tuple[Step, ...]:
     """Switch an own load balancer on again that somebody has switched off."""
     balancer = place.balancer
     if balancer.admin_state_up or place.relation is not Relation.OWNED:

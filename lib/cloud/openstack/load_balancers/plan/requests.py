@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lib.cloud import errors
 from lib.cloud.openstack.http import client
-from lib.cloud.openstack.http.resources import quoted
+from lib.cloud.openstack.http.listings import quoted
 from lib.cloud.openstack.load_balancers.plan import actions
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Body, Kind
 from lib.cloud.openstack.load_balancers.read.lists import BALANCER, NETWORK

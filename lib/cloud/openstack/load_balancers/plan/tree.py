@@ -29,7 +29,7 @@ from lib.cloud.steps import Problem, Step
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class TreePlace:
     """The load balancer that is looked at, and what it is to the Service.
 
     adopts: see `identity.adopts`.
@@ -90,7 +90,7 @@ class Place:
         return None
 
 
-def conflicts(place: Place, context: Context) -> tuple[Problem, ...]:
+def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
     """Find wanted ports that somebody else's listener has."""
     taken = {
         (bodies.transport(one.protocol), one.protocol_port)
@@ -111,7 +111,7 @@ def conflicts(place: Place, context: Context) -> tuple[Problem, ...]:
     return (Problem(Reason.PORT_CONFLICT, message, is_fatal=True),)
 
 
-def steps(place: Place, context: Context) -> tuple[Step, ...]:
+def steps(place: TreePlace, context: Context) -> tuple[Step, ...]:
     """Say what brings the tree closer, in the order in which it must happen."""
     ours = [one for one in place.children.listeners if place.owns(one)]
     found = {(one.protocol, one.protocol_port): one for one in ours}
@@ -140,7 +140,9 @@ def steps(place: Place, context: Context) -> tuple[Step, ...]:
     return (*result, *removals(place, rest, "the Service has no such port"))
 
 
-def removals(place: Place, listeners: Sequence[Listener], why: str) -> Iterator[Step]:
+def removals(
+    place: TreePlace, listeners: Sequence[Listener], why: str
+) -> Iterator[Step]:
     """Delete listeners, each behind its pool; a pool takes members and monitor along.
 
     In this order a death between the two leaves nothing that belongs to nobody.
@@ -153,7 +155,7 @@ def removals(place: Place, listeners: Sequence[Listener], why: str) -> Iterator[
         yield actions.delete(path, why, _on_listener(place, one))
 
 
-def stray_pools(place: Place) -> Iterator[Step]:
+def stray_pools(place: TreePlace) -> Iterator[Step]:
     """Delete the Service's pools whose listener was deleted by others."""
     tag = names.mark(place.ref)
     for pool in place.children.pools.values():
@@ -166,7 +168,7 @@ def stray_pools(place: Place) -> Iterator[Step]:
 
 
 def _changes(
-    place: Place, context: Context, port: WantedPort, listener: Listener
+    place: TreePlace, context: Context, port: WantedPort, listener: Listener
 ) -> Iterator[Step]:
     path = (*place.path, _shown(listener))
     changed = _listener_changes(context, listener)
@@ -177,7 +179,7 @@ def _changes(
 
 
 def _on_listener(
-    place: Place, listener: Listener, fields: actions.Body | None = None
+    place: TreePlace, listener: Listener, fields: actions.Body | None = None
 ) -> Action:
     """Return an action on a listener that exists."""
     return Action(
@@ -191,7 +193,7 @@ def _on_listener(
 
 
 def _pool(
-    place: Place, context: Context, port: WantedPort, listener: Listener
+    place: TreePlace, context: Context, port: WantedPort, listener: Listener
 ) -> Iterator[Step]:
     path = (*place.path, _shown(listener))
     pool = place.pool_of(listener)
@@ -223,7 +225,7 @@ def _pool(
 
 
 def _new_pool(
-    place: Place, context: Context, port: WantedPort, listener: Listener
+    place: TreePlace, context: Context, port: WantedPort, listener: Listener
 ) -> Step:
     name = names.child("pool", port.index, context.owner)
     fields = bodies.pool(context, port, name) | {"listener_id": listener.id}
@@ -241,7 +243,7 @@ def _new_pool(
     return actions.create(path, "the listener has none", action)
 
 
-def _on_pool(place: Place, kind: Kind, listener: Listener, pool: Pool) -> Action:
+def _on_pool(place: TreePlace, kind: Kind, listener: Listener, pool: Pool) -> Action:
     """Return an action on a pool that exists, or on its members."""
     return Action(
         kind,
@@ -296,7 +298,7 @@ def _switched_on(found: Listener | Pool | Monitor) -> Body:
 
 
 def _monitor(
-    place: Place, context: Context, port: WantedPort, on_pool: Action
+    place: TreePlace, context: Context, port: WantedPort, on_pool: Action
 ) -> Iterator[Step]:
     """Plan the monitor of a pool. on_pool: an action on that pool."""
     pool = on_pool.pool
@@ -340,7 +342,7 @@ def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body
     return {key: value for key, value in wanted.items() if getattr(found, key) != value}
 
 
-def _new_listener(place: Place, context: Context, port: WantedPort) -> Step:
+def _new_listener(place: TreePlace, context: Context, port: WantedPort) -> Step:
     name = names.child("listener", port.index, context.owner)
     body = bodies.listener(context, port, name) | {"loadbalancer_id": place.balancer.id}
     if spare := _spare_pool(place, context, port):
@@ -355,7 +357,7 @@ def _new_listener(place: Place, context: Context, port: WantedPort) -> Step:
     return actions.create((*place.path, f"listener {name}"), why, action)
 
 
-def _spare_pool(place: Place, context: Context, port: WantedPort) -> Pool | None:
+def _spare_pool(place: TreePlace, context: Context, port: WantedPort) -> Pool | None:
     """Find the pool that a listener of ours had which somebody has deleted."""
     name = names.child("pool", port.index, context.owner)
     protocol = bodies.pool_protocol(context.wanted, port)
@@ -369,7 +371,7 @@ def _spare_pool(place: Place, context: Context, port: WantedPort) -> Pool | None
     )
 
 
-def _delete_pool(place: Place, listener: Listener, pool: Pool, why: str) -> Step:
+def _delete_pool(place: TreePlace, listener: Listener, pool: Pool, why: str) -> Step:
     path = (*place.path, _shown(listener), f"pool {pool.name}")
     return actions.delete(path, why, _on_pool(place, Kind.POOL, listener, pool))
 

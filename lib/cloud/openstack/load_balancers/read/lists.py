@@ -1,7 +1,7 @@
 """What is read of load balancers and of what surrounds them: one call each."""
 
 from lib.cloud.openstack.http.client import Service
-from lib.cloud.openstack.http.resources import Listing, Single
+from lib.cloud.openstack.http.listings import Listing, Single
 from lib.cloud.openstack.load_balancers.read import native
 
 PAGE = 1000

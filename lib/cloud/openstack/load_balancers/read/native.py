@@ -2,7 +2,7 @@
 
 import msgspec
 
-from lib.cloud.openstack.native import Link
+from lib.cloud.openstack.native import PageLink
 
 ACTIVE = "ACTIVE"
 ERROR = "ERROR"
@@ -138,7 +138,7 @@ class TreeListener(msgspec.Struct, frozen=True):
     pools: tuple[TreePool, ...] = ()
 
 
-class Tree(msgspec.Struct, frozen=True):
+class StatusTree(msgspec.Struct, frozen=True):
     """A load balancer in the status tree."""
 
     id: str
@@ -148,7 +148,7 @@ class Tree(msgspec.Struct, frozen=True):
 class Statuses(msgspec.Struct, frozen=True):
     """The tree's root."""
 
-    loadbalancer: Tree
+    loadbalancer: StatusTree
 
 
 class StatusAnswer(msgspec.Struct, frozen=True):
@@ -232,21 +232,21 @@ class LoadBalancersPage(msgspec.Struct, frozen=True):
     """GET /lbaas/loadbalancers."""
 
     items: tuple[LoadBalancer, ...] = msgspec.field(name="loadbalancers")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="loadbalancers_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="loadbalancers_links")
 
 
 class ListenersPage(msgspec.Struct, frozen=True):
     """GET /lbaas/listeners."""
 
     items: tuple[Listener, ...] = msgspec.field(name="listeners")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="listeners_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="listeners_links")
 
 
 class PoolsPage(msgspec.Struct, frozen=True):
     """GET /lbaas/pools."""
 
     items: tuple[Pool, ...] = msgspec.field(name="pools")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="pools_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="pools_links")
 
 
 class MonitorAnswer(msgspec.Struct, frozen=True):
@@ -259,49 +259,51 @@ class MonitorsPage(msgspec.Struct, frozen=True):
     """GET /lbaas/healthmonitors."""
 
     items: tuple[Monitor, ...] = msgspec.field(name="healthmonitors")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="healthmonitors_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="healthmonitors_links")
 
 
 class MembersPage(msgspec.Struct, frozen=True):
     """GET /lbaas/pools/{id}/members."""
 
     items: tuple[Member, ...] = msgspec.field(name="members")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="members_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="members_links")
 
 
 class FloatingIpsPage(msgspec.Struct, frozen=True):
     """GET /v2.0/floatingips."""
 
     items: tuple[FloatingIp, ...] = msgspec.field(name="floatingips")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="floatingips_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="floatingips_links")
 
 
 class SecurityGroupsPage(msgspec.Struct, frozen=True):
     """GET /v2.0/security-groups."""
 
     items: tuple[SecurityGroup, ...] = msgspec.field(name="security_groups")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="security_groups_links")
+    links: tuple[PageLink, ...] = msgspec.field(
+        default=(), name="security_groups_links"
+    )
 
 
 class PortsPage(msgspec.Struct, frozen=True):
     """GET /v2.0/ports."""
 
     items: tuple[Port, ...] = msgspec.field(name="ports")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="ports_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
 
 
 class SubnetsPage(msgspec.Struct, frozen=True):
     """GET /v2.0/subnets."""
 
     items: tuple[Subnet, ...] = msgspec.field(name="subnets")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="subnets_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="subnets_links")
 
 
 class NetworksPage(msgspec.Struct, frozen=True):
     """GET /v2.0/networks."""
 
     items: tuple[Network, ...] = msgspec.field(name="networks")
-    links: tuple[Link, ...] = msgspec.field(default=(), name="networks_links")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
 
 
 class LoadBalancerAnswer(msgspec.Struct, frozen=True):

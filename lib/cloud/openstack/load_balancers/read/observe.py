@@ -49,7 +49,7 @@ _Missing = Mapping[str, native.LoadBalancer | errors.CloudError | None]
 UNEXPECTED = "unexpected error; the log of openstack-ccm has it"
 
 
-class Observer:
+class OctaviaObserver:
     """Reads everything. Keeps only what `ChildrenReader` and `Kept` keep."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Observer:
         self._api = api
         self._config = config
         self._absences = absence.Absences(
-            absence.Reads(self._own, self._has_any), _WORDS, guard, api.now
+            absence.DirectReads(self._own, self._has_any), _WORDS, guard, api.now
         )
         self._twins = expiring.Expiring[Hashable, float](absence.FORGET_S, api.now)
         self._children = children.ChildrenReader(api)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from lib.cloud import errors
 from lib.cloud.load_balancers import IpFamily
 from lib.cloud.openstack.config import settings
-from lib.cloud.openstack.http import client, resources
+from lib.cloud.openstack.http import client, listings
 from lib.cloud.openstack.load_balancers.read import lists, native
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
@@ -126,7 +126,7 @@ class Batch:
         if not self.api.has(lists.KEYS):
             return False
         kind, uuid = tls_ref.rstrip("/").split("/")[-2:]
-        path = f"{resources.quoted(kind)}/{resources.quoted(uuid)}"
+        path = f"{listings.quoted(kind)}/{listings.quoted(uuid)}"
         call = client.Get(lists.KEYS, path, "get TLS container", resource=uuid)
         try:
             self.api.get(call, deadline)

@@ -78,7 +78,7 @@ MOST_CIDRS = 16
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-class Reader:
+class AnnotationReader:
     """Reads values, and gathers what is wrong with them."""
 
     def __init__(self, annotations: Mapping[str, str]) -> None:

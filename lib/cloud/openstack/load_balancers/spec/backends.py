@@ -18,7 +18,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.model import AddressType
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
-from lib.cloud.openstack.load_balancers.spec.annotations import Reader
+from lib.cloud.openstack.load_balancers.spec.annotations import AnnotationReader
 from lib.cloud.openstack.load_balancers.spec.wanted import WantedMember
 from lib.cloud.steps import Problem
 
@@ -39,7 +39,7 @@ Nodes = tuple[Node, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class MemberWish:
     """What a Service asks of the Nodes: labels, a family, and addresses in cidrs."""
 
     selector: tuple[tuple[str, str], ...]
@@ -62,7 +62,7 @@ class Chosen:
     anchor_server: str = ""
 
 
-Choose = Callable[[Nodes, Wish], Chosen]
+Choose = Callable[[Nodes, MemberWish], Chosen]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def addressed(nodes: Nodes, family: IpFamily, cidrs: Cidrs) -> tuple[Addressed, 
     )
 
 
-def choose(nodes: Nodes, wish: Wish) -> Chosen:
+def choose(nodes: Nodes, wish: MemberWish) -> Chosen:
     """Choose the Nodes that fit a wish."""
     return _chosen(addressed(nodes, wish.family, wish.cidrs), dict(wish.selector))
 
@@ -120,11 +120,11 @@ class Chooser:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[Nodes, dict[Wish, Chosen]] = ((), {})
-        self._before: Mapping[Wish, Chosen] = {}
+        self._kept: tuple[Nodes, dict[MemberWish, Chosen]] = ((), {})
+        self._before: Mapping[MemberWish, Chosen] = {}
         self._addressed: dict[tuple[IpFamily, Cidrs], tuple[Addressed, ...]] = {}
 
-    def __call__(self, nodes: Nodes, wish: Wish) -> Chosen:
+    def __call__(self, nodes: Nodes, wish: MemberWish) -> Chosen:
         """Choose the Nodes that fit a wish."""
         known, chosen = self._kept
         if known is not nodes:
@@ -140,7 +140,7 @@ class Chooser:
             chosen[wish] = made
         return chosen[wish]
 
-    def _choose(self, nodes: Nodes, wish: Wish) -> Chosen:
+    def _choose(self, nodes: Nodes, wish: MemberWish) -> Chosen:
         known, key = self._addressed, (wish.family, wish.cidrs)
         candidates = known.get(key)
         if candidates is None:
@@ -151,12 +151,15 @@ class Chooser:
 
 
 def select(
-    facts: Facts, reader: Reader, config: settings.LoadBalancer, choose: Choose
+    facts: Facts,
+    reader: AnnotationReader,
+    config: settings.LoadBalancer,
+    choose: Choose,
 ) -> Chosen:
     """Choose the Nodes as the Service asks for it; one without an address is told."""
     selector = _selector(reader, config)
     family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
-    wish = Wish(tuple(selector.items()), family, _cidrs(reader, config))
+    wish = MemberWish(tuple(selector.items()), family, _cidrs(reader, config))
     chosen = choose(facts.nodes, wish)
     if chosen.without:
         reader.problems.append(_without_address(chosen.without, family, wish.cidrs))
@@ -193,7 +196,9 @@ def _fits(text: str, family: IpFamily, cidrs: Cidrs) -> bool:
     return not cidrs or any(address in cidr for cidr in cidrs)
 
 
-def _selector(reader: Reader, config: settings.LoadBalancer) -> dict[str, str]:
+def _selector(
+    reader: AnnotationReader, config: settings.LoadBalancer
+) -> dict[str, str]:
     """Read "key=value, key"; no pair at all matches every Node."""
     text = reader.text(keys.NODE_SELECTOR, config.node_selector)
     selector: dict[str, str] = {}
@@ -206,7 +211,7 @@ def _selector(reader: Reader, config: settings.LoadBalancer) -> dict[str, str]:
     return selector
 
 
-def _cidrs(reader: Reader, config: settings.LoadBalancer) -> Cidrs:
+def _cidrs(reader: AnnotationReader, config: settings.LoadBalancer) -> Cidrs:
     text = reader.text(keys.MEMBER_CIDR)
     if not text:
         return tuple(config.member_cidr)

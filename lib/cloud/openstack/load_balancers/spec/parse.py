@@ -22,7 +22,7 @@ from lib.cloud.load_balancers import (
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import backends, names, subnets
-from lib.cloud.openstack.load_balancers.spec.annotations import Reader
+from lib.cloud.openstack.load_balancers.spec.annotations import AnnotationReader
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.openstack.load_balancers.spec.wanted import (
     Floating,
@@ -80,7 +80,7 @@ def parse(
     choose: backends.Choose = backends.choose,
 ) -> Spec | Problems:
     """Read everything; all problems are reported together."""
-    reader = Reader(facts.annotations)
+    reader = AnnotationReader(facts.annotations)
     reader.problems += _of_service(facts)
     class_ = _class(reader, config)
     chosen = backends.select(facts, reader, config, choose)
@@ -151,7 +151,9 @@ def _of_service(facts: Facts) -> list[Problem]:
     return found
 
 
-def _class(reader: Reader, config: settings.LoadBalancer) -> settings.LoadBalancerClass:
+def _class(
+    reader: AnnotationReader, config: settings.LoadBalancer
+) -> settings.LoadBalancerClass:
     name = reader.text(keys.CLASS)
     if not name:
         return settings.LoadBalancerClass()
@@ -162,11 +164,11 @@ def _class(reader: Reader, config: settings.LoadBalancer) -> settings.LoadBalanc
     return config.classes.get(name, settings.LoadBalancerClass())
 
 
-def _is_internal(reader: Reader, config: settings.LoadBalancer) -> bool:
+def _is_internal(reader: AnnotationReader, config: settings.LoadBalancer) -> bool:
     return reader.boolean(keys.INTERNAL, config.internal_lb) or config.internal_lb
 
 
-def _algorithm(reader: Reader, config: settings.LoadBalancer) -> str:
+def _algorithm(reader: AnnotationReader, config: settings.LoadBalancer) -> str:
     """Choose the pools' algorithm; ovn has only one."""
     wanted = reader.text(keys.METHOD) or config.lb_method
     if config.lb_provider == "ovn" and wanted != OVN_ALGORITHM:
@@ -191,7 +193,7 @@ def _algorithm(reader: Reader, config: settings.LoadBalancer) -> str:
     return used
 
 
-def _cidrs(facts: Facts, reader: Reader) -> tuple[tuple[str, ...], bool]:
+def _cidrs(facts: Facts, reader: AnnotationReader) -> tuple[tuple[str, ...], bool]:
     """Give who may connect, and whether the user said it; spec beats annotation."""
     text = reader.text(keys.SOURCE_RANGES).strip()
     ranges = facts.source_ranges or tuple(
@@ -214,7 +216,7 @@ def _cidrs(facts: Facts, reader: Reader) -> tuple[tuple[str, ...], bool]:
     return tuple(dict.fromkeys(found)), True
 
 
-def _bad_range(facts: Facts, reader: Reader, one: str) -> None:
+def _bad_range(facts: Facts, reader: AnnotationReader, one: str) -> None:
     allowed = "CIDRs such as 10.0.0.0/24"
     if not facts.source_ranges:
         reader.fatal(keys.SOURCE_RANGES, one, f"{allowed}, separated by commas")
@@ -226,7 +228,7 @@ def _bad_range(facts: Facts, reader: Reader, one: str) -> None:
 
 
 def _protocols(
-    facts: Facts, reader: Reader, config: settings.LoadBalancer
+    facts: Facts, reader: AnnotationReader, config: settings.LoadBalancer
 ) -> tuple[Proxy, bool, str]:
     """Read what changes protocols: proxy protocol, X-Forwarded-For, TLS."""
     proxy = _PROXIES[
@@ -255,7 +257,7 @@ def _protocols(
     return proxy, forwards_for, tls_ref
 
 
-def _address(facts: Facts, reader: Reader) -> str:
+def _address(facts: Facts, reader: AnnotationReader) -> str:
     deckhouse = reader.text(keys.DECKHOUSE_ADDRESS)
     if deckhouse and not is_ip(deckhouse):
         reader.fatal(keys.DECKHOUSE_ADDRESS, deckhouse, "an IP address")
@@ -269,7 +271,7 @@ def _address(facts: Facts, reader: Reader) -> str:
 
 
 def _placement(
-    reader: Reader,
+    reader: AnnotationReader,
     class_: settings.LoadBalancerClass,
     config: settings.LoadBalancer,
     is_internal: bool,
@@ -299,7 +301,9 @@ def _placement(
 
 
 def _floating(
-    reader: Reader, class_: settings.LoadBalancerClass, config: settings.LoadBalancer
+    reader: AnnotationReader,
+    class_: settings.LoadBalancerClass,
+    config: settings.LoadBalancer,
 ) -> Floating:
     network_id = class_.floating_network_id or (
         reader.id(keys.FLOATING_NETWORK_ID)
@@ -335,7 +339,7 @@ def _floating(
     return Floating(network_id, subnet_id, subnet, tags)
 
 
-def _timeouts(reader: Reader) -> Timeouts:
+def _timeouts(reader: AnnotationReader) -> Timeouts:
     most = LONGEST_TIMEOUT_MS
     usual = Timeouts()
     return Timeouts(
@@ -349,7 +353,7 @@ def _timeouts(reader: Reader) -> Timeouts:
 
 
 def _monitored(
-    facts: Facts, reader: Reader, config: settings.LoadBalancer
+    facts: Facts, reader: AnnotationReader, config: settings.LoadBalancer
 ) -> Monitored:
     is_said = reader.text(keys.ENABLE_MONITOR) in ("true", "false")
     if reader.boolean(keys.ENABLE_MONITOR, config.create_monitor):
@@ -357,7 +361,7 @@ def _monitored(
     return Monitored.LOCAL if facts.is_local and not is_said else Monitored.NO
 
 
-def _monitoring(reader: Reader, config: settings.LoadBalancer) -> Monitoring:
+def _monitoring(reader: AnnotationReader, config: settings.LoadBalancer) -> Monitoring:
     longest = LONGEST_MONITOR_S
     return Monitoring(
         delay_s=reader.whole(
@@ -378,7 +382,7 @@ def _monitoring(reader: Reader, config: settings.LoadBalancer) -> Monitoring:
     )
 
 
-def _hostname(reader: Reader) -> str:
+def _hostname(reader: AnnotationReader) -> str:
     value = reader.text(keys.HOSTNAME)
     if value and (len(value) > 253 or not _DNS_NAME.fullmatch(value)):
         reader.wrong(keys.HOSTNAME, value, "a DNS name in lower case", "the address")

@@ -12,7 +12,7 @@ import keystoneauth1.session
 import pytest
 
 from lib.cloud import catalog, errors
-from lib.cloud.catalog import Part
+from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.catalog import offers
 from lib.cloud.openstack.http import client
@@ -125,18 +125,18 @@ def cloud(session: Session) -> offers.OpenStackCatalog:
     return offers.OpenStackCatalog(api)
 
 
-def document(reading: catalog.Reading) -> dict[str, Any]:
+def document(reading: catalog.CatalogReading) -> dict[str, Any]:
     assert isinstance(reading.document, Seen), reading.document
     found: dict[str, Any] = json.loads(reading.document.value.body)
     return found
 
 
-def wish(*parts: Part) -> catalog.Wish:
-    return catalog.Wish(frozenset(parts), GIVEN, CLUSTER)
+def wish(*parts: CatalogPart) -> catalog.CatalogWish:
+    return catalog.CatalogWish(frozenset(parts), GIVEN, CLUSTER)
 
 
 def test_the_document_in_its_newest_shape(cloud: offers.OpenStackCatalog) -> None:
-    found = document(cloud.read(wish(Part.DOCUMENT)))
+    found = document(cloud.read(wish(CatalogPart.DOCUMENT)))
     assert list(found.items()) == [
         ("apiVersion", "deckhouse.io/v1alpha1"),
         ("kind", "OpenStackCloudProviderDiscoveryData"),
@@ -173,7 +173,7 @@ def test_the_document_in_its_newest_shape(cloud: offers.OpenStackCatalog) -> Non
 def test_everything_at_once_reads_each_list_once(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    reading = cloud.read(wish(*Part))
+    reading = cloud.read(wish(*CatalogPart))
     read = {*session.answers} - {"compute/os-availability-zone"}
     # The list of server groups ends with an empty page.
     assert session.paths() == sorted([*read, "compute/os-server-groups"])
@@ -187,16 +187,16 @@ def test_everything_at_once_reads_each_list_once(
 def test_parts_not_asked_for_cost_nothing(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    reading = cloud.read(wish(Part.STORAGE_TYPES))
+    reading = cloud.read(wish(CatalogPart.STORAGE_TYPES))
     assert session.paths() == ["block-storage/types"]
     assert reading.document is None
-    assert cloud.read(wish()) == catalog.Reading()
+    assert cloud.read(wish()) == catalog.CatalogReading()
 
 
 def test_zones_that_take_servers_stand_in_for_none_given(
     cloud: offers.OpenStackCatalog,
 ) -> None:
-    asked = dataclasses.replace(wish(Part.DOCUMENT), given={})
+    asked = dataclasses.replace(wish(CatalogPart.DOCUMENT), given={})
     assert document(cloud.read(asked))["zones"] == ["a"]
 
 
@@ -204,7 +204,7 @@ def test_volumes_are_asked_for_by_the_mark_and_looked_at_once_more(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
     """A Cinder that ignores the filter gives foreign ones, too."""
-    found = cloud.read(wish(Part.VOLUMES)).volumes
+    found = cloud.read(wish(CatalogPart.VOLUMES)).volumes
     assert isinstance(found, Seen)
     assert [volume.id for volume in found.value] == ["v1"]
     assert str(found.value[0].created) == "2026-01-01 00:00:00+00:00"
@@ -220,7 +220,7 @@ def test_pages_of_images_follow_each_other(
     session.answers["image/images"] = collections.deque(
         [{"images": [one], "next": "/v2/images?limit=1&marker=1"}, {"images": [two]}]
     )
-    assert document(cloud.read(wish(Part.DOCUMENT)))["images"] == ["a", "b"]
+    assert document(cloud.read(wish(CatalogPart.DOCUMENT)))["images"] == ["a", "b"]
     asked = [query.get("marker") for path, query in session.calls if "image" in path]
     assert asked == [None, ["1"]]
 
@@ -236,7 +236,7 @@ def test_a_neutron_without_security_groups(
     cloud: offers.OpenStackCatalog, session: Session, body: object, seen: bool
 ) -> None:
     session.answers["network/security-groups"] = (404, body)
-    reading = cloud.read(wish(Part.DOCUMENT))
+    reading = cloud.read(wish(CatalogPart.DOCUMENT))
     if seen:
         assert document(reading)["additionalSecurityGroups"] == []
     else:
@@ -248,15 +248,19 @@ def test_no_default_type_is_no_failure(
     cloud: offers.OpenStackCatalog, session: Session, status: int
 ) -> None:
     session.answers["block-storage/types/default"] = (status, {"itemNotFound": {}})
-    types_ = document(cloud.read(wish(Part.DOCUMENT)))["volumeTypes"]
+    types_ = document(cloud.read(wish(CatalogPart.DOCUMENT)))["volumeTypes"]
     assert not any("isDefault" in one for one in types_)
 
 
 SERVICES = {
-    "compute": {Part.INSTANCE_TYPES, Part.DOCUMENT},
-    "network": {Part.DOCUMENT},
-    "image": {Part.DOCUMENT},
-    "block-storage": {Part.DOCUMENT, Part.VOLUMES, Part.STORAGE_TYPES},
+    "compute": {CatalogPart.INSTANCE_TYPES, CatalogPart.DOCUMENT},
+    "network": {CatalogPart.DOCUMENT},
+    "image": {CatalogPart.DOCUMENT},
+    "block-storage": {
+        CatalogPart.DOCUMENT,
+        CatalogPart.VOLUMES,
+        CatalogPart.STORAGE_TYPES,
+    },
 }
 
 
@@ -267,13 +271,13 @@ def test_a_service_that_fails_takes_only_its_own_parts_along(
     for path in session.answers:
         if path.startswith(f"{service}/"):
             session.answers[path] = (500, {})
-    reading = cloud.read(wish(*Part))
+    reading = cloud.read(wish(*CatalogPart))
     parts = {
-        Part.CONDITIONS: reading.conditions,
-        Part.INSTANCE_TYPES: reading.instance_types,
-        Part.DOCUMENT: reading.document,
-        Part.VOLUMES: reading.volumes,
-        Part.STORAGE_TYPES: reading.storage_types,
+        CatalogPart.CONDITIONS: reading.conditions,
+        CatalogPart.INSTANCE_TYPES: reading.instance_types,
+        CatalogPart.DOCUMENT: reading.document,
+        CatalogPart.VOLUMES: reading.volumes,
+        CatalogPart.STORAGE_TYPES: reading.storage_types,
     }
     failed = {part for part, seen in parts.items() if isinstance(seen, Unknown)}
     assert failed == SERVICES[service]
@@ -295,7 +299,7 @@ def test_an_empty_list_of_what_every_cloud_has_is_a_wrong_answer(
     operation: str,
 ) -> None:
     session.answers[path] = page(kind)
-    found = cloud.read(wish(Part.DOCUMENT)).document
+    found = cloud.read(wish(CatalogPart.DOCUMENT)).document
     assert isinstance(found, Unknown)
     assert found.error.operation == operation
 
@@ -303,7 +307,7 @@ def test_an_empty_list_of_what_every_cloud_has_is_a_wrong_answer(
 def test_an_input_document_of_another_shape_is_told_by_field(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    asked = catalog.Wish(frozenset({Part.DOCUMENT}), {"zones": "az1"})
+    asked = catalog.CatalogWish(frozenset({CatalogPart.DOCUMENT}), {"zones": "az1"})
     found = cloud.read(asked).document
     assert isinstance(found, Unknown)
     assert isinstance(found.error, errors.InvalidRequest)
@@ -351,7 +355,7 @@ def test_volumes_in_creation(cloud: offers.OpenStackCatalog, session: Session) -
             for status in ("creating", "downloading", "available", "error", "in-use")
         ),
     )
-    reading = cloud.read(wish(Part.VOLUMES))
+    reading = cloud.read(wish(CatalogPart.VOLUMES))
     assert isinstance(reading.volumes, Seen)
     in_creation = {one.id for one in reading.volumes.value if one.is_in_creation}
     assert in_creation == {"creating", "downloading"}

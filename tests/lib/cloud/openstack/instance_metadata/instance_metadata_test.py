@@ -15,7 +15,7 @@ from lib.cloud.openstack.instance_metadata import (
     config_drive,
     document,
     fat,
-    identity,
+    server_identity,
     service,
 )
 
@@ -191,7 +191,7 @@ def test_sources_are_tried_in_order_and_the_first_success_is_kept(
         return BODY
 
     sources = (("configDrive", nothing), ("one", refusing), ("two", answering))
-    found = identity.Identity(sources, tmp_path)
+    found = server_identity.ServerIdentity(sources, tmp_path)
     assert found.read().id == ID
     assert found.read().zone == "Zone A"
     assert calls == ["read"]
@@ -208,7 +208,9 @@ def test_dmi_gives_an_id_without_a_zone_and_is_not_kept(
 ) -> None:
     dmi(tmp_path, f"{ID.upper()}\n")
     answers = [None, BODY]
-    found = identity.Identity((("configDrive", lambda: answers.pop(0)),), tmp_path)
+    found = server_identity.ServerIdentity(
+        (("configDrive", lambda: answers.pop(0)),), tmp_path
+    )
     first = found.read()
     assert (first.id, first.zone, first.is_complete) == (ID, "", False)
     second = found.read()
@@ -221,8 +223,8 @@ def test_dmi_gives_an_id_without_a_zone_and_is_not_kept(
 def test_an_identity_is_never_guessed(tmp_path: pathlib.Path, text: str) -> None:
     dmi(tmp_path, text)
     sources = (("configDrive", nothing), ("metadataService", refusing))
-    with pytest.raises(identity.Unknown) as caught:
-        identity.Identity(sources, tmp_path).read()
+    with pytest.raises(server_identity.UnknownIdentity) as caught:
+        server_identity.ServerIdentity(sources, tmp_path).read()
     told = str(caught.value)
     assert told.startswith("configDrive: not found; metadataService: refused; ")
     assert told.endswith("product_uuid: no UUID")
@@ -256,6 +258,6 @@ def test_a_node_reads_two_sections(text: str, limit: int | None) -> None:
     ],
 )
 def test_bad_configuration_of_a_node(text: str, expected: str) -> None:
-    with pytest.raises(settings.ConfigError) as caught:
+    with pytest.raises(settings.CloudConfError) as caught:
         config.read_node(text)
     assert expected in "\n".join(caught.value.problems)

@@ -7,7 +7,7 @@ from lib.cloud.load_balancers import IpFamily, Node
 from lib.cloud.model import Address, AddressType
 from lib.cloud.openstack.load_balancers.spec import backends
 
-WISH = backends.Wish((), IpFamily.IPV4, ())
+WISH = backends.MemberWish((), IpFamily.IPV4, ())
 
 
 def node(number: int, **labels: str) -> Node:

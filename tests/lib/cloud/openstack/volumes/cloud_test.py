@@ -20,14 +20,14 @@ from lib.cloud.volumes import (
     AttachmentPhase,
     ById,
     ByName,
-    Change,
     Found,
-    Reading,
     Volume,
+    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeRequest,
     VolumeSpec,
+    VolumesReading,
 )
 
 GIB = 2**30
@@ -92,7 +92,7 @@ def calls(stand_in: StandIn, since: int) -> list[str]:
     return [f"{call.method} {path}" for call, path in shown][since:]
 
 
-def one(reading: Reading, ref: ById | ByName) -> Volume:
+def one(reading: VolumesReading, ref: ById | ByName) -> Volume:
     found = reading.found[ref]
     assert not isinstance(found, Unknown)
     assert len(found) == 1
@@ -504,13 +504,13 @@ def test_retype_is_one_call_and_none_when_it_is_so_already(
 ) -> None:
     seen = look(volumes, cinder.put(1))
     before = len(stand_in.calls)
-    volumes.retype(seen, Change("fast"))
-    volumes.retype(seen, Change())
+    volumes.retype(seen, VolumeChange("fast"))
+    volumes.retype(seen, VolumeChange())
     assert len(stand_in.calls) == before
-    volumes.retype(seen, Change("slow"))
+    volumes.retype(seen, VolumeChange("slow"))
     assert calls(stand_in, before) == [f"POST volumes/{seen.id}/action"]
     with pytest.raises(errors.InvalidRequest, match="is 'gold'; want one of fast, sl"):
-        volumes.retype(seen, Change("gold"))
+        volumes.retype(seen, VolumeChange("gold"))
 
 
 def test_a_volume_to_be_shared_needs_a_type_that_allows_it(
@@ -619,7 +619,7 @@ def test_every_operation_of_the_client_is_one_of_a_closed_set(
     volumes.create(spec(volumes))
     volumes.attach(seen, SERVER)
     volumes.resize(seen, 2 * GIB)
-    volumes.retype(seen, Change("slow"))
+    volumes.retype(seen, VolumeChange("slow"))
     volumes.delete(NOBODY)
     volumes.capacity("", ())
     volumes.detach(seen, OTHER)

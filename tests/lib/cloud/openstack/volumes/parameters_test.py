@@ -5,9 +5,9 @@ import pytest
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.volumes import parameters
 from lib.cloud.volumes import (
-    Change,
-    Problem,
+    VolumeChange,
     VolumeId,
+    VolumeProblem,
     VolumeRequest,
     VolumeSpec,
 )
@@ -30,7 +30,7 @@ def read(storage: settings.BlockStorage = PLAIN, **parts: object) -> VolumeSpec:
     return found
 
 
-def problems(**parts: object) -> tuple[Problem, ...]:
+def problems(**parts: object) -> tuple[VolumeProblem, ...]:
     found = parameters.spec(request(**parts), PLAIN)
     assert isinstance(found, tuple), found
     return found
@@ -157,7 +157,9 @@ def test_a_name_is_what_cinder_makes_of_it() -> None:
 
 
 def test_a_change_is_of_the_type_alone() -> None:
-    assert parameters.change({"type": "fast"}) == Change("fast")
-    assert parameters.change({}) == Change()
+    assert parameters.change({"type": "fast"}) == VolumeChange("fast")
+    assert parameters.change({}) == VolumeChange()
     found = parameters.change({"iops": "9"})
-    assert found == (Problem("mutable parameter iops", "9", "only the parameter type"),)
+    assert found == (
+        VolumeProblem("mutable parameter iops", "9", "only the parameter type"),
+    )

@@ -9,7 +9,7 @@ import pytest
 from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
 from lib.cloud.openstack.volumes import cloud
-from lib.cloud.volumes import ById, Change, VolumeId, VolumeSpec
+from lib.cloud.volumes import ById, VolumeChange, VolumeId, VolumeSpec
 
 GIB = 2**30
 SERVER = InstanceId("5e000000-0000-0000-0000-000000000001")
@@ -184,7 +184,7 @@ def test_each_refusal_has_its_meaning(  # - a table's columns
         ),
         "retype": (
             f"volumes/{seen.id}/action",
-            lambda: volumes.retype(seen, Change("slow")),
+            lambda: volumes.retype(seen, VolumeChange("slow")),
         ),
         "attach": (attachments, lambda: volumes.attach(seen, SERVER)),
         "detach": (f"{attachments}/{seen.id}", lambda: volumes.detach(seen, SERVER)),

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 
 from lib.cloud.model import Unknown
-from lib.cloud.volumes import ByName, Found, Reading, Ref, Volumes
-from lib.volumes import cache, calls
+from lib.cloud.volumes import ByName, Found, Ref, Volumes, VolumesReading
+from lib.volumes import cache, callers
 
 TOGETHER_S = 0.5
 """Looks that are due so soon are taken along with one that is due now."""
@@ -50,14 +50,14 @@ class _Read:
     began: float
 
 
-class Reader:
+class VolumesReader:
     """Shares reads among callers. Safe for many threads."""
 
     def __init__(
         self,
         cloud: Callable[[], Volumes],
         known: cache.Cache,
-        effects: calls.Effects,
+        effects: callers.CallEffects,
     ) -> None:
         """cloud: gives the one to ask now. known: told of everything that is seen."""
         self._cloud = cloud
@@ -68,7 +68,7 @@ class Reader:
         self._running: list[_Read] = []
 
     def read(
-        self, refs: tuple[Ref, ...], not_before: float, due: float, call: calls.Call
+        self, refs: tuple[Ref, ...], not_before: float, due: float, call: callers.Caller
     ) -> tuple[Found, ...]:
         """Wait until a time, then see the refs as they are then, or earlier for free.
 
@@ -92,7 +92,7 @@ class Reader:
                 # Somebody else may have to lead now.
                 self._changed.notify_all()
 
-    def _step(self, ticket: _Ticket, call: calls.Call) -> None:
+    def _step(self, ticket: _Ticket, call: callers.Caller) -> None:
         """Lead a read when this one is due and none is running; else wait."""
         call.check(self._effects)
         now = self._effects.clock()
@@ -147,7 +147,7 @@ class Reader:
         return tuple(dict.fromkeys((*leader.refs, *others)))
 
 
-def _found(ref: Ref, reading: Reading) -> Found | None:
+def _found(ref: Ref, reading: VolumesReading) -> Found | None:
     """Say what a reading shows of a ref, perhaps one that was not asked for."""
     if ref in reading.found:
         return reading.found[ref]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 import urllib3
 import yaml
 
-from lib.kube import children, errors
+from lib.kube import child_processes, errors
 
 if typing.TYPE_CHECKING:
     import kubernetes.client
@@ -41,7 +41,7 @@ _DATA_FIELDS = {
 Mark = tuple[int, int, int]
 
 
-class Node(typing.Protocol):
+class KubeconfigNode(typing.Protocol):
     """A part of a kubeconfig; path: the file it came from."""
 
     path: str
@@ -68,7 +68,7 @@ class _Loader(typing.Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Source:
+class KubeconfigSource:
     """What a configuration was asked to be read from."""
 
     kubeconfig: str | None
@@ -87,7 +87,7 @@ class Configuration:
     of the Unix clock, None when unlimited.
     """
 
-    source: Source = dataclasses.field(repr=False)
+    source: KubeconfigSource = dataclasses.field(repr=False)
     host: str
     authorization: str | None = dataclasses.field(repr=False)
     native: "kubernetes.client.Configuration" = dataclasses.field(repr=False)
@@ -137,10 +137,10 @@ def load(
 
     Source: client-go clientcmd BuildConfigFromFlags, for the order.
     """
-    return _read(Source(kubeconfig, master, context, env, service_account))
+    return _read(KubeconfigSource(kubeconfig, master, context, env, service_account))
 
 
-def _read(source: Source) -> Configuration:
+def _read(source: KubeconfigSource) -> Configuration:
     if source.kubeconfig:
         loaded = _of_kubeconfig(source, source.kubeconfig)
     elif source.master:
@@ -188,7 +188,7 @@ def _mark(path: pathlib.Path) -> Mark | None:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
-def _in_cluster(source: Source) -> Configuration:
+def _in_cluster(source: KubeconfigSource) -> Configuration:
     from kubernetes.config import config_exception, incluster_config
 
     untyped: typing.Any = incluster_config
@@ -210,7 +210,7 @@ def _in_cluster(source: Source) -> Configuration:
     return Configuration(source, native.host, key, native, marks)
 
 
-def _of_kubeconfig(source: Source, paths: str) -> Configuration:
+def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
     from kubernetes.config import config_exception, kube_config
 
     untyped: typing.Any = kube_config
@@ -239,7 +239,9 @@ def _of_kubeconfig(source: Source, paths: str) -> Configuration:
         raise _bad(f"kubeconfig {paths} has a malformed field ({kind})") from None
 
 
-def _sections(context: Mapping[str, str], whole: "_Whole") -> tuple[Node, Node | None]:
+def _sections(
+    context: Mapping[str, str], whole: "_Whole"
+) -> tuple[KubeconfigNode, KubeconfigNode | None]:
     """Find the cluster and the user of the context; a user may be missing."""
     cluster = whole["clusters"].get_with_name(context["cluster"])["cluster"]
     user = None
@@ -247,10 +249,12 @@ def _sections(context: Mapping[str, str], whole: "_Whole") -> tuple[Node, Node |
         named = whole["users"].get_with_name(context["user"], safe=True)
         if named is not None and named.safe_get("user"):
             user = named["user"]
-    return typing.cast(Node, cluster), typing.cast(Node | None, user)
+    return typing.cast(KubeconfigNode, cluster), typing.cast(
+        KubeconfigNode | None, user
+    )
 
 
-def _check_data(cluster: Node, user: Node | None) -> None:
+def _check_data(cluster: KubeconfigNode, user: KubeconfigNode | None) -> None:
     for node, field in _fields(cluster, user, _DATA_FIELDS):
         try:
             base64.b64decode(str(node.safe_get(field) or ""))
@@ -259,7 +263,7 @@ def _check_data(cluster: Node, user: Node | None) -> None:
             raise _bad(f"kubeconfig {node.path}: {field} is not base64") from None
 
 
-def _files(cluster: Node, user: Node | None) -> list[pathlib.Path]:
+def _files(cluster: KubeconfigNode, user: KubeconfigNode | None) -> list[pathlib.Path]:
     """Name the files that a context refers to, relative to their kubeconfig."""
     return [
         pathlib.Path(node.path).parent.absolute() / str(node.safe_get(field))
@@ -269,8 +273,10 @@ def _files(cluster: Node, user: Node | None) -> list[pathlib.Path]:
 
 
 def _fields(
-    cluster: Node, user: Node | None, names: Mapping[str, tuple[str, ...]]
-) -> Iterator[tuple[Node, str]]:
+    cluster: KubeconfigNode,
+    user: KubeconfigNode | None,
+    names: Mapping[str, tuple[str, ...]],
+) -> Iterator[tuple[KubeconfigNode, str]]:
     sections = {"cluster": cluster, "user": user}
     for section, node in sections.items():
         if node is not None:
@@ -278,9 +284,9 @@ def _fields(
 
 
 def _load(
-    source: Source,
+    source: KubeconfigSource,
     loader: _Loader,
-    user: Node | None,
+    user: KubeconfigNode | None,
     marks: tuple[tuple[pathlib.Path, Mark | None], ...],
 ) -> Configuration:
     native = _native()
@@ -314,7 +320,7 @@ def _bounded(fn: Callable[[], None], timeout_s: float) -> None:
     thread.start()
     thread.join(timeout_s)
     if thread.is_alive():
-        children.kill_of_thread(thread.native_id)
+        child_processes.kill_of_thread(thread.native_id)
         raise errors.Unavailable(
             f"the exec plug-in did not answer within {timeout_s:.0f} s",
             operation=_OPERATION,

@@ -5,11 +5,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from lib.volumes.refusals import Code, Refused
+from lib.volumes.csi_codes import Code, RefusedCall
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Effects:
+class CallEffects:
     """Time, and waiting for something to happen. clock: monotonic seconds.
 
     wait: waits on a condition that is held, at most so many seconds.
@@ -19,11 +19,11 @@ class Effects:
     wait: Callable[[threading.Condition, float], object] = threading.Condition.wait
 
 
-class Call:
+class Caller:
     """One caller's patience. Safe for many threads."""
 
     def __init__(self, deadline: float) -> None:
-        """deadline: in the time of `Effects.clock`."""
+        """deadline: in the time of `CallEffects.clock`."""
         self.deadline = deadline
         self.is_cancelled = False
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class Call:
                 condition.notify_all()
 
     def wait(
-        self, condition: threading.Condition, until: float, effects: Effects
+        self, condition: threading.Condition, until: float, effects: CallEffects
     ) -> None:
         """Wait on a condition that is held, at most until a time.
 
@@ -58,13 +58,13 @@ class Call:
                 self._wakes.remove(condition)
         self.check(effects)
 
-    def check(self, effects: Effects) -> None:
+    def check(self, effects: CallEffects) -> None:
         """Go on only while somebody waits, and there is time.
 
         Raises:
             Refused: CANCELLED or DEADLINE_EXCEEDED.
         """
         if self.is_cancelled:
-            raise Refused(Code.CANCELLED, "the caller does not wait any more")
+            raise RefusedCall(Code.CANCELLED, "the caller does not wait any more")
         if effects.clock() >= self.deadline:
-            raise Refused(Code.DEADLINE_EXCEEDED, "the caller's time is over")
+            raise RefusedCall(Code.DEADLINE_EXCEEDED, "the caller's time is over")

@@ -8,7 +8,9 @@ CA_FILE = "/etc/config/ca.crt"
 """Where the Secret is mounted; its key ca.crt is there only with a certificate."""
 
 
-def render(provider: model.Provider, *, ignore_volume_microversion: bool) -> str:
+def render(
+    provider: model.ProviderSettings, *, ignore_volume_microversion: bool
+) -> str:
     """Give the text, byte for byte as the reference's chart makes it.
 
     It begins with an empty line and ends without one. An addition of ours stands in
@@ -47,7 +49,7 @@ def _global(connection: model.Connection) -> Iterator[str]:
         yield f"ca-file = {CA_FILE}"
 
 
-def _load_balancer(settings: model.LoadBalancer) -> Iterator[str]:
+def _load_balancer(settings: model.LoadBalancerPlace) -> Iterator[str]:
     if settings.disabled:
         yield "enabled = false"
     yield _pair("create-monitor", "true")

@@ -15,14 +15,14 @@ from lib.cloud.volumes import (
     ById,
     ByName,
     Found,
-    Reading,
     Ref,
     Volume,
     VolumeId,
     VolumePhase,
+    VolumesReading,
 )
-from lib.volumes import cache, calls, reader
-from lib.volumes.refusals import Code, Refused
+from lib.volumes import cache, callers, shared_reads
+from lib.volumes.csi_codes import Code, RefusedCall
 
 
 def _volume(number: int) -> Volume:
@@ -41,7 +41,9 @@ class Gated(fake.FakeVolumes):
         self.allowed: list[float] = []
         self.bugs = 0
 
-    def observe(self, refs: Collection[Ref], within_s: float | None = None) -> Reading:
+    def observe(
+        self, refs: Collection[Ref], within_s: float | None = None
+    ) -> VolumesReading:
         self.sizes.append(len(refs))
         self.allowed.append(within_s or 0.0)
         self.began.release()
@@ -57,16 +59,18 @@ class Reads:
 
     def __init__(self) -> None:
         self.cloud = Gated()
-        self.effects = calls.Effects()
+        self.effects = callers.CallEffects()
         known = cache.Cache(lambda: self.cloud, self.effects)
-        self.reader = reader.Reader(lambda: self.cloud, known, self.effects)
+        self.reader = shared_reads.VolumesReader(
+            lambda: self.cloud, known, self.effects
+        )
         self.pool = concurrent.futures.ThreadPoolExecutor(128)
 
     def ask(
         self, ref: Ref, due_s: float = 0.0, patience_s: float = 10.0
-    ) -> tuple[calls.Call, "concurrent.futures.Future[tuple[Found, ...]]"]:
+    ) -> tuple[callers.Caller, "concurrent.futures.Future[tuple[Found, ...]]"]:
         now = time.monotonic()
-        call = calls.Call(now + patience_s)
+        call = callers.Caller(now + patience_s)
         asked = self.pool.submit(self.reader.read, (ref,), now, now + due_s, call)
         return call, asked
 
@@ -148,7 +152,7 @@ def test_a_cancelled_caller_wakes_and_the_others_go_on(reads: Reads) -> None:
     _, third = reads.ask(_id(2))
     reads.until(3)
     call.cancel()
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedCall) as raised:
         second.result(10)
     assert raised.value.code is Code.CANCELLED
     reads.let_go(2)
@@ -161,7 +165,7 @@ def test_a_caller_leaves_at_its_deadline(reads: Reads) -> None:
     _, first = reads.ask(_id(0))
     assert reads.cloud.began.acquire(timeout=10)
     _, second = reads.ask(_id(1), patience_s=0.05)
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(RefusedCall) as raised:
         second.result(10)
     assert raised.value.code is Code.DEADLINE_EXCEEDED
     reads.let_go(2)
@@ -190,12 +194,14 @@ class Quiet:
         self.clock = clock.Clock()
         self.cloud = fake.FakeVolumes(self.clock)
         self.cloud.put(*(_volume(number) for number in range(volumes)))
-        effects = calls.Effects(self.clock, self.clock.wait)
+        effects = callers.CallEffects(self.clock, self.clock.wait)
         self.facts = cache.Cache(lambda: self.cloud, effects)
-        self.reader = reader.Reader(lambda: self.cloud, self.facts, effects)
+        self.reader = shared_reads.VolumesReader(
+            lambda: self.cloud, self.facts, effects
+        )
 
-    def call(self) -> calls.Call:
-        return calls.Call(self.clock() + 600)
+    def call(self) -> callers.Caller:
+        return callers.Caller(self.clock() + 600)
 
     def see(self, *refs: Ref) -> tuple[Found, ...]:
         return self.reader.read(refs, self.clock(), self.clock(), self.call())
@@ -272,7 +278,7 @@ def test_one_read_that_hangs_does_not_stop_the_others(reads: Reads) -> None:
         assert found[0].id == f"id-{number}"
     hung.result(10)
     reads.close()
-    assert waited_s >= reader.HUNG_S - 0.1
+    assert waited_s >= shared_reads.HUNG_S - 0.1
     assert reads.cloud.sizes == [1, 4]
 
 
@@ -280,9 +286,9 @@ def test_no_more_than_three_reads_run_at_the_same_time(reads: Reads) -> None:
     asked = []
     for number in range(5):
         asked.append(reads.ask(_id(number), patience_s=20)[1])
-        if number < reader.AT_ONCE:
+        if number < shared_reads.AT_ONCE:
             assert reads.cloud.began.acquire(timeout=10)
-    assert not reads.cloud.began.acquire(timeout=reader.HUNG_S + 0.5)
+    assert not reads.cloud.began.acquire(timeout=shared_reads.HUNG_S + 0.5)
     reads.let_go(5)
     for one in asked:
         one.result(10)

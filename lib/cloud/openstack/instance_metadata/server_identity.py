@@ -16,11 +16,11 @@ Source = Callable[[], bytes | None]
 """Returns meta_data.json, None when the source is absent; raises ValueError."""
 
 
-class Unknown(Exception):
+class UnknownIdentity(Exception):
     """No source names the server. The message has each source's reason."""
 
 
-class Identity:
+class ServerIdentity:
     """The server. The first document is kept; nothing else is. Safe for threads."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Identity:
         if server_id:
             return InstanceMetadata(server_id, "", "", is_complete=False)
         reasons.append(f"{self._sys / _DMI}: no UUID")
-        raise Unknown("; ".join(reasons))
+        raise UnknownIdentity("; ".join(reasons))
 
 
 def product_uuid(sys: pathlib.Path) -> str:

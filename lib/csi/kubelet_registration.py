@@ -44,7 +44,7 @@ class Registration:
         self._log = logs.get(__name__)
         self.is_registered = False
         if reason := _unusable(self._socket):
-            problem = config.Problem("--registration-socket", socket, reason)
+            problem = config.FieldProblem("--registration-socket", socket, reason)
             raise config.ConfigError([problem])
 
     def run(self, stop: threading.Event) -> None:

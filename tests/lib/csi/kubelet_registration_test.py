@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import grpc
 import pytest
 
-from lib.csi import registration
+from lib.csi import kubelet_registration
 from lib.csi.spec import pluginregistration_pb2 as pb
 from lib.process import config
 
@@ -21,8 +21,8 @@ LONG_S = 180.0
 
 
 @contextlib.contextmanager
-def serving(path: pathlib.Path) -> Iterator[registration.Registration]:
-    made = registration.Registration("driver.example", "/k/csi.sock", str(path))
+def serving(path: pathlib.Path) -> Iterator[kubelet_registration.Registration]:
+    made = kubelet_registration.Registration("driver.example", "/k/csi.sock", str(path))
     stop = threading.Event()
     thread = threading.Thread(target=made.run, args=(stop,))
     thread.start()
@@ -78,7 +78,7 @@ def test_the_kubelet_reads_the_driver_and_reports_the_result(
 def test_a_stale_socket_is_replaced_and_a_deleted_one_created_again(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registration, "CHECK_S", 0.05)
+    monkeypatch.setattr(kubelet_registration, "CHECK_S", 0.05)
     path = tmp_path / "reg.sock"
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))
@@ -105,6 +105,6 @@ def test_a_path_that_cannot_hold_a_socket(
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(config.ConfigError, match=expected):
-        registration.Registration("d", "/e", str(tmp_path / name))
+        kubelet_registration.Registration("d", "/e", str(tmp_path / name))
     with pytest.raises(config.ConfigError, match="an absolute path"):
-        registration.Registration("d", "/e", name)
+        kubelet_registration.Registration("d", "/e", name)

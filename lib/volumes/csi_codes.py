@@ -39,7 +39,7 @@ After any other code, and once the claim is deleted, it never asks for that name
 Source: kubernetes-csi/external-provisioner pkg/controller (checkError)."""
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """The call ends without its wish. The message is fit to be shown."""
 
     def __init__(self, code: Code, message: str) -> None:
@@ -71,13 +71,13 @@ CODES: Mapping[type[errors.CloudError], Code] = {
 """What each refusal of a cloud means to a caller of CSI: the whole taxonomy."""
 
 
-def from_cloud(error: errors.CloudError) -> Refused:
+def from_cloud(error: errors.CloudError) -> RefusedCall:
     """Turn a cloud's refusal into ours; the caller chains the original."""
-    return Refused(CODES.get(type(error), Code.INTERNAL), str(error))
+    return RefusedCall(CODES.get(type(error), Code.INTERNAL), str(error))
 
 
-def not_final(refused: Refused) -> Refused:
+def not_final(refused: RefusedCall) -> RefusedCall:
     """Return the refusal with a code that keeps external-provisioner trying."""
     if refused.code in NOT_FINAL:
         return refused
-    return Refused(Code.UNAVAILABLE, refused.message)
+    return RefusedCall(Code.UNAVAILABLE, refused.message)

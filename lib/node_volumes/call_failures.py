@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from lib.kernel import errors
 
 
-class Reason(enum.Enum):
+class FailureReason(enum.Enum):
     """The closed list of reasons.
 
     After UNCERTAIN, TIMED_OUT and PENDING the kubelet assumes that the volume may be
@@ -27,10 +27,10 @@ class Reason(enum.Enum):
     PENDING = "operation pending"
 
 
-class Failure(Exception):
+class CallFailed(Exception):
     """The call ends without its result. The message is fit to be shown."""
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    def __init__(self, reason: FailureReason, message: str) -> None:
         super().__init__(reason, message)
         self.reason = reason
         self.message = message
@@ -39,23 +39,23 @@ class Failure(Exception):
         return f"{self.reason.value}: {self.message}"
 
 
-_REASONS: Mapping[type[errors.KernelError], Reason] = {
-    errors.Busy: Reason.PENDING,
-    errors.Stuck: Reason.PENDING,
-    errors.TimedOut: Reason.TIMED_OUT,
-    errors.NotFound: Reason.UNCERTAIN,
-    errors.BadDisk: Reason.FAILED,
-    errors.Missing: Reason.FAILED,
-    errors.Failed: Reason.FAILED,
+_REASONS: Mapping[type[errors.KernelError], FailureReason] = {
+    errors.Busy: FailureReason.PENDING,
+    errors.Stuck: FailureReason.PENDING,
+    errors.TimedOut: FailureReason.TIMED_OUT,
+    errors.NotFound: FailureReason.UNCERTAIN,
+    errors.BadDisk: FailureReason.FAILED,
+    errors.Missing: FailureReason.FAILED,
+    errors.Failed: FailureReason.FAILED,
 }
 
 
-def from_kernel(error: errors.KernelError, is_mounted: bool) -> Failure:
+def from_kernel(error: errors.KernelError, is_mounted: bool) -> CallFailed:
     """Return the failure that an error of the kernel means; the caller chains it.
 
     is_mounted: the volume is mounted already, so that no final reason may be returned.
     """
-    reason = _REASONS.get(type(error), Reason.FAILED)
-    if is_mounted and reason is Reason.FAILED:
-        reason = Reason.UNCERTAIN
-    return Failure(reason, str(error))
+    reason = _REASONS.get(type(error), FailureReason.FAILED)
+    if is_mounted and reason is FailureReason.FAILED:
+        reason = FailureReason.UNCERTAIN
+    return CallFailed(reason, str(error))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from lib.cloud.volumes import Feature
 from lib.csi.spec import csi_pb2
-from lib.volumes import calls
+from lib.volumes import callers
 
 _Service = csi_pb2.PluginCapability.Service
 _Expansion = csi_pb2.PluginCapability.VolumeExpansion
@@ -16,7 +16,7 @@ _EXPANSIONS: Mapping[Feature, csi_pb2.PluginCapability.VolumeExpansion.Type] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Driver:
+class DriverDescription:
     """Who answers.
 
     has_zones: volumes are not reached from everywhere. features: of the provider.
@@ -29,14 +29,14 @@ class Driver:
     features: frozenset[Feature] = frozenset(Feature)
 
 
-class Identity:
+class IdentityService:
     """Implements the identity service."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: DriverDescription) -> None:
         self._driver = driver
 
     def info(
-        self, request: csi_pb2.GetPluginInfoRequest, call: calls.Call
+        self, request: csi_pb2.GetPluginInfoRequest, call: callers.Caller
     ) -> csi_pb2.GetPluginInfoResponse:
         """Say who answers."""
         del request, call
@@ -45,7 +45,7 @@ class Identity:
         )
 
     def offers(
-        self, request: csi_pb2.GetPluginCapabilitiesRequest, call: calls.Call
+        self, request: csi_pb2.GetPluginCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.GetPluginCapabilitiesResponse:
         """Say which services there are, and how volumes grow."""
         del request, call
@@ -67,7 +67,7 @@ class Identity:
         )
 
     def probe(
-        self, request: csi_pb2.ProbeRequest, call: calls.Call
+        self, request: csi_pb2.ProbeRequest, call: callers.Caller
     ) -> csi_pb2.ProbeResponse:
         """Answer: whoever does, lives. The cloud's health is not ours."""
         del request, call

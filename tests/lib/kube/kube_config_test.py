@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lib.kube import config, errors
+from lib.kube import errors, kube_config
 
 if typing.TYPE_CHECKING:
     from tests.lib import conftest as shared
@@ -20,7 +20,7 @@ URL = "https://127.0.0.1:1"
 
 def test_a_token_becomes_the_header(kubeconfig: WriteKubeconfig) -> None:
     """The user's token is what we authenticate by, and the server is the cluster's."""
-    loaded = config.load(str(kubeconfig(URL + "/")), env={})
+    loaded = kube_config.load(str(kubeconfig(URL + "/")), env={})
     assert (loaded.host, loaded.authorization) == (URL, "Bearer s3cret-token")
 
 
@@ -29,7 +29,7 @@ def test_a_token_file_is_trimmed_and_watched(
 ) -> None:
     """A token file counts without its last newline; a new token makes us stale."""
     (tmp_path / "token").write_text("one\n")
-    loaded = config.load(str(kubeconfig(URL, {"tokenFile": "token"})), env={})
+    loaded = kube_config.load(str(kubeconfig(URL, {"tokenFile": "token"})), env={})
     assert loaded.authorization == "Bearer one"
     assert not loaded.is_stale(0)
     (tmp_path / "token").write_text("other\n")
@@ -39,7 +39,7 @@ def test_a_token_file_is_trimmed_and_watched(
 
 def test_a_changed_kubeconfig_makes_us_stale(kubeconfig: WriteKubeconfig) -> None:
     """Another server in the file is another server for us, once reloaded."""
-    loaded = config.load(str(kubeconfig(URL)), env={})
+    loaded = kube_config.load(str(kubeconfig(URL)), env={})
     kubeconfig("https://127.0.0.1:22")
     assert loaded.is_stale(0)
     assert loaded.reload().host == "https://127.0.0.1:22"
@@ -47,7 +47,7 @@ def test_a_changed_kubeconfig_makes_us_stale(kubeconfig: WriteKubeconfig) -> Non
 
 def test_a_master_goes_before_the_kubeconfig(kubeconfig: WriteKubeconfig) -> None:
     """The master's URL replaces the cluster's server."""
-    loaded = config.load(str(kubeconfig(URL)), "https://other:6443/", env={})
+    loaded = kube_config.load(str(kubeconfig(URL)), "https://other:6443/", env={})
     assert loaded.host == "https://other:6443"
 
 
@@ -56,7 +56,7 @@ def test_a_pod_uses_its_service_account(tmp_path: pathlib.Path) -> None:
     (tmp_path / "token").write_text("pod-token\n")
     (tmp_path / "ca.crt").write_text("a certificate")
     env = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
-    loaded = config.load(None, env=env, service_account=tmp_path)
+    loaded = kube_config.load(None, env=env, service_account=tmp_path)
     assert loaded.host == "https://[fd00::1]:443"
     assert loaded.authorization == "bearer pod-token"
     (tmp_path / "token").write_text("a longer token")
@@ -65,13 +65,13 @@ def test_a_pod_uses_its_service_account(tmp_path: pathlib.Path) -> None:
 
 def test_the_environment_names_a_kubeconfig(kubeconfig: WriteKubeconfig) -> None:
     """$KUBECONFIG is used when nothing else is there."""
-    assert config.load(None, env={"KUBECONFIG": str(kubeconfig(URL))}).host == URL
+    assert kube_config.load(None, env={"KUBECONFIG": str(kubeconfig(URL))}).host == URL
 
 
 def broken(path: pathlib.Path, text: str) -> str:
     path.write_text(text)
     with pytest.raises(errors.KubeError) as caught:
-        config.load(str(path), env={})
+        kube_config.load(str(path), env={})
     return str(caught.value)
 
 
@@ -95,10 +95,10 @@ def test_a_missing_file_is_named(
 ) -> None:
     """A kubeconfig, or a file it refers to, that isn't there is named."""
     with pytest.raises(errors.KubeError, match="nowhere does not exist"):
-        config.load(str(tmp_path / "nowhere"), env={})
+        kube_config.load(str(tmp_path / "nowhere"), env={})
     path = kubeconfig(URL, None, {"certificate-authority": "gone.pem"})
     with pytest.raises(errors.KubeError, match=r"gone\.pem"):
-        config.load(str(path), env={})
+        kube_config.load(str(path), env={})
 
 
 def test_no_secret_is_in_an_error(
@@ -113,19 +113,19 @@ def test_no_secret_is_in_an_error(
     message = broken(path, path.read_text())
     assert "client-key-data" in message
     assert "s3cre" not in message
-    assert "s3cret" not in repr(config.load(str(kubeconfig(URL)), env={}))
+    assert "s3cret" not in repr(kube_config.load(str(kubeconfig(URL)), env={}))
 
 
 def test_nothing_to_read_is_an_error() -> None:
     """Outside a pod and without a kubeconfig there is no guessing."""
     with pytest.raises(errors.KubeError, match="not a pod"):
-        config.load(None, env={})
+        kube_config.load(None, env={})
 
 
 def test_a_server_must_be_a_url(kubeconfig: WriteKubeconfig) -> None:
     """A bare host is refused with its text, not left for the first request."""
     with pytest.raises(errors.KubeError, match=r"example\.org.*URL"):
-        config.load(str(kubeconfig("example.org")), env={})
+        kube_config.load(str(kubeconfig("example.org")), env={})
 
 
 def plug_in(tmp_path: pathlib.Path, text: str) -> dict[str, object]:
@@ -146,7 +146,7 @@ def test_an_exec_plug_in_gives_the_token(
         "status": {"token": "made", "expirationTimestamp": "2030-01-01T00:00:00Z"},
     }
     user = plug_in(tmp_path, f"print({json.dumps(answer)!r})")
-    loaded = config.load(str(kubeconfig(URL, user)), env=os.environ)
+    loaded = kube_config.load(str(kubeconfig(URL, user)), env=os.environ)
     assert loaded.authorization == "Bearer made"
     end = 1893456000
     assert not loaded.is_stale(end - 120)
@@ -159,7 +159,7 @@ def test_a_failing_exec_plug_in_is_an_error(
     """Going on without credentials would look like being forbidden everything."""
     user = plug_in(tmp_path, "raise SystemExit(3)")
     with pytest.raises(errors.KubeError, match="plug-in"):
-        config.load(str(kubeconfig(URL, user)), env=os.environ)
+        kube_config.load(str(kubeconfig(URL, user)), env=os.environ)
 
 
 def test_an_exec_plug_in_that_does_not_answer_is_killed(
@@ -176,7 +176,7 @@ def test_an_exec_plug_in_that_does_not_answer_is_killed(
         return [t.name for t in threading.enumerate() if t.name == "exec-plug-in"]
 
     with pytest.raises(errors.Unavailable, match="did not answer within 1 s"):
-        config._bounded(call, 1.0)
+        kube_config._bounded(call, 1.0)
     pids = marker.read_text().split()
     assert len(pids) == 2
     eventually(lambda: threads() == [])

@@ -34,5 +34,5 @@ def _showing(registry: prometheus_client.CollectorRegistry) -> exchange.Handler:
     return show
 
 
-def _reply(report: probes.Report) -> exchange.Reply:
+def _reply(report: probes.ProbeReport) -> exchange.Reply:
     return exchange.Reply(report.body.encode(), 200 if report.is_well else 500)
