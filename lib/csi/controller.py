@@ -195,7 +195,7 @@ class Controller:
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         volume_id = VolumeId(request.volume_id)
-        cloud.settle(model.Remove(volume_id, self._settings.cluster), call)
+        cloud.settle(model.RemoveVolume(volume_id, self._settings.cluster), call)
         return csi_pb2.DeleteVolumeResponse()
 
     def publish(
@@ -213,7 +213,7 @@ class Controller:
             _refuse("readonly is true; want false, PUBLISH_READONLY is not offered")
         node = InstanceId(request.node_id)
         is_shared = capabilities.are_shared([capability])
-        wish = model.Publish(VolumeId(request.volume_id), node, is_shared)
+        wish = model.PublishVolume(VolumeId(request.volume_id), node, is_shared)
         held = _there(cloud.settle(wish, call))
         return csi_pb2.ControllerPublishVolumeResponse(
             publish_context=messages.publish_context(held, node)
@@ -226,7 +226,7 @@ class Controller:
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         node = InstanceId(request.node_id) if request.node_id else None
-        cloud.settle(model.Unpublish(VolumeId(request.volume_id), node), call)
+        cloud.settle(model.UnpublishVolume(VolumeId(request.volume_id), node), call)
         return csi_pb2.ControllerUnpublishVolumeResponse()
 
     def validate(

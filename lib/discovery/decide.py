@@ -13,7 +13,7 @@ import msgspec
 from lib.cloud.catalog import InstanceType
 from lib.discovery import class_changes, model, quantity
 from lib.discovery.model import Action
-from lib.orphans import volumes
+from lib.orphans import volume_references
 from lib.process import decoding
 from lib.reconcile.outcome import Outcome
 
@@ -135,13 +135,13 @@ def orphans(
     seen: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
 ) -> frozenset[tuple[str, str]]:
     """Return ID and name of the volumes that no PersistentVolume leads to."""
-    claimed = volumes.claims(seen.persistent)
+    claimed = volume_references.claims(seen.persistent)
     return frozenset(
         (volume.id, volume.name)
         for volume in seen.volumes
-        if volumes.is_orphan(volume.id, volume.name, claimed)
+        if volume_references.is_orphan(volume.id, volume.name, claimed)
         and not volume.is_in_creation
-        and not volumes.is_young(volume.created, min_age, now)
+        and not volume_references.is_young(volume.created, min_age, now)
     )
 
 

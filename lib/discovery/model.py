@@ -23,7 +23,7 @@ from lib.discovery import storage_classes
 from lib.discovery.provider import Provider
 from lib.kube import errors as kube_errors
 from lib.kube import objects
-from lib.kube import volumes as kube_volumes
+from lib.kube import persistent_volumes as kube_volumes
 
 NAMESPACE = "kube-system"
 INPUT_SECRET = "d8-provider-cluster-configuration"  # noqa: S105 - a name

@@ -13,7 +13,7 @@ from lib.discovery import cycle_report, model
 from lib.discovery.model import DiscoveryStep
 from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
-from lib.kube import volumes as kube_volumes
+from lib.kube import persistent_volumes as kube_volumes
 from lib.kube.resources import Resource
 from lib.process import decoding
 

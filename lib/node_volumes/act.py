@@ -16,7 +16,7 @@ from lib.node_volumes.model import (
     NodeVolume,
     OnPath,
     RemountReadOnly,
-    RemovePath,
+    Remove,
     RescanDisk,
     Unmount,
 )
@@ -57,7 +57,7 @@ def _act_on_path(kernel: Kernel, action: OnPath) -> None:
             kernel.make_directory(path)
         case MakeFile(path):
             kernel.make_file(path)
-        case RemovePath(path):
+        case Remove(path):
             kernel.remove(path)
 
 

@@ -8,7 +8,7 @@ from lib.node_volumes.model import (
     NodeOutcome,
     NodePublish,
     NodeUnpublish,
-    RemovePath,
+    Remove,
     Request,
     Snapshot,
     Stage,
@@ -48,4 +48,4 @@ def _removed(field: str, path: str, snapshot: Snapshot) -> NodeOutcome:
         return NodeOutcome()
     if snapshot.entry.kind not in (EntryKind.DIRECTORY, EntryKind.FILE):
         return wrong_kind(field, path, snapshot.entry, "a directory or a file")
-    return NodeOutcome(action=RemovePath(path))
+    return NodeOutcome(action=Remove(path))

@@ -173,7 +173,7 @@ class Unmount:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RemovePath:
+class Remove:
     """Delete a file or an empty directory."""
 
     path: str
@@ -196,7 +196,7 @@ class ExpandFileSystem:
 
 
 OnDisk = MakeFileSystem | CheckFileSystem | MountDisk | RescanDisk | ExpandFileSystem
-OnPath = MakeDirectory | MakeFile | Bind | RemountReadOnly | Unmount | RemovePath
+OnPath = MakeDirectory | MakeFile | Bind | RemountReadOnly | Unmount | Remove
 Action = OnDisk | OnPath
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from lib.cloud import protocol
 from lib.cloud.load_balancers import Role
 from lib.kube import client
-from lib.orphans import decide, deletion, model, observe
-from lib.orphans.model import CloudLists, Failed, Finding, Other, Settings
+from lib.orphans import decide, deletion_flow, model, observe
+from lib.orphans.model import CloudLists, FailedList, Finding, Other, Settings
 from lib.process.clock import utc_now
 from lib.reconcile import waiting
 
@@ -17,14 +17,14 @@ BATCH = 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Result:
+class CleanupResult:
     """What became of a finding. why: it was not deleted; empty: it was."""
 
     finding: Finding
     why: str = ""
 
 
-Progress = Callable[[Result], None]
+Progress = Callable[[CleanupResult], None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ class Cleanup:
     api: client.Api | None
     settings: Settings
     cloud_lists: CloudLists
-    clocks: deletion.Clocks = dataclasses.field(default_factory=deletion.Clocks)
+    clocks: deletion_flow.PollClocks = dataclasses.field(
+        default_factory=deletion_flow.PollClocks
+    )
 
     def run(self, chosen: Sequence[Finding], progress: Progress) -> None:
         """Delete what was chosen, in an order that the cloud accepts.
@@ -69,8 +71,10 @@ class Cleanup:
             if (finding.subject, finding.id, finding.state) in present:
                 left.append(finding)
             else:
-                progress(Result(finding, why or "an object of the cluster has it now"))
-        services = () if isinstance(cluster.services, Failed) else cluster.services
+                progress(
+                    CleanupResult(finding, why or "an object of the cluster has it now")
+                )
+        services = () if isinstance(cluster.services, FailedList) else cluster.services
         return left, services
 
     def _balancers(
@@ -81,9 +85,9 @@ class Cleanup:
         findings, services = still
         if not findings or self.cloud.load_balancers is None:
             return
-        targets = deletion.targets(findings, services, self.cloud.load_balancers)
+        targets = deletion_flow.targets(findings, services, self.cloud.load_balancers)
         ended: dict[str, str] = {}
-        flow = deletion.BalancerDeletion(
+        flow = deletion_flow.BalancerDeletion(
             self.cloud.load_balancers, targets, ended.__setitem__, self.clocks
         )
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
@@ -96,7 +100,7 @@ class Cleanup:
         for finding in findings:
             is_left = (finding.subject, finding.id) in left
             why = why_of.get(finding.id, "") or "it is still in use"
-            progress(Result(finding, why if is_left else ""))
+            progress(CleanupResult(finding, why if is_left else ""))
 
     def _left(self, findings: Iterable[Finding]) -> frozenset[tuple[object, str]]:
         """Return subject and ID of what carries an ownership tag now."""
@@ -107,7 +111,7 @@ class Cleanup:
         left: set[tuple[object, str]] = set()
         for role in subjects & frozenset(Role):
             listed = lists[Role(role)]
-            if isinstance(listed, Failed):
+            if isinstance(listed, FailedList):
                 left |= {known for known in before if known[0] is role}
             else:
                 left |= {(role, one.id) for one in listed if one.uid}
@@ -122,11 +126,11 @@ class Cleanup:
         if not findings or self.cloud.volumes is None:
             return
         by_id = {one.id: one for one in findings}
-        flow = deletion.VolumeDeletion(
+        flow = deletion_flow.VolumeDeletion(
             self.cloud.volumes,
             by_id,
             self.settings.volume_cluster,
-            lambda key, why: progress(Result(by_id[key], why)),
+            lambda key, why: progress(CleanupResult(by_id[key], why)),
             self.clocks,
         )
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)

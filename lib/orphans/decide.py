@@ -13,15 +13,15 @@ from lib.cloud import load_balancers, volumes
 from lib.cloud.load_balancers import Role
 from lib.cloud.volumes import VolumePhase
 from lib.orphans import model
-from lib.orphans import volumes as claimed_volumes
+from lib.orphans import volume_references as claimed_volumes
 from lib.orphans.model import (
     CloudLists,
     ClusterLists,
-    Failed,
+    FailedList,
     Finding,
+    FindingState,
     Other,
     Settings,
-    State,
     Subject,
     Survey,
     UnknownSubject,
@@ -63,12 +63,12 @@ def is_own(cloud: CloudLists, cluster: ClusterLists) -> bool:
 
     UIDs are unique in the world: the cluster ID in their tags is then the cluster's.
     """
-    services = () if isinstance(cluster.services, Failed) else cluster.services
+    services = () if isinstance(cluster.services, FailedList) else cluster.services
     uids = {service.metadata.uid for service in services}
     return any(
         one.uid in uids
         for listed in cloud.balancers.values()
-        if not isinstance(listed, Failed)
+        if not isinstance(listed, FailedList)
         for one in listed
     )
 
@@ -82,10 +82,10 @@ def _balancers(
     lists = {
         role: listed
         for role, listed in cloud.balancers.items()
-        if not isinstance(listed, Failed)
+        if not isinstance(listed, FailedList)
     }
     for role, listed in cloud.balancers.items():
-        if isinstance(listed, Failed):
+        if isinstance(listed, FailedList):
             yield UnknownSubject(role, listed.why)
     for one in itertools.chain.from_iterable(lists.values()):
         if isinstance(one, load_balancers.NotOwned):
@@ -99,7 +99,9 @@ def _balancers(
         if why and some:
             yield UnknownSubject(role, why)
         elif some:
-            services = () if isinstance(cluster.services, Failed) else cluster.services
+            services = (
+                () if isinstance(cluster.services, FailedList) else cluster.services
+            )
             yield from _Services(services, owned, settings).findings(some)
 
 
@@ -107,7 +109,7 @@ def _doubt(cluster: ClusterLists, settings: Settings, has_owned: bool) -> str:
     """Return why Services cannot be compared; empty: they can."""
     if settings.is_gone:
         return ""
-    if isinstance(cluster.services, Failed):
+    if isinstance(cluster.services, FailedList):
         return cluster.services.why
     if has_owned and not cluster.services:
         return _EMPTY.format("Services")
@@ -169,14 +171,14 @@ class _Services:
             return self._why_spare(one, service)
         return ""
 
-    def _state(self, one: load_balancers.Owned, why: str) -> tuple[State, str]:
+    def _state(self, one: load_balancers.Owned, why: str) -> tuple[FindingState, str]:
         """Return whether an address is kept: it leads to no owned load balancer."""
         if one.role is not Role.ADDRESS:
-            return State.ORPHAN, why
+            return FindingState.ORPHAN, why
         balancers = self._balancers.get(one.uid, [])
         if not one.is_free and any(one.handles & each.handles for each in balancers):
-            return State.ORPHAN, why
-        return State.KEPT, f"{why}; the address was retained"
+            return FindingState.ORPHAN, why
+        return FindingState.KEPT, f"{why}; the address was retained"
 
     def _why_spare(self, one: load_balancers.Owned, service: model.Service) -> str:
         """Return why a load balancer is not the one that a Service uses."""
@@ -207,7 +209,7 @@ def _age(one: load_balancers.Owned) -> tuple[str, str]:
 def _not_owned(one: load_balancers.NotOwned) -> Finding:
     note = f"; {one.note}" if one.note else ""
     return Finding(
-        State.NOT_OWNED,
+        FindingState.NOT_OWNED,
         one.role,
         one.kind,
         one.id,
@@ -227,7 +229,7 @@ def _volumes(
 ) -> Iterator[Finding | UnknownSubject]:
     if cloud.volumes is None:
         return
-    if isinstance(cloud.volumes, Failed):
+    if isinstance(cloud.volumes, FailedList):
         yield UnknownSubject(Other.VOLUME, cloud.volumes.why)
         return
     cluster_id = settings.volume_cluster
@@ -248,18 +250,22 @@ def _volume_doubt(cluster: ClusterLists, settings: Settings, *, has_owned: bool)
     if settings.is_gone:
         return ""
     for listed in (cluster.persistent, cluster.claims):
-        if isinstance(listed, Failed):
+        if isinstance(listed, FailedList):
             return listed.why
     if has_owned and not cluster.persistent:
         return _EMPTY.format("PersistentVolumes")
     return ""
 
 
-def _claims(cluster: ClusterLists, settings: Settings) -> claimed_volumes.Claims:
+def _claims(
+    cluster: ClusterLists, settings: Settings
+) -> claimed_volumes.VolumeReferences:
     if settings.is_gone:
-        return claimed_volumes.Claims()
-    persistent = () if isinstance(cluster.persistent, Failed) else cluster.persistent
-    claims = () if isinstance(cluster.claims, Failed) else cluster.claims
+        return claimed_volumes.VolumeReferences()
+    persistent = (
+        () if isinstance(cluster.persistent, FailedList) else cluster.persistent
+    )
+    claims = () if isinstance(cluster.claims, FailedList) else cluster.claims
     unbound = (one.metadata.uid for one in claims if not one.spec.volume_name)
     return claimed_volumes.claims(persistent, unbound)
 
@@ -270,7 +276,7 @@ def _orphaned(one: volumes.Volume, settings: Settings) -> Finding:
     if settings.is_gone:
         why = f"cluster {settings.volume_cluster} does not exist any more"
     reason = f"{why}; attached to {holders}" if holders else why
-    return _volume(one, State.ORPHAN, reason)
+    return _volume(one, FindingState.ORPHAN, reason)
 
 
 def _resembles(one: volumes.Volume) -> bool:
@@ -279,10 +285,10 @@ def _resembles(one: volumes.Volume) -> bool:
 
 
 def _resembling(one: volumes.Volume) -> Finding:
-    return _volume(one, State.NOT_OWNED, "it has no ownership metadata")
+    return _volume(one, FindingState.NOT_OWNED, "it has no ownership metadata")
 
 
-def _volume(one: volumes.Volume, state: State, reason: str) -> Finding:
+def _volume(one: volumes.Volume, state: FindingState, reason: str) -> Finding:
     subject: Subject = Other.VOLUME
     return Finding(
         state, subject, _VOLUME, one.id, one.name, one.created_at, "", reason, one

@@ -12,7 +12,7 @@ from lib.cloud import routes as cloud_routes
 from lib.cloud import volumes as cloud_volumes
 from lib.cloud.load_balancers import Cluster, Role
 from lib.kube import objects
-from lib.kube import volumes as kube_volumes
+from lib.kube import persistent_volumes as kube_volumes
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Source: k8s.io/cloud-provider service/helpers, LoadBalancerCleanupFinalizer."""
@@ -79,7 +79,7 @@ class Service(msgspec.Struct, frozen=True):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Failed:
+class FailedList:
     """A list that could not be read, and why, without secrets."""
 
     why: str
@@ -96,9 +96,9 @@ class CloudLists:
     balancers: by role. volumes: all of the project.
     """
 
-    balancers: Mapping[Role, Listed | Failed]
-    volumes: tuple[cloud_volumes.Volume, ...] | Failed | None = None
-    routes: Routes | Failed | None = None
+    balancers: Mapping[Role, Listed | FailedList]
+    volumes: tuple[cloud_volumes.Volume, ...] | FailedList | None = None
+    routes: Routes | FailedList | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ class ClusterLists:
     claims: PersistentVolumeClaims. nodes: names of all Nodes.
     """
 
-    services: tuple[Service, ...] | Failed = ()
-    persistent: tuple[kube_volumes.PersistentVolume, ...] | Failed = ()
-    claims: tuple[kube_volumes.Claim, ...] | Failed = ()
-    nodes: frozenset[str] | Failed = frozenset()
+    services: tuple[Service, ...] | FailedList = ()
+    persistent: tuple[kube_volumes.PersistentVolume, ...] | FailedList = ()
+    claims: tuple[kube_volumes.VolumeClaim, ...] | FailedList = ()
+    nodes: frozenset[str] | FailedList = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Settings:
     own_id: str = ""
 
 
-class State(enum.StrEnum):
+class FindingState(enum.StrEnum):
     """What a finding is."""
 
     ORPHAN = "orphan"
@@ -154,7 +154,7 @@ Source = (
 class Finding:
     """One resource. kind: in the cloud's words. created: UTC, None: not reported."""
 
-    state: State
+    state: FindingState
     subject: Subject
     kind: str
     id: str
@@ -180,6 +180,6 @@ class Survey:
     findings: tuple[Finding, ...]
     unknown: tuple[UnknownSubject, ...]
 
-    def of(self, *states: State) -> tuple[Finding, ...]:
+    def of(self, *states: FindingState) -> tuple[Finding, ...]:
         """Return the findings of these states."""
         return tuple(one for one in self.findings if one.state in states)

@@ -8,9 +8,9 @@ from lib.cloud import errors, protocol
 from lib.cloud.load_balancers import LoadBalancers, Role
 from lib.kube import client, nodes, objects, resources, store
 from lib.kube import errors as kube_errors
-from lib.kube import volumes as kube_volumes
+from lib.kube import persistent_volumes as kube_volumes
 from lib.orphans import model
-from lib.orphans.model import CloudLists, ClusterLists, Failed, Other, Settings
+from lib.orphans.model import CloudLists, ClusterLists, FailedList, Other, Settings
 
 _TOGETHER = (
     frozenset({Role.LOAD_BALANCER, Role.USE}),
@@ -26,7 +26,7 @@ Object = TypeVar("Object", bound=objects.HasMetadata)
 
 def cloud_lists(cloud: protocol.Cloud, settings: Settings) -> CloudLists:
     """Read what the cloud lists; a list that fails takes no other with it."""
-    balancers: dict[Role, model.Listed | Failed] = {}
+    balancers: dict[Role, model.Listed | FailedList] = {}
     asks_balancers = not settings.subjects.isdisjoint(Role)
     if cloud.load_balancers is not None and asks_balancers:
         for roles in _TOGETHER:
@@ -39,9 +39,9 @@ def cloud_lists(cloud: protocol.Cloud, settings: Settings) -> CloudLists:
 
 def _owned(
     balancers: LoadBalancers, cluster_id: str, roles: frozenset[Role]
-) -> dict[Role, model.Listed | Failed]:
+) -> dict[Role, model.Listed | FailedList]:
     listed = _caught(lambda: tuple(balancers.owned(cluster_id, roles)))
-    if isinstance(listed, Failed):
+    if isinstance(listed, FailedList):
         return dict.fromkeys(roles, listed)
     return {role: tuple(one for one in listed if one.role is role) for role in roles}
 
@@ -60,31 +60,31 @@ def cluster_lists(api: client.Api, settings: Settings) -> ClusterLists:
     return ClusterLists(
         services=found.services,
         persistent=read(resources.PERSISTENT_VOLUMES, kube_volumes.PersistentVolume),
-        claims=read(resources.CLAIMS, kube_volumes.Claim),
+        claims=read(resources.CLAIMS, kube_volumes.VolumeClaim),
     )
 
 
-def node_names(api: client.Api) -> frozenset[str] | Failed:
+def node_names(api: client.Api) -> frozenset[str] | FailedList:
     """Return the names of all Nodes."""
     found = _all(api, resources.NODES, nodes.Node)
-    if isinstance(found, Failed):
+    if isinstance(found, FailedList):
         return found
     return frozenset(node.metadata.name for node in found)
 
 
 def _all(
     api: client.Api, resource: resources.Resource, of: type[Object]
-) -> tuple[Object, ...] | Failed:
+) -> tuple[Object, ...] | FailedList:
     kept = store.Store(api, resource, of)
     try:
         kept.relist()
     except kube_errors.KubeError as error:
-        return Failed(str(error))
+        return FailedList(str(error))
     return tuple(one for _, one in sorted(kept.items().items()))
 
 
-def _caught(read: Callable[[], T]) -> T | Failed:
+def _caught(read: Callable[[], T]) -> T | FailedList:
     try:
         return read()
     except errors.CloudError as error:
-        return Failed(str(error))
+        return FailedList(str(error))

@@ -27,12 +27,14 @@ class Held:
 
     bundle: bytes
     authority_key: bytes = dataclasses.field(repr=False)
-    serving: certificates.Pair
+    serving: certificates.CertificatePair
 
     @classmethod
     def parse(cls, data: Mapping[str, bytes]) -> "Held":
         """Return the content of a Secret's data; what is absent is empty."""
-        pair = certificates.Pair(data.get(CERTIFICATE, b""), data.get(KEY, b""))
+        pair = certificates.CertificatePair(
+            data.get(CERTIFICATE, b""), data.get(KEY, b"")
+        )
         return cls(data.get(BUNDLE, b""), data.get(AUTHORITY_KEY, b""), pair)
 
     def data(self) -> Mapping[str, bytes]:
@@ -107,8 +109,8 @@ def _new(names: Sequence[str], now: datetime.datetime) -> Held:
 
 def _issue(
     held: Held, names: Sequence[str], now: datetime.datetime
-) -> certificates.Pair:
-    signer = certificates.Pair(held.bundle, held.authority_key)
+) -> certificates.CertificatePair:
+    signer = certificates.CertificatePair(held.bundle, held.authority_key)
     return certificates.issue(signer, names, now, CERTIFICATE_FOR)
 
 
@@ -119,7 +121,9 @@ def _unusable(held: Held) -> str:
         certificates.life(held.serving.certificate)
     except ValueError:
         return "a certificate cannot be read"
-    if not certificates.is_pair(certificates.Pair(bundle[0], held.authority_key)):
+    if not certificates.is_pair(
+        certificates.CertificatePair(bundle[0], held.authority_key)
+    ):
         return "the authority and its key do not match"
     if not certificates.is_pair(held.serving):
         return "the certificate and its key do not match"

@@ -16,7 +16,7 @@ _CLOCK_SKEW = datetime.timedelta(hours=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pair:
+class CertificatePair:
     """Certificate chain and private key, both PEM."""
 
     certificate: bytes
@@ -34,7 +34,7 @@ def self_signed(
     names: Sequence[str],
     now: datetime.datetime,
     valid_for: datetime.timedelta = VALID_FOR,
-) -> Pair:
+) -> CertificatePair:
     """Make a certificate (EC P-256) for DNS names and IP addresses, the first on top.
 
     Raises:
@@ -56,7 +56,7 @@ def self_signed(
 
 def authority(
     name: str, now: datetime.datetime, valid_for: datetime.timedelta = VALID_FOR
-) -> Pair:
+) -> CertificatePair:
     """Create the certificate (EC P-256) and key of an authority.
 
     The common name gets the time, in seconds since the epoch: two authorities of one
@@ -74,11 +74,11 @@ def authority(
 
 
 def issue(
-    signer: Pair,
+    signer: CertificatePair,
     names: Sequence[str],
     now: datetime.datetime,
     valid_for: datetime.timedelta,
-) -> Pair:
+) -> CertificatePair:
     """Create a serving certificate, signed by an authority of `authority`.
 
     Raises:
@@ -106,7 +106,7 @@ def issue(
     return _pair(certificate, key)
 
 
-def is_pair(pair: Pair) -> bool:
+def is_pair(pair: CertificatePair) -> bool:
     """Report whether key and certificate can be read and belong together."""
     try:
         certificate = x509.load_pem_x509_certificate(pair.certificate)
@@ -204,8 +204,10 @@ def _key_id(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
     return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
-    return Pair(
+def _pair(
+    certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+) -> CertificatePair:
+    return CertificatePair(
         certificate.public_bytes(serialization.Encoding.PEM),
         key.private_bytes(
             serialization.Encoding.PEM,

@@ -79,7 +79,7 @@ class InMemory:
 
     def __init__(
         self,
-        pair: certificates.Pair,
+        pair: certificates.CertificatePair,
         minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
         clients: Clients | None = None,
     ) -> None:

@@ -27,11 +27,11 @@ from lib.volumes.model import (
     Make,
     Modify,
     ObservedVolumes,
-    Publish,
-    Remove,
+    PublishVolume,
+    RemoveVolume,
     ResizeVolume,
     RetypeVolume,
-    Unpublish,
+    UnpublishVolume,
     VolumeOutcome,
     Wish,
 )
@@ -66,13 +66,13 @@ def decide(  # noqa: PLR0911
     match wish:
         case Make():
             return _make(wish.spec, seen or ObservedVolumes(), past)
-        case Remove():
+        case RemoveVolume():
             return _remove(wish, seen or ObservedVolumes(), past)
         case _ if seen is None or not seen.volumes:
             return _gone(wish, past)
-        case Publish():
+        case PublishVolume():
             return _publish(wish, seen.volumes[0], past)
-        case Unpublish():
+        case UnpublishVolume():
             return _unpublish(wish, seen.volumes[0], past)
         case Expand():
             return _expand(wish, seen.volumes[0], past)
@@ -117,7 +117,7 @@ def _failed(volume: Volume) -> VolumeOutcome:
 
 
 def _gone(wish: Wish, past: CallHistory) -> VolumeOutcome:
-    if isinstance(wish, Unpublish):
+    if isinstance(wish, UnpublishVolume):
         return _absent(wish.id, past)
     assert not isinstance(wish, Make)  # noqa: S101 -- for the type checker
     return _refuse(Code.NOT_FOUND, f"volume_id is {wish.id!r}; there is no such volume")
@@ -309,7 +309,9 @@ def _is_spare(volume: Volume, chosen: Volume, past: CallHistory) -> bool:
     return volume.created_at > chosen.created_at
 
 
-def _remove(wish: Remove, seen: ObservedVolumes, past: CallHistory) -> VolumeOutcome:
+def _remove(
+    wish: RemoveVolume, seen: ObservedVolumes, past: CallHistory
+) -> VolumeOutcome:
     if not seen.volumes:
         # After a deletion that the cloud accepted, absence is no surprise.
         return VolumeOutcome() if past.actions else _absent(wish.id, past)
@@ -346,7 +348,7 @@ def _attached(volume: Volume) -> VolumeOutcome:
 
 
 def _publish(  # noqa: PLR0911
-    wish: Publish, volume: Volume, past: CallHistory
+    wish: PublishVolume, volume: Volume, past: CallHistory
 ) -> VolumeOutcome:
     here = [one for one in volume.attachments if one.instance_id == wish.instance_id]
     if volume.phase is VolumePhase.DELETING:
@@ -374,7 +376,7 @@ def _publish(  # noqa: PLR0911
 
 
 def _publish_here(
-    wish: Publish, volume: Volume, here: Attachment, past: CallHistory
+    wish: PublishVolume, volume: Volume, here: Attachment, past: CallHistory
 ) -> VolumeOutcome:
     if here.phase is AttachmentPhase.ATTACHING:
         return _way_in(wish, volume, past)
@@ -393,7 +395,7 @@ def _publish_here(
     return _wait(past, _is(volume))
 
 
-def _elsewhere(wish: Publish, volume: Volume, past: CallHistory) -> VolumeOutcome:
+def _elsewhere(wish: PublishVolume, volume: Volume, past: CallHistory) -> VolumeOutcome:
     """Refuse, unless the volume is just being let go of."""
     if volume.phase is VolumePhase.DETACHING:
         return _wait(past, _is(volume))
@@ -412,7 +414,7 @@ def _is_puzzling(volume: Volume) -> bool:
     return volume.phase is VolumePhase.IN_USE and not volume.attachments
 
 
-def _way_in(wish: Publish, volume: Volume, past: CallHistory) -> VolumeOutcome:
+def _way_in(wish: PublishVolume, volume: Volume, past: CallHistory) -> VolumeOutcome:
     """Wait; when it is stuck on its way, take away what may hold it, once."""
     is_arriving = volume.phase is VolumePhase.ATTACHING or any(
         attachment.phase is AttachmentPhase.ATTACHING
@@ -428,7 +430,7 @@ def _is_stuck(past: CallHistory) -> bool:
 
 
 def _unpublish(  # noqa: PLR0911
-    wish: Unpublish, volume: Volume, past: CallHistory
+    wish: UnpublishVolume, volume: Volume, past: CallHistory
 ) -> VolumeOutcome:
     held = [
         one
@@ -459,7 +461,7 @@ def _unpublish(  # noqa: PLR0911
     return _act(*actions, why=_is(volume))
 
 
-def _way_out(wish: Unpublish, volume: Volume, past: CallHistory) -> VolumeOutcome:
+def _way_out(wish: UnpublishVolume, volume: Volume, past: CallHistory) -> VolumeOutcome:
     """It is not attached here; unless it may be on its way to here, that is all."""
     is_unclear = volume.phase in (VolumePhase.ATTACHING, VolumePhase.DETACHING)
     if volume.attachments and (volume.is_in_full or not volume.is_shareable):

@@ -131,7 +131,10 @@ class VolumesFlow:
 
     @contextlib.contextmanager
     def _line(self, wish: model.Wish) -> Iterator[turns.Turn | None]:
-        if isinstance(wish, model.Publish | model.Unpublish) and wish.instance_id:
+        if (
+            isinstance(wish, model.PublishVolume | model.UnpublishVolume)
+            and wish.instance_id
+        ):
             with self._turns.join(wish.instance_id) as turn:
                 yield turn
         else:

@@ -25,7 +25,7 @@ class Make:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveVolume:
     """The volume is absent.
 
     cluster: whose volumes may be deleted, beside those without ownership metadata;
@@ -37,7 +37,7 @@ class Remove:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Publish:
+class PublishVolume:
     """The volume is attached to the instance.
 
     is_shared: other instances may hold it at the same time.
@@ -49,7 +49,7 @@ class Publish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unpublish:
+class UnpublishVolume:
     """The volume is not attached to the instance; None: to none at all."""
 
     id: VolumeId
@@ -72,7 +72,7 @@ class Modify:
     change: VolumeChange
 
 
-Wish = Make | Remove | Publish | Unpublish | Expand | Modify
+Wish = Make | RemoveVolume | PublishVolume | UnpublishVolume | Expand | Modify
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -217,4 +217,4 @@ def needs(wish: Wish, past: CallHistory) -> tuple[Ref, ...]:
         if wish.spec.source is None or past.created:
             return (name,)
         return name, ById(wish.spec.source)
-    return (ById(wish.id, in_full=isinstance(wish, Publish | Unpublish)),)
+    return (ById(wish.id, in_full=isinstance(wish, PublishVolume | UnpublishVolume)),)

@@ -153,7 +153,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
 
     def result(self) -> Volume | None:
         """Return the volume as it fulfils the wish, once it is settled."""
-        if isinstance(self._wish, model.Publish):
+        if isinstance(self._wish, model.PublishVolume):
             key = requests.attach(self._wish.id, self._wish.instance_id)
             self._tools.lost.forget(key)
         return self._decided().volume
@@ -176,7 +176,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
     def _told(self, error: errors.CloudError) -> RefusedCall:
         """Name the field that the caller got wrong, where it is not the volume."""
         wish = self._wish
-        is_instance = isinstance(wish, model.Publish) and (
+        is_instance = isinstance(wish, model.PublishVolume) and (
             isinstance(error, errors.NotFound) and error.resource == wish.instance_id
         )
         if not is_instance:
@@ -215,7 +215,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         wish, lost = self._wish, self._tools.lost
         if isinstance(wish, model.Make):
             return lost.age_s(requests.creation(wish.spec.name)), None
-        if isinstance(wish, model.Unpublish):
+        if isinstance(wish, model.UnpublishVolume):
             key = requests.attach(wish.id, wish.instance_id or "")
             return None, lost.age_s(key if wish.instance_id else key[:-1])
         return None, None

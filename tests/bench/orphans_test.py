@@ -17,8 +17,8 @@ from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.volumes import Volume, VolumeId, VolumePhase
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
-from lib.orphans import cleanup, decide, deletion, model, observe
-from lib.orphans.model import State
+from lib.orphans import cleanup, decide, deletion_flow, model, observe
+from lib.orphans.model import FindingState
 from lib.process.clock import utc_now
 
 MOST_CALLS = 15
@@ -114,13 +114,13 @@ def test_few_calls_are_made_before_the_first_deletion() -> None:
             raise FirstWrite
 
     cloud.fault = stop
-    clocks = deletion.Clocks(cloud.clock, cloud.clock.sleep)
+    clocks = deletion_flow.PollClocks(cloud.clock, cloud.clock.sleep)
     work = cleanup.Cleanup(opened, api, wanted, lists, clocks)
     with pytest.raises(FirstWrite):
-        work.run(survey.of(State.ORPHAN, State.KEPT), lambda result: None)
+        work.run(survey.of(FindingState.ORPHAN, FindingState.KEPT), lambda result: None)
     reads = [call for call in cloud.calls if call.method == "GET"]
     calls = len(reads) + len(volumes.calls)
-    found = survey.of(State.ORPHAN, State.KEPT)
+    found = survey.of(FindingState.ORPHAN, FindingState.KEPT)
     kinds = len(KINDS)
     print(
         f"{kinds * EACH} resources, {len(found)} of them owned and orphaned:"

@@ -68,10 +68,10 @@ def test_a_hundred_attaches_at_once_share_their_polls() -> None:
         cloud.instances.add(instance)
         own = VolumeId(f"{number:08x}-0000-4000-8000-000000000000")
         cloud.put(Volume(own, f"pvc-{number}", GIB, VolumePhase.AVAILABLE))
-        wishes.append(model.Publish(own, instance))
+        wishes.append(model.PublishVolume(own, instance))
     process = flow.VolumesFlow(lambda: cloud, started=-math.inf)
 
-    def settle(wish: model.Publish) -> float:
+    def settle(wish: model.PublishVolume) -> float:
         began = time.monotonic()
         settled = process.settle(wish, callers.Caller(began + 60))
         assert settled is not None

@@ -158,9 +158,9 @@ def _check(
         raise click.UsageError(
             "--cluster-is-gone: requires --cluster-id, the ID of that cluster."
         )
-    from lib.orphans import identity
+    from lib.orphans import cluster_identity
 
-    if volume_cluster_id and not identity.is_uuid(volume_cluster_id):
+    if volume_cluster_id and not cluster_identity.is_uuid(volume_cluster_id):
         raise click.UsageError(
             f'--volume-cluster-id: invalid value "{volume_cluster_id}": must be a'
             " UUID, since several clusters may use any other text."
@@ -204,17 +204,17 @@ def _identified(
     """Return the settings with the ID of the cluster, asked of itself if need be."""
     from lib.ccm import cluster_id as cluster_ids
     from lib.cloud.load_balancers import Cluster
-    from lib.orphans import identity
+    from lib.orphans import cluster_identity
 
     if is_gone:
-        if why := identity.answers(api):
+        if why := cluster_identity.answers(api):
             raise click.ClickException(
                 f'--cluster-is-gone: cluster "{cluster_id}" still answers: {why}.'
             )
         own = cluster_id
     else:
         own = cluster_ids.read(api, "", settings.cluster.name).id
-    is_uuid = identity.is_uuid(own)
+    is_uuid = cluster_identity.is_uuid(own)
     return dataclasses.replace(
         settings,
         cluster=Cluster(cluster_id or own, settings.cluster.name),
@@ -236,19 +236,23 @@ def _survey(
     Raises:
         ClickException: an ID is not the cluster's own.
     """
-    from lib.orphans import decide, identity, observe
+    from lib.orphans import cluster_identity, decide, observe
     from lib.process.clock import utc_now
 
     cluster = observe.cluster_lists(api, settings)
     if not settings.is_gone:
-        if cluster_id and not identity.is_own(cluster_id, settings, lists, cluster):
+        if cluster_id and not cluster_identity.is_own(
+            cluster_id, settings, lists, cluster
+        ):
             raise click.ClickException(
                 f'--cluster-id: invalid value "{cluster_id}": must be'
                 f' "{settings.own_id}", or an ID in the ownership tag of a Service of'
                 " this cluster."
             )
         wrong = volume_cluster_id
-        if wrong and not identity.is_volumes_own(wrong, settings, lists, cluster):
+        if wrong and not cluster_identity.is_volumes_own(
+            wrong, settings, lists, cluster
+        ):
             raise click.ClickException(
                 f'--volume-cluster-id: invalid value "{wrong}": must be'
                 f' "{settings.own_id}", or an ID in the ownership metadata of a volume'
@@ -269,19 +273,19 @@ class _Run:
 
     def report(self, survey: "model.Survey", choice: Choice) -> int:
         """Show the survey, delete what was chosen, and return the exit code."""
-        from lib.orphans.model import State
+        from lib.orphans.model import FindingState
 
         chosen = _chosen(survey, choice)
         is_json = self.output == reach.JSON
         if not is_json or (chosen and not choice.is_confirmed):
             show(survey, rich.console.Console(highlight=False, stderr=is_json))
-        results: list[cleanup.Result] = []
+        results: list[cleanup.CleanupResult] = []
         if choice.deletes and chosen and self._confirm(choice, len(chosen)):
             self._delete(chosen, results)
         if is_json:
             click.echo(json.dumps(document(survey, results), indent=2))
         deleted = {id(one.finding) for one in results if not one.why}
-        left = [one for one in survey.of(State.ORPHAN) if id(one) not in deleted]
+        left = [one for one in survey.of(FindingState.ORPHAN) if id(one) not in deleted]
         failed = any(one.why for one in results)
         if survey.unknown:
             return UNKNOWN
@@ -300,11 +304,11 @@ class _Run:
         return click.confirm(f"Delete {count} resources?", err=True)
 
     def _delete(
-        self, chosen: Sequence["model.Finding"], results: "list[cleanup.Result]"
+        self, chosen: Sequence["model.Finding"], results: "list[cleanup.CleanupResult]"
     ) -> None:
         from lib.orphans import cleanup
 
-        def progress(result: "cleanup.Result") -> None:
+        def progress(result: "cleanup.CleanupResult") -> None:
             results.append(result)
             one = result.finding
             shown = printable.text(f"{one.kind} {one.name or one.id}")
@@ -317,9 +321,13 @@ class _Run:
 
 
 def _chosen(survey: "model.Survey", choice: Choice) -> list["model.Finding"]:
-    from lib.orphans.model import Other, State
+    from lib.orphans.model import FindingState, Other
 
-    states = (State.ORPHAN, State.KEPT) if choice.with_kept else (State.ORPHAN,)
+    states = (
+        (FindingState.ORPHAN, FindingState.KEPT)
+        if choice.with_kept
+        else (FindingState.ORPHAN,)
+    )
     return [
         one
         for one in survey.of(*states)
@@ -329,12 +337,13 @@ def _chosen(survey: "model.Survey", choice: Choice) -> list["model.Finding"]:
 
 def show(survey: "model.Survey", console: rich.console.Console) -> None:
     """Print the orphans, what is kept, what is not owned, and what is unknown."""
-    from lib.orphans.model import State
+    from lib.orphans.model import FindingState
 
     titles = {
-        State.ORPHAN: "Orphans",
-        State.KEPT: "Kept (deleted with --kept)",
-        State.NOT_OWNED: "Not owned: they carry no ownership tag and are never deleted",
+        FindingState.ORPHAN: "Orphans",
+        FindingState.KEPT: "Kept (deleted with --kept)",
+        FindingState.NOT_OWNED: "Not owned: they carry no ownership tag and are never"
+        " deleted",
     }
     for state, title in titles.items():
         if some := survey.of(state):
@@ -342,7 +351,7 @@ def show(survey: "model.Survey", console: rich.console.Console) -> None:
     for unknown in survey.unknown:
         word = KINDS[_index(unknown.subject)]
         console.print(f"Unknown: {word}: {printable.text(unknown.why)}", markup=False)
-    orphans = len(survey.of(State.ORPHAN))
+    orphans = len(survey.of(FindingState.ORPHAN))
     console.print("1 orphan." if orphans == 1 else f"{orphans or 'No'} orphans.")
 
 
@@ -387,19 +396,19 @@ def _index(subject: "model.Subject") -> int:
 
 
 def document(
-    survey: "model.Survey", results: Iterable["cleanup.Result"] = ()
+    survey: "model.Survey", results: Iterable["cleanup.CleanupResult"] = ()
 ) -> Mapping[str, object]:
     """Return everything, for programs."""
-    from lib.orphans.model import State
+    from lib.orphans.model import FindingState
 
-    def rows(state: State) -> list[Mapping[str, object]]:
+    def rows(state: FindingState) -> list[Mapping[str, object]]:
         return [_entry(one) for one in survey.of(state)]
 
     done = [(_entry(one.finding), one.why) for one in results]
     return {
-        "orphans": rows(State.ORPHAN),
-        "kept": rows(State.KEPT),
-        "not_owned": rows(State.NOT_OWNED),
+        "orphans": rows(FindingState.ORPHAN),
+        "kept": rows(FindingState.KEPT),
+        "not_owned": rows(FindingState.NOT_OWNED),
         "unknown": [
             {"kind": KINDS[_index(one.subject)], "reason": one.why}
             for one in survey.unknown

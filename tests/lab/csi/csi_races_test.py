@@ -212,32 +212,32 @@ def spec(volumes: volumes_cloud.OpenStackVolumes, kind: str = "fast") -> VolumeS
 def not_yet_available(ground: Ground) -> str:
     own = ground.volume()
     ground.say(own, "creating")
-    wish = model.Publish(own, ground.here)
+    wish = model.PublishVolume(own, ground.here)
     return ground.settle_while(wish, lambda: ground.say(own, "available"))
 
 
 def reserved_for_it(ground: Ground) -> str:
     own = ground.volume()
     ground.reserve(own, ground.here)
-    return ground.settle_quickly(model.Publish(own, ground.here))
+    return ground.settle_quickly(model.PublishVolume(own, ground.here))
 
 
 def reserved_for_one_that_is_gone(ground: Ground) -> str:
     own = ground.volume()
     ground.reserve(own, NOWHERE)
-    return ground.settle_quickly(model.Publish(own, ground.here))
+    return ground.settle_quickly(model.PublishVolume(own, ground.here))
 
 
 def stuck_in_attaching(ground: Ground) -> str:
     own = ground.volume()
     ground.say(own, "attaching")
-    return ground.settle_quickly(model.Publish(own, ground.here))
+    return ground.settle_quickly(model.PublishVolume(own, ground.here))
 
 
 def stuck_in_detaching(ground: Ground) -> str:
     own = ground.held(ground.here)
     ground.say(own, "detaching")
-    code = ground.settle_quickly(model.Unpublish(own, ground.here))
+    code = ground.settle_quickly(model.UnpublishVolume(own, ground.here))
     assert ground.holders(own) == set()
     return code
 
@@ -245,7 +245,7 @@ def stuck_in_detaching(ground: Ground) -> str:
 def reserved_and_let_go(ground: Ground) -> str:
     own = ground.volume()
     ground.reserve(own, ground.here)
-    code = ground.settle_quickly(model.Unpublish(own, ground.here))
+    code = ground.settle_quickly(model.UnpublishVolume(own, ground.here))
     assert ground.see(own).phase is VolumePhase.AVAILABLE
     return code
 
@@ -253,21 +253,21 @@ def reserved_and_let_go(ground: Ground) -> str:
 def just_being_detached(ground: Ground) -> str:
     own = ground.held(ground.there)
     ground.volumes.detach(ground.see(own), ground.there)
-    code = ground.settle(model.Publish(own, ground.here))
+    code = ground.settle(model.PublishVolume(own, ground.here))
     assert ground.holders(own) == {ground.here}
     return code
 
 
 def attached_elsewhere(ground: Ground) -> str:
     own = ground.held(ground.there)
-    code = ground.settle(model.Publish(own, ground.here))
+    code = ground.settle(model.PublishVolume(own, ground.here))
     assert ground.holders(own) == {ground.there}
     return code
 
 
 def two_servers_at_once(ground: Ground) -> str:
     own = ground.volume()
-    wishes = [model.Publish(own, one) for one in (ground.here, ground.there)]
+    wishes = [model.PublishVolume(own, one) for one in (ground.here, ground.there)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         codes = list(pool.map(ground.settle, wishes))
     assert len(ground.holders(own)) == 1
@@ -276,7 +276,7 @@ def two_servers_at_once(ground: Ground) -> str:
 
 def one_server_twice(ground: Ground) -> str:
     own = ground.volume()
-    wishes = [model.Publish(own, ground.here)] * 2
+    wishes = [model.PublishVolume(own, ground.here)] * 2
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         codes = list(pool.map(ground.settle, wishes))
     assert ground.holders(own) == {ground.here}
@@ -287,9 +287,9 @@ def server_deleted_while_attached(ground: Ground) -> str:
     doomed = ground.boot()
     own = ground.held(doomed)
     ground.kill(doomed)
-    code = ground.settle(model.Unpublish(own, doomed))
+    code = ground.settle(model.UnpublishVolume(own, doomed))
     assert ground.see(own).phase is VolumePhase.AVAILABLE
-    return f"{code} {ground.settle(model.Publish(own, doomed))}"
+    return f"{code} {ground.settle(model.PublishVolume(own, doomed))}"
 
 
 def server_deleted_while_attaching(ground: Ground) -> str:
@@ -301,10 +301,10 @@ def server_deleted_while_attaching(ground: Ground) -> str:
     doomed = ground.boot()
     own = ground.volume()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        published = pool.submit(ground.settle, model.Publish(own, doomed))
+        published = pool.submit(ground.settle, model.PublishVolume(own, doomed))
         ground.kill(doomed)
         assert published.result() in ("OK", "NOT_FOUND")
-    code = ground.settle(model.Unpublish(own, doomed))
+    code = ground.settle(model.UnpublishVolume(own, doomed))
     assert ground.holders(own) == set()
     assert ground.see(own).phase is VolumePhase.AVAILABLE
     return code
@@ -312,29 +312,31 @@ def server_deleted_while_attaching(ground: Ground) -> str:
 
 def detach_of_a_volume_that_is_gone(ground: Ground) -> str:
     own = ground.volume()
-    assert ground.settle(model.Remove(own)) == "OK"
-    return ground.settle(model.Unpublish(own, ground.here))
+    assert ground.settle(model.RemoveVolume(own)) == "OK"
+    return ground.settle(model.UnpublishVolume(own, ground.here))
 
 
 def detach_from_a_server_that_is_gone(ground: Ground) -> str:
-    return ground.settle(model.Unpublish(ground.volume(), NOWHERE))
+    return ground.settle(model.UnpublishVolume(ground.volume(), NOWHERE))
 
 
 def detach_of_what_is_not_attached(ground: Ground) -> str:
     own = ground.held(ground.there)
-    code = ground.settle(model.Unpublish(own, ground.here))
+    code = ground.settle(model.UnpublishVolume(own, ground.here))
     assert ground.holders(own) == {ground.there}
     return code
 
 
 def delete_of_what_is_attached(ground: Ground) -> str:
-    return ground.settle(model.Remove(ground.held(ground.here)))
+    return ground.settle(model.RemoveVolume(ground.held(ground.here)))
 
 
 def delete_of_what_is_being_made(ground: Ground) -> str:
     own = ground.volume()
     ground.say(own, "creating")
-    code = ground.settle_while(model.Remove(own), lambda: ground.say(own, "available"))
+    code = ground.settle_while(
+        model.RemoveVolume(own), lambda: ground.say(own, "available")
+    )
     assert ground.look(own) is None
     return code
 

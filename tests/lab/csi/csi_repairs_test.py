@@ -115,8 +115,10 @@ def test_a_volume_that_is_attached_to_a_host_affects_no_other(ground: Ground) ->
     assert (attachment.instance_id, attachment.holder) == ("", "host unknown")
     found = ground.volumes.observe([ById(one) for one in others]).found
     assert all(isinstance(one, tuple) and one for one in found.values())
-    assert ground.ends(model.Publish(hosted, ground.here)) == "FAILED_PRECONDITION"
-    assert ground.ends(model.Remove(hosted)) == "FAILED_PRECONDITION"
+    assert (
+        ground.ends(model.PublishVolume(hosted, ground.here)) == "FAILED_PRECONDITION"
+    )
+    assert ground.ends(model.RemoveVolume(hosted)) == "FAILED_PRECONDITION"
 
 
 def test_a_volume_with_snapshots_is_refused_at_once(ground: Ground) -> None:
@@ -126,13 +128,13 @@ def test_a_volume_with_snapshots_is_refused_at_once(ground: Ground) -> None:
     snapshot = storage.create_snapshot(volume_id=own, name="snapshot")
     storage.wait_for_status(snapshot, "available", wait=60)
     before = len(ground.counted)
-    assert ground.ends(model.Remove(own)) == "FAILED_PRECONDITION"
+    assert ground.ends(model.RemoveVolume(own)) == "FAILED_PRECONDITION"
     calls_made = ground.counted[before:]
     print(f"DeleteVolume of a volume with a snapshot: {calls_made}")
     assert calls_made == ["get volume", "delete volume"] * 2
     storage.delete_snapshot(snapshot.id)
     storage.wait_for_delete(snapshot, wait=60)
-    assert ground.ends(model.Remove(own)) == "OK"
+    assert ground.ends(model.RemoveVolume(own)) == "OK"
 
 
 def test_zones_are_tried_in_order_and_nothing_is_left(ground: Ground) -> None:
@@ -152,7 +154,7 @@ def test_zones_are_tried_in_order_and_nothing_is_left(ground: Ground) -> None:
 def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None:
     """The volume itself shows the other server alone."""
     own = ground.volume("shared", parameters={"type": SHARED}, is_shared=True)
-    publish = model.Publish(own, ground.there, is_shared=True)
+    publish = model.PublishVolume(own, ground.there, is_shared=True)
     assert ground.ends(publish) == "OK"
     storage = ground.mine.connection.block_storage
     body = {"attachment": {"instance_uuid": ground.here, "volume_uuid": own}}
@@ -161,11 +163,12 @@ def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None
     process = flow.VolumesFlow(lambda: ground.volumes, started=-math.inf)
     with pytest.raises(RefusedCall, match="DEADLINE_EXCEEDED"):
         process.settle(
-            model.Unpublish(own, ground.here), callers.Caller(time.monotonic() + 5)
+            model.UnpublishVolume(own, ground.here),
+            callers.Caller(time.monotonic() + 5),
         )
     path = f"/attachments/{answer.json()['attachment']['id']}"
     storage.delete(path, microversion="3.50")
-    assert ground.ends(model.Unpublish(own, ground.here)) == "OK"
-    assert ground.ends(model.Unpublish(own, ground.there)) == "OK"
+    assert ground.ends(model.UnpublishVolume(own, ground.here)) == "OK"
+    assert ground.ends(model.UnpublishVolume(own, ground.there)) == "OK"
     (volume,) = (v for v in ground.volumes.listing() if v.id == own)
     assert volume.phase is VolumePhase.AVAILABLE

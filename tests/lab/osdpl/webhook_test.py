@@ -438,7 +438,7 @@ def test_certificates_are_created_renewed_and_replaced(
         "key of another certificate": (
             dataclasses.replace(
                 first,
-                serving=certificates.Pair(
+                serving=certificates.CertificatePair(
                     first.serving.certificate, aged(1, 1).serving.key
                 ),
             ),

@@ -44,7 +44,7 @@ class World:
         self.codes.append("OK")
         # The claim is gone: the provisioner deletes what it was given.
         self.process.settle(
-            model.Remove(volume.id, "c"), callers.Caller(self.clock() + 600)
+            model.RemoveVolume(volume.id, "c"), callers.Caller(self.clock() + 600)
         )
         return None
 

@@ -8,7 +8,7 @@ from lib.cloud import catalog
 from lib.discovery import decide, model, storage_classes
 from lib.discovery.openstack.provider import OPENSTACK
 from lib.kube import objects
-from lib.kube import volumes as kube_volumes
+from lib.kube import persistent_volumes as kube_volumes
 from lib.reconcile.outcome import Outcome
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)

@@ -9,16 +9,16 @@ from lib.cloud.load_balancers import Cluster, Owned, Role
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import Attachment, Volume, VolumeId, VolumePhase
 from lib.kube import objects
-from lib.kube import volumes as kube_volumes
-from lib.orphans import decide, identity, model
-from lib.orphans.model import CloudLists, ClusterLists, Failed, Other, State
+from lib.kube import persistent_volumes as kube_volumes
+from lib.orphans import cluster_identity, decide, model
+from lib.orphans.model import CloudLists, ClusterLists, FailedList, FindingState, Other
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 OLD = NOW - datetime.timedelta(hours=1)
 YOUNG = NOW - datetime.timedelta(minutes=9)
 OWN = "0b1d4a6e-0000-4000-8000-00000000000a"
 SETTINGS = model.Settings(Cluster(OWN, "kubernetes"), OWN, own_id=OWN)
-FAILED = Failed("list things: HTTP 503")
+FAILED = FailedList("list things: HTTP 503")
 
 
 def owned(
@@ -165,7 +165,7 @@ def test_what_is_orphaned_and_what_is_unknown(row: str) -> None:
     cloud, cluster, orphans, unknown = ROWS[row]
     survey = decide.decide(cloud, cluster, SETTINGS, NOW)
     print(row, [one.reason for one in survey.findings], survey.unknown)
-    assert [str(one.subject) for one in survey.of(State.ORPHAN)] == orphans
+    assert [str(one.subject) for one in survey.of(FindingState.ORPHAN)] == orphans
     assert [str(one.subject) for one in survey.unknown] == unknown
     assert all(one.why for one in survey.unknown)
 
@@ -175,7 +175,7 @@ def test_of_a_cluster_that_is_gone_everything_is_orphaned() -> None:
     gone = dataclasses.replace(SETTINGS, is_gone=True)
     cloud = CloudLists({Role.LOAD_BALANCER: (owned(uid="alive"),)}, (disk(),))
     survey = decide.decide(cloud, LIVING, gone, NOW)
-    subjects = [one.subject for one in survey.of(State.ORPHAN)]
+    subjects = [one.subject for one in survey.of(FindingState.ORPHAN)]
     assert subjects == [Role.LOAD_BALANCER, Other.VOLUME]
     assert all("does not exist any more" in one.reason for one in survey.findings)
 
@@ -207,7 +207,7 @@ def test_of_two_load_balancers_the_one_in_use_stays(row: str) -> None:
     cloud = CloudLists({Role.LOAD_BALANCER: both, Role.ADDRESS: ()})
     cluster = ClusterLists(services=(service("alive", **annotations),))
     survey = decide.decide(cloud, cluster, SETTINGS, NOW)
-    assert [one.id for one in survey.of(State.ORPHAN)] == [orphan]
+    assert [one.id for one in survey.of(FindingState.ORPHAN)] == [orphan]
     unread = CloudLists({Role.LOAD_BALANCER: both, Role.ADDRESS: FAILED})
     assert decide.decide(unread, cluster, SETTINGS, NOW).findings == ()
 
@@ -227,7 +227,7 @@ IDS = {
 @pytest.mark.parametrize("row", IDS)
 def test_a_cluster_id_has_to_be_the_clusters_own(row: str) -> None:
     id_, cloud, cluster, is_own = IDS[row]
-    assert identity.is_own(id_, SETTINGS, cloud, cluster) == is_own
+    assert cluster_identity.is_own(id_, SETTINGS, cloud, cluster) == is_own
 
 
 VOLUME_IDS = {
@@ -243,4 +243,4 @@ def test_a_volume_cluster_id_has_to_be_the_clusters_own(row: str) -> None:
     id_, handle, is_own = VOLUME_IDS[row]
     cloud = CloudLists({}, (disk(cluster=id_),))
     cluster = ClusterLists(persistent=(persistent(handle),))
-    assert identity.is_volumes_own(id_, SETTINGS, cloud, cluster) == is_own
+    assert cluster_identity.is_volumes_own(id_, SETTINGS, cloud, cluster) == is_own

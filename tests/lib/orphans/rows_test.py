@@ -20,14 +20,14 @@ from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
-from lib.orphans import cleanup, decide, deletion, model, observe
-from lib.orphans.model import Finding, Other, State, Survey
+from lib.orphans import cleanup, decide, deletion_flow, model, observe
+from lib.orphans.model import Finding, FindingState, Other, Survey
 from lib.process.clock import utc_now
 
 CLUSTER = driver.CLUSTER
 VOLUME_CLUSTER = "0b1d4a6e-0000-4000-8000-000000000001"
 GROUPS = settings.LoadBalancer(manage_security_groups=True, max_shared_lb=4)
-KEPT, ORPHAN, NOT_OWNED = State.KEPT, State.ORPHAN, State.NOT_OWNED
+KEPT, ORPHAN, NOT_OWNED = FindingState.KEPT, FindingState.ORPHAN, FindingState.NOT_OWNED
 FOREIGN = "kube_service_other_default_web"
 
 
@@ -90,13 +90,13 @@ class Scene:
         survey = decide.decide(
             lists, observe.cluster_lists(self.api, found), found, utc_now()
         )
-        clocks = deletion.Clocks(self.cloud.clock, self.cloud.clock.sleep)
+        clocks = deletion_flow.PollClocks(self.cloud.clock, self.cloud.clock.sleep)
         return survey, cleanup.Cleanup(opened, self.api, found, lists, clocks)
 
-    def clean(self, *states: State) -> list[cleanup.Result]:
+    def clean(self, *states: FindingState) -> list[cleanup.CleanupResult]:
         """Delete the findings of these states; usually orphans."""
         survey, work = self.survey()
-        results: list[cleanup.Result] = []
+        results: list[cleanup.CleanupResult] = []
         work.run(survey.of(*(states or (ORPHAN,))), results.append)
         return results
 
@@ -263,7 +263,7 @@ LB, USE, PART, IP, SG = (
     Role.FILTER,
 )
 WHOLE = ((ORPHAN, LB), (ORPHAN, IP), (ORPHAN, SG))
-Expected = tuple[tuple[State, model.Subject], ...]
+Expected = tuple[tuple[FindingState, model.Subject], ...]
 ROWS: dict[str, tuple[Made, Expected, str]] = {
     "finalizer stripped": (stripped, WHOLE, "does not exist"),
     "namespace force-deleted": (force_deleted, WHOLE * 2, "does not exist"),
@@ -293,7 +293,9 @@ ROWS: dict[str, tuple[Made, Expected, str]] = {
 }
 
 
-def summary(findings: tuple[Finding, ...]) -> Iterator[tuple[State, model.Subject]]:
+def summary(
+    findings: tuple[Finding, ...],
+) -> Iterator[tuple[FindingState, model.Subject]]:
     return ((one.state, one.subject) for one in findings)
 
 

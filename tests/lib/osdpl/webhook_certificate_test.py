@@ -107,7 +107,9 @@ ROWS = (
         "key of another certificate",
         dataclasses.replace(
             FRESH,
-            serving=certificates.Pair(FRESH.serving.certificate, OTHER.serving.key),
+            serving=certificates.CertificatePair(
+                FRESH.serving.certificate, OTHER.serving.key
+            ),
         ),
         (FRESH.bundle,),
         "the certificate and its key do not match",
@@ -145,7 +147,9 @@ def test_a_step(row: Row) -> None:
     signers = [newest, *older]
     assert any(certificates.is_issued_by(after.serving.certificate, x) for x in signers)
     assert certificates.is_pair(after.serving)
-    assert certificates.is_pair(certificates.Pair(newest, after.authority_key))
+    assert certificates.is_pair(
+        certificates.CertificatePair(newest, after.authority_key)
+    )
     assert Held.parse(after.data()) == after
     assert "PRIVATE" not in repr(after)
 

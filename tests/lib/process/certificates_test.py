@@ -80,7 +80,7 @@ def test_what_does_not_match_or_cannot_be_read_is_no_pair() -> None:
         "half": (first.certificate[:100], first.key, False),
     }
     for name, (certificate, key, expected) in rows.items():
-        found = certificates.is_pair(certificates.Pair(certificate, key))
+        found = certificates.is_pair(certificates.CertificatePair(certificate, key))
         print(f"{name:24} {found}")
         assert found is expected, name
 
@@ -88,6 +88,8 @@ def test_what_does_not_match_or_cannot_be_read_is_no_pair() -> None:
 def test_an_authority_that_cannot_sign_is_refused() -> None:
     pair = certificates.authority("ours", NOW)
     with pytest.raises(ValueError, match="PEM"):
-        certificates.issue(certificates.Pair(b"", pair.key), ["a"], NOW, YEAR)
+        certificates.issue(
+            certificates.CertificatePair(b"", pair.key), ["a"], NOW, YEAR
+        )
     with pytest.raises(ValueError, match="name"):
         certificates.issue(pair, [], NOW, YEAR)

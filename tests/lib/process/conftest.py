@@ -10,10 +10,10 @@ from lib.process import certificates
 
 
 @pytest.fixture()
-def make_pair() -> Callable[[], certificates.Pair]:
+def make_pair() -> Callable[[], certificates.CertificatePair]:
     """Give a function that makes a key pair for loopback."""
 
-    def make() -> certificates.Pair:
+    def make() -> certificates.CertificatePair:
         now = datetime.datetime.now(datetime.UTC)
         return certificates.self_signed(["localhost", "127.0.0.1"], now)
 

@@ -25,18 +25,18 @@ from lib.process import (
     tls,
 )
 
-MakePair = Callable[[], certificates.Pair]
+MakePair = Callable[[], certificates.CertificatePair]
 Eventually = Callable[[Callable[[], bool]], None]
 
 
 class Place:
     """A server that runs, and ways to talk to it."""
 
-    def __init__(self, port: int, pair: certificates.Pair) -> None:
+    def __init__(self, port: int, pair: certificates.CertificatePair) -> None:
         self.port = port
         self.trust(pair)
 
-    def trust(self, pair: certificates.Pair) -> None:
+    def trust(self, pair: certificates.CertificatePair) -> None:
         self.context = ssl.create_default_context(cadata=pair.certificate.decode())
 
     def raw(self) -> socket.socket:
@@ -472,7 +472,7 @@ class Files:
         self.certificate = folder / "tls.crt"
         self.key = folder / "tls.key"
 
-    def write(self, pair: certificates.Pair) -> None:
+    def write(self, pair: certificates.CertificatePair) -> None:
         self.certificate.write_bytes(pair.certificate)
         self.key.write_bytes(pair.key)
 

@@ -150,10 +150,10 @@ class World:
         volume_id = self.given.get(name, VolumeId("none"))
         wishes: dict[str, model.Wish] = {
             "make": model.Make(VolumeSpec(name, SIZE, "blue")),
-            "publish": model.Publish(volume_id, node),
-            "unpublish": model.Unpublish(volume_id, node),
+            "publish": model.PublishVolume(volume_id, node),
+            "unpublish": model.UnpublishVolume(volume_id, node),
             "expand": model.Expand(volume_id, SIZE),
-            "remove": model.Remove(volume_id),
+            "remove": model.RemoveVolume(volume_id),
         }
         call = callers.Caller(self.clock() + 300)
         if kind == "remove" and name in self.given:

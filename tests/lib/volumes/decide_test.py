@@ -72,9 +72,9 @@ specs = st.builds(
 )
 nodes = st.sampled_from(NODES)
 wishes_of_one: st.SearchStrategy[model.Wish] = st.one_of(
-    st.just(model.Remove(IDS[0])),
-    st.builds(model.Publish, st.just(IDS[0]), nodes, st.booleans()),
-    st.builds(model.Unpublish, st.just(IDS[0]), st.one_of(st.none(), nodes)),
+    st.just(model.RemoveVolume(IDS[0])),
+    st.builds(model.PublishVolume, st.just(IDS[0]), nodes, st.booleans()),
+    st.builds(model.UnpublishVolume, st.just(IDS[0]), st.one_of(st.none(), nodes)),
     st.builds(model.Expand, st.just(IDS[0]), st.sampled_from([GIB, 2 * GIB])),
     st.builds(
         model.Modify,
@@ -186,14 +186,14 @@ def test_what_is_called_done_is_done_and_no_step_harms(
     for action in outcome.actions:
         match action:
             case model.DeleteVolume():
-                assert isinstance(wish, model.Remove)
+                assert isinstance(wish, model.RemoveVolume)
                 assert not held
             case model.AttachVolume():
-                assert isinstance(wish, model.Publish)
+                assert isinstance(wish, model.PublishVolume)
                 assert action.instance_id == wish.instance_id
                 assert not held or (volume.is_shareable and wish.is_shared)
             case model.DetachVolume():
-                assert isinstance(wish, model.Publish | model.Unpublish)
+                assert isinstance(wish, model.PublishVolume | model.UnpublishVolume)
                 assert wish.instance_id in (None, action.instance_id)
             case model.ResizeVolume():
                 assert action.size_bytes > volume.size_bytes
@@ -208,14 +208,14 @@ def test_what_is_called_done_is_done_and_no_step_harms(
 def _is_true(wish: model.Wish, volume: Volume) -> None:
     held = {one.instance_id for one in volume.attachments}
     match wish:
-        case model.Publish():
+        case model.PublishVolume():
             here = {
                 one.instance_id
                 for one in volume.attachments
                 if one.phase is AttachmentPhase.ATTACHED
             }
             assert wish.instance_id in here
-        case model.Unpublish():
+        case model.UnpublishVolume():
             assert wish.instance_id not in held
             assert wish.instance_id is not None or not held
         case model.Expand():
@@ -232,8 +232,8 @@ def test_what_is_absent_is_gone_or_not_found(
 ) -> None:
     """An absence that is wished is looked at twice, unless we deleted it."""
     outcome = decide.decide(wish, model.ObservedVolumes(), past)
-    wants_absence = isinstance(wish, model.Remove | model.Unpublish)
-    is_ours = isinstance(wish, model.Remove) and bool(past.actions)
+    wants_absence = isinstance(wish, model.RemoveVolume | model.UnpublishVolume)
+    is_ours = isinstance(wish, model.RemoveVolume) and bool(past.actions)
     assert _is_end(outcome) == (past.absences > 1 or is_ours or not wants_absence)
     assert (outcome.refusal is None) == wants_absence
 
@@ -247,7 +247,7 @@ def test_each_wish_reads_its_own_volume_and_at_most_a_source(
         assert refs[0] == ByName("pvc-1")
         assert set(refs[1:]) <= {ById(IDS[3])}
     else:
-        is_attachment = isinstance(wish, model.Publish | model.Unpublish)
+        is_attachment = isinstance(wish, model.PublishVolume | model.UnpublishVolume)
         assert refs == (ById(IDS[0], is_attachment),)
 
 

@@ -20,7 +20,7 @@ NODE, OTHER = InstanceId("node-1"), InstanceId("node-2")
 ID = VolumeId("aaaaaaaa-0000-4000-8000-000000000000")
 SIZE = 10 * volume_rules.GIB
 FREE = Volume(ID, "pvc-1", SIZE, VolumePhase.AVAILABLE, type="slow", cluster="blue")
-PUBLISH, UNPUBLISH = model.Publish(ID, NODE), model.Unpublish(ID, NODE)
+PUBLISH, UNPUBLISH = model.PublishVolume(ID, NODE), model.UnpublishVolume(ID, NODE)
 
 
 def _in(phase: VolumePhase, *nodes: InstanceId) -> Volume:
@@ -205,7 +205,7 @@ RACES = {
         UNPUBLISH, _in(VolumePhase.IN_USE, OTHER), None, 0, "OK", 1, writes=0
     ),
     "delete: still being created": Race(
-        model.Remove(ID), _in(VolumePhase.CREATING), FREE, 10, "OK", 25, writes=2
+        model.RemoveVolume(ID), _in(VolumePhase.CREATING), FREE, 10, "OK", 25, writes=2
     ),
     "expand: while attaching": Race(
         model.Expand(ID, 2 * SIZE),

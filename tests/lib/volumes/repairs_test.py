@@ -127,10 +127,10 @@ def test_an_affinity_volume_that_is_gone_does_not_hide_the_volume() -> None:
 def test_unpublish_of_a_shared_volume_waits_for_an_attach_under_way() -> None:
     """Cinder does not show it in the volume: another node holds it as well."""
     world = World(SHARED)
-    publish = model.Publish(ID, NODE, is_shared=True)
+    publish = model.PublishVolume(ID, NODE, is_shared=True)
     world.cloud.operation_s = 20
     assert world.ends(publish, 5) is Code.DEADLINE_EXCEEDED
-    assert world.ends(model.Unpublish(ID, NODE)) is None
+    assert world.ends(model.UnpublishVolume(ID, NODE)) is None
     assert world.held() == [OTHER]
 
 
@@ -138,8 +138,8 @@ def test_publish_of_a_shared_volume_waits_for_a_detach_under_way() -> None:
     both = (Attachment(OTHER), Attachment(NODE))
     world = World(dataclasses.replace(SHARED, attachments=both))
     world.cloud.operation_s = 20
-    assert world.ends(model.Unpublish(ID, NODE), 5) is Code.DEADLINE_EXCEEDED
-    assert world.ends(model.Publish(ID, NODE, is_shared=True)) is None
+    assert world.ends(model.UnpublishVolume(ID, NODE), 5) is Code.DEADLINE_EXCEEDED
+    assert world.ends(model.PublishVolume(ID, NODE, is_shared=True)) is None
     assert sorted(world.held()) == [NODE, OTHER]
 
 
@@ -147,10 +147,10 @@ def test_the_other_nodes_of_a_shared_volume_are_not_waited_for() -> None:
     """An attach to another node under way does not delay an Unpublish here."""
     world = World(SHARED)
     world.cloud.operation_s = 100
-    world.ends(model.Publish(ID, NODE, is_shared=True), 5)
+    world.ends(model.PublishVolume(ID, NODE, is_shared=True), 5)
     third = InstanceId("node-3")
     began = world.clock()
-    assert world.ends(model.Unpublish(ID, third)) is None
+    assert world.ends(model.UnpublishVolume(ID, third)) is None
     assert world.clock() - began < 2
 
 
@@ -158,9 +158,9 @@ def test_a_volume_held_by_a_host_is_attached_to_nothing_else() -> None:
     links = (Attachment(InstanceId(""), host="metal-1"),)
     held = dataclasses.replace(VOLUME, phase=VolumePhase.IN_USE, attachments=links)
     world = World(held)
-    assert world.ends(model.Publish(ID, NODE)) is Code.FAILED_PRECONDITION
-    assert world.ends(model.Unpublish(ID, None)) is None
-    assert world.ends(model.Remove(ID, "blue")) is Code.FAILED_PRECONDITION
+    assert world.ends(model.PublishVolume(ID, NODE)) is Code.FAILED_PRECONDITION
+    assert world.ends(model.UnpublishVolume(ID, None)) is None
+    assert world.ends(model.RemoveVolume(ID, "blue")) is Code.FAILED_PRECONDITION
     assert world.held() == [""]
 
 
@@ -172,14 +172,16 @@ def test_only_volumes_of_another_cluster_are_not_deleted(
     cluster: str | None, code: Code | None
 ) -> None:
     world = World(dataclasses.replace(VOLUME, cluster=cluster))
-    assert world.ends(model.Remove(ID, "blue")) is code
+    assert world.ends(model.RemoveVolume(ID, "blue")) is code
     assert bool(world.cloud.volumes()) == (code is not None)
 
 
-@pytest.mark.parametrize("wish", [model.Unpublish(ID, NODE), model.Remove(ID, "blue")])
+@pytest.mark.parametrize(
+    "wish", [model.UnpublishVolume(ID, NODE), model.RemoveVolume(ID, "blue")]
+)
 def test_one_false_absence_is_no_success(wish: model.Wish) -> None:
     """A 404 that is not repeated, from a cloud that reloads its routes."""
-    held = (Attachment(NODE),) if isinstance(wish, model.Unpublish) else ()
+    held = (Attachment(NODE),) if isinstance(wish, model.UnpublishVolume) else ()
     phase = VolumePhase.IN_USE if held else VolumePhase.AVAILABLE
     world = World(dataclasses.replace(VOLUME, phase=phase, attachments=held))
     (volume,) = world.cloud.volumes()
@@ -196,7 +198,7 @@ def test_one_false_absence_is_no_success(wish: model.Wish) -> None:
     assert world.ends(wish) is None
     found = world.cloud.volumes()
     assert not found or not found[0].attachments
-    assert bool(found) == isinstance(wish, model.Unpublish)
+    assert bool(found) == isinstance(wish, model.UnpublishVolume)
 
 
 def test_a_throttled_creation_is_tried_again_at_once() -> None:

@@ -55,9 +55,9 @@ class World:
 
 WISHES = {
     "create": (model.Make(SPEC), "name pvc-2", "CreateVolume"),
-    "attach": (model.Publish(ID, NODE), ID, "AttachVolume"),
+    "attach": (model.PublishVolume(ID, NODE), ID, "AttachVolume"),
     "resize": (model.Expand(ID, 2 * SIZE), ID, "ResizeVolume"),
-    "delete": (model.Remove(ID), ID, "DeleteVolume"),
+    "delete": (model.RemoveVolume(ID), ID, "DeleteVolume"),
 }
 
 

@@ -72,13 +72,13 @@ def test_a_second_call_for_a_volume_is_aborted_while_the_first_is_under_way() ->
     cloud.put(dataclasses.replace(_volume(1), phase=VolumePhase.CREATING))
     process = flow.VolumesFlow(lambda: cloud)
     call = callers.Caller(time.monotonic() + 30)
-    wish = model.Publish(_volume(1).id, NODE)
+    wish = model.PublishVolume(_volume(1).id, NODE)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         first = pool.submit(process.settle, wish, call)
         while not cloud.calls:
             threading.Event().wait(0.001)
         with pytest.raises(RefusedCall) as raised:
-            process.settle(model.Remove(_volume(1).id), call)
+            process.settle(model.RemoveVolume(_volume(1).id), call)
         call.cancel()
         with pytest.raises(RefusedCall) as cancelled:
             first.result(10)
@@ -96,7 +96,7 @@ def test_twenty_volumes_reach_one_instance_in_order_and_none_is_lost() -> None:
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         asked = []
         for number in range(20):
-            wish = model.Publish(_volume(number).id, NODE)
+            wish = model.PublishVolume(_volume(number).id, NODE)
             asked.append(pool.submit(process.settle, wish, call))
             while len(process._turns._lines.get(NODE, ())) <= number:
                 threading.Event().wait(0.001)
@@ -119,7 +119,7 @@ def test_a_hundred_instances_get_theirs_side_by_side_with_few_calls() -> None:
     call = callers.Caller(time.monotonic() + 60)
     with concurrent.futures.ThreadPoolExecutor(100) as pool:
         asked = [
-            pool.submit(process.settle, model.Publish(_volume(n).id, node), call)
+            pool.submit(process.settle, model.PublishVolume(_volume(n).id, node), call)
             for n, node in enumerate(nodes)
         ]
         for one in asked:

@@ -122,16 +122,22 @@ CASES = {
         _one_named,
     ),
     "publish": Case(
-        model.Publish(ID, NODE),
+        model.PublishVolume(ID, NODE),
         (VOLUME,),
         (GET, "attach volume", GET, GET),
         _is_held,
     ),
     "unpublish": Case(
-        model.Unpublish(ID, NODE), (HELD,), (GET, "detach volume", GET, GET), _is_free
+        model.UnpublishVolume(ID, NODE),
+        (HELD,),
+        (GET, "detach volume", GET, GET),
+        _is_free,
     ),
     "unpublish everywhere": Case(
-        model.Unpublish(ID, None), (HELD,), (GET, "detach volume", GET, GET), _is_free
+        model.UnpublishVolume(ID, None),
+        (HELD,),
+        (GET, "detach volume", GET, GET),
+        _is_free,
     ),
     "expand": Case(
         model.Expand(ID, 2 * SIZE),
@@ -152,7 +158,7 @@ CASES = {
         _has("type", "fast"),
     ),
     "delete": Case(
-        model.Remove(ID),
+        model.RemoveVolume(ID),
         (VOLUME,),
         (GET, "delete volume", GET),
         lambda world: world.now() is None,
@@ -408,13 +414,15 @@ def test_an_attach_that_is_carried_out_late_comes_not_true_behind_an_ok(
     process = flow.VolumesFlow(lambda: world.cloud, effects, -math.inf)
     world.cloud.faults.late["attach volume"] = late
     with pytest.raises((RefusedCall, Died)):
-        process.settle(model.Publish(ID, NODE), callers.Caller(world.clock() + 60))
+        process.settle(
+            model.PublishVolume(ID, NODE), callers.Caller(world.clock() + 60)
+        )
     if is_killed:
         process = flow.VolumesFlow(lambda: world.cloud, effects)
-    process.settle(model.Unpublish(ID, NODE), callers.Caller(world.clock() + 180))
+    process.settle(model.UnpublishVolume(ID, NODE), callers.Caller(world.clock() + 180))
     world.clock.move(200)
     assert _is_free(world)
-    process.settle(model.Publish(ID, OTHER), callers.Caller(world.clock() + 60))
+    process.settle(model.PublishVolume(ID, OTHER), callers.Caller(world.clock() + 60))
     volume = world.now()
     assert volume is not None
     assert [one.instance_id for one in volume.attachments] == [OTHER]

@@ -20,7 +20,7 @@ class NeutronReason(ProblemReason):
 
 
 @dataclasses.dataclass(slots=True)
-class Desired:
+class DesiredTable:
     """What is needed; filled Node by Node, the oldest first.
 
     entries: with the name of the Node. unserved: Nodes that lack an entry.
@@ -37,7 +37,7 @@ class Desired:
             self.unserved.add(node)
 
 
-class Surroundings:
+class ArrangedTable:
     """A table, arranged for quick access by address."""
 
     def __init__(self, target: Target, table: Table) -> None:
@@ -81,10 +81,10 @@ def _server_id(node: Node) -> str:
         return ""
 
 
-def desired(target: Target, table: Table) -> Desired:
+def desired(target: Target, table: Table) -> DesiredTable:
     """Return what all Nodes need, within the limits that are known."""
-    result = Desired()
-    around = Surroundings(target, table)
+    result = DesiredTable()
+    around = ArrangedTable(target, table)
     room = _room(table)
     for node in sorted(target.nodes, key=_age):
         for cidr in node.pod_cidrs:
@@ -98,7 +98,7 @@ def desired(target: Target, table: Table) -> Desired:
     return result
 
 
-def _is_new(entries: tuple[Entry, ...], around: Surroundings) -> bool:
+def _is_new(entries: tuple[Entry, ...], around: ArrangedTable) -> bool:
     return any(isinstance(e, Route) and e not in around.present for e in entries)
 
 
@@ -128,7 +128,7 @@ def _limit_reached(table: Table, cidr: str) -> Problem:
 
 
 def _entries(
-    node: Node, cidr: str, around: Surroundings, result: Desired
+    node: Node, cidr: str, around: ArrangedTable, result: DesiredTable
 ) -> tuple[Entry, ...]:
     """Return the entries for one podCIDR; none where a problem was noted."""
     found = _next_hop(node, cidr, around)
@@ -155,7 +155,7 @@ def _entries(
 
 
 def _accepted(
-    node: Node, entries: tuple[Entry, ...], around: Surroundings, result: Desired
+    node: Node, entries: tuple[Entry, ...], around: ArrangedTable, result: DesiredTable
 ) -> tuple[Entry, ...]:
     """Return the entries that Neutron has not refused lately, or that exist."""
     refused = around.table.limits.refused
@@ -167,7 +167,7 @@ def _accepted(
     return tuple(e for e in entries if e not in refused or _exists(e, around))
 
 
-def _exists(entry: Entry, around: Surroundings) -> bool:
+def _exists(entry: Entry, around: ArrangedTable) -> bool:
     if isinstance(entry, Route):
         return entry in around.present
     return any(
@@ -176,7 +176,7 @@ def _exists(entry: Entry, around: Surroundings) -> bool:
 
 
 def _next_hop(
-    node: Node, cidr: str, around: Surroundings
+    node: Node, cidr: str, around: ArrangedTable
 ) -> tuple[str, Port] | Problem:
     """Return the address by which the Node's pods are reached, and its port."""
     pods = ipaddress.ip_network(cidr)
@@ -198,13 +198,13 @@ def _next_hop(
     return addresses[0], port
 
 
-def _no_next_hop(cidr: str, version: int, around: Surroundings) -> Problem:
+def _no_next_hop(cidr: str, version: int, around: ArrangedTable) -> Problem:
     where = f" in a subnet of router {around.table.id}" if around.has_routes else ""
     text = f"podCIDR {cidr}: the Node has no InternalIP of IPv{version}{where}"
     return Problem(Reason.NO_NEXT_HOP, text)
 
 
-def _conflict(node: Node, route: Route, around: Surroundings) -> Problem | None:
+def _conflict(node: Node, route: Route, around: ArrangedTable) -> Problem | None:
     """Return the problem of a route to the same podCIDR that others own."""
     for other in around.routes_to(route.destination):
         is_owned = other == route or other in around.owned

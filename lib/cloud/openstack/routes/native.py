@@ -88,7 +88,7 @@ class SubnetsPage(msgspec.Struct, frozen=True):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
+class KnownLimits:
     """What Neutron has refused lately, so that it is not asked for again.
 
     routes: a number of routes that one router does not take; None: not known. refused:
@@ -113,7 +113,7 @@ class Table:
     router: Router | None
     ports: tuple[Port, ...] = ()
     subnets: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    limits: Limits = dataclasses.field(default_factory=Limits)
+    limits: KnownLimits = dataclasses.field(default_factory=KnownLimits)
 
     @property
     def routes(self) -> tuple[Route, ...]:

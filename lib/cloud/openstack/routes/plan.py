@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 
 from lib.cloud.openstack.routes import actions, desire, native
-from lib.cloud.openstack.routes.desire import Desired
+from lib.cloud.openstack.routes.desire import DesiredTable
 from lib.cloud.openstack.routes.native import Pair, Port, Table
 from lib.cloud.routes import (
     AddressPair,
@@ -35,7 +35,7 @@ class _Case:
 
     target: Target
     table: Table
-    desired: Desired
+    desired: DesiredTable
     existing: frozenset[Entry]
     owned: Mapping[Entry, Recorded]
 

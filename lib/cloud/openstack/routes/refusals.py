@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lib.cloud import errors
 from lib.cloud.openstack.routes import actions
-from lib.cloud.openstack.routes.native import Limits
+from lib.cloud.openstack.routes.native import KnownLimits
 from lib.cloud.routes import Entry
 
 KEPT_S = 600.0
@@ -32,13 +32,13 @@ class Refusals:
         self._entries: dict[Entry, tuple[str, float]] = {}
         self._is_atomic = True
 
-    def limits(self, router_id: str) -> Limits:
+    def limits(self, router_id: str) -> KnownLimits:
         """Return what is not to be asked for now."""
         now = self._clock()
         with self._lock:
             router = self._routers.get(router_id, _Router())
             self._entries = {e: m for e, m in self._entries.items() if m[1] > now}
-            return Limits(
+            return KnownLimits(
                 routes=router.routes if router.routes_until > now else None,
                 refused={entry: text for entry, (text, _) in self._entries.items()},
                 is_singly=router.singly_until > now,

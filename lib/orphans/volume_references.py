@@ -29,7 +29,7 @@ after the UID of its claim."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Claims:
+class VolumeReferences:
     """What leads to volumes. handles: IDs. names: of volumes known by name alone."""
 
     handles: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Claims:
 
 def claims(
     persistent: Iterable[PersistentVolume], pending: Iterable[str] = ()
-) -> Claims:
+) -> VolumeReferences:
     """Return what PersistentVolumes and unbound claims lead to.
 
     A PersistentVolume that names its volume by ID refers to that one only: another
@@ -52,10 +52,10 @@ def claims(
             handles.add(volume.handle)
         else:
             names.add(volume.name)
-    return Claims(frozenset(handles), frozenset(names))
+    return VolumeReferences(frozenset(handles), frozenset(names))
 
 
-def is_orphan(volume_id: str, name: str, claimed: Claims) -> bool:
+def is_orphan(volume_id: str, name: str, claimed: VolumeReferences) -> bool:
     """Report whether nothing in the cluster leads to a volume."""
     return volume_id not in claimed.handles and name not in claimed.names
 

@@ -31,7 +31,7 @@ ATTEMPTS = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Clocks:
+class PollClocks:
     """Where time comes from. monotonic: seconds. sleep: waits for seconds."""
 
     monotonic: Callable[[], float] = time.monotonic
@@ -112,7 +112,7 @@ def _facts(service: model.Service, cluster: load_balancers.Cluster) -> Facts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Case:
+class CleanupCase:
     """One target as it is now. observed: None where an open plan goes on."""
 
     key: str
@@ -124,7 +124,9 @@ class Case:
 class _Waiting:
     """The end of every target, and the waiting in between."""
 
-    def __init__(self, keys: Collection[str], clocks: Clocks, told: Finished) -> None:
+    def __init__(
+        self, keys: Collection[str], clocks: PollClocks, told: Finished
+    ) -> None:
         self._clocks = clocks
         self._told = told
         self._open = set(keys)
@@ -164,7 +166,7 @@ class _Waiting:
         return self._last.get(key, f"it was not deleted within {PATIENCE_S:.0f} s")
 
 
-class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
+class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
     """Deletes what is left of some Services, all of them side by side.
 
     Implements lib/reconcile/waiting.py, Flow.
@@ -177,7 +179,7 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
         balancers: LoadBalancers,
         targets: Mapping[str, Target],
         told: Finished,
-        clocks: Clocks,
+        clocks: PollClocks,
     ) -> None:
         self._balancers = balancers
         self._targets = targets
@@ -186,7 +188,7 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
         self._engine = Engine(lambda: balancers, kept, clocks.monotonic)
         self._failed: set[str] = set()
 
-    def observe(self, due: float) -> tuple[Case, ...]:
+    def observe(self, due: float) -> tuple[CleanupCase, ...]:
         """Ask for the gates of open plans, and read all others anew."""
         self._waiting.wait(due)
         self._failed.clear()
@@ -195,12 +197,12 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
         rest = {key: one for key, one in some.items() if key not in resumed}
         seen = self._balancers.observe(list(rest.values()), Depth.TREE) if rest else {}
         return (
-            *(Case(key, some[key], resumed=one) for key, one in resumed.items()),
-            *(Case(key, one, seen[one.ref]) for key, one in rest.items()),
+            *(CleanupCase(key, some[key], resumed=one) for key, one in resumed.items()),
+            *(CleanupCase(key, one, seen[one.ref]) for key, one in rest.items()),
         )
 
     def decide(
-        self, snapshot: tuple[Case, ...], now: datetime.datetime
+        self, snapshot: tuple[CleanupCase, ...], now: datetime.datetime
     ) -> outcome.Outcome[Action]:
         """Return the next steps of all plans; no time when every target has ended."""
         actions: list[Action] = []
@@ -214,7 +216,7 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
         return outcome.Outcome(tuple(actions), min(waits, default=None))
 
     def _next(
-        self, case: Case, now: datetime.datetime
+        self, case: CleanupCase, now: datetime.datetime
     ) -> Iterator[tuple[Action | None, float | None]]:
         """Return actions, each with the seconds until the target is due again."""
         if why := self._waiting.given_up(case.key):
@@ -234,7 +236,10 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
             yield None, POLL_S
 
     def _planned(
-        self, case: Case, observed: load_balancers.Observed, now: datetime.datetime
+        self,
+        case: CleanupCase,
+        observed: load_balancers.Observed,
+        now: datetime.datetime,
     ) -> Iterator[tuple[Action | None, float | None]]:
         plan = self._balancers.plan(case.target, observed, now)
         object_id = plan.object_id or observed.id
@@ -247,7 +252,9 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[Case, ...], Action]):
         elif not plan.steps:
             yield None, POLL_S if plan.retry_after_s is None else plan.retry_after_s
 
-    def act(self, snapshot: tuple[Case, ...], action: Action) -> tuple[Case, ...]:
+    def act(
+        self, snapshot: tuple[CleanupCase, ...], action: Action
+    ) -> tuple[CleanupCase, ...]:
         """Carry one action out; a failure concerns no other target."""
         if isinstance(action, Finish):
             self._waiting.finish(action)
@@ -292,7 +299,7 @@ class VolumeDeletion(waiting.WaitingFlow[cloud_volumes.VolumesReading, Action]):
         ids: Collection[str],
         cluster: str,
         told: Finished,
-        clocks: Clocks,
+        clocks: PollClocks,
     ) -> None:
         """cluster: ID in the ownership metadata; without it nothing is deleted."""
         self._volumes = volumes

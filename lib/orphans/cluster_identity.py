@@ -4,7 +4,7 @@ import uuid
 
 from lib.kube import client, errors, resources
 from lib.orphans import decide
-from lib.orphans.model import CloudLists, ClusterLists, Failed, Settings
+from lib.orphans.model import CloudLists, ClusterLists, FailedList, Settings
 
 TIMEOUT_S = 10.0
 _ANSWERS = (errors.Unauthorized, errors.Forbidden, errors.NotFound)
@@ -31,7 +31,9 @@ def is_volumes_own(
     """Report the same of the ownership metadata of volumes: pure."""
     if cluster_id == settings.own_id:
         return True
-    if not isinstance(lists.volumes, tuple) or isinstance(cluster.persistent, Failed):
+    if not isinstance(lists.volumes, tuple) or isinstance(
+        cluster.persistent, FailedList
+    ):
         return False
     handles = {one.handle for one in cluster.persistent}
     owned = (one.id for one in lists.volumes if one.cluster == cluster_id)

@@ -49,7 +49,7 @@ class ClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
     volume_name: str = ""
 
 
-class Claim(msgspec.Struct, frozen=True):
+class VolumeClaim(msgspec.Struct, frozen=True):
     """A PersistentVolumeClaim."""
 
     metadata: objects.ObjectMeta
