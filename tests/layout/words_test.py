@@ -32,7 +32,7 @@ EXEMPT = {
     "lib/helm/outcome.py": "an example",
     "lib/kube/fake/api.py": "kinds of osdpl-controller",
     "lib/kube/resources.py": "kinds of osdpl-controller",
-    "lib/kube/volumes.py": "a field of Kubernetes' PersistentVolume",
+    "lib/kube/persistent_volumes.py": "a field of Kubernetes' PersistentVolume",
     "lib/process/config.py": "an example in a docstring",
 }
 
