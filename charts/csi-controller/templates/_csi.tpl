@@ -1,35 +1,3 @@
-{{- define "csi.labels" -}}
-app: csi-controller
-app.kubernetes.io/name: csi-controller
-app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
-{{- if .Values.deckhouse.enabled }}
-heritage: deckhouse
-module: cloud-provider-openstack
-{{- end }}
-{{- end -}}
-
-{{/* Hosts of a dedicated role are tainted so in Deckhouse, some with NoExecute. */}}
-{{- define "csi.tolerations" -}}
-{{- with .Values.tolerations }}
-{{ toYaml . }}
-{{- end }}
-{{- if .Values.deckhouse.enabled }}
-- key: dedicated.deckhouse.io
-  operator: Exists
-- key: dedicated
-  operator: Exists
-{{- end }}
-{{- end -}}
-
-{{- define "csi.security" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
-seccompProfile:
-  type: RuntimeDefault
-{{- end -}}
-
 {{- define "csi.image" -}}
 {{ printf "%s%s%s" .image (ternary "@" ":" (hasPrefix "sha256:" .version)) .version | quote }}
 {{- end -}}
@@ -59,7 +27,7 @@ resources:
     {{- end }}
     ephemeral-storage: 60Mi
 securityContext:
-  {{- include "csi.security" . | nindent 2 }}
+  {{- include "library.security" . | nindent 2 }}
 volumeMounts:
   - name: socket
     mountPath: /csi

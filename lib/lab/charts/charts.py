@@ -7,6 +7,7 @@ Reviewers read it; a test renders it anew and compares.
 import dataclasses
 import json
 import pathlib
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,8 @@ PLATFORM = "d8-cloud-provider-openstack"
 """The namespace in which Deckhouse runs what knows OpenStack."""
 SYSTEM = "kube-system"
 OPENSTACK = "openstack"
+LIBRARY = "library"
+"""The chart whose templates the others use; each carries a copy of it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,21 +113,59 @@ def render(where: places.Places, root: pathlib.Path, snapshot: Snapshot) -> str:
     Raises:
         LabError: helm is not built, or refuses the chart or its values.
     """
+    chart = folder(root, snapshot.chart)
+    return render_from(where, chart, snapshot.values(root), snapshot)
+
+
+def render_from(
+    where: places.Places, chart: pathlib.Path, values: pathlib.Path, snapshot: Snapshot
+) -> str:
+    """Render a chart from a folder or an archive, as a snapshot is rendered.
+
+    Raises:
+        LabError: as `render`.
+    """
     words = (
-        *("template", snapshot.chart, folder(root, snapshot.chart)),
+        *("template", snapshot.chart, chart),
         *("--namespace", snapshot.namespace),
         *("--kube-version", go_modules.KUBERNETES_VERSION),
-        *("--values", snapshot.values(root)),
+        *("--values", values),
     )
     return helm.run(where, words)
 
 
+def library(root: pathlib.Path) -> Mapping[str, str]:
+    """Return the texts of the library's files that charts carry, by path in it."""
+    top = folder(root, LIBRARY)
+    files = [top / "Chart.yaml", *sorted((top / "templates").iterdir())]
+    return {str(file.relative_to(top)): file.read_text() for file in files}
+
+
+def carried(root: pathlib.Path, chart: str) -> pathlib.Path:
+    """Return the folder in which a chart carries its copy of the library."""
+    return folder(root, chart) / "charts" / LIBRARY
+
+
+def vendor(root: pathlib.Path) -> None:
+    """Write the library's copy into every chart."""
+    files = library(root)
+    for chart in sorted({snapshot.chart for snapshot in SNAPSHOTS}):
+        copy = carried(root, chart)
+        shutil.rmtree(copy, ignore_errors=True)
+        for name, text in files.items():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_text(text)
+
+
 def rewrite(where: places.Places, root: pathlib.Path) -> tuple[pathlib.Path, ...]:
-    """Render every snapshot into its file; give the files that have changed.
+    """Write the copies of the library, then render every snapshot into its file.
+
+    Returns the snapshots' files that have changed.
 
     Raises:
         LabError: as `render`; the files before it are written by then.
     """
+    vendor(root)
     changed = []
     for snapshot in SNAPSHOTS:
         file, text = snapshot.file(root), render(where, root, snapshot)

@@ -274,8 +274,12 @@ def test_templates_values_and_schema_know_the_same_keys() -> None:
     usual = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = json.loads((CHART / "values.schema.json").read_text())
     texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
-    assert set(re.findall(r"\.Values\.(\w+)", texts)) == set(usual)
-    assert set(schema["properties"]) == {*usual, "global"}
+    shared = "".join(charts.library(pathlib.Path()).values())
+    own, library = (
+        set(re.findall(r"\.Values\.(\w+)", text)) for text in (texts, shared)
+    )
+    assert own <= set(usual) <= own | library
+    assert set(schema["properties"]) == {*usual, "global", "library"}
     inner = schema["properties"]["sidecars"]["properties"]
     assert set(inner) == set(usual["sidecars"])
     assert set(re.findall(r"\$sidecars\.(\w+)", texts)) == set(usual["sidecars"])

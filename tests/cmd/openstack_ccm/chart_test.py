@@ -249,9 +249,13 @@ def test_templates_values_schema_and_readme_know_the_same_keys() -> None:
     usual = defaults()
     schema = json.loads((CHART / "values.schema.json").read_text())
     texts = "".join(one.read_text() for one in (CHART / "templates").iterdir())
+    shared = "".join(charts.library(pathlib.Path()).values())
     readme = (CHART / "README.md").read_text()
-    assert set(re.findall(r"\.Values\.(\w+)", texts)) == set(usual)
-    assert set(schema["properties"]) == {*usual, "global"}
+    own, library = (
+        set(re.findall(r"\.Values\.(\w+)", text)) for text in (texts, shared)
+    )
+    assert own <= set(usual) <= own | library
+    assert set(schema["properties"]) == {*usual, "global", "library"}
     keys = {
         f"{key}.{inner}" if isinstance(value, dict) and key != "nodeSelector" else key
         for key, value in usual.items()

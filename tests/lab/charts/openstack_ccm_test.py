@@ -17,6 +17,7 @@ from lib.lab.run import processes, progress
 from tests.lab.charts import installing, rendering
 
 CHART = "openstack-ccm"
+LIBRARY = "charts/library/templates"
 THREE = ("--set", "replicas=3")
 CASE = installing.Case(
     chart=CHART,
@@ -71,10 +72,10 @@ def test_with_the_kinds_of_others(ground: installing.Ground, operators: None) ->
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [
-        ("availability.yaml", "maxUnavailable: 1", "maxUnvailable: 1"),
-        ("availability.yaml", "containerPolicies", "containersPolicies"),
-        ("deployment.yaml", "revisionHistoryLimit", "revisionsHistoryLimit"),
-        ("monitoring.yaml", "scrapeTimeout", "scrapeTimeOut"),
+        (f"{LIBRARY}/_availability.tpl", "maxUnavailable: 1", "maxUnvailable: 1"),
+        (f"{LIBRARY}/_availability.tpl", "containerPolicies:", "containersPolicies:"),
+        ("templates/deployment.yaml", "revisionHistoryLimit", "revisionsHistoryLimit"),
+        (f"{LIBRARY}/_monitoring.tpl", "scrapeTimeout", "scrapeTimeOut"),
     ],
 )
 def test_a_field_that_nobody_knows_is_refused(
@@ -90,7 +91,7 @@ def test_a_field_that_nobody_knows_is_refused(
     snapshot = charts.of(CHART)["beside-the-reference"]
     copy = tmp_path / "chart"
     shutil.copytree(charts.folder(installing.ROOT, snapshot.chart), copy)
-    template = copy / "templates" / file
+    template = copy / file
     assert right in template.read_text()
     template.write_text(template.read_text().replace(right, wrong))
     place = ("--namespace", snapshot.namespace)

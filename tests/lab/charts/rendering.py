@@ -2,6 +2,7 @@
 
 import difflib
 import pathlib
+import tarfile
 from collections.abc import Sequence
 
 from lib.lab import errors, places
@@ -24,6 +25,19 @@ def check_snapshot(renderer: places.Places, snapshot: charts.Snapshot) -> None:
     # A warning is a fault, too.
     words = ("lint", "--strict", folder, "--values", snapshot.values(ROOT))
     assert "1 chart(s) linted, 0 chart(s) failed" in helm.run(renderer, words)
+    assert released(renderer, snapshot) == kept
+
+
+def released(renderer: places.Places, snapshot: charts.Snapshot) -> str:
+    """Package a chart, and render what would be released with nothing beside it."""
+    folder, target = charts.folder(ROOT, snapshot.chart), renderer.state / "released"
+    said = helm.run(renderer, ("package", folder, "--destination", target))
+    archive = pathlib.Path(said.rpartition(": ")[2].strip())
+    names = set(tarfile.open(archive).getnames())
+    carried = {f"charts/{charts.LIBRARY}/{name}" for name in charts.library(ROOT)}
+    assert {f"{snapshot.chart}/{name}" for name in carried} <= names
+    print(f"{archive.name}: {len(names)} files, {len(carried)} of them the library's")
+    return charts.render_from(renderer, archive, snapshot.values(ROOT), snapshot)
 
 
 def check_refusals(

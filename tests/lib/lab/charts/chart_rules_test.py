@@ -32,6 +32,10 @@ REFERENCE_PORTS = {
     10258: "openstack-cloud-controller-manager",
 }
 """Of the reference's pods in their hosts' network."""
+OWN_ROWS = {
+    ("osdpl-controller", "imagePullSecrets"): "any text, since its first release",
+}
+"""Rows that differ from the library's on purpose."""
 FIXED = {"cloud-data-discoverer", "kube-system", "d8-monitoring"}
 """A Secret and namespaces that no value names."""
 DECKHOUSE = re.compile(r"heritage|deckhouse|\bd8[-_.]|cluster-low|severity_level")
@@ -208,9 +212,62 @@ def test_schemas_know_every_nested_value(chart: str) -> None:
             assert set(inner) == set(value), key
 
 
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_chart_carries_the_library_as_it_is(chart: str) -> None:
+    """`mooring lab charts` writes the copies."""
+    copy = charts.carried(ROOT, chart)
+    carried = {
+        str(file.relative_to(copy)): file.read_text()
+        for file in copy.rglob("*")
+        if file.is_file()
+    }
+    assert carried == charts.library(ROOT)
+    head = yaml.safe_load((charts.folder(ROOT, chart) / "Chart.yaml").read_text())
+    version = yaml.safe_load(carried["Chart.yaml"])["version"]
+    needed = {one["name"]: one["version"] for one in head["dependencies"]}
+    assert needed == {charts.LIBRARY: version}
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_no_chart_defines_again_what_the_library_has(chart: str) -> None:
+    """Kinds and names of templates of the library stand in the library alone."""
+    shared = "".join(charts.library(ROOT).values())
+    kinds = r"^kind: (PodDisruptionBudget|VerticalPodAutoscaler|\w+Monitor|\w+Rule)$"
+    once = re.findall(kinds, shared, re.MULTILINE)
+    assert len(once) == 4
+    own = "".join(
+        file.read_text()
+        for file in (charts.folder(ROOT, chart) / "templates").iterdir()
+    )
+    for kind in once:
+        assert f"kind: {kind}" not in own
+    names = re.findall(r'define "library\.(\w+)"', shared)
+    assert len(names) >= 10
+    assert not [name for name in names if re.search(rf'define "\w+\.{name}"', own)]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_rows_of_the_schema_are_those_of_the_library(chart: str) -> None:
+    shared = json.loads((ROOT / "charts/library/shared.schema.json").read_text())
+    schema = json.loads((charts.folder(ROOT, chart) / "values.schema.json").read_text())
+    assert schema["definitions"]["name"] == shared["definitions"]["name"]
+    compared = 0
+    for key, row in shared["properties"].items():
+        if key == "metrics":
+            # Charts add rows of their own; csi-controller has no metrics to scrape.
+            own = schema["properties"].get(key, {}).get("properties", row)
+            assert {name: own[name] for name in row} == row
+        elif (chart, key) not in OWN_ROWS:
+            assert schema["properties"][key] == row, key
+            compared += 1
+    print(f"{chart:24} {compared} rows of the library")
+    assert compared >= 7
+
+
 def test_every_chart_has_its_snapshots_and_its_own_lab_test() -> None:
     """And each row of SNAPSHOTS two files; no file is without a row."""
     folders = {path.parent.name for path in pathlib.Path("charts").glob("*/Chart.yaml")}
+    folders -= {charts.LIBRARY}
     assert folders == {snapshot.chart for snapshot in charts.SNAPSHOTS}
     files = {str(path) for path in pathlib.Path("charts").glob("*/snapshots/*.yaml")}
     assert files == {
