@@ -10,7 +10,7 @@ import msgspec
 from lib.kube import client, errors, events, objects, resources
 from lib.kube.resources import Resource
 from lib.operator_edge.objects import Objects
-from lib.osdpl import actions, bundles, credentials, desire, generating, work
+from lib.osdpl import actions, bundles, credentials, desire, generating, upgrade, work
 from lib.osdpl.decide import FINALIZER
 from lib.osdpl.observe import Observer
 from lib.osdpl.snapshot import Snapshot
@@ -66,6 +66,8 @@ class Actor:
                 self._worker.read_chart(action)
             case actions.Upgrade():
                 self._worker.upgrade(action)
+            case actions.Relabel():
+                self._relabel(action)
             case actions.Uninstall():
                 self._worker.uninstall(action)
             case actions.Cancel(release=release):
@@ -111,6 +113,27 @@ class Actor:
         )
         version = decoding.decode(answer, objects.Bare).metadata.resource_version
         self._observer.hold(resource.plural, f"{namespace}/{name}", version)
+
+    def _relabel(self, action: actions.Relabel) -> None:
+        """Record an OpenStack version, upon exactly the revision that was observed."""
+        revision = action.revision
+        patch = {
+            "metadata": {
+                "uid": revision.secret_uid,
+                "resourceVersion": revision.resource_version,
+                "labels": {upgrade.VERSION_LABEL: action.openstack_version},
+            }
+        }
+        answer = self._api.patch(
+            resources.SECRETS,
+            revision.secret_name,
+            msgspec.json.encode(patch),
+            revision.namespace,
+            timeout_s=TIMEOUT_S,
+        )
+        version = decoding.decode(answer, objects.Bare).metadata.resource_version
+        key = f"{revision.namespace}/{revision.secret_name}"
+        self._observer.hold(resources.SECRETS.plural, key, version)
 
     def _delete_bundle(self, namespace: str, action: actions.DeleteBundle) -> None:
         """Delete what releases left, then what records them: it can be repeated."""

@@ -83,6 +83,14 @@ class Upgrade:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Relabel:
+    """Record the OpenStack version of a release that is the same in both versions."""
+
+    revision: helm.Revision
+    openstack_version: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Uninstall:
     """Delete a release in a job; hooks: whether its pre-delete Jobs are run."""
 
@@ -122,6 +130,7 @@ Action = (
     | ApplyBundleStatus
     | DeleteBundle
     | Upgrade
+    | Relabel
     | Uninstall
     | Cancel
     | ApplyStatus

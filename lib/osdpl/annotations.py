@@ -2,10 +2,14 @@
 
 from collections.abc import Collection, Iterator
 
+from lib.osdpl.rules import openstack
 from lib.osdpl.snapshot import Document
 
 ADOPT = "mooring.io/adopt"
 """Releases of another owner that are taken over: names, separated by commas."""
+FORCE = openstack.FORCE
+FORCES = (openstack.FORCE_CHANGE, openstack.FORCE_DELETION)
+"""What can be forced: a change during an upgrade, a deletion before all is applied."""
 PAUSED = "mooring.io/paused"
 """"true" stops all writes."""
 PURGE = "mooring.io/purge"
@@ -28,7 +32,11 @@ def problems(
     document: Document, releases: Collection[str], services: Collection[str]
 ) -> Iterator[str]:
     """Yield a text per name that an annotation lists and that does not exist."""
-    for annotation, known in ((ADOPT, releases), (PURGE, services)):
+    for annotation, known in (
+        (ADOPT, releases),
+        (FORCE, FORCES),
+        (PURGE, services),
+    ):
         for name in sorted(names(document, annotation) - set(known)):
             right = ", ".join(sorted(known))
             yield f"annotation {annotation}: {name}: want one of {right}"

@@ -31,10 +31,17 @@ class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel"):
     updated_number_scheduled: int = 0
 
 
-class WorkloadSpec(msgspec.Struct, frozen=True):
+class UpdateStrategy(msgspec.Struct, frozen=True):
+    """How pods of an older revision are replaced; OnDelete: they are not."""
+
+    type: str = ""
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel"):
     """Replicas of a Deployment or StatefulSet; absent: 1."""
 
     replicas: int = 1
+    update_strategy: UpdateStrategy = UpdateStrategy()
 
 
 class WorkloadObject(msgspec.Struct, frozen=True):
@@ -66,15 +73,29 @@ _WORKLOADS = {
 
 
 def is_ready(kind: model.Kind, workload: WorkloadObject) -> bool:
-    """Report whether all pods of a workload are of its last revision, and ready."""
+    """Report whether all pods of a workload are of its last revision, and ready.
+
+    With the strategy OnDelete pods of older revisions count, too.
+    """
     status = workload.status
     if status.observed_generation < workload.metadata.generation:
         return False
+    ready, count = pods_of(kind, workload)
+    is_daemon_set = kind is model.Kind.DAEMON_SET
+    updated = (
+        status.updated_number_scheduled if is_daemon_set else status.updated_replicas
+    )
+    is_complete = is_daemon_set or status.replicas == count
+    is_updated = workload.spec.update_strategy.type == "OnDelete" or updated == count
+    return ready == count and is_complete and is_updated
+
+
+def pods_of(kind: model.Kind, workload: WorkloadObject) -> tuple[int, int]:
+    """Return how many pods of a workload are ready, and how many are desired."""
+    status = workload.status
     if kind is model.Kind.DAEMON_SET:
-        count = status.desired_number_scheduled
-        return count == status.number_ready == status.updated_number_scheduled
-    count = workload.spec.replicas
-    return count == status.ready_replicas == status.updated_replicas == status.replicas
+        return status.number_ready, status.desired_number_scheduled
+    return status.ready_replicas, workload.spec.replicas
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,14 +159,17 @@ class Caches:
         """Return the readiness of all workloads."""
         ready: dict[model.Workload, bool] = {}
         of: dict[str, list[model.Workload]] = {}
+        pods: dict[model.Workload, str] = {}
         for kind, kept in self.workloads.items():
             for one in kept.items().values():
                 workload = model.Workload(kind=kind, name=one.metadata.name)
                 ready[workload] = is_ready(kind, one)
+                pods[workload] = "{}/{}".format(*pods_of(kind, one))
                 release = one.metadata.annotations.get(RELEASE)
                 if release:
                     of.setdefault(release, []).append(workload)
-        return Workloads(ready, {name: tuple(found) for name, found in of.items()})
+        releases_ = {name: tuple(found) for name, found in of.items()}
+        return Workloads(ready, releases_, pods)
 
 
 def open_caches(api: client.Api, namespace: str) -> Caches:

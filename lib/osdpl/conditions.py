@@ -6,13 +6,15 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lib.osdpl import annotations, bundles, model
+from lib.osdpl import annotations, bundles, model, upgrade
+from lib.osdpl.rules import openstack
 from lib.osdpl.snapshot import Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
 
 ACCEPTED = "Accepted"
 APPLIED = "Applied"
 FIELDS_IGNORED = "FieldsIgnored"
+UPGRADING = "Upgrading"
 NOT_ACCEPTED = "NotAccepted"
 MESSAGE_MAX = 4000
 
@@ -55,6 +57,17 @@ class ServiceState:
 
     phase: Phase
     cause: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of an upgrade to another OpenStack version.
+
+    versions: by service, the version that it still has. step: None: no upgrade.
+    """
+
+    versions: Mapping[str, str]
+    step: upgrade.Step | None
 
 
 def refused(reason: Refused, message: str) -> tuple[Condition, ...]:
@@ -131,6 +144,22 @@ def _causes(services: Mapping[str, ServiceState], phase: Phase) -> str:
     return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_cause.items())
 
 
+def upgrading(
+    conditions: Sequence[Condition], step: upgrade.Step
+) -> tuple[Condition, ...]:
+    """Return the conditions during an upgrade that has not failed."""
+    words = f"OpenStack {step.before} to {step.after}: {step.service}"
+    message = f"{words}: {step.waits}" if step.waits else words
+    return tuple(
+        (
+            Condition(APPLIED, False, UPGRADING, message[:MESSAGE_MAX])
+            if one.type == APPLIED and one.reason != _REASONS[Phase.FAILED]
+            else one
+        )
+        for one in conditions
+    )
+
+
 def without_failure(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """Return the conditions of a failed whole while more failures may follow."""
     return tuple(
@@ -150,6 +179,22 @@ def has_failed(snapshot: Snapshot) -> bool:
         one["type"] == APPLIED and one.get("reason") == _REASONS[Phase.FAILED]
         for one in rows
     )
+
+
+def unfinished_state(document: Document) -> str:
+    """Return the state of an object that is not applied; empty: it is, or is unknown.
+
+    By its conditions, for an object whose OpenStackDeploymentStatus was deleted.
+    """
+    rows = (document.get("status") or {}).get("conditions") or ()
+    reasons = {one["type"]: one.get("reason") for one in rows}
+    if reasons.get(ACCEPTED) == Refused.DELETION_REFUSED:
+        return Phase.FAILED.value
+    if reasons.get(APPLIED) == UPGRADING:
+        return Phase.APPLYING.value
+    phases = (Phase.APPLYING, Phase.WAITING, Phase.FAILED)
+    found = (one for one in phases if _REASONS[one] == reasons.get(APPLIED))
+    return next((one.value for one in found), "")
 
 
 def accepted(ignored: Sequence[str]) -> Condition:
@@ -233,11 +278,14 @@ def events(
     return tuple(found)
 
 
-_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft", "Paused")
+_ROUTINE = ("Applying", "Deleting", "Waiting", "Draft", "Paused", UPGRADING)
 
 
 def whole_status(
-    snapshot: Snapshot, services: Mapping[str, ServiceState], now: datetime.datetime
+    snapshot: Snapshot,
+    services: Mapping[str, ServiceState],
+    progress: Progress,
+    now: datetime.datetime,
 ) -> dict[str, Any]:
     """Return the OpenStackDeploymentStatus, as it is applied."""
     before = (snapshot.status or {}).get("status") or {}
@@ -249,6 +297,12 @@ def whole_status(
     phase = whole(services)
     causes = [f"{name}: {one.cause}" for name, one in services.items() if one.cause]
     own = _state(phase, "; ".join(causes), shared, before.get("osdpl"), now)
+    done = sum(one.phase is Phase.APPLIED for one in services.values())
+    own["lcm_progress"] = f"{done}/{len(services)}"
+    deployment = snapshot.desired.deployment
+    own["fields"] = openstack.hashes(deployment.spec) if deployment else {}
+    if progress.step is not None:
+        own["upgrade"] = _upgrade(progress.step)
     return {
         "apiVersion": bundles.API_VERSION,
         "kind": "OpenStackDeploymentStatus",
@@ -263,13 +317,30 @@ def whole_status(
                 name: _state(
                     one.phase,
                     one.cause,
-                    shared,
+                    shared | _version(progress, name),
                     (before.get("services") or {}).get(name),
                     now,
                 )
                 for name, one in sorted(services.items())
             },
         },
+    }
+
+
+def _version(progress: Progress, service: str) -> dict[str, str]:
+    """Return the OpenStack version of a service that is not upgraded yet."""
+    version = progress.versions.get(service)
+    return {"openstack_version": version} if version else {}
+
+
+def _upgrade(step: upgrade.Step) -> dict[str, str]:
+    """Return where an upgrade is, as the OpenStackDeploymentStatus shows it."""
+    return {
+        "from": step.before,
+        "to": step.after,
+        "service": step.service,
+        "progress": step.progress,
+        "waiting_for": step.waits[:MESSAGE_MAX],
     }
 
 

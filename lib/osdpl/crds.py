@@ -30,6 +30,10 @@ STATES = ("APPLYING", "APPLIED", "DELETING", "WAITING", "FAILED")
 """States of OpenStackDeploymentStatus."""
 
 
+UPGRADE = ("from", "to", "service", "progress", "waiting_for")
+"""Fields of an upgrade that has not ended; an addition to the reference."""
+
+
 def openstack_deployment() -> model.Tree:
     """Return the CRD of OpenStackDeployment."""
     properties = {"spec": schema.spec(), "status": _deployment_status()}
@@ -191,7 +195,14 @@ def _lcm_status() -> Schema:
     groups = map_of(closed({"timestamp": ANY}))
     return closed(
         {
-            "osdpl": closed({**shared, **fields(STRING, "health", "lcm_progress")}),
+            "osdpl": closed(
+                {
+                    **shared,
+                    **fields(STRING, "health", "lcm_progress"),
+                    "fields": map_of(STRING),
+                    "upgrade": closed(fields(STRING, *UPGRADE)),
+                }
+            ),
             "services": map_of(nullable(closed({**shared, "tasks": list_of(task)}))),
             "health": _health("Ready", "Progressing", "Unhealthy", "Unknown"),
             "credentials": closed({"rotation": groups}),

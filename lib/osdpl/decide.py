@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lib.osdpl import annotations, bundles, conditions, graph, model, states
+from lib.osdpl import annotations, bundles, conditions, graph, model, states, upgrade
 from lib.osdpl.actions import (
     Action,
     AddFinalizer,
@@ -20,12 +20,13 @@ from lib.osdpl.actions import (
     Cancel,
     EnsureCredentials,
     ReadChart,
+    Relabel,
     RemoveFinalizer,
     Uninstall,
     Upgrade,
 )
 from lib.osdpl.conditions import Condition, ServiceState
-from lib.osdpl.rules import rule, table
+from lib.osdpl.rules import openstack, rule, table
 from lib.osdpl.snapshot import Blocker, Desired, Document, Refused, Snapshot
 from lib.osdpl.states import ReleaseState, State, Step
 from lib.process.config import FieldProblem
@@ -66,7 +67,9 @@ def _serve(
 ) -> Outcome[Action]:
     """Apply what is desired, as far as it is known."""
     found: Sequence[Condition] = ()
-    problems = desired.problems or violations(desired, snapshot.status)
+    problems = desired.problems or violations(
+        snapshot.document, desired, snapshot.status
+    )
     if desired.reason is not None or problems:
         words = "; ".join(map(str, problems))
         found = conditions.refused(desired.reason or Refused.INVALID_SPEC, words)
@@ -83,25 +86,33 @@ def _serve(
     return _apply(snapshot, desired.rendered, now)
 
 
-def violations(desired: Desired, status: Document | None) -> tuple[FieldProblem, ...]:
+def violations(
+    document: Document, desired: Desired, status: Document | None
+) -> tuple[FieldProblem, ...]:
     """Return what is wrong with a spec beyond its schema; see lib/osdpl/rules.
 
     status: the OpenStackDeploymentStatus: which version is applied, and how far.
     """
     if not desired.spec:
         return ()
-    return table.problems(dataclasses.replace(change_of({}, status), spec=desired.spec))
+    written = desired.deployment.spec if desired.deployment is not None else {}
+    change = change_of(document, status)
+    return table.problems(
+        dataclasses.replace(change, spec=desired.spec, written=written)
+    )
 
 
 def change_of(document: Document, status: Document | None) -> rule.Change:
     """Return what rules know of an OpenStackDeployment besides its spec."""
-    del document
     applied = ((status or {}).get("status") or {}).get("osdpl") or {}
     version = str(applied.get("openstack_version") or "")
     return rule.Change(
         spec={},
         version=version if version in rule.VERSIONS else "",
         state=str(applied.get("state") or ""),
+        recorded=applied.get("fields") or {},
+        is_upgrading=bool(applied.get("upgrade")),
+        forced=annotations.names(document, annotations.FORCE),
     )
 
 
@@ -110,14 +121,16 @@ def release_states(
 ) -> tuple[ReleaseState, ...]:
     """Return the state of every release that is desired, or installed and ours.
 
-    Releases of a service that cannot be rendered are left as they are.
+    Releases of a service that cannot be rendered are left as they are. Those that
+    another OpenStack version reaches later wait.
     """
     desired = {one.name: one for bundle in rendered.bundles for one in bundle.releases}
     refused = frozenset(one.service for one in rendered.refusals)
-    return (
+    found = (
         *(states.of_desired(snapshot, one, now) for one in desired.values()),
         *states.of_surplus(snapshot, now, frozenset(desired), refused),
     )
+    return upgrade.in_order(snapshot, found, now)
 
 
 def _apply(
@@ -125,24 +138,44 @@ def _apply(
 ) -> Outcome[Action]:
     all_states = release_states(snapshot, rendered, now)
     by_name = {one.name: one for one in all_states}
-    services = service_states(rendered, all_states)
+    step = upgrade.step(snapshot, all_states, now)
+    services = service_states(rendered, all_states, step)
     statuses, later_s = _bundle_statuses(snapshot, rendered, by_name)
     actions: list[Action] = [
         *_bundle_actions(snapshot, rendered, by_name),
         *statuses,
         *_runs(snapshot, all_states),
+        *_relabels(snapshot, all_states, now),
         *_bundle_deletions(snapshot, rendered),
-        *_status_actions(snapshot, services, now),
-        *_report(snapshot, _conditions(snapshot, services, all_states), now),
+        *_status_actions(snapshot, services, _versions(all_states), step, now),
+        *_report(snapshot, _conditions(snapshot, services, all_states, step), now),
     ]
     waits = [one.wait_s for one in all_states if one.wait_s is not None]
     return Outcome(tuple(actions), min([*waits, *later_s], default=None))
+
+
+def _versions(all_states: Sequence[ReleaseState]) -> Mapping[str, str]:
+    """Return the OpenStack version of each service that is not upgraded yet."""
+    return {
+        one.service: upgrade.version_of(one)
+        for one in all_states
+        if upgrade.is_behind(one)
+    }
+
+
+def _relabels(
+    snapshot: Snapshot, all_states: Sequence[ReleaseState], now: datetime.datetime
+) -> Iterator[Action]:
+    for one in upgrade.relabelled(snapshot, all_states, now):
+        if one.revision is not None and one.release is not None and not one.is_running:
+            yield Relabel(one.revision, one.release.openstack_version)
 
 
 def _conditions(
     snapshot: Snapshot,
     services: Mapping[str, ServiceState],
     all_states: Sequence[ReleaseState],
+    step: upgrade.Step | None,
 ) -> tuple[Condition, ...]:
     """Return the conditions; a failure is reported once all charts have been tried.
 
@@ -151,6 +184,8 @@ def _conditions(
     """
     rendered = snapshot.desired.rendered
     found = conditions.of_services(services, ignored(snapshot.document, rendered))
+    if step is not None:
+        found = conditions.upgrading(found, step)
     is_of_charts = all(one.digest is None for one in all_states if one.is_failed)
     is_reading = any(
         one.digest is None and not one.is_failed and (one.is_running or one.can_run)
@@ -171,11 +206,20 @@ def ignored(document: Document, rendered: model.Rendered | None) -> tuple[str, .
 
 
 def service_states(
-    rendered: model.Rendered, all_states: Sequence[ReleaseState]
+    rendered: model.Rendered,
+    all_states: Sequence[ReleaseState],
+    step: upgrade.Step | None,
 ) -> Mapping[str, ServiceState]:
-    """Return the state of each service, also of those that are deleted."""
+    """Return the state of each service, also of those that are deleted.
+
+    step: of an upgrade; its service is not applied before its workloads are Ready.
+    """
     refused = {one.service: conditions.of_refusal(one) for one in rendered.refusals}
-    return {**_by_service(all_states), **refused}
+    found = {**_by_service(all_states), **refused}
+    if step is not None and found[step.service].phase is conditions.Phase.APPLIED:
+        phase = conditions.Phase.FAILED if step.is_late else conditions.Phase.WAITING
+        found[step.service] = ServiceState(phase, step.waits)
+    return found
 
 
 def _by_service(all_states: Sequence[ReleaseState]) -> Mapping[str, ServiceState]:
@@ -274,16 +318,21 @@ def _holds(observed: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
 def _status_actions(
     snapshot: Snapshot,
     services: Mapping[str, ServiceState],
+    versions: Mapping[str, str],
+    step: upgrade.Step | None,
     now: datetime.datetime,
 ) -> Iterator[Action]:
-    document = conditions.whole_status(snapshot, services, now)
+    progress = conditions.Progress(versions, step)
+    document = conditions.whole_status(snapshot, services, progress, now)
     before = (snapshot.status or {}).get("status") or {}
     desired = document["status"]
     own = before.get("osdpl") or {}
     is_same = before.get("services") == desired["services"] and all(
         own.get(key) == value for key, value in desired["osdpl"].items()
     )
-    is_stale = "cause" in own and "cause" not in desired["osdpl"]
+    is_stale = any(
+        key in own and key not in desired["osdpl"] for key in ("cause", "upgrade")
+    )
     if not is_same or is_stale:
         yield ApplyStatus(document)
 
@@ -305,18 +354,32 @@ def _blocked(
     return Outcome(tuple(_report(snapshot, found, now)), BLOCKED_S)
 
 
+def deletion_problems(snapshot: Snapshot) -> tuple[FieldProblem, ...]:
+    """Return why an OpenStackDeployment must not be deleted now."""
+    change = change_of(snapshot.document, snapshot.status)
+    state = change.state or conditions.unfinished_state(snapshot.document)
+    change = dataclasses.replace(change, state=state, is_deletion=True)
+    return tuple(openstack.deletion(change))
+
+
 def _deletion(snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
     """Delete all releases of ours, without hooks: the database is deleted, too.
 
-    What is being installed is canceled first.
+    What is being installed is canceled first. No chart is read, so none has to exist.
     """
     if FINALIZER not in (snapshot.document["metadata"].get("finalizers") or ()):
         return Outcome()
+    problems = deletion_problems(snapshot)
+    if problems:
+        words = "; ".join(map(str, problems))
+        refused = conditions.refused(Refused.DELETION_REFUSED, words)
+        return Outcome(tuple(_report(snapshot, refused, now)))
     left = tuple(states.of_surplus(snapshot, now, frozenset()))
-    if not left and not snapshot.work.running:
+    running = snapshot.work.running - snapshot.work.reading
+    if not left and not running:
         recorded = tuple(bundles.surplus(snapshot, (), frozenset()))
         return Outcome(recorded, HELD_S) if recorded else Outcome((RemoveFinalizer(),))
-    installing = snapshot.work.running - snapshot.work.deleting
+    installing = running - snapshot.work.deleting
     if installing:
         # Its hooks would wait for what is deleted, until the time-out of helm.
         return Outcome(tuple(map(Cancel, sorted(installing))), CANCEL_S)

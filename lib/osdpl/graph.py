@@ -33,6 +33,15 @@ CHARTS = {
     for service, releases in RELEASES.items()
 }
 
+UPGRADE_ORDER = (
+    *("identity", "placement", "image", "networking", "compute", "block-storage"),
+    *("load-balancer", "dns", "key-manager", "orchestration", "dashboard"),
+    *("object-storage", "instance-ha", "shared-file-system"),
+)
+"""Services in the order in which another OpenStack version reaches them.
+
+All other services follow in parallel. Source: the reference, osdpl upgrade."""
+
 _MARIADB = model.Workload(kind=model.Kind.STATEFUL_SET, name="mariadb-server")
 _RABBITMQ = model.Workload(
     kind=model.Kind.STATEFUL_SET, name="openstack-rabbitmq-rabbitmq"

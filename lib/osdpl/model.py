@@ -81,6 +81,7 @@ class Release:
     """Desired helm release; its values hold passwords and are not printed.
 
     gates: workloads of other releases that must be Ready before helm is run.
+    openstack_version: of the spec that it is made from.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Release:
     service: str
     values: Tree = dataclasses.field(repr=False)
     gates: tuple[Workload, ...] = ()
+    openstack_version: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

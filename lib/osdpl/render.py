@@ -142,6 +142,7 @@ def _release(
         service=service,
         values=_values(context, group, service, chart, template),
         gates=graph.gates(name, layers.services(context.spec)),
+        openstack_version=context.spec["openstack_version"],
     )
 
 

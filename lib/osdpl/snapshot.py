@@ -8,6 +8,7 @@ from typing import Any
 
 from lib.helm import model as helm
 from lib.osdpl import model
+from lib.osdpl.settings import Settings
 from lib.process import config
 
 Document = Mapping[str, Any]
@@ -25,6 +26,7 @@ class Refused(enum.StrEnum):
     HELM_BUNDLE_NOT_OWNED = "HelmBundleNotOwned"
     HELM_UNUSABLE = "HelmUnusable"
     FORBIDDEN = "Forbidden"
+    DELETION_REFUSED = "DeletionRefused"
     UNKNOWN = "Unknown"
 
 
@@ -79,13 +81,15 @@ class Attempt:
 class Workloads:
     """Readiness of the workloads in the namespace.
 
-    ready: by kind and name. releases: the workloads of each release.
+    ready: by kind and name. releases: the workloads of each release. pods: of each
+    workload, as "ready/desired".
     """
 
     ready: Mapping[model.Workload, bool] = dataclasses.field(default_factory=dict)
     releases: Mapping[str, tuple[model.Workload, ...]] = dataclasses.field(
         default_factory=dict
     )
+    pods: Mapping[model.Workload, str] = dataclasses.field(default_factory=dict)
 
     def count(self, release: str) -> tuple[int, int]:
         """Return how many workloads of a release are ready, and how many there are."""
@@ -108,7 +112,8 @@ class Work:
 
     running: releases with a helm run or a chart download under way. free: slots.
     attempts: the last one of each release. digests: of charts read by this process.
-    deleting: those of running that are being deleted. unfinished: by release, the hash
+    deleting: those of running that are being deleted. reading: those whose chart is
+    only read. unfinished: by release, the hash
     of its last upgrade by this process, if that has not succeeded. limit_s: that a run
     of helm may last.
     """
@@ -120,6 +125,7 @@ class Work:
     deleting: frozenset[str] = frozenset()
     unfinished: Mapping[str, str] = dataclasses.field(default_factory=dict)
     limit_s: float = 0.0
+    reading: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,7 +137,9 @@ class Snapshot:
     status_ages_s: seconds since this process wrote the status of a HelmBundle, by
     name. earlier: UIDs of the Secrets that were pending when this process began to act:
     what left them has ended, or has lost the Lease. unreadable: by release, what is
-    wrong with the Secret of its newest revision.
+    wrong with the Secret of its newest revision. missing: by release, the workloads of
+    its newest revision that do not exist. restoring: releases whose newest revision
+    restores a backup of the database.
     """
 
     key: str
@@ -149,6 +157,11 @@ class Snapshot:
     status_ages_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     earlier: frozenset[str] = frozenset()
     unreadable: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    missing: Mapping[str, tuple[model.Workload, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    restoring: frozenset[str] = frozenset()
+    settings: Settings = dataclasses.field(default_factory=Settings)
 
     @property
     def namespace(self) -> str:

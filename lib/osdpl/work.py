@@ -17,7 +17,7 @@ from lib.helm import cache, command, manifest, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
 from lib.kube import client, errors, resources
-from lib.osdpl import metrics, states
+from lib.osdpl import metrics, states, upgrade
 from lib.osdpl.actions import ReadChart, Uninstall, Upgrade
 from lib.osdpl.caches import Caches
 from lib.osdpl.snapshot import Attempt, ChartKey, Work, chart_key
@@ -74,6 +74,7 @@ class Worker:
         self._attempts: dict[str, Attempt] = {}
         self._digests: dict[ChartKey, str] = {}
         self._deleting: set[str] = set()
+        self._reading: set[str] = set()
         self._unfinished: dict[str, str] = {}
         self._runs = metrics.HelmRuns(registry)
 
@@ -83,9 +84,12 @@ class Worker:
         with self._lock:
             attempts, digests = dict(self._attempts), dict(self._digests)
             deleting = running & self._deleting
+            reading = running & self._reading
             unfinished = dict(self._unfinished)
         limit_s = self._settings.timeout_s + MARGIN_S
-        return Work(running, free, attempts, digests, deleting, unfinished, limit_s)
+        return Work(
+            running, free, attempts, digests, deleting, unfinished, limit_s, reading
+        )
 
     def cancel(self, release: str) -> None:
         """Ask the job of a release to end early."""
@@ -102,7 +106,11 @@ class Worker:
             with self._lock:
                 self._digests[url, name, version] = chart.digest
 
-        self._start(action.release, about, job)
+        self.read(action.release, about, job)
+
+    def read(self, release: str, about: str, job: jobs.Job) -> None:
+        """Start a job that changes nothing; a deletion does not wait for it."""
+        self._start(release, about, job, is_reading=True)
 
     def upgrade(self, action: Upgrade) -> None:
         """Start to install or upgrade a release."""
@@ -120,6 +128,7 @@ class Worker:
                 labels={
                     states.HASH_LABEL: action.hash,
                     states.OWNER_LABEL: action.owner,
+                    upgrade.VERSION_LABEL: release.openstack_version,
                 },
                 timeout_s=self._settings.timeout_s,
                 limit_s=self._settings.timeout_s + MARGIN_S,
@@ -190,12 +199,16 @@ class Worker:
         except errors.NotFound:
             return
 
-    def _start(self, name: str, about: str, job: jobs.Job) -> None:
+    def _start(
+        self, name: str, about: str, job: jobs.Job, is_reading: bool = False
+    ) -> None:
         with self._lock:
-            if about == DELETE:
-                self._deleting.add(name)
-            else:
-                self._deleting.discard(name)
+            for names, is_one in (
+                (self._deleting, about == DELETE),
+                (self._reading, is_reading),
+            ):
+                names.discard(name)
+                names.update((name,) if is_one else ())
 
         def run(cancel: threading.Event) -> None:
             try:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lib.osdpl import hashing
 from lib.osdpl.rules import cron
 from lib.osdpl.rules.rule import (
     SLURP,
@@ -19,6 +20,11 @@ from lib.osdpl.rules.rule import (
 from lib.process.config import FieldProblem
 
 APPLIED = "APPLIED"
+FORCE = "mooring.io/force"
+"""Annotation: what is done although a rule is against it, separated by commas."""
+FORCE_CHANGE, FORCE_DELETION = "change", "deletion"
+HASH_LENGTH = 16
+_NO_CHANGES = ("openstack_version", "draft")
 CLEANED = "barbican masakari nova cinder glance heat aodh manila horizon".split()
 
 
@@ -65,21 +71,56 @@ def _version(change: Change, expected: str) -> FieldProblem:
 
 def _alone(change: Change) -> Iterator[FieldProblem]:
     """Yield the fields that change together with the version."""
-    if not change.is_upgrade or change.before is None:
+    if not change.is_upgrade:
         return
-    after, before = _comparable(change.spec), _comparable(change.before)
-    for name in sorted({*after, *before}):
-        if after.get(name) != before.get(name):
+    for name in _changed(change, change.before):
+        if name != "features.services":
             expected = "no other change together with spec.openstack_version"
             yield problem(name, None, expected)
 
 
-def _comparable(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec by its fields, those of features apart, without services."""
-    flat = {key: value for key, value in spec.items() if key != "openstack_version"}
+def _not_while_upgrading(change: Change) -> Iterator[FieldProblem]:
+    """Yield the fields that change before an upgrade has ended."""
+    if not change.is_upgrading or FORCE_CHANGE in change.forced:
+        return
+    # What was applied counts: a change that was refused can be reverted.
+    before = change.before if not change.recorded else None
+    for name in _changed(change, before):
+        expected = (
+            "no change before the upgrade has ended; revert it, or set the annotation"
+            f" {FORCE}: {FORCE_CHANGE}"
+        )
+        yield problem(name, None, expected)
+
+
+def _changed(change: Change, before: Mapping[str, Any] | None) -> list[str]:
+    """Return the fields that differ from before, without the OpenStack version.
+
+    before: the effective spec; None: by the hashes of the one that was applied last.
+    """
+    if before is not None:
+        new, old = fields(change.spec), fields(before)
+    elif change.recorded:
+        new, old = dict(hashes(change.written)), dict(change.recorded)
+    else:
+        return []
+    return sorted(one for one in {*new, *old} if new.get(one) != old.get(one))
+
+
+def fields(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec by its fields, those of features apart.
+
+    Without the OpenStack version, and without draft, which stops all changes.
+    """
+    flat = {key: spec[key] for key in spec if key not in _NO_CHANGES}
     features = dict(flat.pop("features", {}))
-    features.pop("services", None)
     return {**flat, **{f"features.{key}": value for key, value in features.items()}}
+
+
+def hashes(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hash of each field of a spec, to recognise a change of it later."""
+    found = fields(spec)
+    return {name: hashing.digest(found[name])[:HASH_LENGTH] for name in sorted(found)}
 
 
 def _no_pinned_service_images(change: Change) -> Iterator[FieldProblem]:
@@ -146,9 +187,14 @@ def _label(change: Change) -> Iterator[FieldProblem]:
             yield problem("nodes", label, "<label>::<value>, such as rack::a")
 
 
-def _deletion(change: Change) -> Iterator[FieldProblem]:
-    if change.is_deletion and change.state not in ("", APPLIED):
-        expected = f"the state {APPLIED}, not {change.state}, before it is deleted"
+def deletion(change: Change) -> Iterator[FieldProblem]:
+    """Yield why an OpenStackDeployment must not be deleted now."""
+    is_forced = FORCE_DELETION in change.forced
+    if change.is_deletion and change.state not in ("", APPLIED) and not is_forced:
+        expected = (
+            f"the state {APPLIED}, not {change.state}, before it is deleted, or the"
+            f" annotation {FORCE}: {FORCE_DELETION}"
+        )
         yield FieldProblem("metadata.deletionTimestamp", None, expected)
 
 
@@ -182,7 +228,7 @@ def _rotation(name: str, expected: str, is_wrong: Any) -> Rule:
     return Rule(name, "", find)
 
 
-DELETION: tuple[Rule, ...] = (Rule("deletion: applied before", "", _deletion),)
+DELETION: tuple[Rule, ...] = (Rule("deletion: applied before", "", deletion),)
 """Rules for the deletion of an OpenStackDeployment."""
 STATUS: tuple[Rule, ...] = (
     _rotation(
@@ -219,6 +265,7 @@ RULES: tuple[Rule, ...] = (
     Rule("openstack: one version at a time", "", _one_version),
     Rule("openstack: SLURP distance", "", _slurp_distance),
     Rule("openstack: no other change", "", _alone),
+    Rule("openstack: no change during an upgrade", "", _not_while_upgrading),
     Rule("openstack: no pinned images of services", "", _no_pinned_service_images),
     Rule("openstack: no pinned images in common", "", _no_pinned_common_images),
     Rule("openstack: applied before an upgrade", "", _only_when_applied),

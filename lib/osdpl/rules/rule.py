@@ -25,7 +25,9 @@ class Change:
     spec: the effective one. written: as the user wrote it. version: the one that is
     applied; empty: none yet. before: the effective spec before the change, where it is
     known. state: of the OpenStackDeploymentStatus, empty: none. status, status_before:
-    of the OpenStackDeployment. others: keys of older OpenStackDeployments.
+    of the OpenStackDeployment. others: keys of older OpenStackDeployments. recorded:
+    hash by field of the spec that was applied last, empty: not known. is_upgrading: an
+    upgrade to this version has not ended. forced: what the administrator insists on.
     """
 
     spec: Tree = dataclasses.field(repr=False)
@@ -37,6 +39,9 @@ class Change:
     status_before: Tree = dataclasses.field(default_factory=dict)
     is_deletion: bool = False
     others: tuple[str, ...] = ()
+    recorded: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    is_upgrading: bool = False
+    forced: frozenset[str] = frozenset()
 
     @property
     def is_upgrade(self) -> bool:

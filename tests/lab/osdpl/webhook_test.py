@@ -59,7 +59,11 @@ def document(name: str, tree: Tree, **status: Any) -> dict[str, Any]:
     found = deployment.manifest(SOURCE, name)
     own = {key: value for key, value in tree.items() if key[0] != "_"}
     spec = merge.merge(found["spec"], own)
-    return {**found, "spec": {**spec, "draft": True}, **status}
+    forced = ",".join(tree.get("_forced", ()))
+    annotations = {annotation.FORCE: forced} if forced else {}
+    metadata = {**found["metadata"], "annotations": annotations}
+    whole = {**found, "metadata": metadata, "spec": {**spec, "draft": True}}
+    return {**whole, **status}
 
 
 def request(name: str, tree: Tree) -> Request:
@@ -106,11 +110,15 @@ def put_state(site: Stage, asked: Request) -> None:
     """Create the OpenStackDeploymentStatus of an example."""
     state = asked.facts.get("_state", "APPLIED")
     version = asked.facts.get("_from", "")
+    osdpl: dict[str, Any] = {"state": state, "openstack_version": version}
+    if asked.facts.get("_is_upgrading"):
+        recorded = asked.facts["_recorded"]
+        osdpl |= {"upgrade": {"to": version}, "fields": recorded}
     body = {
         "apiVersion": deployment.STATUSES.api_version,
         "kind": deployment.STATUSES.kind,
         "metadata": {"name": asked.name},
-        "status": {"osdpl": {"state": state, "openstack_version": version}},
+        "status": {"osdpl": osdpl},
     }
     site.api.create(
         deployment.STATUSES,

@@ -5,7 +5,6 @@ import json
 import pathlib
 import threading
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import prometheus_client
@@ -18,9 +17,12 @@ from lib.operator_edge import objects
 from lib.osdpl import act, actions, bundles, caches, checks, decide, observe, work
 from lib.osdpl.snapshot import Snapshot
 from lib.reconcile import jobs
+from lib.reconcile.outcome import Outcome
 
 NAMESPACE = "openstack"
 KEY = "openstack/osh-dev"
+SHORTEST_S = 0.01
+"""Time of one step at least: sums of floats leave rests."""
 CHARTS = (
     *("mariadb", "rabbitmq", "memcached", "etcd", "keystone", "glance", "placement"),
     *("neutron", "openvswitch", "nova", "libvirt", "horizon"),
@@ -162,7 +164,17 @@ class Cluster:
     def ready(self, release: str) -> None:
         """Bring the workload of a release, that others wait for, to readiness."""
         resource, name = GATES[release]
-        counts = {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}
+        self.workload(release, name, resource)
+
+    def workload(
+        self,
+        release: str,
+        name: str,
+        resource: resources.Resource = resources.DEPLOYMENTS,
+        ready: int = 1,
+    ) -> None:
+        """Create or change a workload of a release, with one replica."""
+        counts = {"replicas": 1, "readyReplicas": ready, "updatedReplicas": 1}
         self.api.put(
             resource,
             {
@@ -243,10 +255,9 @@ class Process:
         waits: list[float] = []
         for key in self.deployments.by_age():
             for snapshot in self.observer.observe([key]).values():
-                outcome = decide.decide(snapshot, self.cluster.clock.now())
+                outcome = self.act_on(snapshot)
                 if outcome.requeue_after_s is not None:
                     waits.append(outcome.requeue_after_s)
-                self._act(snapshot, outcome.actions)
                 done += outcome.actions
         self.most = max(self.most, len(self.jobs.running()))
         self._idle()
@@ -254,9 +265,12 @@ class Process:
             raise Death
         return done, min(waits, default=None)
 
-    def _act(self, snapshot: Snapshot, found: Iterable[actions.Action]) -> None:
-        for action in found:
+    def act_on(self, snapshot: Snapshot) -> Outcome[actions.Action]:
+        """Decide about a snapshot and act; return what was decided."""
+        outcome = decide.decide(snapshot, self.cluster.clock.now())
+        for action in outcome.actions:
             self.actor.act(snapshot, action)
+        return outcome
 
     def _idle(self) -> None:
         deadline = time.monotonic() + 20
@@ -269,7 +283,7 @@ class Process:
             done, wait_s = self.step()
             if not done and wait_s is None:
                 return count
-            self.cluster.clock.seconds += wait_s or 0.1
+            self.cluster.clock.seconds += max(wait_s or 0.1, SHORTEST_S)
         raise AssertionError(f"not settled after {limit} steps: {done}")
 
 

@@ -228,6 +228,16 @@ EXAMPLES = (
         spec(nodes={"rack::a": {}}),
     ),
     Example(
+        "openstack: no change during an upgrade",
+        spec(_written={"size": "tiny"}, _recorded={"size": "x"}, _is_upgrading=True),
+        spec(
+            _written={"size": "tiny"},
+            _recorded={"size": "x"},
+            _is_upgrading=True,
+            _forced=frozenset(("change",)),
+        ),
+    ),
+    Example(
         "deletion: applied before",
         spec(_state="APPLYING", _is_deletion=True),
         spec(_state="APPLIED", _is_deletion=True),
