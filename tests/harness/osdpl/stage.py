@@ -82,6 +82,31 @@ class Stage:
             timeout_s=TIMEOUT_S,
         )
 
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations of the OpenStackDeployment; None removes one."""
+        self.api.patch(
+            deployment.DEPLOYMENTS,
+            deployment.NAME,
+            json.dumps({"metadata": {"annotations": dict(annotations)}}).encode(),
+            deployment.NAMESPACE,
+            timeout_s=TIMEOUT_S,
+        )
+
+    def forget(self, name: str = deployment.NAME, timeout_s: float = 180) -> None:
+        """Delete an OpenStackDeployment in any state; wait until it is released.
+
+        Raises:
+            LabError: it was not in time.
+        """
+        if name == deployment.NAME and self.get(deployment.DEPLOYMENTS, name):
+            self.annotate({"mooring.io/force": "deletion"})
+        self.delete(deployment.DEPLOYMENTS, name)
+        self.wait(
+            f"the OpenStackDeployment {name} is deleted",
+            lambda: self.get(deployment.DEPLOYMENTS, name) is None,
+            timeout_s,
+        )
+
     def delete(self, kind: Resource, name: str) -> None:
         """Delete an object of the namespace; it may be absent."""
         with contextlib.suppress(kube_errors.NotFound):

@@ -207,16 +207,6 @@ def address(where: places.Places) -> str:
     return chart_sources.serve_repository(where)
 
 
-def forget(site: Stage, name: str = deployment.NAME) -> None:
-    """Delete an OpenStackDeployment; wait until the controller has released it."""
-    site.delete(deployment.DEPLOYMENTS, name)
-    site.wait(
-        "the OpenStackDeployment is deleted",
-        lambda: site.get(deployment.DEPLOYMENTS, name) is None,
-        PATIENCE_S,
-    )
-
-
 def refusal(site: Stage, name: str = deployment.NAME) -> tuple[str, str]:
     """Return reason and message of the condition that says why; empty: none does."""
     for kind in ("Accepted", "Applied"):
@@ -297,7 +287,7 @@ def test_a_mistake_is_named(row: Row, site: Stage, address: str) -> None:
         elif row.reason != "Failed" or "http" in message:
             assert not any(number for number in site.revisions().values())
     finally:
-        forget(site)
+        site.forget()
 
 
 def strictly(site: Stage, document: Mapping[str, Any]) -> None:
@@ -336,7 +326,7 @@ def test_a_release_of_another_owner_is_left_alone(
         assert secrets == ["sh.helm.release.v1.etcd.v1"]
     finally:
         helm.run(where, ("uninstall", "etcd", *space), admin)
-        forget(site)
+        site.forget()
 
 
 def test_a_second_deployment_is_refused(site: Stage, address: str) -> None:
@@ -350,8 +340,8 @@ def test_a_second_deployment_is_refused(site: Stage, address: str) -> None:
         reported(site, "SecondDeployment", words, "second")
         assert refusal(site) == ("", "")
     finally:
-        forget(site, "second")
-        forget(site)
+        site.forget("second")
+        site.forget()
 
 
 def test_a_missing_permission_is_named(site: Stage, address: str) -> None:
@@ -372,7 +362,7 @@ def test_a_missing_permission_is_named(site: Stage, address: str) -> None:
         site.wait("it goes on", lambda: refusal(site) == ("", ""), PATIENCE_S)
     finally:
         put_rules(site, role["rules"])
-        forget(site)
+        site.forget()
 
 
 def put_rules(site: Stage, rules: list[Any]) -> None:
@@ -417,7 +407,7 @@ def test_pod_security_is_named_and_nothing_is_installed(
         assert site.secrets().keys() <= before, "nothing new"
     finally:
         label(site, "privileged")
-        forget(site)
+        site.forget()
         restart(site)
 
 
@@ -442,7 +432,7 @@ def test_a_helm_that_cannot_be_used_is_named(
         reported(site, "HelmUnusable", words)
         assert not site.revisions()
     finally:
-        forget(site)
+        site.forget()
         restart(site)
 
 

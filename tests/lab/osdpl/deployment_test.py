@@ -471,12 +471,7 @@ def test_charts_of_the_other_sources_are_installed(
 ) -> None:
     """What was there before is deleted first, with all its releases."""
     if site.get(deployment.DEPLOYMENTS, deployment.NAME) is not None:
-        site.delete(deployment.DEPLOYMENTS, deployment.NAME)
-        site.wait(
-            "the OpenStackDeployment is deleted",
-            lambda: site.get(deployment.DEPLOYMENTS, deployment.NAME) is None,
-            INSTALL_S,
-        )
+        site.forget(timeout_s=INSTALL_S)
     assert site.revisions() == {}
     serve = {"oci": chart_sources.serve_registry, "folder": chart_sources.write_folder}
     address = serve[kind](where)
