@@ -148,13 +148,25 @@ class Command:
     @contextlib.contextmanager
     def _values(self, values: Mapping[str, object]) -> Iterator[pathlib.Path]:
         """Write the values where only this user can read them."""
-        self.home.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(".json", "values-", self.home)
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(".json", "values-", self.home)
+        except OSError as error:
+            raise self._no_space(error) from error
         path = pathlib.Path(name)
         try:
-            # mkstemp makes files of mode 0600. JSON is YAML: nothing needs quoting.
-            with os.fdopen(descriptor, "w") as file:
-                json.dump(values, file)
+            try:
+                # mkstemp makes files of mode 0600. JSON is YAML: nothing needs quoting.
+                with os.fdopen(descriptor, "w") as file:
+                    json.dump(values, file)
+            except OSError as error:
+                raise self._no_space(error) from error
             yield path
         finally:
             path.unlink(missing_ok=True)
+
+    def _no_space(self, error: OSError) -> errors.NoSpace:
+        return errors.NoSpace(
+            f"values in {self.home}: {error.strerror}: want a folder (--chart-cache)"
+            " that can be written to"
+        )

@@ -51,6 +51,22 @@ class ImmutableField(HelmError):
     """The upgrade changes a field that the API server does not allow to change."""
 
 
+class ImmutableChange(ImmutableField):
+    """An upgrade was not tried: it changes a field that cannot be changed."""
+
+    is_final = True
+
+
+class TooLarge(HelmError):
+    """The release does not fit into the Secret that helm would keep it in."""
+
+    is_final = True
+
+
+class NoSpace(HelmError):
+    """The values could not be written to the local disk."""
+
+
 class Failed(HelmError):
     """helm ended with an error of no other class, such as a failed hook Job."""
 

@@ -70,8 +70,8 @@ class Upgrade:
 
     owner: UID of the OpenStackDeployment. digest: of the chart. hash: of all that the
     release depends on. interrupted: a revision that a killed helm process left pending;
-    its Secret is deleted first. installed: the revision in use, whose Jobs that are no
-    hooks are deleted first.
+    its Secret is deleted first. missing: workloads that were deleted. is_damaged: that
+    is the only reason.
     """
 
     release: model.Release
@@ -79,7 +79,8 @@ class Upgrade:
     digest: str
     hash: str
     interrupted: helm.Revision | None = None
-    installed: helm.Revision | None = None
+    missing: tuple[model.Workload, ...] = ()
+    is_damaged: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

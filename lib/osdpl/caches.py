@@ -138,6 +138,21 @@ class Caches:
         kept = (one.metadata for one in self.secrets.items().values())
         return {one.name: one for one in releases.latest(kept).values()}
 
+    def installed(self, release: str) -> tuple[helm.Revision, ...]:
+        """Return the revisions of which objects may exist: the newest, the deployed."""
+        found = [
+            revision
+            for one in self.secrets.items().values()
+            if (revision := releases.revision(one.metadata))
+            and revision.name == release
+        ]
+        newest = max((one.number for one in found), default=0)
+        return tuple(
+            one
+            for one in found
+            if one.number == newest or one.status is helm.Status.DEPLOYED
+        )
+
     def release(self, revision: helm.Revision) -> helm.Release | None:
         """Return the content of a revision; None: it is gone.
 

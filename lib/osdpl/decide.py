@@ -257,7 +257,8 @@ def _runs(snapshot: Snapshot, all_states: Sequence[ReleaseState]) -> Iterator[Ac
                 digest=one.digest,
                 hash=one.hash,
                 interrupted=one.revision if one.repairs else None,
-                installed=one.revision,
+                missing=one.missing,
+                is_damaged=one.is_damaged,
             )
 
 

@@ -1,23 +1,51 @@
 """Reads what a reconciliation needs: caches, and checks that have not passed yet."""
 
+import dataclasses
 import datetime
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import yaml
 
 from lib.helm import errors as helm_errors
+from lib.helm import manifest
 from lib.helm import model as helm
 from lib.operator_edge.objects import Objects
-from lib.osdpl import bundles, caches, checks, credentials, desire, model, work
+from lib.osdpl import (
+    bundles,
+    caches,
+    checks,
+    credentials,
+    desire,
+    model,
+    restore,
+    work,
+)
 from lib.osdpl.snapshot import (
     Blocker,
     Desired,
     Document,
     Refused,
     Snapshot,
+    Workloads,
 )
 
 HOLD_S = 5.0
 """For so long a write of ours may be missing in the caches."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Content:
+    """What is read from the Secret of a revision.
+
+    trouble: what is wrong with it; empty: nothing. workloads: of its manifest.
+    restores: it restores a backup of the database.
+    """
+
+    trouble: str = ""
+    workloads: tuple[model.Workload, ...] = ()
+    restores: bool = False
 
 
 class Observer:
@@ -45,7 +73,7 @@ class Observer:
         self._holds: dict[tuple[str, str], float] = {}
         self._statuses: dict[str, float] = {}
         self._earlier: frozenset[str] | None = None
-        self._decoded: dict[str, tuple[object, str]] = {}
+        self._decoded: dict[str, tuple[object, Content]] = {}
 
     def hold(self, plural: str, key: str, version: str | None) -> None:
         """Hold reconciliations until a cache has seen our own write."""
@@ -83,6 +111,8 @@ class Observer:
         # Asked first: what the jobs left is then in the caches, or missing.
         jobs = self._worker.observed()
         revisions = self._caches.revisions()
+        contents = self._contents(revisions)
+        workloads = self._caches.observed()
         return Snapshot(
             key=key,
             document=document,
@@ -93,8 +123,8 @@ class Observer:
             desired=self._desired(document),
             revisions=revisions,
             earlier=self._pending_at_first(revisions),
-            unreadable=self._unreadable(revisions),
-            workloads=self._caches.observed(),
+            workloads=workloads,
+            **of_contents(contents, workloads),
             bundles={
                 one.metadata.name: one.document()
                 for one in self._caches.bundles.items().values()
@@ -115,15 +145,13 @@ class Observer:
             )
         return self._earlier or frozenset()
 
-    def _unreadable(self, revisions: Mapping[str, helm.Revision]) -> Mapping[str, str]:
-        """Return what is wrong with releases; each Secret is decoded once."""
+    def _contents(self, revisions: Mapping[str, helm.Revision]) -> dict[str, Content]:
+        """Return the contents of releases; each Secret is decoded once."""
         for name, one in revisions.items():
             mark = (one.secret_uid, one.resource_version)
             if name not in self._decoded or self._decoded[name][0] != mark:
-                self._decoded[name] = (mark, unreadable(self._caches, one))
-        return {
-            name: self._decoded[name][1] for name in revisions if self._decoded[name][1]
-        }
+                self._decoded[name] = (mark, content(self._caches, one))
+        return {name: self._decoded[name][1] for name in revisions}
 
     def _bundles_of_others(self) -> tuple[Blocker, ...]:
         foreign = [
@@ -163,13 +191,40 @@ class Observer:
         return bool(self._holds)
 
 
-def unreadable(kept: caches.Caches, revision: helm.Revision) -> str:
-    """Return what is wrong with the Secret of a revision; empty: nothing."""
+def content(kept: caches.Caches, revision: helm.Revision) -> Content:
+    """Return the content of a revision."""
     try:
-        kept.release(revision)
+        release = kept.release(revision)
+        if release is None:
+            return Content()
+        found = tuple(manifest.objects(release.manifest, tuple(model.Kind)))
     except helm_errors.MalformedRelease as error:
-        return str(error)
-    return ""
+        return Content(trouble=str(error))
+    except yaml.YAMLError:
+        found = ()
+    workloads = tuple(
+        model.Workload(kind=model.Kind(one["kind"]), name=one["metadata"]["name"])
+        for one in found
+        if one["metadata"].get("namespace") in (None, kept.namespace)
+    )
+    return Content("", workloads, restore.is_on(release.values if release else {}))
+
+
+def of_contents(
+    contents: Mapping[str, Content], workloads: Workloads
+) -> Mapping[str, Any]:
+    """Return what a snapshot says about the contents of releases, by its fields."""
+    missing = {
+        name: tuple(w for w in one.workloads if w not in workloads.ready)
+        for name, one in contents.items()
+    }
+    return {
+        "unreadable": {
+            name: one.trouble for name, one in contents.items() if one.trouble
+        },
+        "missing": {name: found for name, found in missing.items() if found},
+        "restoring": frozenset(name for name, one in contents.items() if one.restores),
+    }
 
 
 def secrets_of(kept: caches.Caches) -> frozenset[str]:

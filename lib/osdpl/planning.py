@@ -164,20 +164,17 @@ class Planner:
             one.metadata.name: one.document() for one in kept.bundles.items().values()
         }
         revisions = kept.revisions()
-        unreadable = {
-            name: words
-            for name, one in revisions.items()
-            if (words := observe.unreadable(kept, one))
-        }
+        workloads = kept.observed()
+        contents = {name: observe.content(kept, one) for name, one in revisions.items()}
         snapshot = Snapshot(
             key=key,
             document=document,
             oldest=key,
             desired=desired,
             revisions=revisions,
-            unreadable=unreadable,
-            workloads=kept.observed(),
+            workloads=workloads,
             bundles=bundles,
+            **observe.of_contents(contents, workloads),
         )
         return dataclasses.replace(snapshot, work=self._charts_of(snapshot))
 

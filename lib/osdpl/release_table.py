@@ -15,6 +15,7 @@ class Found(enum.StrEnum):
 
     NONE = "no release"
     EQUAL = "deployed with the desired hash"
+    DAMAGED = "deployed with the desired hash, without one of its workloads"
     DIFFERENT = "deployed with another hash"
     NOT_OWNED = "without the labels of this OpenStackDeployment"
     FAILED = "failed"
@@ -53,6 +54,7 @@ _COLUMNS = (Desired.INSTALLED, Desired.ABSENT, Desired.KEPT)
 _WITHOUT_CHILD: Mapping[Found, tuple[Move, Move, Move]] = {
     Found.NONE: (Move.INSTALL, Move.SKIP, Move.SKIP),
     Found.EQUAL: (Move.SKIP, Move.UNINSTALL, Move.SKIP),
+    Found.DAMAGED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
     Found.DIFFERENT: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
     Found.NOT_OWNED: (Move.REFUSE, Move.SKIP, Move.SKIP),
     Found.FAILED: (Move.UPGRADE, Move.UNINSTALL, Move.SKIP),
@@ -99,11 +101,13 @@ def found(
     is_owned: bool,
     is_readable: bool,
     has_hash: bool,
+    is_damaged: bool,
     is_abandoned: bool,
 ) -> Found:
     """Return which row a release is.
 
-    has_hash: its hash is the desired one. is_abandoned: the helm process that left it
+    has_hash: its hash is the desired one. is_damaged: a workload of it does not exist;
+    read only for a deployed one. is_abandoned: the helm process that left it
     pending has ended; read only for a pending one.
     """
     if revision is None:
@@ -115,7 +119,7 @@ def found(
     if revision.status.is_pending and not is_abandoned:
         return Found.BUSY
     if revision.status is helm.Status.DEPLOYED and has_hash:
-        return Found.EQUAL
+        return Found.DAMAGED if is_damaged else Found.EQUAL
     return _BY_STATUS[revision.status]
 
 

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.helm import model as helm
-from lib.osdpl import annotations, hashing, model, release_table
+from lib.osdpl import annotations, hashing, model, release_table, restore
 from lib.osdpl.release_table import TABLE, Desired, Found, Move
 from lib.osdpl.snapshot import Attempt, Snapshot, chart_key
 
@@ -38,6 +38,8 @@ class Step(enum.StrEnum):
 class ReleaseState:
     """One release.
 
+    missing: workloads of what is deployed that were deleted. is_damaged: that is the
+    only reason for an upgrade.
     digest, hash: None while the chart has not been read. repairs: the Secret of its
     pending revision is deleted first. waits: why the step cannot be
     taken now; empty: it can. is_running: a job works on it. is_failed, failure: the
@@ -54,6 +56,8 @@ class ReleaseState:
     digest: str | None = None
     hash: str | None = None
     repairs: bool = False
+    missing: tuple[model.Workload, ...] = ()
+    is_damaged: bool = False
     waits: str = ""
     is_running: bool = False
     is_failed: bool = False
@@ -109,6 +113,8 @@ def of_desired(
         digest=digest,
         hash=hash,
         repairs=move is Move.REPAIR,
+        missing=_missing(snapshot, release.name, found),
+        is_damaged=found is Found.DAMAGED,
         is_running=is_running,
     )
     match move:
@@ -117,10 +123,19 @@ def of_desired(
         case Move.REFUSE:
             words = _refusal(snapshot, release.name, found)
             return _refused(base, words)
+        case Move.INSTALL | Move.UPGRADE | Move.REPAIR if restore.is_refused(
+            snapshot, release, found in (Found.DIFFERENT, Found.NOT_OWNED)
+        ):
+            return _refused(base, restore.REFUSAL)
         case Move.WAIT if found is Found.BUSY and not is_running:
             return _busy(base, snapshot, now)
         case _:
             return _as_soon_as_possible(base, snapshot, release, now)
+
+
+def _missing(snapshot: Snapshot, name: str, found: Found) -> tuple[model.Workload, ...]:
+    is_deployed = found in (Found.DAMAGED, Found.DIFFERENT)
+    return snapshot.missing.get(name, ()) if is_deployed else ()
 
 
 def _as_soon_as_possible(
@@ -133,12 +148,13 @@ def _as_soon_as_possible(
     attempt = snapshot.work.attempts.get(release.name)
     if base.hash is None:
         return _backing_off(base, attempt, _about_chart(release), now)
-    if attempt is not None and attempt.is_ok and attempt.about == base.hash:
+    about = about_hash(base.hash, base.missing)
+    if attempt is not None and attempt.is_ok and attempt.about == about:
         late_s = CATCH_UP_S - (now - attempt.ended_at).total_seconds()
         if late_s > 0:
             words = "the release's new revision to appear in the cache"
             return dataclasses.replace(base, waits=words, wait_s=late_s)
-    late = _backing_off(base, attempt, base.hash, now)
+    late = _backing_off(base, attempt, about, now)
     if late.waits:
         return late
     gates = [one for one in release.gates if not snapshot.workloads.ready.get(one)]
@@ -161,6 +177,7 @@ def _found(
         is_owned=labels.get(OWNER_LABEL) == snapshot.uid or name in adopted,
         is_readable=name not in snapshot.unreadable,
         has_hash=hash is not None and labels.get(HASH_LABEL) == hash,
+        is_damaged=bool(snapshot.missing.get(name)),
         is_abandoned=abandoned_in_s(snapshot, revision, now) <= 0,
     )
 
@@ -293,7 +310,13 @@ def about(state: ReleaseState) -> str:
         return "delete"
     if state.hash is None and state.release is not None:
         return _about_chart(state.release)
-    return state.hash or ""
+    return about_hash(state.hash or "", state.missing)
+
+
+def about_hash(hash: str, missing: Sequence[model.Workload]) -> str:
+    """Return what an upgrade is tried with: once more is deleted, it is another one."""
+    names = sorted(f"{one.kind} {one.name}" for one in missing)
+    return f"{hash} without {', '.join(names)}" if names else hash
 
 
 def _backing_off(

@@ -10,14 +10,13 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 
-import msgspec
 import prometheus_client
 
-from lib.helm import cache, command, manifest, outcome
+from lib.helm import cache, command, outcome
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
-from lib.kube import client, errors, resources
-from lib.osdpl import metrics, states, upgrade
+from lib.kube import client, errors
+from lib.osdpl import metrics, preparing, states, upgrade
 from lib.osdpl.actions import ReadChart, Uninstall, Upgrade
 from lib.osdpl.caches import Caches
 from lib.osdpl.snapshot import Attempt, ChartKey, Work, chart_key
@@ -65,8 +64,7 @@ class Worker:
         self._pool = pool
         self._helm = helm_program
         self._charts = charts
-        self._api = api
-        self._caches = caches
+        self._preparation = preparing.Preparation(api, caches, helm_program)
         self._settings = settings
         self._secrets = secrets
         self._now = now
@@ -119,7 +117,6 @@ class Worker:
         def job(cancel: threading.Event) -> None:
             pin = helm.Pin(release.chart.name, release.chart.version, action.digest)
             chart = self._charts.get(release.chart.repository.url, pin)
-            self._prepare(action)
             run = helm.Upgrade(
                 release=release.name,
                 namespace=self._settings.namespace,
@@ -134,6 +131,8 @@ class Worker:
                 limit_s=self._settings.timeout_s + MARGIN_S,
                 secrets=self._secrets() | secrets_in(release.values),
             )
+            if not self._preparation.prepare(action, run, cancel):
+                return
             with self._lock:
                 self._unfinished[release.name] = action.hash
             with self._runs.measured("upgrade", release.name):
@@ -141,7 +140,8 @@ class Worker:
             with self._lock:
                 del self._unfinished[release.name]
 
-        self._start(release.name, action.hash, job)
+        about = states.about_hash(action.hash, action.missing)
+        self._start(release.name, about, job)
 
     def uninstall(self, action: Uninstall) -> None:
         """Start to delete a release."""
@@ -159,45 +159,6 @@ class Worker:
                 self._helm.uninstall(run, cancel)
 
         self._start(action.release, DELETE, job)
-
-    def _prepare(self, action: Upgrade) -> None:
-        """Remove what would make helm refuse: a pending revision, immutable Jobs."""
-        if action.interrupted is not None:
-            self._delete_secret(action.interrupted)
-        if action.installed is None:
-            return
-        installed = self._caches.release(action.installed)
-        text = installed.manifest if installed is not None else ""
-        # Their pod templates cannot be changed: helm creates them again. The Jobs of
-        # hooks are not in a release's manifest.
-        for _, name in manifest.names(text, ("Job",)):
-            options = {"propagationPolicy": "Background"}
-            try:
-                self._api.delete(
-                    resources.JOBS,
-                    name,
-                    self._settings.namespace,
-                    body=msgspec.json.encode(options),
-                    timeout_s=TIMEOUT_S,
-                )
-            except errors.NotFound:
-                continue
-
-    def _delete_secret(self, revision: helm.Revision) -> None:
-        seen = {
-            "uid": revision.secret_uid,
-            "resourceVersion": revision.resource_version,
-        }
-        try:
-            self._api.delete(
-                resources.SECRETS,
-                revision.secret_name,
-                revision.namespace,
-                body=msgspec.json.encode({"preconditions": seen}),
-                timeout_s=TIMEOUT_S,
-            )
-        except errors.NotFound:
-            return
 
     def _start(
         self, name: str, about: str, job: jobs.Job, is_reading: bool = False
@@ -219,6 +180,9 @@ class Worker:
                 self._failed(name, about, str(error), error.is_final)
             except errors.KubeError as error:
                 self._failed(name, about, str(error), is_final=False)
+            except Exception as error:  # the pool logs it; a retry waits nevertheless
+                self._failed(name, about, type(error).__name__, is_final=False)
+                raise
             else:
                 with self._lock:
                     self._attempts[name] = Attempt(about, self._now())

@@ -20,6 +20,8 @@ from lib.process import decoding
 
 Hook = Callable[[str, str], None]
 """Called with a moment of a run ("begin", "pending", "end") and the release."""
+Objects = Callable[[Mapping[str, object]], list[Mapping[str, object]]]
+"""Returns the further objects of a chart by its values."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class FakeHelm(command.Helm):
 
     runs: "upgrade NAME" and "uninstall NAME" of all runs so far. given: the last
     upgrade of each release. hooks: whether the deletion of each ran its hooks. hook:
-    what it raises ends the run there, as a kill does.
+    what it raises ends the run there, as a kill does. objects: by release, what its
+    chart renders besides.
     """
 
     def __init__(self, api: kube.FakeApi) -> None:
@@ -48,6 +51,7 @@ class FakeHelm(command.Helm):
         self.hooks: dict[str, bool] = {}
         self.faults: list[Fault] = []
         self.hook: Hook | None = None
+        self.objects: dict[str, Objects] = {}
         self._api = api
 
     def check(self, cancel: threading.Event) -> str:
@@ -97,7 +101,13 @@ class FakeHelm(command.Helm):
     def template(self, run: model.Template, cancel: threading.Event) -> str:
         """See `Helm.template`."""
         del cancel
-        return _manifest(run.release, run.values)
+        return self._manifest(run.release, run.values)
+
+    def _manifest(self, release: str, values: Mapping[str, object]) -> str:
+        further = self.objects.get(release)
+        others = further(values) if further is not None else []
+        documents = (*_documents(release, values), *others)
+        return "\n---\n".join(json.dumps(one, indent=1) for one in documents)
 
     def _moment(self, moment: str, release: str) -> None:
         if self.hook is not None:
@@ -122,7 +132,7 @@ class FakeHelm(command.Helm):
             "info": {"status": status.value, "description": words},
             "config": run.values,
             "chart": {"metadata": {"name": run.chart.name, "version": "0"}},
-            "manifest": _manifest(run.release, run.values),
+            "manifest": self._manifest(run.release, run.values),
         }
         packed = base64.b64encode(releases.encode(content)).decode()
         labels = {
@@ -179,11 +189,12 @@ def metadata_of(document: Mapping[str, object]) -> objects.ObjectMeta:
     return decoding.decode(json.dumps(document), objects.Bare).metadata
 
 
-def _manifest(release: str, values: Mapping[str, object]) -> str:
+def _documents(
+    release: str, values: Mapping[str, object]
+) -> tuple[Mapping[str, object], ...]:
     text = json.dumps(values, sort_keys=True)
     hash = hashlib.sha256(text.encode()).hexdigest()
-    documents = (
+    return (
         {"kind": "ConfigMap", "metadata": {"name": release}, "data": {"hash": hash}},
         {"kind": "Secret", "metadata": {"name": release}, "data": {"values": text}},
     )
-    return "\n---\n".join(json.dumps(one) for one in documents)

@@ -22,6 +22,7 @@ def find(status: helm.Status | None, **changes: bool) -> Found:
         "is_owned": True,
         "is_readable": True,
         "has_hash": False,
+        "is_damaged": False,
         "is_abandoned": True,
     }
     found = None if status is None else revision(status)

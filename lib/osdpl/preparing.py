@@ -1,0 +1,188 @@
+"""What is done before helm is run for a release: nothing that helm would refuse.
+
+Rules: the render is compared with the installed manifests, helm's output is never read.
+Only Jobs and the Secret of a pending revision are deleted; a PersistentVolumeClaim,
+or an object that holds pods, never.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+
+import msgspec
+import yaml
+
+from lib.helm import command, immutable, releases
+from lib.helm import errors as helm_errors
+from lib.helm import model as helm
+from lib.kube import client, errors, objects, resources
+from lib.osdpl import model
+from lib.osdpl.actions import Upgrade
+from lib.osdpl.caches import Caches
+from lib.process import decoding
+
+TIMEOUT_S = 10.0
+"""For one request to the API server."""
+DELETION_S = 60.0
+POLL_S = 0.5
+"""For the deletion of a Job, and between two looks at it."""
+SECRET_MAX = 1024 * 1024
+"""Bytes of data that a Secret holds.
+
+Source: Kubernetes pkg/apis/core, MaxSecretSize."""
+
+_RESOURCES: Mapping[str, resources.Resource] = {
+    one.kind: one
+    for one in (
+        *(resources.DEPLOYMENTS, resources.STATEFUL_SETS, resources.DAEMON_SETS),
+        *(resources.SERVICES, resources.CONFIG_MAPS, resources.SECRETS),
+        *(resources.CLAIMS, resources.ROLE_BINDINGS, resources.CLUSTER_ROLE_BINDINGS),
+    )
+}
+
+
+class Preparation:
+    """Prepares runs of helm in one namespace. Safe to use from several threads."""
+
+    def __init__(
+        self, api: client.Api, caches: Caches, helm_program: command.Helm
+    ) -> None:
+        self._api = api
+        self._caches = caches
+        self._helm = helm_program
+        self._namespace = caches.namespace
+
+    def prepare(
+        self, action: Upgrade, run: helm.Upgrade, cancel: threading.Event
+    ) -> bool:
+        """Return whether helm is to be run, once nothing is in its way.
+
+        Raises:
+            HelmError: the chart does not render, or helm would be refused.
+            KubeError: the API server did not answer.
+        """
+        if action.is_damaged and all(map(self._exists, action.missing)):
+            return False  # the watch was late: nothing is missing
+        template = helm.Template(
+            run.release, run.namespace, run.chart, run.values, secrets=run.secrets
+        )
+        rendered = self._helm.template(template, cancel)
+        require_size(run.release, run.values, rendered)
+        jobs = self._changed_jobs(run.release, rendered)
+        if action.interrupted is not None:
+            self._delete_secret(action.interrupted)
+        for name in jobs:
+            self._delete_job(name, cancel)
+        return True
+
+    def _exists(self, workload: model.Workload) -> bool:
+        return self._uid(_RESOURCES[workload.kind], workload.name) is not None
+
+    def _changed_jobs(self, release: str, rendered: str) -> list[str]:
+        """Return the Jobs that have to be created again.
+
+        Raises:
+            ImmutableChange: something else cannot be changed.
+        """
+        try:
+            changes = immutable.changes(self._installed(release), rendered)
+        except yaml.YAMLError:
+            return []  # helm explains what is wrong with it
+        conflicts = [
+            one
+            for one in changes
+            if one.kind != "Job"
+            and self._uid(_RESOURCES[one.kind], one.name) is not None
+        ]
+        if conflicts:
+            words = "; ".join(
+                f"{one.kind} {one.name}: {one.field} cannot be changed:"
+                f" {immutable.remedy(one)}"
+                for one in conflicts
+            )
+            raise helm_errors.ImmutableChange(f"upgrade of {release}: {words}")
+        return sorted({one.name for one in changes if one.kind == "Job"})
+
+    def _installed(self, release: str) -> tuple[str, ...]:
+        """Return the manifests of which objects may exist."""
+        found = []
+        for revision in self._caches.installed(release):
+            try:
+                content = self._caches.release(revision)
+            except helm_errors.MalformedRelease:
+                continue
+            if content is not None:
+                found.append(content.manifest)
+        return tuple(found)
+
+    def _uid(self, resource: resources.Resource, name: str) -> str | None:
+        """Return the UID of an object; None: there is none."""
+        namespace = self._namespace if resource.namespaced else None
+        try:
+            body = self._api.read(resource, name, namespace, timeout_s=TIMEOUT_S)
+        except errors.NotFound:
+            return None
+        return decoding.decode(body, objects.Bare).metadata.uid
+
+    def _delete_job(self, name: str, cancel: threading.Event) -> None:
+        """Delete a Job and wait until it does not exist any more.
+
+        Raises:
+            TimedOut: it still exists.
+        """
+        uid = self._uid(resources.JOBS, name)
+        if uid is None:
+            return
+        options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
+        self._delete(resources.JOBS, name, self._namespace, options)
+        deadline = time.monotonic() + DELETION_S
+        while self._uid(resources.JOBS, name) == uid:
+            if time.monotonic() > deadline or cancel.wait(POLL_S):
+                words = f"Job {name}: still not deleted after {DELETION_S:.0f} s"
+                raise helm_errors.TimedOut(f"{words}: remove its finalizers")
+
+    def _delete_secret(self, revision: helm.Revision) -> None:
+        seen = {
+            "uid": revision.secret_uid,
+            "resourceVersion": revision.resource_version,
+        }
+        self._delete(
+            resources.SECRETS,
+            revision.secret_name,
+            revision.namespace,
+            {"preconditions": seen},
+        )
+
+    def _delete(
+        self,
+        resource: resources.Resource,
+        name: str,
+        namespace: str,
+        options: Mapping[str, object],
+    ) -> None:
+        try:
+            self._api.delete(
+                resource,
+                name,
+                namespace,
+                body=msgspec.json.encode(options),
+                timeout_s=TIMEOUT_S,
+            )
+        except errors.NotFound:
+            return
+
+
+def require_size(release: str, values: Mapping[str, object], manifest: str) -> None:
+    """Return if values and manifest fit into the Secret of a revision.
+
+    The Secret holds the chart, too: what passes here may still be refused by helm.
+
+    Raises:
+        TooLarge: they do not.
+    """
+    packed = len(releases.encode({"config": values, "manifest": manifest}))
+    if packed > SECRET_MAX:
+        raise helm_errors.TooLarge(
+            f"values of release {release}: {packed} bytes packed with their manifest:"
+            f" want at most {SECRET_MAX}, as helm keeps them in one Secret"
+        )
