@@ -11,6 +11,7 @@ from lib.helm import model as helm
 from lib.helm import releases
 from lib.kube import client, objects, resources, store
 from lib.osdpl import credentials, model, secret_shapes
+from lib.osdpl.settings import CONFIG_MAP
 from lib.osdpl.snapshot import Document, Workloads
 
 RELEASE = "meta.helm.sh/release-name"
@@ -65,6 +66,13 @@ class Custom(msgspec.Struct, frozen=True):
         return {"metadata": metadata, "spec": self.spec, "status": self.status}
 
 
+class ConfigMap(msgspec.Struct, frozen=True):
+    """A ConfigMap."""
+
+    metadata: objects.ObjectMeta
+    data: Mapping[str, str] = {}
+
+
 _WORKLOADS = {
     model.Kind.DEPLOYMENT: resources.DEPLOYMENTS,
     model.Kind.STATEFUL_SET: resources.STATEFUL_SETS,
@@ -80,22 +88,26 @@ def is_ready(kind: model.Kind, workload: WorkloadObject) -> bool:
     status = workload.status
     if status.observed_generation < workload.metadata.generation:
         return False
-    ready, count = pods_of(kind, workload)
-    is_daemon_set = kind is model.Kind.DAEMON_SET
-    updated = (
-        status.updated_number_scheduled if is_daemon_set else status.updated_replicas
-    )
-    is_complete = is_daemon_set or status.replicas == count
+    ready, updated, count = _pods(kind, workload)
+    is_complete = kind is model.Kind.DAEMON_SET or status.replicas == count
     is_updated = workload.spec.update_strategy.type == "OnDelete" or updated == count
     return ready == count and is_complete and is_updated
 
 
-def pods_of(kind: model.Kind, workload: WorkloadObject) -> tuple[int, int]:
-    """Return how many pods of a workload are ready, and how many are desired."""
+def pods_of(kind: model.Kind, workload: WorkloadObject) -> str:
+    """Return how many pods of a workload are ready, and of its newest revision."""
+    ready, updated, count = _pods(kind, workload)
+    return f"{ready}/{count} pods Ready, {updated} of the newest revision"
+
+
+def _pods(kind: model.Kind, workload: WorkloadObject) -> tuple[int, int, int]:
+    """Return how many pods are ready, of the newest revision, and desired."""
     status = workload.status
     if kind is model.Kind.DAEMON_SET:
-        return status.number_ready, status.desired_number_scheduled
-    return status.ready_replicas, workload.spec.replicas
+        count = status.desired_number_scheduled
+        return status.number_ready, status.updated_number_scheduled, count
+    count = workload.spec.replicas
+    return status.ready_replicas, status.updated_replicas, count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,6 +119,7 @@ class Caches:
     workloads: Mapping[model.Kind, store.Store[WorkloadObject]]
     bundles: store.Store[Custom]
     statuses: store.Store[Custom]
+    settings: store.Store[ConfigMap]
 
     def all(self) -> Iterator[tuple[resources.Resource, store.Store[Any]]]:
         """Yield each store with what it holds."""
@@ -115,6 +128,7 @@ class Caches:
             yield _WORKLOADS[kind], kept
         yield resources.HELM_BUNDLES, self.bundles
         yield resources.OPENSTACK_DEPLOYMENT_STATUSES, self.statuses
+        yield resources.CONFIG_MAPS, self.settings
 
     def runs(self) -> Iterator[tuple[str, Callable[[threading.Event], None]]]:
         """Yield name and loop of each watch."""
@@ -128,7 +142,7 @@ class Caches:
             del key, old, new
             ring()
 
-        for kept in (self.secrets, self.bundles, self.statuses):
+        for kept in (self.secrets, self.bundles, self.statuses, self.settings):
             kept.subscribe(changed)
         for kind, workloads in self.workloads.items():
             workloads.subscribe(_readiness(kind, ring))
@@ -162,6 +176,16 @@ class Caches:
         secret = self.secrets.get(f"{revision.namespace}/{revision.secret_name}")
         return releases.decode(secret) if secret is not None else None
 
+    def ini_files(self) -> Mapping[str, str]:
+        """Return the ini files of the ConfigMap with settings, by name."""
+        found = self.settings.get(f"{self.namespace}/{CONFIG_MAP}")
+        data = found.data if found is not None else {}
+        return {
+            f"ConfigMap {CONFIG_MAP} {name}": data[name]
+            for name in sorted(data)
+            if name.endswith(".ini")
+        }
+
     def stored(self) -> Mapping[str, credentials.Stored]:
         """Return the Secrets that are not of helm, by name."""
         return {
@@ -179,7 +203,7 @@ class Caches:
             for one in kept.items().values():
                 workload = model.Workload(kind=kind, name=one.metadata.name)
                 ready[workload] = is_ready(kind, one)
-                pods[workload] = "{}/{}".format(*pods_of(kind, one))
+                pods[workload] = pods_of(kind, one)
                 release = one.metadata.annotations.get(RELEASE)
                 if release:
                     of.setdefault(release, []).append(workload)
@@ -201,6 +225,13 @@ def open_caches(api: client.Api, namespace: str) -> Caches:
         bundles=store.Store(api, resources.HELM_BUNDLES, Custom, namespace=namespace),
         statuses=store.Store(
             api, resources.OPENSTACK_DEPLOYMENT_STATUSES, Custom, namespace=namespace
+        ),
+        settings=store.Store(
+            api,
+            resources.CONFIG_MAPS,
+            ConfigMap,
+            namespace=namespace,
+            field_selector=f"metadata.name={CONFIG_MAP}",
         ),
     )
 

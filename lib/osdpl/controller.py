@@ -25,6 +25,8 @@ from lib.osdpl import (
     flow,
     metrics,
     observe,
+    settings,
+    settings_files,
     webhook,
     work,
 )
@@ -88,6 +90,7 @@ class Controller:
         self._queue = queue.Queue(BACKOFF)
         self._deployments = objects.Objects()
         self._caches = caches.open_caches(api, options.namespace)
+        self._settings = settings_files.Folder(options.settings)
         self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
         registry.register(
             metrics.Releases(
@@ -115,6 +118,7 @@ class Controller:
                 *(daemon.Background(name, loop) for name, loop in self._caches.runs()),
                 daemon.Background("events", self._recorder.run),
                 daemon.Background("kopf", self._doorbell().run),
+                daemon.Background("settings", self._watch_settings),
                 daemon.Acting("reconcile", self._act),
                 *self._webhook(),
             ]
@@ -146,6 +150,14 @@ class Controller:
         for key in self._deployments.by_age():
             self._queue.add(key, flow.TOPIC, GATHER_S)
 
+    def _watch_settings(self, stop: threading.Event) -> None:
+        self._settings.watch(self._ring, stop)
+
+    def _helm_timeout_s(self) -> float:
+        """Return the time-out of the settings, else that of the flag."""
+        found = settings.read({**self._settings.files(), **self._caches.ini_files()})
+        return found.helm_timeout_s or self._options.helm_timeout_s
+
     def _on_event(self, document: Mapping[str, Any], is_deleted: bool) -> None:
         if is_deleted:
             self._deployments.remove(document)
@@ -176,13 +188,18 @@ class Controller:
             cache.Charts(options.chart_cache / "charts"),
             writing,
             self._caches,
-            work.Settings(options.namespace, options.helm_timeout_s),
+            work.Settings(options.namespace, self._helm_timeout_s),
             secrets=lambda: observe.secrets_of(self._caches),
             registry=self._registry,
             now=observe.utc_now,
         )
         observer = observe.Observer(
-            self._deployments, self._caches, checks_, worker, options.source
+            self._deployments,
+            self._caches,
+            checks_,
+            worker,
+            options.source,
+            files=self._settings.files,
         )
         actor = act.Actor(
             writing,

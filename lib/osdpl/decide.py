@@ -183,7 +183,7 @@ def _conditions(
     fact, and one Event.
     """
     rendered = snapshot.desired.rendered
-    found = conditions.of_services(services, ignored(snapshot.document, rendered))
+    found = conditions.of_services(services, ignored(snapshot, rendered))
     if step is not None:
         found = conditions.upgrading(found, step)
     is_of_charts = all(one.digest is None for one in all_states if one.is_failed)
@@ -196,13 +196,14 @@ def _conditions(
     return found
 
 
-def ignored(document: Document, rendered: model.Rendered | None) -> tuple[str, ...]:
-    """Return a text per field and annotation that has no effect."""
+def ignored(snapshot: Snapshot, rendered: model.Rendered | None) -> tuple[str, ...]:
+    """Return a text per field, annotation and setting that has no effect."""
     if rendered is None:
         return ()
     releases = [one.name for bundle in rendered.bundles for one in bundle.releases]
-    found = annotations.problems(document, releases, tuple(graph.RELEASES))
-    return (*rendered.ignored, *found)
+    known = tuple(graph.RELEASES)
+    found = annotations.problems(snapshot.document, releases, known)
+    return (*rendered.ignored, *found, *snapshot.settings.ignored)
 
 
 def service_states(

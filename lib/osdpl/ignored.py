@@ -11,7 +11,7 @@ from typing import Any
 from lib.osdpl import graph
 from lib.osdpl.services import compute
 
-UNREAD = ("artifacts.binary_base_url", "migration", "timeouts")
+UNREAD = ("artifacts.binary_base_url", "migration")
 """Fields that no service reads."""
 UNREAD_FEATURES = ("logging.horizon", "telemetry")
 

@@ -20,8 +20,10 @@ from lib.osdpl import (
     desire,
     model,
     restore,
+    settings,
     work,
 )
+from lib.osdpl.settings import Settings
 from lib.osdpl.snapshot import (
     Blocker,
     Desired,
@@ -51,7 +53,8 @@ class Content:
 class Observer:
     """Makes snapshots. For the threads of one runner.
 
-    default: the source of charts when the spec names none.
+    default: the source of charts when the spec names none. files: ini files with
+    settings by name, below those of the ConfigMap.
     """
 
     def __init__(  # noqa: PLR0913 # the parts of an observation
@@ -62,6 +65,7 @@ class Observer:
         worker: work.Worker,
         default: model.Source | None,
         clock: Callable[[], float] = time.monotonic,
+        files: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._deployments = deployments
         self._caches = kept
@@ -69,6 +73,8 @@ class Observer:
         self._worker = worker
         self._default = default
         self._clock = clock
+        self._files = files
+        self._settings: tuple[Mapping[str, str], Settings] = ({}, Settings())
         self._memo: tuple[object, Desired] | None = None
         self._holds: dict[tuple[str, str], float] = {}
         self._statuses: dict[str, float] = {}
@@ -85,6 +91,13 @@ class Observer:
     def note_status(self, name: str) -> None:
         """Note that the status of a HelmBundle was written just now."""
         self._statuses[name] = self._clock()
+
+    def settings(self) -> Settings:
+        """Return the settings of ini files and ConfigMap; read again after a change."""
+        files = {**self._files(), **self._caches.ini_files()}
+        if files != self._settings[0]:
+            self._settings = (files, settings.read(files))
+        return self._settings[1]
 
     def observe(self, keys: Iterable[str]) -> Mapping[str, Snapshot]:
         """Return a snapshot of each object that exists."""
@@ -113,6 +126,7 @@ class Observer:
         revisions = self._caches.revisions()
         contents = self._contents(revisions)
         workloads = self._caches.observed()
+        desired = self._desired(document)
         return Snapshot(
             key=key,
             document=document,
@@ -120,10 +134,11 @@ class Observer:
             held=self._is_held(),
             work=jobs,
             blockers=(*self._checks.blockers(), *self._bundles_of_others()),
-            desired=self._desired(document),
+            desired=desired,
             revisions=revisions,
             earlier=self._pending_at_first(revisions),
             workloads=workloads,
+            settings=settings.with_spec(self.settings(), desired.spec),
             **of_contents(contents, workloads),
             bundles={
                 one.metadata.name: one.document()

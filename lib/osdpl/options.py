@@ -38,6 +38,13 @@ CHART_SOURCE = Flag(
     "Source of charts for a spec that names no repository: http(s)://, oci:// or a"
     " folder.",
 )
+SETTINGS = Flag(
+    "settings",
+    kinds.TEXT,
+    "",
+    "Folder with *.ini and conf.d/*.ini as the reference has them; read again when they"
+    " change. The ConfigMap rockoon-config overrides them.",
+)
 SECURE_PORT = Flag(
     "secure-port", kinds.integer(0, 65535), 10290, "HTTPS port of probes and metrics."
 )
@@ -59,6 +66,7 @@ FLAGS: tuple[Flag[object], ...] = (
     SLOTS,
     CHART_CACHE,
     CHART_SOURCE,
+    SETTINGS,
     SECURE_PORT,
     WEBHOOK_PORT,
     common_flags.BIND_ADDRESS,
@@ -75,7 +83,10 @@ CACHE_NAME = "osdpl-controller"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """All of it, checked. source: None: the spec has to name a repository."""
+    """All of it, checked.
+
+    source: None: the spec has to name a repository. settings: None: no ini files.
+    """
 
     kubeconfig: str
     namespace: str
@@ -84,6 +95,7 @@ class Options:
     slots: int
     chart_cache: pathlib.Path
     source: model.Source | None
+    settings: pathlib.Path | None
     address: str
     port: int
     webhook_port: int
@@ -123,6 +135,7 @@ def read(values: flags.Values) -> Options:
         slots=values[SLOTS],
         chart_cache=pathlib.Path(folder),
         source=_source(values[CHART_SOURCE], problems),
+        settings=_folder(values[SETTINGS], problems),
         address=values[common_flags.BIND_ADDRESS],
         port=values[SECURE_PORT],
         webhook_port=values[WEBHOOK_PORT],
@@ -133,6 +146,12 @@ def read(values: flags.Values) -> Options:
     )
     config.require(problems)
     return options
+
+
+def _folder(path: str, problems: list[config.FieldProblem]) -> pathlib.Path | None:
+    if path and not pathlib.Path(path).is_dir():
+        problems.append(config.FieldProblem("--settings", path, "a folder that exists"))
+    return pathlib.Path(path) if path else None
 
 
 def _file(path: str, name: str, problems: list[config.FieldProblem]) -> str:

@@ -23,6 +23,7 @@ from lib.osdpl import (
     generating,
     model,
     observe,
+    settings,
     states,
 )
 from lib.osdpl.snapshot import Desired, Document, Refused, Snapshot, Work, chart_key
@@ -120,7 +121,7 @@ class Planner:
                     reason=f"{refusal.reason.value}: {words}",
                 )
             )
-        return Plan(tuple(rows), ignored=decide.ignored(document, desired.rendered))
+        return Plan(tuple(rows), ignored=decide.ignored(snapshot, desired.rendered))
 
     def _document(self, file: Document | None) -> Document:
         """Return the oldest object; with a file: its spec in the object's place."""
@@ -174,6 +175,7 @@ class Planner:
             revisions=revisions,
             workloads=workloads,
             bundles=bundles,
+            settings=settings.with_spec(settings.read(kept.ini_files()), desired.spec),
             **observe.of_contents(contents, workloads),
         )
         return dataclasses.replace(snapshot, work=self._charts_of(snapshot))

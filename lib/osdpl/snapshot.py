@@ -81,8 +81,8 @@ class Attempt:
 class Workloads:
     """Readiness of the workloads in the namespace.
 
-    ready: by kind and name. releases: the workloads of each release. pods: of each
-    workload, as "ready/desired".
+    ready: by kind and name. releases: the workloads of each release. pods: a text about
+    those of each workload.
     """
 
     ready: Mapping[model.Workload, bool] = dataclasses.field(default_factory=dict)

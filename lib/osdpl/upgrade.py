@@ -190,8 +190,8 @@ def _waits(
     for workload in snapshot.workloads.releases.get(state.name, ()):
         if not snapshot.workloads.ready.get(workload):
             pods = snapshot.workloads.pods.get(workload, "")
-            text = f"{workload.kind} {workload.name} is not Ready: {pods} pods"
-            limit_s = snapshot.settings.ready_timeout_s
+            text = f"{workload.kind} {workload.name} is not Ready: {pods}"
+            limit_s = snapshot.settings.timeout_s(state.service)
             late_s = limit_s - age_s
             yield _Wait(
                 state.service,
@@ -199,7 +199,7 @@ def _waits(
                 late_s if late_s > 0 else None,
                 late_s <= 0,
             )
-    left_s = snapshot.settings.ready_delay_s - age_s
+    left_s = snapshot.settings.delay_s(state.service) - age_s
     if left_s > 0:
         yield _Wait(state.service, "", left_s)
 

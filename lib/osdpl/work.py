@@ -39,7 +39,7 @@ class Settings:
     """namespace: of the releases. timeout_s: of each operation within a helm run."""
 
     namespace: str
-    timeout_s: float
+    timeout_s: Callable[[], float]
 
 
 class Worker:
@@ -84,7 +84,7 @@ class Worker:
             deleting = running & self._deleting
             reading = running & self._reading
             unfinished = dict(self._unfinished)
-        limit_s = self._settings.timeout_s + MARGIN_S
+        limit_s = self._settings.timeout_s() + MARGIN_S
         return Work(
             running, free, attempts, digests, deleting, unfinished, limit_s, reading
         )
@@ -113,6 +113,7 @@ class Worker:
     def upgrade(self, action: Upgrade) -> None:
         """Start to install or upgrade a release."""
         release = action.release
+        timeout_s = self._settings.timeout_s()
 
         def job(cancel: threading.Event) -> None:
             pin = helm.Pin(release.chart.name, release.chart.version, action.digest)
@@ -127,8 +128,8 @@ class Worker:
                     states.OWNER_LABEL: action.owner,
                     upgrade.VERSION_LABEL: release.openstack_version,
                 },
-                timeout_s=self._settings.timeout_s,
-                limit_s=self._settings.timeout_s + MARGIN_S,
+                timeout_s=timeout_s,
+                limit_s=timeout_s + MARGIN_S,
                 secrets=self._secrets() | secrets_in(release.values),
             )
             if not self._preparation.prepare(action, run, cancel):
@@ -145,7 +146,7 @@ class Worker:
 
     def uninstall(self, action: Uninstall) -> None:
         """Start to delete a release."""
-        timeout_s = self._settings.timeout_s
+        timeout_s = self._settings.timeout_s()
         run = helm.Uninstall(
             release=action.release,
             namespace=self._settings.namespace,

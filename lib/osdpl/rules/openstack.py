@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lib.osdpl import hashing
+from lib.osdpl import hashing, settings
 from lib.osdpl.rules import cron
 from lib.osdpl.rules.rule import (
     SLURP,
@@ -187,6 +187,10 @@ def _label(change: Change) -> Iterator[FieldProblem]:
             yield problem("nodes", label, "<label>::<value>, such as rack::a")
 
 
+def _timeouts(change: Change) -> Iterator[FieldProblem]:
+    yield from settings.problems(change.spec)
+
+
 def deletion(change: Change) -> Iterator[FieldProblem]:
     """Yield why an OpenStackDeployment must not be deleted now."""
     is_forced = FORCE_DELETION in change.forced
@@ -281,6 +285,7 @@ RULES: tuple[Rule, ...] = (
     _schedule("features.database.backup.schedule_time"),
     Rule("migration: state of the ingress", "", _ingress),
     Rule("nodes: label and value", "", _label),
+    Rule("timeouts: seconds", "", _timeouts),
     *DELETION,
     *STATUS,
 )

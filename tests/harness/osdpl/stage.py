@@ -12,13 +12,15 @@ from typing import Any, TypeVar
 
 import psutil
 
-from lib.kube import client, resources
+from lib.helm import model, releases
+from lib.kube import client, objects, resources
 from lib.kube import errors as kube_errors
 from lib.kube.resources import Resource
 from lib.lab import errors, places
 from lib.lab.kube import cluster, control_plane, kube_files
 from lib.lab.osdpl import controller, deployment, lab, simulator, view
 from lib.lab.run import processes, progress
+from lib.process import decoding
 from tests.harness.kube import audit
 
 POLL_S = 0.25
@@ -35,9 +37,9 @@ class Stage:
     api: client.Api
     pex: pathlib.Path
 
-    def start(self) -> None:
-        """Start the controller; return once it is ready."""
-        controller.start(self.where, self.pex)
+    def start(self, *extra: str) -> None:
+        """Start the controller with further flags; return once it is ready."""
+        controller.start(self.where, self.pex, extra)
 
     def stop(self) -> None:
         """Stop the controller as Kubernetes does."""
@@ -140,6 +142,24 @@ class Stage:
     def observe(self) -> view.View:
         """Return the state of all releases."""
         return view.observe(self.api)
+
+    def newest(self) -> Mapping[str, model.Revision]:
+        """Return the newest revision of each release, by name."""
+        found: dict[str, model.Revision] = {}
+        for one in sorted(self.history(), key=lambda revision: revision.number):
+            found[one.name] = one
+        return found
+
+    def history(self) -> list[model.Revision]:
+        """Return all revisions that helm keeps."""
+        found = (
+            releases.revision(
+                decoding.decode(json.dumps(item["metadata"]), objects.ObjectMeta)
+            )
+            for item in self.items(resources.SECRETS)
+            if item["type"] == releases.TYPE
+        )
+        return [one for one in found if one is not None]
 
     def revisions(self) -> Mapping[str, int]:
         """Return the revision of each installed release."""

@@ -350,7 +350,7 @@ def test_the_plan_names_what_would_change(site: Stage, source: str) -> None:
     changed = deployment.manifest(source)
     values = {"pod": {"replicas": {"api": 2}}}
     changed["spec"]["services"] = {"identity": {"keystone": {"values": values}}}
-    changed["spec"]["timeouts"] = {"application_readiness": {"nova": {"timeout": 1}}}
+    changed["spec"]["migration"] = {"ingress": {"state": "absent"}}
     file = site.where.state / "changed.yaml"
     file.write_text(yaml.safe_dump(changed))
     before = len(site.requests())
@@ -372,7 +372,7 @@ def test_the_plan_names_what_would_change(site: Stage, source: str) -> None:
     (difference,) = (row["diff"] for row in as_changed["releases"] if row["diff"])
     assert {"-  replicas: 3", "+  replicas: 2"} <= set(difference)
     (ignored,) = as_changed["ignored"]
-    assert ignored.startswith("spec.timeouts: ")
+    assert ignored.startswith("spec.migration: ")
     table = plans[2].output
     print(table)
     assert f"Fields without effect:\n  {ignored}" in table

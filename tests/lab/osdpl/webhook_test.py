@@ -22,6 +22,7 @@ from lib.lab.artifacts import pexes
 from lib.lab.kube import cluster
 from lib.lab.osdpl import controller, deployment
 from lib.lab.run import processes
+from lib.osdpl import annotations as annotations_
 from lib.osdpl import merge, webhook, webhook_certificate
 from lib.osdpl.rules import table
 from lib.process import certificates
@@ -60,7 +61,7 @@ def document(name: str, tree: Tree, **status: Any) -> dict[str, Any]:
     own = {key: value for key, value in tree.items() if key[0] != "_"}
     spec = merge.merge(found["spec"], own)
     forced = ",".join(tree.get("_forced", ()))
-    annotations = {annotation.FORCE: forced} if forced else {}
+    annotations = {annotations_.FORCE: forced} if forced else {}
     metadata = {**found["metadata"], "annotations": annotations}
     whole = {**found, "metadata": metadata, "spec": {**spec, "draft": True}}
     return {**whole, **status}

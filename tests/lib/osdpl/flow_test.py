@@ -684,7 +684,7 @@ def test_a_spec_that_requires_ceph_waits(cluster: Cluster) -> None:
 
 
 def test_fields_without_effect_are_reported_once(cluster: Cluster) -> None:
-    cluster.create(timeouts={"application_readiness": {"nova": {"timeout": 1}}})
+    cluster.create(migration={"ingress": {"state": "absent"}})
     process = Process(cluster)
     reported = [
         event
@@ -696,7 +696,7 @@ def test_fields_without_effect_are_reported_once(cluster: Cluster) -> None:
     ]
     ((type, _, message),) = reported
     assert type == "Warning"
-    assert "spec.timeouts" in message
+    assert "spec.migration" in message
     condition = cluster.condition("Accepted")
     assert (condition["status"], condition["reason"]) == ("True", "FieldsIgnored")
     assert cluster.deployed() == RELEASES

@@ -207,7 +207,7 @@ class Process:
             cache.Charts(cluster.folder / "cache"),
             api,
             self.caches,
-            work.Settings(NAMESPACE, 600),
+            work.Settings(NAMESPACE, lambda: 600),
             secrets=lambda: observe.secrets_of(self.caches),
             registry=prometheus_client.CollectorRegistry(),
             now=clock.now,

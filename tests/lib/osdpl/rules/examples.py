@@ -238,6 +238,11 @@ EXAMPLES = (
         ),
     ),
     Example(
+        "timeouts: seconds",
+        spec(timeouts={"application_readiness": {"nova": {"timeout": 0}}}),
+        spec(timeouts={"application_readiness": {"nova": {"timeout": 1, "delay": 0}}}),
+    ),
+    Example(
         "deletion: applied before",
         spec(_state="APPLYING", _is_deletion=True),
         spec(_state="APPLIED", _is_deletion=True),

@@ -1,0 +1,54 @@
+"""Ini files of a folder, read again when they change."""
+
+import pathlib
+import threading
+from collections.abc import Callable, Mapping
+
+LOOK_S = 2.0
+"""Between two looks at the folder."""
+SIZE_MAX = 64 * 1024
+"""Bytes of a file that are read."""
+
+
+class Folder:
+    """Reads *.ini of a folder, then conf.d/*.ini, each by name. Safe for threads.
+
+    path: None: there is none.
+    """
+
+    def __init__(self, path: pathlib.Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._files = self._read()
+
+    def files(self) -> Mapping[str, str]:
+        """Return the content of the files by name, as of the last look."""
+        with self._lock:
+            return self._files
+
+    def look(self) -> bool:
+        """Read the folder again; report whether anything has changed."""
+        files = self._read()
+        with self._lock:
+            is_new = files != self._files
+            self._files = files
+        return is_new
+
+    def watch(self, on_change: Callable[[], None], stop: threading.Event) -> None:
+        """Look at the folder until `stop` is set."""
+        while not stop.wait(LOOK_S):
+            if self.look():
+                on_change()
+
+    def _read(self) -> Mapping[str, str]:
+        if self._path is None:
+            return {}
+        found: dict[str, str] = {}
+        for folder in (self._path, self._path / "conf.d"):
+            for file in sorted(folder.glob("*.ini")):
+                try:
+                    with file.open(encoding="utf-8", errors="replace") as opened:
+                        found[str(file.relative_to(self._path))] = opened.read(SIZE_MAX)
+                except OSError:
+                    continue  # it is being replaced: the next look finds it
+        return found
