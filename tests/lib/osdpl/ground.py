@@ -260,7 +260,7 @@ class Process:
                     waits.append(outcome.requeue_after_s)
                 done += outcome.actions
         self.most = max(self.most, len(self.jobs.running()))
-        self._idle()
+        self.idle()
         if self.died:
             raise Death
         return done, min(waits, default=None)
@@ -272,7 +272,8 @@ class Process:
             self.actor.act(snapshot, action)
         return outcome
 
-    def _idle(self) -> None:
+    def idle(self) -> None:
+        """Wait until all runs of helm have ended."""
         deadline = time.monotonic() + 20
         while self.jobs.running() and time.monotonic() < deadline:
             time.sleep(0.002)
