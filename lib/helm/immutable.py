@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """A change of a field that cannot be changed. field: such as spec.selector."""
 
     kind: str
@@ -101,7 +101,7 @@ _JOB = _fields(
 KINDS = ("Job", *_RULES)
 
 
-def changes(installed: Sequence[str], rendered: str) -> tuple[Change, ...]:
+def changes(installed: Sequence[str], rendered: str) -> tuple[FieldChange, ...]:
     """Return what cannot be changed, Jobs included, in the order of the manifests.
 
     installed: manifests of the revisions of which objects may exist. rendered: the
@@ -111,14 +111,14 @@ def changes(installed: Sequence[str], rendered: str) -> tuple[Change, ...]:
         YAMLError: a manifest is malformed.
     """
     after = dict(_objects(rendered))
-    found: dict[Change, None] = {}
+    found: dict[FieldChange, None] = {}
     for text in installed:
         for (kind, name), before in _objects(text):
             rule = _JOB if kind == "Job" else _RULES[kind]
             desired = after.get((kind, name))
             if desired is not None:
                 for field in rule(before, desired):
-                    found[Change(kind, name, field)] = None
+                    found[FieldChange(kind, name, field)] = None
     return tuple(found)
 
 
@@ -129,7 +129,7 @@ def _objects(text: str) -> Iterator[tuple[Key, Document]]:
             yield (str(document["kind"]), str(metadata.get("name"))), document
 
 
-def remedy(change: Change) -> str:
+def remedy(change: FieldChange) -> str:
     """Return what an administrator can do about a change, in one sentence."""
     thing = f"{change.kind} {change.name}"
     if change.kind == "PersistentVolumeClaim":

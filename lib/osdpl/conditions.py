@@ -67,7 +67,7 @@ class Progress:
     """
 
     versions: Mapping[str, str]
-    step: upgrade.Step | None
+    step: upgrade.UpgradeStep | None
 
 
 def refused(reason: Refused, message: str) -> tuple[Condition, ...]:
@@ -145,7 +145,7 @@ def _causes(services: Mapping[str, ServiceState], phase: Phase) -> str:
 
 
 def upgrading(
-    conditions: Sequence[Condition], step: upgrade.Step
+    conditions: Sequence[Condition], step: upgrade.UpgradeStep
 ) -> tuple[Condition, ...]:
     """Return the conditions during an upgrade that has not failed."""
     words = f"OpenStack {step.before} to {step.after}: {step.service}"
@@ -333,7 +333,7 @@ def _version(progress: Progress, service: str) -> dict[str, str]:
     return {"openstack_version": version} if version else {}
 
 
-def _upgrade(step: upgrade.Step) -> dict[str, str]:
+def _upgrade(step: upgrade.UpgradeStep) -> dict[str, str]:
     """Return where an upgrade is, as the OpenStackDeploymentStatus shows it."""
     return {
         "from": step.before,

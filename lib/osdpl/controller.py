@@ -90,7 +90,7 @@ class Controller:
         self._queue = queue.Queue(BACKOFF)
         self._deployments = objects.Objects()
         self._caches = caches.open_caches(api, options.namespace)
-        self._settings = settings_files.Folder(options.settings)
+        self._settings = settings_files.IniFolder(options.settings)
         self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
         registry.register(
             metrics.Releases(

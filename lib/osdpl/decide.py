@@ -175,7 +175,7 @@ def _conditions(
     snapshot: Snapshot,
     services: Mapping[str, ServiceState],
     all_states: Sequence[ReleaseState],
-    step: upgrade.Step | None,
+    step: upgrade.UpgradeStep | None,
 ) -> tuple[Condition, ...]:
     """Return the conditions; a failure is reported once all charts have been tried.
 
@@ -209,7 +209,7 @@ def ignored(snapshot: Snapshot, rendered: model.Rendered | None) -> tuple[str, .
 def service_states(
     rendered: model.Rendered,
     all_states: Sequence[ReleaseState],
-    step: upgrade.Step | None,
+    step: upgrade.UpgradeStep | None,
 ) -> Mapping[str, ServiceState]:
     """Return the state of each service, also of those that are deleted.
 
@@ -321,7 +321,7 @@ def _status_actions(
     snapshot: Snapshot,
     services: Mapping[str, ServiceState],
     versions: Mapping[str, str],
-    step: upgrade.Step | None,
+    step: upgrade.UpgradeStep | None,
     now: datetime.datetime,
 ) -> Iterator[Action]:
     progress = conditions.Progress(versions, step)

@@ -23,7 +23,7 @@ from lib.osdpl import (
     settings,
     work,
 )
-from lib.osdpl.settings import Settings
+from lib.osdpl.settings import OsdplSettings
 from lib.osdpl.snapshot import (
     Blocker,
     Desired,
@@ -74,7 +74,7 @@ class Observer:
         self._default = default
         self._clock = clock
         self._files = files
-        self._settings: tuple[Mapping[str, str], Settings] = ({}, Settings())
+        self._settings: tuple[Mapping[str, str], OsdplSettings] = ({}, OsdplSettings())
         self._memo: tuple[object, Desired] | None = None
         self._holds: dict[tuple[str, str], float] = {}
         self._statuses: dict[str, float] = {}
@@ -92,7 +92,7 @@ class Observer:
         """Note that the status of a HelmBundle was written just now."""
         self._statuses[name] = self._clock()
 
-    def settings(self) -> Settings:
+    def settings(self) -> OsdplSettings:
         """Return the settings of ini files and ConfigMap; read again after a change."""
         files = {**self._files(), **self._caches.ini_files()}
         if files != self._settings[0]:

@@ -1,4 +1,4 @@
-"""Settings that may change while the controller runs. Pure.
+"""OsdplSettings that may change while the controller runs. Pure.
 
 Rules: a setting is applied, or reported as one without effect; one that is malformed is
 reported, and the value below it counts.
@@ -12,14 +12,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lib.process.config import Problem
+from lib.process.config import FieldProblem
 
 CONFIG_MAP = "rockoon-config"
 """ConfigMap with ini files, in the namespace that is served."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settings:
+class OsdplSettings:
     """Times that a reconciliation uses, in seconds.
 
     ready_timeout_s: after a run of helm, before workloads that are not Ready are
@@ -83,7 +83,7 @@ _SERVICES = {"nova": "compute", "neutron": "networking"}
 """Service of each key of spec.timeouts.application_readiness."""
 
 
-def read(files: Mapping[str, str]) -> Settings:
+def read(files: Mapping[str, str]) -> OsdplSettings:
     """Return the settings of ini files; a later file overrides an earlier one.
 
     files: content by name.
@@ -105,26 +105,28 @@ def read(files: Mapping[str, str]) -> Settings:
                     ignored.append(f"{name} {found}")
                 else:
                     fields |= found
-    return Settings(**fields, ignored=tuple(dict.fromkeys(ignored)))  # type: ignore[arg-type]
+    base = OsdplSettings(ignored=tuple(dict.fromkeys(ignored)))
+    return dataclasses.replace(base, **fields)  # type: ignore[arg-type]
 
 
 def _setting(section: str, key: str, value: str) -> dict[str, float] | str:
     """Return the field that a setting is, or why it has no effect."""
     sections = sorted({section for section, _ in KNOWN})
     if section not in sections:
-        return str(Problem(f"[{section}]", None, f"one of {', '.join(sections)}"))
+        return str(FieldProblem(f"[{section}]", None, f"one of {', '.join(sections)}"))
     if (section, key) in _IGNORED:
         return f"[{section}] {key}: no effect: {_IGNORED[section, key]}"
     if (section, key) not in _APPLIED:
         keys = ", ".join(name for own, name in KNOWN if own == section)
-        return str(Problem(f"[{section}] {key}", None, f"one of {keys}"))
+        return str(FieldProblem(f"[{section}] {key}", None, f"one of {keys}"))
     field, least = _APPLIED[section, key]
     if not value.isdecimal() or int(value) < least:
-        return str(Problem(f"[{section}] {key}", value, f"seconds, {least} or more"))
+        expected = f"seconds, {least} or more"
+        return str(FieldProblem(f"[{section}] {key}", value, expected))
     return {field: float(value)}
 
 
-def with_spec(settings: Settings, spec: Mapping[str, Any]) -> Settings:
+def with_spec(settings: OsdplSettings, spec: Mapping[str, Any]) -> OsdplSettings:
     """Return settings with what spec.timeouts overrides."""
     readiness = (spec.get("timeouts") or {}).get("application_readiness") or {}
     services = {
@@ -135,7 +137,7 @@ def with_spec(settings: Settings, spec: Mapping[str, Any]) -> Settings:
     return dataclasses.replace(settings, services=services)
 
 
-def problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
+def problems(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     """Yield what is wrong with the times of spec.timeouts."""
     readiness = (spec.get("timeouts") or {}).get("application_readiness") or {}
     for name, times in readiness.items():
@@ -143,4 +145,4 @@ def problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
             value = (times or {}).get(key)
             if value is not None and value < least:
                 path = f"spec.timeouts.application_readiness.{name}.{key}"
-                yield Problem(path, str(value), f"seconds, {least} or more")
+                yield FieldProblem(path, str(value), f"seconds, {least} or more")

@@ -10,7 +10,7 @@ SIZE_MAX = 64 * 1024
 """Bytes of a file that are read."""
 
 
-class Folder:
+class IniFolder:
     """Reads *.ini of a folder, then conf.d/*.ini, each by name. Safe for threads.
 
     path: None: there is none.

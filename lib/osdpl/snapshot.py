@@ -8,7 +8,7 @@ from typing import Any
 
 from lib.helm import model as helm
 from lib.osdpl import model
-from lib.osdpl.settings import Settings
+from lib.osdpl.settings import OsdplSettings
 from lib.process import config
 
 Document = Mapping[str, Any]
@@ -161,7 +161,7 @@ class Snapshot:
         default_factory=dict
     )
     restoring: frozenset[str] = frozenset()
-    settings: Settings = dataclasses.field(default_factory=Settings)
+    settings: OsdplSettings = dataclasses.field(default_factory=OsdplSettings)
 
     @property
     def namespace(self) -> str:

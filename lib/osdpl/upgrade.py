@@ -19,7 +19,7 @@ VERSION_LABEL = f"{model.GROUP}/openstack-version"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class UpgradeStep:
     """Where an upgrade is.
 
     service: the one that is upgraded now. done, total: services. waits: what its end
@@ -103,7 +103,7 @@ def relabelled(
 
 def step(
     snapshot: Snapshot, all_states: Sequence[ReleaseState], now: datetime.datetime
-) -> Step | None:
+) -> UpgradeStep | None:
     """Return where an upgrade is; None without one."""
     behind = [one for one in all_states if is_behind(one)]
     if not behind:
@@ -115,7 +115,7 @@ def step(
         left.add(blocked.service)
     current = blocked.service if blocked is not None else _next(left)
     release = behind[0].release
-    return Step(
+    return UpgradeStep(
         before=version_of(behind[0]),
         after=release.openstack_version if release is not None else "",
         service=current,

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from lib.helm import immutable
-from lib.helm.immutable import Change
+from lib.helm.immutable import FieldChange
 
 Document = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "x", "image": "x:1"}]}}
@@ -98,7 +98,7 @@ def text(*documents: Document) -> str:
 @pytest.mark.parametrize(("kind", "path", "value", "field"), ROWS)
 def test_a_field(kind: str, path: str, value: object, field: str) -> None:
     before, after = document(kind), put(document(kind), path, value)
-    expected = (Change(kind, "x", field),) if field else ()
+    expected = (FieldChange(kind, "x", field),) if field else ()
     found = immutable.changes([text(before)], text(after))
     print(kind, path, found and immutable.remedy(found[0]))
     assert found == expected
@@ -139,11 +139,11 @@ def test_a_failed_revision_does_not_hide_what_is_deployed() -> None:
     """The Job may be of either: the newer revision may not have reached it."""
     before, after = document("Job"), put(document("Job"), IMAGE, [])
     found = immutable.changes([text(after), text(before)], text(after))
-    assert found == (Change("Job", "x", "spec.template"),)
+    assert found == (FieldChange("Job", "x", "spec.template"),)
 
 
 def test_a_claim_is_never_to_be_deleted() -> None:
-    words = immutable.remedy(Change("PersistentVolumeClaim", "x", "spec"))
+    words = immutable.remedy(FieldChange("PersistentVolumeClaim", "x", "spec"))
     assert "delete the" not in words
-    words = immutable.remedy(Change("StatefulSet", "x", "spec"))
+    words = immutable.remedy(FieldChange("StatefulSet", "x", "spec"))
     assert "--cascade=orphan" in words

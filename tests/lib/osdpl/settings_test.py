@@ -52,7 +52,7 @@ def test_each_setting_is_applied_or_reported(section: str, key: str) -> None:
     (text,) = found.ignored
     print(text)
     assert text.startswith(f"01.ini [{section}] {key}: no effect: ")
-    assert found == settings.Settings(ignored=found.ignored)
+    assert found == settings.OsdplSettings(ignored=found.ignored)
 
 
 def test_no_other_setting_is_known() -> None:
@@ -101,7 +101,7 @@ def test_later_files_override_earlier_ones(tmp_path: pathlib.Path) -> None:
     for number, name in enumerate(("02.ini", "01.ini", "conf.d/00.ini"), 1):
         key = "wait_application_ready_timeout"
         (tmp_path / name).write_text(ini("osctl", key, str(number))["01.ini"])
-    folder = settings_files.Folder(tmp_path)
+    folder = settings_files.IniFolder(tmp_path)
     assert list(folder.files()) == ["01.ini", "02.ini", "conf.d/00.ini"]
     assert settings.read(folder.files()).ready_timeout_s == 3
     (tmp_path / "conf.d/00.ini").unlink()
@@ -111,7 +111,7 @@ def test_later_files_override_earlier_ones(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_change_of_a_file_is_noticed(tmp_path: pathlib.Path) -> None:
-    folder = settings_files.Folder(tmp_path)
+    folder = settings_files.IniFolder(tmp_path)
     noticed, stop = threading.Event(), threading.Event()
     watch = threading.Thread(target=folder.watch, args=(noticed.set, stop))
     watch.start()
@@ -119,7 +119,7 @@ def test_a_change_of_a_file_is_noticed(tmp_path: pathlib.Path) -> None:
     assert noticed.wait(60)
     stop.set()
     watch.join(60)
-    assert settings_files.Folder(None).files() == {}
+    assert settings_files.IniFolder(None).files() == {}
 
 
 def config_map(cluster: Cluster, text: str, name: str = settings.CONFIG_MAP) -> None:
