@@ -76,6 +76,28 @@ class Balancing:
     error: errors.CloudError | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remedies:
+    """What an operator does about faults, in the words of one provider.
+
+    credentials: they are refused. unreachable: the log-in has no answer. project: the
+    credentials are of none. endpoint: a service that is needed is not offered.
+    internal: no network reaches load balancers from outside.
+
+    Of provider IDs: region: none is of the configuration's region. no_region: those
+    without a region look like the other region's own. mixed: some have no region.
+    """
+
+    credentials: str
+    unreachable: str
+    project: str
+    endpoint: str
+    internal: str
+    region: str
+    no_region: str
+    mixed: str
+
+
 Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
 """By kind of service; the error of one that did not tell."""
 

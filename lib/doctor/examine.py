@@ -35,11 +35,12 @@ _NO_SERVER = "not asked for: the API server does not answer"
 class Wanted:
     """What is to be found in the cluster.
 
-    cloud: whose provider ids are the daemon's. account: whose rights count; None: those
-    of who asks.
+    cloud: whose provider ids are the daemon's. remedies: in the words of that cloud.
+    account: whose rights count; None: those of who asks.
     """
 
     cloud: str
+    remedies: checkup.Remedies
     rights: tuple[Right, ...]
     lease_namespace: str
     lease_name: str
@@ -62,7 +63,7 @@ def examine(doors: Doors, wanted: Wanted, now: Now) -> tuple[Finding, ...]:
     """Look at everything; give a line or more for each of `judge.CHECKS`."""
     cloud = _attempt(doors.cloud)
     odd = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
-    found = [*judge.configuration(odd), *_of_cloud(cloud, now)]
+    found = [*judge.configuration(odd), *_of_cloud(cloud, wanted.remedies, now)]
     region = cloud.value.region if isinstance(cloud, Read) else None
     return (*found, *_of_cluster(doors, wanted, region, now))
 
@@ -93,7 +94,9 @@ def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
         return Failed(f"this check itself broke ({type(error).__name__})")
 
 
-def _of_cloud(cloud: Read[checkup.Checkup] | Failed, now: Now) -> tuple[Finding, ...]:
+def _of_cloud(
+    cloud: Read[checkup.Checkup] | Failed, remedies: checkup.Remedies, now: Now
+) -> tuple[Finding, ...]:
     if isinstance(cloud, Failed):
         unasked = (judge.CREDENTIALS, *_WITH_TOKEN, judge.CLOUD_CLOCK)
         return tuple(Finding(name, State.UNCHECKED, _NO_CONF) for name in unasked)
@@ -102,17 +105,19 @@ def _of_cloud(cloud: Read[checkup.Checkup] | Failed, now: Now) -> tuple[Finding,
     time = judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
     if isinstance(logged_in, Failed):
         skipped = [Finding(name, State.UNCHECKED, _NO_TOKEN) for name in _WITH_TOKEN]
-        return (judge.login(logged_in), *skipped, time)
-    balancers = judge.balancers(_attempt(asked.balancing))
-    found = (*_services(asked), *_quotas(asked), *balancers)
-    return (judge.login(logged_in), *found, time)
+        return (judge.login(logged_in, remedies), *skipped, time)
+    balancers = judge.balancers(_attempt(asked.balancing), remedies)
+    found = (*_services(asked, remedies), *_quotas(asked), *balancers)
+    return (judge.login(logged_in, remedies), *found, time)
 
 
-def _services(asked: checkup.Checkup) -> tuple[Finding, ...]:
+def _services(
+    asked: checkup.Checkup, remedies: checkup.Remedies
+) -> tuple[Finding, ...]:
     services = _attempt(asked.services)
     if isinstance(services, Failed):
         return (Finding(judge.ENDPOINTS, State.UNCHECKED, services.text),)
-    return tuple(judge.service(one, asked.region) for one in services.value)
+    return tuple(judge.service(one, asked.region, remedies) for one in services.value)
 
 
 def _quotas(asked: checkup.Checkup) -> tuple[Finding, ...]:
@@ -152,7 +157,9 @@ def _of_cluster(
         judge.clock(judge.KUBE_CLOCK, clocks),
         *_rights(opened.value, wanted),
         _lease(opened.value, wanted, now),
-        *ids.findings(_attempt(opened.value.nodes), wanted.cloud, region),
+        *ids.findings(
+            _attempt(opened.value.nodes), wanted.cloud, region, wanted.remedies
+        ),
     )
 
 

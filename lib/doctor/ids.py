@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from lib.cloud import provider_id
+from lib.cloud import checkup, provider_id
 from lib.doctor import judge
 from lib.doctor.model import Failed, Finding, Node, Read, State
 
@@ -21,12 +21,15 @@ Parsed = provider_id.ProviderId
 
 
 def findings(
-    read: Read[tuple[Node, ...]] | Failed, cloud: str, region: str | None
+    read: Read[tuple[Node, ...]] | Failed,
+    cloud: str,
+    region: str | None,
+    remedies: checkup.Remedies,
 ) -> tuple[Finding, ...]:
     """Judge the provider ids of all Nodes.
 
     cloud: whose ids are ours. region: the configuration's; None: it can't be read, and
-    ids are judged by their form alone.
+    ids are judged by their form alone. remedies: in the provider's words.
     """
     if isinstance(read, Failed):
         failed = Finding(
@@ -43,7 +46,7 @@ def findings(
         *_not_ours(parsed, cloud),
         *_far(ours, region),
         *_nameless(read.value),
-        _whole(len(read.value), tuple(ours.values()), region),
+        _whole(len(read.value), tuple(ours.values()), region, remedies),
     )
 
 
@@ -113,28 +116,27 @@ def _each(
     return lines
 
 
-def _whole(nodes: int, ours: tuple[Parsed, ...], region: str | None) -> Finding:
+def _whole(
+    nodes: int,
+    ours: tuple[Parsed, ...],
+    region: str | None,
+    remedies: checkup.Remedies,
+) -> Finding:
     """Judge all ids of our cloud together: is one form in use, and one region?"""
     bare = sum(not one.region for one in ours)
     elsewhere = sum(_elsewhere(one, region) for one in ours)
     if elsewhere and elsewhere == len(ours):
         text = f"none of {len(ours)} ids is of region {region!r}"
-        remedy = "see that region in cloud.conf is right"
-        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedy)
+        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedies.region)
     if elsewhere and bare:
         text = (
             f"{bare} ids name no region while {elsewhere} are of another one: a daemon"
             " there takes the former for its own, and for gone"
         )
-        remedy = "run the daemon of the other region with SKIP_NODE_DELETION"
-        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedy)
+        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedies.no_region)
     if bare and bare < len(ours):
         text = f"{bare} of {len(ours)} ids name no region, the others do"
-        remedy = (
-            "harmless in one region; keep OS_CCM_REGIONAL the same for all daemons from"
-            " now on"
-        )
-        return Finding(judge.PROVIDER_IDS, State.ODD, text, remedy)
+        return Finding(judge.PROVIDER_IDS, State.ODD, text, remedies.mixed)
     form = "without" if bare else "with"
     said = f"; {len(ours)} ids of this cloud, all {form} their region" if ours else ""
     return Finding(judge.PROVIDER_IDS, State.GOOD, f"{nodes} Nodes looked at{said}")

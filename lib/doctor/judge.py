@@ -40,21 +40,11 @@ SKEW_BAD_S = 60.0
 QUOTA_NEAR = 0.9
 
 Logins = Read[checkup.Login] | Failed
-_REMEDIES = {
-    errors.Unauthenticated.reason: (
-        "put right credentials into cloud.conf; a password may have expired, an"
-        " application credential may have been deleted"
-    ),
-    errors.Unavailable.reason: (
-        "see that auth-url is right and can be reached from here: name, port, proxy,"
-        " certificate"
-    ),
-}
 _NO_RIGHT = "give the user a role in the project that allows it"
 
 
 def configuration(read: Read[tuple[str, ...]] | Failed) -> tuple[Finding, ...]:
-    """Judge cloud.conf by what is odd in it."""
+    """Judge the configuration of the cloud by what is odd in it."""
     if isinstance(read, Failed):
         remedy = "correct the file; each problem names section, key and what is right"
         return (Finding(CLOUD_CONF, State.BAD, read.text, remedy),)
@@ -65,29 +55,33 @@ def configuration(read: Read[tuple[str, ...]] | Failed) -> tuple[Finding, ...]:
     )
 
 
-def login(read: Logins) -> Finding:
+def login(read: Logins, remedies: checkup.Remedies) -> Finding:
     """Judge the log-in."""
     if isinstance(read, Failed):
-        remedy = _REMEDIES.get(read.reason, "see the cloud's own log")
+        by_reason = {
+            errors.Unauthenticated.reason: remedies.credentials,
+            errors.Unavailable.reason: remedies.unreachable,
+        }
+        remedy = by_reason.get(read.reason, "see the cloud's own log")
         return Finding(CREDENTIALS, State.BAD, read.text, remedy)
     found = read.value
     if not found.project:
         text = f"logged in as {found.user}, but to no project"
-        remedy = "name the project in cloud.conf: tenant-id, or tenant-name"
-        return Finding(CREDENTIALS, State.BAD, text, remedy)
+        return Finding(CREDENTIALS, State.BAD, text, remedies.project)
     text = f"logged in as {found.user} to project {found.project}"
     if found.expires_at is not None:
         text += f"; this token ends at {found.expires_at:%Y-%m-%d %H:%M} UTC"
     return Finding(CREDENTIALS, State.GOOD, text)
 
 
-def service(found: checkup.ServiceEndpoint, region: str) -> Finding:
+def service(
+    found: checkup.ServiceEndpoint, region: str, remedies: checkup.Remedies
+) -> Finding:
     """Judge one service of the cloud."""
     where = f" in region {region}" if region else ""
     if not found.url and found.needed:
         text = f"{found.kind}: the catalogue has none{where}"
-        remedy = "see that region and os-endpoint-type in cloud.conf are right"
-        return Finding(ENDPOINTS, State.BAD, text, remedy)
+        return Finding(ENDPOINTS, State.BAD, text, remedies.endpoint)
     if not found.url:
         text = f"{found.kind}: the catalogue has none{where}; what needs it can't run"
         return Finding(ENDPOINTS, State.UNCHECKED, text)
@@ -133,7 +127,7 @@ def _is_near(quota: checkup.Quota) -> bool:
 
 
 def balancers(
-    read: Read[checkup.Balancing | None] | Failed,
+    read: Read[checkup.Balancing | None] | Failed, remedies: checkup.Remedies
 ) -> tuple[Finding, ...]:
     """Judge what load balancers need; each thing that is wrong is one line."""
     if isinstance(read, Failed):
@@ -146,7 +140,7 @@ def balancers(
         text = f"Services of type LoadBalancer get none: {found.error.message}"
         remedy = "see that the load-balancer service runs, or set enabled to false"
         return (Finding(BALANCERS, State.ODD, text, remedy),)
-    wrong = tuple(line for one in found.named if (line := _named(one)))
+    wrong = tuple(line for one in found.named if (line := _named(one, remedies)))
     if not found.has_tags:
         text = (
             f"version {found.version} of the API has no tags: whose a load balancer is"
@@ -160,7 +154,7 @@ def balancers(
     return (Finding(BALANCERS, State.GOOD, text),)
 
 
-def _named(found: checkup.NamedSetting) -> Finding | None:
+def _named(found: checkup.NamedSetting, remedies: checkup.Remedies) -> Finding | None:
     """Judge one thing that the configuration names; None: it is well."""
     said = f"{found.setting} is {found.value!r}" if found.value else found.setting
     if found.error is not None:
@@ -174,7 +168,7 @@ def _named(found: checkup.NamedSetting) -> Finding | None:
         return Finding(BALANCERS, State.BAD, text, remedy)
     if not found.matches:
         text = f"{said} is not set, and there is no {found.kind}: all are internal"
-        return Finding(BALANCERS, State.ODD, text, "set internal-lb to true")
+        return Finding(BALANCERS, State.ODD, text, remedies.internal)
     if len(found.matches) > 1 and not found.value:
         shown = ", ".join(found.matches)
         text = f"{said} is not set, and the first {found.kind} of several counts: "

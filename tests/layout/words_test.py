@@ -27,8 +27,6 @@ EXEMPT = {
     "lib/cloud/provider_id.py": "provider IDs of all clouds are written in one file",
     "lib/cloud/fake/instances.py": "its provider IDs, until suites take any provider",
     "lib/cloud/fake/volumes.py": "names the cloud after which phases are modelled",
-    "lib/doctor/ids.py": "remedies, until facts carry theirs",
-    "lib/doctor/judge.py": "remedies, until facts carry theirs",
     "lib/helm/outcome.py": "an example",
     "lib/kube/fake/api.py": "kinds of osdpl-controller",
     "lib/kube/resources.py": "kinds of osdpl-controller",

@@ -191,6 +191,7 @@ def run_tool(words: list[str]) -> None:
         existing_flag="--meadow",
         existing_help="Use this pasture.",
         read=openstack.read,
+        remedies=openstack.remedies,
         render=openstack.render,
         grounds=MeadowGrounds,
         existing=grounds.Existing,

@@ -96,7 +96,8 @@ def _wanted(
 ) -> "examine.Wanted":
     from lib.doctor import examine, model, rights
 
-    text = rbac.read_text() if rbac else rights.manifest(providers.of(cloud).component)
+    provider = providers.of(cloud)
+    text = rbac.read_text() if rbac else rights.manifest(provider.component)
     try:
         wanted = rights.parse(text)
     except rights.ManifestError as error:
@@ -106,7 +107,7 @@ def _wanted(
         right = f"{account!r} is not of the form NAMESPACE/NAME"
         raise click.BadParameter(right, param_hint="--service-account")
     who = model.Account(*named) if account else None
-    return examine.Wanted(cloud, wanted, *lease, who)
+    return examine.Wanted(cloud, provider.remedies(), wanted, *lease, who)
 
 
 def _show(findings: "tuple[model.Finding, ...]", output: str) -> None:

@@ -48,7 +48,8 @@ class Provider:
     the rights that `doctor` judges. config_help: of `--cloud-config`. existing_flag,
     existing_help: of `lab up`, to use a cloud that is there already.
 
-    read: opens a configuration; path and environment; raises ConfigError. render: the
+    read: opens a configuration; path and environment; raises ConfigError.
+    remedies: what `doctor` says of faults. render: the
     command of `render` of this name. grounds: the cloud of a lab. existing: the cloud
     that the value of `existing_flag` names.
     """
@@ -59,6 +60,7 @@ class Provider:
     existing_flag: str
     existing_help: str
     read: Callable[[str, Mapping[str, str]], Configured]
+    remedies: Callable[[], "checkup.Remedies"]
     render: Callable[[], click.Command]
     grounds: Callable[[], "lab_grounds.Grounds"]
     existing: Callable[[str], "lab_grounds.Existing"]
@@ -73,6 +75,12 @@ def _read_openstack(path: str, env: Mapping[str, str]) -> Configured:
     from mooring.commands import on_openstack
 
     return on_openstack.OnOpenStack.read(path, env)
+
+
+def _remedies_on_openstack() -> "checkup.Remedies":
+    from lib.cloud.openstack import checkup
+
+    return checkup.REMEDIES
 
 
 def _render_openstack() -> click.Command:
@@ -102,6 +110,7 @@ PROVIDERS = {
         existing_flag="--os-cloud",
         existing_help="Use this cloud of clouds.yaml.",
         read=_read_openstack,
+        remedies=_remedies_on_openstack,
         render=_render_openstack,
         grounds=_openstack_grounds,
         existing=_existing_openstack,

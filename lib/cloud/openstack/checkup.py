@@ -28,6 +28,27 @@ _NEEDED = ("compute", "network")
 _NAMES_FLAVORS = (2, 47)
 """Source: Nova API microversion history."""
 
+REMEDIES = checkup.Remedies(
+    credentials=(
+        "put right credentials into cloud.conf; a password may have expired, an"
+        " application credential may have been deleted"
+    ),
+    unreachable=(
+        "see that auth-url is right and can be reached from here: name, port, proxy,"
+        " certificate"
+    ),
+    project="name the project in cloud.conf: tenant-id, or tenant-name",
+    endpoint="see that region and os-endpoint-type in cloud.conf are right",
+    internal="set internal-lb to true",
+    region="see that region in cloud.conf is right",
+    no_region="run the daemon of the other region with SKIP_NODE_DELETION",
+    mixed=(
+        "harmless in one region; keep OS_CCM_REGIONAL the same for all daemons from"
+        " now on"
+    ),
+)
+"""What an operator does about faults, in the words of cloud.conf and of the daemon."""
+
 Endpoint = keystoneauth1.discover.EndpointData
 
 

@@ -9,6 +9,7 @@ import pytest
 import structlog
 
 from lib.cloud import checkup, errors
+from lib.cloud.openstack.checkup import REMEDIES
 from lib.doctor import cluster, examine, judge
 from lib.doctor.model import Account, Finding, Right, State
 from lib.kube import client, greeting, resources
@@ -20,7 +21,7 @@ NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 SILENT = errors.Unavailable("silent", operation="call")
 KUBE_SILENT = kube_errors.Unavailable("silent", operation="GET /")
 RIGHT = Right("list", "", "nodes")
-WANTED = examine.Wanted("openstack", (RIGHT,), "kube-system", "the-lease")
+WANTED = examine.Wanted("openstack", REMEDIES, (RIGHT,), "kube-system", "the-lease")
 
 
 @dataclasses.dataclass

@@ -3,6 +3,7 @@
 import datetime
 
 from lib.cloud import checkup, errors
+from lib.cloud.openstack.checkup import REMEDIES
 from lib.doctor import ids, judge
 from lib.doctor.model import (
     Account,
@@ -39,13 +40,13 @@ def service(**more: object) -> checkup.ServiceEndpoint:
 
 def nodes(*provider_ids: str, region: str | None = "here") -> tuple[Finding, ...]:
     listed = tuple(Node(f"n{i}", one) for i, one in enumerate(provider_ids))
-    return ids.findings(Read(listed), "openstack", region)
+    return ids.findings(Read(listed), "openstack", region, REMEDIES)
 
 
 def balancing(*named: checkup.NamedSetting, **more: object) -> tuple[Finding, ...]:
     fields = {"version": "2.30", "named": named, **more}
     found = checkup.Balancing(**fields)  # type: ignore[arg-type]
-    return judge.balancers(Read(found))
+    return judge.balancers(Read(found), REMEDIES)
 
 
 def named(
@@ -70,61 +71,61 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "logged in",
-        one(judge.login(Read(checkup.Login("u", "p", NOW)))),
+        one(judge.login(Read(checkup.Login("u", "p", NOW)), REMEDIES)),
         "ok",
         "as u to project p; this token ends at 2026-01-01 12:00 UTC",
     ),
     (
         "no project",
-        one(judge.login(Read(checkup.Login("u", "")))),
+        one(judge.login(Read(checkup.Login("u", "")), REMEDIES)),
         "FAIL",
         "to no project; remedy: name the project",
     ),
     (
         "wrong password",
-        one(judge.login(Failed("log in: refused", "CredentialsRejected"))),
+        one(judge.login(Failed("log in: refused", "CredentialsRejected"), REMEDIES)),
         "FAIL",
         "log in: refused; remedy: put right credentials",
     ),
     (
         "Keystone away",
-        one(judge.login(Failed("log in: away", "CloudUnavailable"))),
+        one(judge.login(Failed("log in: away", "CloudUnavailable"), REMEDIES)),
         "FAIL",
         "log in: away; remedy: see that auth-url is right",
     ),
     (
         "a service",
-        one(judge.service(service(version="2.1"), "here")),
+        one(judge.service(service(version="2.1"), "here", REMEDIES)),
         "ok",
         "compute at http://nova: version 2.1",
     ),
     (
         "an old service",
-        one(judge.service(service(version="2.1", odd="old"), "here")),
+        one(judge.service(service(version="2.1", odd="old"), "here", REMEDIES)),
         "warn",
         "version 2.1; old; remedy: ask",
     ),
     (
         "no such service",
-        one(judge.service(service(url=""), "here")),
+        one(judge.service(service(url=""), "here", REMEDIES)),
         "FAIL",
         "the catalogue has none in region here; remedy: see that region",
     ),
     (
         "no such service, not needed",
-        one(judge.service(service(url="", needed=False), "")),
+        one(judge.service(service(url="", needed=False), "", REMEDIES)),
         "skip",
         "the catalogue has none; what needs it can't run",
     ),
     (
         "a silent service",
-        one(judge.service(service(error=SILENT), "")),
+        one(judge.service(service(error=SILENT), "", REMEDIES)),
         "FAIL",
         "http://nova: the cloud can't be reached; remedy: see that this URL",
     ),
     (
         "a silent service, not needed",
-        one(judge.service(service(error=SILENT, needed=False), "")),
+        one(judge.service(service(error=SILENT, needed=False), "", REMEDIES)),
         "warn",
         "can't be reached",
     ),
@@ -167,11 +168,11 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "no load balancers wanted",
-        judge.balancers(Read(None)),
+        judge.balancers(Read(None), REMEDIES),
         "skip",
         "the configuration wants none",
     ),
-    ("load balancers unread", judge.balancers(Failed("no")), "skip", "no"),
+    ("load balancers unread", judge.balancers(Failed("no"), REMEDIES), "skip", "no"),
     (
         "nothing that makes load balancers",
         balancing(error=SILENT),
@@ -355,7 +356,7 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "Nodes unread",
-        ids.findings(Failed("no"), "openstack", ""),
+        ids.findings(Failed("no"), "openstack", "", REMEDIES),
         "FAIL",
         "no; remedy: see the rights",
     ),
@@ -398,5 +399,5 @@ def test_very_many_nodes_are_counted_not_listed() -> None:
 
 def test_a_new_node_may_lack_its_id() -> None:
     listed = (Node("new", "", is_new=True),)
-    (only,) = ids.findings(Read(listed), "openstack", "")
+    (only,) = ids.findings(Read(listed), "openstack", "", REMEDIES)
     assert only.state is State.GOOD
