@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lib.cloud import protocol
+from lib.cloud import routes as cloud_routes
 from lib.cloud.load_balancers import Role
 from lib.kube import client
 from lib.orphans import decide, deletion_flow, model, observe
@@ -52,6 +53,9 @@ class Cleanup:
         """
         for batch in _batches(_by_service(chosen)):
             self._balancers(self._still(batch, progress), progress)
+        entries = [one for one in chosen if isinstance(one.source, cloud_routes.Owned)]
+        if entries:
+            self._routes(self._still(entries, progress), progress)
         volumes = [one for one in chosen if one.subject is Other.VOLUME]
         for some in _batches([one] for one in volumes):
             self._volumes(self._still(some, progress), progress)
@@ -64,11 +68,11 @@ class Cleanup:
             return batch, ()
         cluster = observe.cluster_lists(self.api, self.settings)
         survey = decide.decide(self.cloud_lists, cluster, self.settings, utc_now())
-        present = {(one.subject, one.id, one.state) for one in survey.findings}
+        present = {_key(one) for one in survey.findings}
         why = "; ".join(one.why for one in survey.unknown)
         left: list[Finding] = []
         for finding in batch:
-            if (finding.subject, finding.id, finding.state) in present:
+            if _key(finding) in present:
                 left.append(finding)
             else:
                 progress(
@@ -117,6 +121,39 @@ class Cleanup:
                 left |= {(role, one.id) for one in listed if one.uid}
         return frozenset(left)
 
+    def _routes(
+        self,
+        still: tuple[Sequence[Finding], Sequence[model.Service]],
+        progress: Progress,
+    ) -> None:
+        findings, _ = still
+        api, tables = self.api, self.cloud.routes
+        if not findings or tables is None or api is None:
+            return
+        by_entry = {
+            one.source.recorded.entry: one
+            for one in findings
+            if isinstance(one.source, cloud_routes.Owned)
+        }
+        named = {str(entry): one for entry, one in by_entry.items()}
+
+        def read() -> deletion_flow.Routed:
+            recorded = observe.records(api, self.settings)
+            found = observe.routes(self.cloud, recorded)
+            if isinstance(found, FailedList):
+                return deletion_flow.Routed((), found.why)
+            some = (one for one in found or () if isinstance(one, cloud_routes.Owned))
+            return deletion_flow.Routed(tuple(some))
+
+        flow = deletion_flow.RouteDeletion(
+            tables,
+            read,
+            by_entry,
+            lambda key, why: progress(CleanupResult(named[key], why)),
+            self.clocks,
+        )
+        waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
+
     def _volumes(
         self,
         still: tuple[Sequence[Finding], Sequence[model.Service]],
@@ -134,6 +171,10 @@ class Cleanup:
             self.clocks,
         )
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
+
+
+def _key(one: Finding) -> tuple[object, ...]:
+    return one.subject, one.id, one.name, one.state
 
 
 def _by_service(chosen: Iterable[Finding]) -> list[list[Finding]]:

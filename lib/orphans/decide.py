@@ -9,7 +9,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from lib.cloud import load_balancers, volumes
+from lib.cloud import load_balancers, routes, volumes
 from lib.cloud.load_balancers import Role
 from lib.cloud.volumes import VolumePhase
 from lib.orphans import model
@@ -45,6 +45,7 @@ def decide(
     unknown: list[UnknownSubject] = []
     for found in (
         *_balancers(cloud, cluster, settings),
+        *_routes(cloud, cluster),
         *_volumes(cloud, cluster, settings),
     ):
         if found.subject not in settings.subjects:
@@ -218,6 +219,58 @@ def _not_owned(one: load_balancers.NotOwned) -> Finding:
         one.service,
         f"it has no ownership tag{note}",
         one,
+    )
+
+
+# ---------------------------------------------------------------- routes
+
+
+def _routes(
+    cloud: CloudLists, cluster: ClusterLists
+) -> Iterator[Finding | UnknownSubject]:
+    if cloud.routes is None:
+        return
+    why = cloud.routes.why if isinstance(cloud.routes, FailedList) else ""
+    listed = () if isinstance(cloud.routes, FailedList) else cloud.routes
+    owned = [one for one in listed if isinstance(one, routes.Owned)]
+    nodes = cluster.nodes
+    if isinstance(nodes, FailedList):
+        why = why or nodes.why
+    elif owned and not nodes:
+        why = "the list of Nodes is empty, although records name some"
+    if why:
+        yield UnknownSubject(Other.ROUTE, why)
+        yield UnknownSubject(Other.PAIR, why)
+    for one in listed:
+        if isinstance(one, routes.NotOwned):
+            yield _unrecorded(one)
+        elif not (why or isinstance(nodes, FailedList) or one.recorded.node in nodes):
+            yield _recorded(one)
+
+
+def _recorded(one: routes.Owned) -> Finding:
+    recorded = one.recorded
+    is_route = isinstance(recorded.entry, routes.Route)
+    since = recorded.since
+    return Finding(
+        FindingState.ORPHAN,
+        Other.ROUTE if is_route else Other.PAIR,
+        one.kind,
+        one.id,
+        str(recorded.entry),
+        datetime.datetime.fromtimestamp(since, datetime.UTC) if since else None,
+        f"Node {recorded.node}",
+        f"Node {recorded.node} does not exist",
+        one,
+    )
+
+
+def _unrecorded(one: routes.NotOwned) -> Finding:
+    reason = "no record of this cluster has it"
+    shown = str(one.route)
+    subject: Subject = Other.ROUTE
+    return Finding(
+        FindingState.NOT_OWNED, subject, "route", one.id, shown, None, "", reason, one
     )
 
 

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from lib.cloud import errors, load_balancers
+from lib.cloud import routes as cloud_routes
 from lib.cloud import volumes as cloud_volumes
 from lib.cloud.load_balancers import Depth, Facts, LoadBalancers, Results, Target
 from lib.cloud.model import Seen, Unknown
-from lib.cloud.steps import GateState
+from lib.cloud.steps import GateState, Step
 from lib.cloud.volumes import ById, Volumes
 from lib.orphans import model
 from lib.orphans.model import Finding
@@ -68,7 +69,26 @@ class DeleteVolume:
     key: str
 
 
-Action = Finish | Apply | DeleteVolume
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReleaseStep:
+    """Remove entries of one object. keys: all entries that are being removed."""
+
+    keys: frozenset[str]
+    step: Step
+
+    def __str__(self) -> str:
+        return str(self.step)
+
+
+Action = Finish | Apply | DeleteVolume | ReleaseStep
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Routed:
+    """What is recorded and exists. why: it could not be read; empty: it was."""
+
+    owned: tuple[cloud_routes.Owned, ...]
+    why: str = ""
 
 
 def targets(
@@ -282,6 +302,77 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
 
     def failure(self, error: Exception) -> failure.Failure | None:
         """Explain no error: those of the cloud are noted for their targets."""
+        return failure.none_expected(error)
+
+
+class RouteDeletion(waiting.WaitingFlow[Routed, Action]):
+    """Removes recorded routes and address pairs, and nothing else of their objects.
+
+    Implements lib/reconcile/waiting.py, Flow.
+    """
+
+    name = "orphans"
+
+    def __init__(
+        self,
+        tables: cloud_routes.Routes,
+        read: Callable[[], Routed],
+        entries: Collection[cloud_routes.Entry],
+        told: Finished,
+        clocks: PollClocks,
+    ) -> None:
+        """read: returns what is recorded and exists now."""
+        self._tables = tables
+        self._read = read
+        self._entries = {str(entry): entry for entry in entries}
+        self._waiting = _Waiting(self._entries.keys(), clocks, told)
+
+    def observe(self, due: float) -> Routed:
+        """Read the tables with their records anew."""
+        self._waiting.wait(due)
+        return self._read()
+
+    def decide(
+        self, snapshot: Routed, now: datetime.datetime
+    ) -> outcome.Outcome[Action]:
+        """Return the steps that remove what is left of the entries."""
+        del now
+        open_ = self._waiting.open
+        present = {
+            str(one.recorded.entry): one
+            for one in snapshot.owned
+            if str(one.recorded.entry) in open_
+        }
+        actions: list[Action] = []
+        for key in sorted(open_):
+            if why := self._waiting.given_up(key):
+                actions.append(Finish(key, why))
+                present.pop(key, None)
+            elif not snapshot.why and key not in present:
+                actions.append(Finish(key))
+        for step in self._tables.release(list(present.values())):
+            actions.append(ReleaseStep(frozenset(present), step))
+        ended = {one.key for one in actions if isinstance(one, Finish)}
+        return outcome.Outcome(tuple(actions), None if open_ <= ended else POLL_S)
+
+    def act(self, snapshot: Routed, action: Action) -> Routed:
+        """Carry one action out; what was refused is decided upon anew."""
+        if isinstance(action, Finish):
+            self._waiting.finish(action)
+        elif isinstance(action, ReleaseStep):
+            try:
+                self._tables.apply(action.step)
+            except errors.CloudError as error:
+                for key in action.keys:
+                    self._waiting.note_failure(key, error)
+        return snapshot
+
+    def is_note(self, action: Action) -> bool:
+        """Report whether an action only notes the end of an entry."""
+        return isinstance(action, Finish)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        """Explain no error: those of the cloud are noted for their entries."""
         return failure.none_expected(error)
 
 

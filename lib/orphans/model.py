@@ -57,6 +57,12 @@ class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
     load_balancer: ServiceLoadBalancer = ServiceLoadBalancer()
 
 
+class ConfigMap(msgspec.Struct, frozen=True):
+    """A ConfigMap that holds records."""
+
+    data: Mapping[str, str] | None = None
+
+
 class Service(msgspec.Struct, frozen=True):
     """A Service, with only what refers to resources of a cloud."""
 
@@ -140,6 +146,9 @@ class FindingState(enum.StrEnum):
     NOT_OWNED = "not owned"
     """Without an ownership tag: never deleted."""
 
+
+Records = tuple[cloud_routes.Record, ...]
+"""Of one cluster, one for each table."""
 
 Source = (
     load_balancers.Owned

@@ -1,17 +1,21 @@
 """All reads of cleanup: the lists of a cloud first, then those of the cluster."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import TypeVar
 
-from lib.cloud import errors, protocol
+from lib.cloud import errors, protocol, route_records
+from lib.cloud import routes as cloud_routes
 from lib.cloud.load_balancers import LoadBalancers, Role
 from lib.kube import client, nodes, objects, resources, store
 from lib.kube import errors as kube_errors
 from lib.kube import persistent_volumes as kube_volumes
 from lib.orphans import model
 from lib.orphans.model import CloudLists, ClusterLists, FailedList, Other, Settings
+from lib.process import decoding
 
+TIMEOUT_S = 10.0
 _TOGETHER = (
     frozenset({Role.LOAD_BALANCER, Role.USE}),
     frozenset({Role.PART}),
@@ -24,8 +28,53 @@ T = TypeVar("T")
 Object = TypeVar("Object", bound=objects.HasMetadata)
 
 
-def cloud_lists(cloud: protocol.Cloud, settings: Settings) -> CloudLists:
-    """Read what the cloud lists; a list that fails takes no other with it."""
+def records(api: client.Api, settings: Settings) -> model.Records | FailedList:
+    """Read the records of routes and address pairs; none for a cluster that is gone."""
+    if settings.is_gone or settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR}):
+        return ()
+    namespace, name = route_records.NAMESPACE, route_records.NAME
+    try:
+        body = api.read(resources.CONFIG_MAPS, name, namespace, timeout_s=TIMEOUT_S)
+    except kube_errors.NotFound:
+        return ()
+    except kube_errors.KubeError as error:
+        return FailedList(str(error))
+    data = decoding.decode(body, model.ConfigMap).data or {}
+    found = tuple(route_records.read(data, settings.cluster.id).values())
+    if not all(record.is_readable for record in found):
+        return FailedList(f"ConfigMap {namespace}/{name}: a record is not readable")
+    return found
+
+
+def routes(
+    cloud: protocol.Cloud, recorded: model.Records | FailedList
+) -> model.Routes | FailedList | None:
+    """Read routes and address pairs as far as records lead to them.
+
+    Also the routes of the table of the configuration that no record has.
+    """
+    if isinstance(recorded, FailedList):
+        return recorded
+    tables = cloud.routes
+    if tables is None:
+        owned = any(record.entries for record in recorded)
+        return (
+            FailedList("the configuration of the cloud has no routes")
+            if owned
+            else None
+        )
+    if tables.table and tables.table not in {record.table for record in recorded}:
+        recorded = (*recorded, cloud_routes.Record(tables.table, ""))
+    return _caught(lambda: tuple(tables.owned(recorded)))
+
+
+def cloud_lists(
+    cloud: protocol.Cloud, settings: Settings, recorded: model.Records | FailedList = ()
+) -> CloudLists:
+    """Read what the cloud lists; a list that fails takes no other with it.
+
+    recorded: see `records`.
+    """
     balancers: dict[Role, model.Listed | FailedList] = {}
     asks_balancers = not settings.subjects.isdisjoint(Role)
     if cloud.load_balancers is not None and asks_balancers:
@@ -34,7 +83,9 @@ def cloud_lists(cloud: protocol.Cloud, settings: Settings) -> CloudLists:
     volumes = None
     if cloud.volumes is not None and Other.VOLUME in settings.subjects:
         volumes = _caught(cloud.volumes.listing)
-    return CloudLists(balancers, volumes)
+    asks_routes = not settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR})
+    tables = routes(cloud, recorded) if asks_routes and not settings.is_gone else None
+    return CloudLists(balancers, volumes, tables)
 
 
 def _owned(
@@ -55,16 +106,19 @@ def cluster_lists(api: client.Api, settings: Settings) -> ClusterLists:
     if not settings.subjects.isdisjoint(Role):
         services = read(resources.SERVICES, model.Service)
         found = ClusterLists(services=services)
-    if Other.VOLUME not in settings.subjects:
-        return found
-    return ClusterLists(
-        services=found.services,
-        persistent=read(resources.PERSISTENT_VOLUMES, kube_volumes.PersistentVolume),
-        claims=read(resources.CLAIMS, kube_volumes.VolumeClaim),
-    )
+    if Other.VOLUME in settings.subjects:
+        of = kube_volumes.PersistentVolume
+        found = dataclasses.replace(
+            found,
+            persistent=read(resources.PERSISTENT_VOLUMES, of),
+            claims=read(resources.CLAIMS, kube_volumes.VolumeClaim),
+        )
+    if not settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR}):
+        found = dataclasses.replace(found, nodes=_node_names(api))
+    return found
 
 
-def node_names(api: client.Api) -> frozenset[str] | FailedList:
+def _node_names(api: client.Api) -> frozenset[str] | FailedList:
     """Return the names of all Nodes."""
     found = _all(api, resources.NODES, nodes.Node)
     if isinstance(found, FailedList):

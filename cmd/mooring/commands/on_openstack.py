@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lib.cloud import checkup, explained, load_balancers, protocol
 from lib.cloud.openstack import checkup as openstack_checkup
-from lib.cloud.openstack import with_load_balancers, with_volumes
+from lib.cloud.openstack import with_routes, with_volumes
 from lib.cloud.openstack.config import cloud_conf, settings
 from lib.cloud.openstack.instances import cloud
 from lib.cloud.openstack.load_balancers.explain import explain
@@ -76,6 +76,6 @@ class OnOpenStack:
 
 def _connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
     api = cloud.open_client(found, observers.observe, ("mooring",), observers.circuit)
-    opened = with_load_balancers.of_client(api, found)
+    opened = with_routes.of_client(api, found)
     volumes = with_volumes.of_client(api, found).volumes
     return dataclasses.replace(opened, volumes=volumes)

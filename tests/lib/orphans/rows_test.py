@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.cloud import protocol, provider_id
+from lib.cloud import protocol, provider_id, route_records
 from lib.cloud import volumes as cloud_volumes
 from lib.cloud.fake import volumes as fake_volumes
 from lib.cloud.load_balancers import Cluster, Port, Role
@@ -18,6 +18,8 @@ from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
+from lib.cloud.openstack.routes.cloud import NeutronRoutes
+from lib.cloud.routes import AddressPair, Record, Recorded, Route
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.orphans import cleanup, decide, deletion_flow, model, observe
@@ -39,6 +41,15 @@ class Scene:
     ground: driver.Ground
     volumes: fake_volumes.FakeVolumes
     api: fake_api.FakeApi = dataclasses.field(default_factory=fake_api.FakeApi)
+    router_id: str = ""
+
+    def __post_init__(self) -> None:
+        self.router_id = self.cloud.neutron.add_router(self.ground.subnet_id)
+
+    @property
+    def router(self) -> wire.Json:
+        """The router of the configuration."""
+        return self.cloud.neutron.l3.routers[self.router_id]
 
     def serve(self, name: str, **fields: object) -> driver.Driver:
         """Have a Service with all that is created for it."""
@@ -75,9 +86,12 @@ class Scene:
         self.api.remove(resources.SERVICES, driven.facts.name, "default")
 
     def protocols(self) -> protocol.Cloud:
-        balancers = OctaviaLoadBalancers(self.cloud.client(), GROUPS)
+        client = self.cloud.client()
         return protocol.Cloud(
-            provider_id.OPENSTACK, load_balancers=balancers, volumes=self.volumes
+            provider_id.OPENSTACK,
+            load_balancers=OctaviaLoadBalancers(client, GROUPS),
+            volumes=self.volumes,
+            routes=NeutronRoutes(client, self.router_id),
         )
 
     def survey(
@@ -86,7 +100,8 @@ class Scene:
         cluster = Cluster(CLUSTER.id, CLUSTER.name)
         found = model.Settings(cluster, VOLUME_CLUSTER, min_age=min_age)
         opened = self.protocols()
-        lists = observe.cloud_lists(opened, found)
+        recorded = observe.records(self.api, found)
+        lists = observe.cloud_lists(opened, found, recorded)
         survey = decide.decide(
             lists, observe.cluster_lists(self.api, found), found, utc_now()
         )
@@ -243,6 +258,38 @@ def pending_claim(scene: Scene) -> None:
     volume(scene, f"pvc-{wire.part(claim, 'metadata')['uid']}")
 
 
+HELD = (Route("10.244.9.0/24", "10.0.0.250"), Route("192.0.2.0/24", "10.0.0.251"))
+"""Of a Node that exists, and a blackhole route of the reference."""
+
+
+def routes_left(scene: Scene) -> None:
+    """The Node was deleted while no daemon ran."""
+    neutron = scene.cloud.neutron
+    port = neutron.add_port(scene.ground.subnet_id, "10.0.0.240", "server-lost")
+    neutron.ports[port]["allowed_address_pairs"] = [
+        {"ip_address": "10.244.1.0/24", "mac_address": ""},
+        {"ip_address": "10.0.0.9/32", "mac_address": ""},
+    ]
+    lost = Route("10.244.1.0/24", "10.0.0.240")
+    listed = (lost, *HELD)
+    scene.router["routes"] = [
+        {"destination": one.destination, "nexthop": one.next_hop} for one in listed
+    ]
+    record = Record(
+        scene.router_id,
+        CLUSTER.id,
+        (
+            Recorded(lost, "node-lost"),
+            Recorded(HELD[0], "node-here"),
+            Recorded(AddressPair(port, "10.244.1.0/24"), "node-lost"),
+        ),
+    )
+    about = {"name": route_records.NAME, "namespace": route_records.NAMESPACE}
+    data = {route_records.key(record): route_records.written(record)}
+    scene.api.put(resources.CONFIG_MAPS, {"metadata": about, "data": data})
+    scene.api.put(resources.NODES, {"metadata": {"name": "node-here"}})
+
+
 def look_alikes(scene: Scene) -> None:
     """What the reference leaves of a Service in another cluster."""
     driven = scene.serve("web")
@@ -279,6 +326,15 @@ ROWS: dict[str, tuple[Made, Expected, str]] = {
     "older pool without a tag": (old_pool_left, ((NOT_OWNED, PART),), "no ownership"),
     "younger of two duplicates": (duplicate, ((ORPHAN, LB),), "second one"),
     "security group still on a port": (group_on_port, ((ORPHAN, SG),), "on port"),
+    "route of a Node deleted meanwhile": (
+        routes_left,
+        (
+            (ORPHAN, Other.ROUTE),
+            (ORPHAN, Other.PAIR),
+            (NOT_OWNED, Other.ROUTE),
+        ),
+        "Node node-lost does not exist",
+    ),
     "volume without PersistentVolume": (
         lone_volume,
         ((ORPHAN, Other.VOLUME),),
@@ -364,12 +420,48 @@ def test_a_service_of_the_same_name_keeps_the_load_balancer_it_shares(
     )
 
 
+def test_only_recorded_routes_and_pairs_of_absent_nodes_are_removed(
+    scene: Scene,
+) -> None:
+    """Everything else of the router and the port stays, field by field."""
+    routes_left(scene)
+    ports = {id_: dict(port) for id_, port in scene.cloud.neutron.ports.items()}
+    assert [result.why for result in scene.clean()] == ["", ""]
+    assert scene.router["routes"] == [
+        {"destination": one.destination, "nexthop": one.next_hop} for one in HELD
+    ]
+    for id_, port in scene.cloud.neutron.ports.items():
+        changed = {key for key in port if port[key] != ports[id_][key]}
+        assert changed <= {"allowed_address_pairs", "revision_number"}
+        if changed:
+            (kept,) = wire.objects(port, "allowed_address_pairs")
+            assert kept["ip_address"] == "10.0.0.9/32"
+
+
+def test_a_record_that_cannot_be_read_is_unknown(scene: Scene) -> None:
+    """Edited by hand: nothing of it is known to be owned."""
+    routes_left(scene)
+    (stored,) = scene.api.all(resources.CONFIG_MAPS)
+    data = {key: f"{text} " for key, text in wire.part(stored, "data").items()}
+    data = {key: text.replace("node-lost", "node-x") for key, text in data.items()}
+    scene.api.put(resources.CONFIG_MAPS, {**stored, "data": data})
+    survey, _ = scene.survey()
+    print([one.why for one in survey.unknown])
+    assert [one.subject for one in survey.unknown] == [Other.ROUTE, Other.PAIR]
+    assert scene.clean() == []
+
+
 class Death(Exception):
     """The process is killed."""
 
 
 @pytest.mark.parametrize(
-    "row", ["namespace force-deleted", "pool without its listener"]
+    "row",
+    [
+        "namespace force-deleted",
+        "pool without its listener",
+        "route of a Node deleted meanwhile",
+    ],
 )
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 def test_killed_at_each_write_it_ends_what_was_begun(
@@ -409,7 +501,7 @@ def test_killed_at_each_write_it_ends_what_was_begun(
         cloud.after, cloud.fault = (lambda call: None), session.nothing
         assert all(result.why == "" for result in scene.clean())
         left, _ = scene.survey()
-        assert left.findings == ()
+        assert left.of(ORPHAN, KEPT) == ()
         assert held_by(living) == held
     print(f"{row}: killed {'after' if is_after else 'before'} each of {deaths} writes")
     assert deaths >= 1
