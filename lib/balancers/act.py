@@ -8,7 +8,7 @@ import msgspec
 from lib.balancers import decide, model
 from lib.balancers.model import Memory, Operation, Service, Snapshot, Source, Topic
 from lib.cloud import errors
-from lib.cloud.load_balancers import Results, Target
+from lib.cloud.load_balancers import Node, Results, Target
 from lib.cloud.steps import NoticeType, StepResult
 from lib.kube import client, events, resources, store
 from lib.plans import model as plans
@@ -21,7 +21,8 @@ LATE_S = 120.0
 """When to check for what a request of unknown outcome created later than expected."""
 
 Annotations = tuple[tuple[str, str | None], ...]
-Retarget = Callable[[Service, Snapshot], Target | None]
+Desire = Callable[[Service, tuple[Node, ...]], Target | None]
+"""Takes a Service and the Nodes that may receive traffic; None: it can't be served."""
 Ended = Callable[[Operation, float, bool], None]
 """Told of what was done for a Service, how many seconds it took, whether it worked."""
 
@@ -30,14 +31,14 @@ Ended = Callable[[Operation, float, bool], None]
 class Hands:
     """What an Actor works with.
 
-    retarget: what a Service wants, as it is after our own writes. ended: see `Ended`.
+    desire: what a Service asks of the cloud: pure. ended: see `Ended`.
     """
 
     api: client.Api
     services: store.Store[Service]
     recorders: Mapping[Source, events.Recorder]
     engine: Engine[Target, Results]
-    retarget: Retarget
+    desire: Desire
     ended: Ended | None = None
 
 
@@ -115,12 +116,18 @@ class ServiceActor:
                 self._settle(seen, results)
 
     def _settle(self, seen: Snapshot, results: Results) -> None:
-        target = self._hands.retarget(seen.as_left, seen)
+        target = self._target(seen)
         if target is None:
             return
         if seen.is_in_progress:
             self._end(seen, has_worked=True)
         self._memory.settle(seen.service.metadata.uid, target, results)
+
+    def _target(self, seen: Snapshot) -> Target | None:
+        """Return what the Service asks for, with our own writes on it."""
+        if seen.left is None:
+            return seen.target
+        return self._hands.desire(seen.left, seen.nodes)
 
     def _end(self, seen: Snapshot, *, has_worked: bool) -> None:
         if self._hands.ended is not None:
@@ -174,7 +181,7 @@ class ServiceActor:
         topics = frozenset(seen.topics if keeps else {Topic.SYNC})
         requeue = self._hands.engine.go_on(
             seen.service.metadata.uid,
-            self._hands.retarget(seen.as_left, seen),
+            self._target(seen),
             action,
             result,
             topics,
@@ -182,7 +189,7 @@ class ServiceActor:
         return dataclasses.replace(seen, requeues=(*seen.requeues, requeue))
 
     def _await(self, seen: Snapshot, action: plans.Await) -> None:
-        target = self._hands.retarget(seen.as_left, seen)
+        target = self._target(seen)
         if target is not None:
             topics = frozenset[str](seen.topics)
             uid = seen.service.metadata.uid

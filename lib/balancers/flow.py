@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from lib.balancers import act, decide, model, observe
+from lib.balancers import act, decide, model, observe, translate
 from lib.balancers.model import (
     Action,
     Memory,
@@ -16,7 +16,7 @@ from lib.balancers.model import (
     Topic,
 )
 from lib.cloud import errors
-from lib.cloud.load_balancers import LoadBalancers, Reason, Results, Target
+from lib.cloud.load_balancers import LoadBalancers, Node, Reason, Results, Target
 from lib.cloud.steps import CommonReason, ProblemReason
 from lib.kube import client, events, store
 from lib.kube import errors as kube_errors
@@ -61,6 +61,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
     ) -> None:
         self._memory = Memory(clock)
         self._load_balancers = load_balancers
+        self._sources = sources
         engine: Engine[Target, Results] = Engine(
             load_balancers, self._memory, clock, applying, on_open
         )
@@ -72,13 +73,14 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
             sources.services,
             recorders,
             engine,
-            self._retarget,
+            self._desire,
             ended,
         )
         self._actor = act.ServiceActor(hands, self._memory)
 
-    def _retarget(self, service: Service, seen: Snapshot) -> Target | None:
-        target, _ = self._observer.target(service, seen.nodes)
+    def _desire(self, service: Service, nodes: tuple[Node, ...]) -> Target | None:
+        cluster, balancers = self._sources.cluster(), self._load_balancers()
+        target, _ = translate.target(service, nodes, cluster, balancers)
         return target
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:

@@ -10,11 +10,9 @@ from lib.cloud.load_balancers import (
     Depth,
     LoadBalancers,
     Node,
-    Problems,
     Results,
     Target,
 )
-from lib.cloud.steps import Problem
 from lib.kube import client, fresh, resources, store
 from lib.kube import errors as kube_errors
 from lib.plans.engine import Engine
@@ -97,24 +95,13 @@ class ServiceObserver:
             return None
         return Snapshot(reading.value, topics, held=reading.held)
 
-    def target(
-        self, service: Service, nodes: tuple[Node, ...]
-    ) -> tuple[Target | None, tuple[Problem, ...]]:
-        """Say what a Service wants of the cloud, or why that can't be served."""
-        asked = translate.of(service, nodes, self._sources.cluster())
-        ref = self._load_balancers().refer(asked)
-        if not service.is_wanted:
-            return Target(ref, None), ()
-        parsed = self._load_balancers().parse(asked)
-        if isinstance(parsed, Problems):
-            return None, parsed.problems
-        return Target(ref, parsed), ()
-
     def _wanted(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
         if snapshot.held:
             return snapshot
         uid = snapshot.service.metadata.uid
-        target, problems = self.target(snapshot.service, nodes)
+        target, problems = translate.target(
+            snapshot.service, nodes, self._sources.cluster(), self._load_balancers()
+        )
         return dataclasses.replace(
             snapshot,
             target=target,

@@ -7,10 +7,31 @@ from lib.cloud.load_balancers import (
     Ingress,
     IpFamily,
     IpMode,
+    LoadBalancers,
     Node,
     Port,
     PortProtocol,
+    Problems,
+    Target,
 )
+from lib.cloud.steps import Problem
+
+
+def target(
+    service: Service,
+    nodes: tuple[Node, ...],
+    cluster: Cluster,
+    load_balancers: LoadBalancers,
+) -> tuple[Target | None, tuple[Problem, ...]]:
+    """Return what a Service asks of the cloud, or why that can't be served."""
+    asked = of(service, nodes, cluster)
+    ref = load_balancers.refer(asked)
+    if not service.is_wanted:
+        return Target(ref, None), ()
+    parsed = load_balancers.parse(asked)
+    if isinstance(parsed, Problems):
+        return None, parsed.problems
+    return Target(ref, parsed), ()
 
 
 def of(service: Service, nodes: tuple[Node, ...], cluster: Cluster) -> Facts:
