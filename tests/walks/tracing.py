@@ -1,12 +1,14 @@
 """Which files of a package a call enters, by Python's profiler.
 
-Only the thread that calls is traced. A file is entered when one of its functions is
+A file is entered when one of its functions is
 called; data classes and constants of a file can be read without entering it.
 """
 
+import contextlib
 import sys
+import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,7 +40,10 @@ class Walk:
 
 
 def traced(call: Callable[[], T], folder: Path) -> tuple[T, Walk]:
-    """Return what a call returns, and which files below a folder it has entered."""
+    """Return what a call returns, and which files below a folder it has entered.
+
+    Only the thread that calls is traced.
+    """
     walk, stack, root = Walk(), list[str](), f"{folder}/"
 
     def profile(frame: types.FrameType, event: str, arg: object) -> None:
@@ -59,3 +64,24 @@ def traced(call: Callable[[], T], folder: Path) -> tuple[T, Walk]:
         return call(), walk
     finally:
         sys.setprofile(None)
+
+
+@contextlib.contextmanager
+def entered(folder: Path) -> Iterator[set[str]]:
+    """Collect the files below a folder that threads begun in the block enter, too."""
+    root = f"{folder}/"
+    files = set[str]()
+
+    def profile(frame: types.FrameType, event: str, arg: object) -> None:
+        del arg
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(root):
+            files.add(file.removeprefix(root))
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        yield files
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
