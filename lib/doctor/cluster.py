@@ -3,7 +3,7 @@
 import datetime
 
 from lib.doctor import rights
-from lib.doctor.model import Account, Lease, Node, Right
+from lib.doctor.model import DaemonAccount, LeaseHolder, NodeIdentity, Right
 from lib.kube import client, errors, objects, resources
 from lib.kube import lease as kube_lease
 from lib.kube import nodes as kube_nodes
@@ -11,7 +11,7 @@ from lib.kube import nodes as kube_nodes
 _PAGE = "500"
 
 
-class Cluster:
+class ClusterReader:
     """One API server, asked as one user; timeout_s bounds every call."""
 
     def __init__(self, api: client.Api, timeout_s: float) -> None:
@@ -19,7 +19,7 @@ class Cluster:
         self._timeout_s = timeout_s
 
     def gaps(
-        self, wanted: tuple[Right, ...], account: Account | None
+        self, wanted: tuple[Right, ...], account: DaemonAccount | None
     ) -> tuple[Right, ...]:
         """Give the rights that we, or an account, do not have.
 
@@ -28,13 +28,13 @@ class Cluster:
         """
         return tuple(right for right in wanted if not self._has(right, account))
 
-    def _has(self, right: Right, account: Account | None) -> bool:
+    def _has(self, right: Right, account: DaemonAccount | None) -> bool:
         kind = rights.kind_of_review(account)
         body = rights.review(right, account)
         answer = self._api.create(kind, body, timeout_s=self._timeout_s)
         return rights.is_allowed(answer)
 
-    def lease(self, namespace: str, name: str) -> Lease | None:
+    def lease(self, namespace: str, name: str) -> LeaseHolder | None:
         """Read a Lease; None when there is none.
 
         Raises:
@@ -47,15 +47,17 @@ class Cluster:
             return None
         record = kube_lease.parse(body).record
         renewed_at = _time(record.renew_time)
-        return Lease(record.holder_identity, renewed_at, record.lease_duration_seconds)
+        return LeaseHolder(
+            record.holder_identity, renewed_at, record.lease_duration_seconds
+        )
 
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[NodeIdentity, ...]:
         """List all Nodes.
 
         Raises:
             KubeError: they can't be listed.
         """
-        found: list[Node] = []
+        found: list[NodeIdentity] = []
         query = {"limit": _PAGE}
         while True:
             body = self._api.list_page(
@@ -68,9 +70,9 @@ class Cluster:
             query["continue"] = page.metadata.continue_
 
 
-def _node(found: kube_nodes.Node) -> Node:
+def _node(found: kube_nodes.Node) -> NodeIdentity:
     is_new = found.has_taint(kube_nodes.UNINITIALIZED_TAINT)
-    return Node(found.metadata.name, found.spec.provider_id, is_new)
+    return NodeIdentity(found.metadata.name, found.spec.provider_id, is_new)
 
 
 def _time(text: str) -> datetime.datetime | None:

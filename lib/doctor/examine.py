@@ -10,13 +10,13 @@ import msgspec
 from lib.cloud import checkup, errors
 from lib.doctor import cluster, ids, judge
 from lib.doctor.model import (
-    Account,
-    Clocks,
-    Failed,
-    Finding,
+    CheckResult,
+    CheckState,
+    ClockReadings,
+    DaemonAccount,
     Read,
+    ReadFailure,
     Right,
-    State,
 )
 from lib.kube import errors as kube_errors
 from lib.kube import greeting
@@ -32,7 +32,7 @@ _NO_SERVER = "not asked for: the API server does not answer"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class Expected:
     """What is to be found in the cluster.
 
     cloud: whose provider ids are the daemon's. remedies: in the words of that cloud.
@@ -44,7 +44,7 @@ class Wanted:
     rights: tuple[Right, ...]
     lease_namespace: str
     lease_name: str
-    account: Account | None = None
+    account: DaemonAccount | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Doors:
 
     cloud: Callable[[], checkup.Checkup]
     greet: Callable[[], greeting.Greeting]
-    cluster: Callable[[], cluster.Cluster]
+    cluster: Callable[[], cluster.ClusterReader]
 
 
-def examine(doors: Doors, wanted: Wanted, now: Now) -> tuple[Finding, ...]:
+def examine(doors: Doors, wanted: Expected, now: Now) -> tuple[CheckResult, ...]:
     """Look at everything; give a line or more for each of `judge.CHECKS`."""
     cloud = _attempt(doors.cloud)
     odd = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
@@ -68,12 +68,12 @@ def examine(doors: Doors, wanted: Wanted, now: Now) -> tuple[Finding, ...]:
     return (*found, *_of_cluster(doors, wanted, region, now))
 
 
-def is_well(findings: tuple[Finding, ...]) -> bool:
+def is_well(findings: tuple[CheckResult, ...]) -> bool:
     """Say whether nothing has failed."""
-    return all(finding.state is not State.BAD for finding in findings)
+    return all(finding.state is not CheckState.BAD for finding in findings)
 
 
-def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
+def _attempt(read: Callable[[], T]) -> Read[T] | ReadFailure:
     """Read something; errors become facts.
 
     Also those that nobody expects: a library that trips over a strange answer is what
@@ -82,29 +82,33 @@ def _attempt(read: Callable[[], T]) -> Read[T] | Failed:
     try:
         return Read(read())
     except errors.CloudError as error:
-        return Failed(error.summary, error.reason)
+        return ReadFailure(error.summary, error.reason)
     except kube_errors.KubeError as error:
-        return Failed(str(error))
+        return ReadFailure(str(error))
     except config.ConfigError as error:
-        return Failed("; ".join(str(error).splitlines()))
+        return ReadFailure("; ".join(str(error).splitlines()))
     except msgspec.DecodeError:
-        return Failed("the answer is not what the API promises")
+        return ReadFailure("the answer is not what the API promises")
     except Exception as error:
         logs.get(__name__).error("check broke", exc_info=error)
-        return Failed(f"this check itself broke ({type(error).__name__})")
+        return ReadFailure(f"this check itself broke ({type(error).__name__})")
 
 
 def _of_cloud(
-    cloud: Read[checkup.Checkup] | Failed, remedies: checkup.Remedies, now: Now
-) -> tuple[Finding, ...]:
-    if isinstance(cloud, Failed):
+    cloud: Read[checkup.Checkup] | ReadFailure, remedies: checkup.Remedies, now: Now
+) -> tuple[CheckResult, ...]:
+    if isinstance(cloud, ReadFailure):
         unasked = (judge.CREDENTIALS, *_WITH_TOKEN, judge.CLOUD_CLOCK)
-        return tuple(Finding(name, State.UNCHECKED, _NO_CONF) for name in unasked)
+        return tuple(
+            CheckResult(name, CheckState.UNCHECKED, _NO_CONF) for name in unasked
+        )
     asked = cloud.value
     logged_in = _attempt(asked.login)
     time = judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
-    if isinstance(logged_in, Failed):
-        skipped = [Finding(name, State.UNCHECKED, _NO_TOKEN) for name in _WITH_TOKEN]
+    if isinstance(logged_in, ReadFailure):
+        skipped = [
+            CheckResult(name, CheckState.UNCHECKED, _NO_TOKEN) for name in _WITH_TOKEN
+        ]
         return (judge.login(logged_in, remedies), *skipped, time)
     balancers = judge.balancers(_attempt(asked.balancing), remedies)
     found = (*_services(asked, remedies), *_quotas(asked), *balancers)
@@ -113,32 +117,32 @@ def _of_cloud(
 
 def _services(
     asked: checkup.Checkup, remedies: checkup.Remedies
-) -> tuple[Finding, ...]:
+) -> tuple[CheckResult, ...]:
     services = _attempt(asked.services)
-    if isinstance(services, Failed):
-        return (Finding(judge.ENDPOINTS, State.UNCHECKED, services.text),)
+    if isinstance(services, ReadFailure):
+        return (CheckResult(judge.ENDPOINTS, CheckState.UNCHECKED, services.text),)
     return tuple(judge.service(one, asked.region, remedies) for one in services.value)
 
 
-def _quotas(asked: checkup.Checkup) -> tuple[Finding, ...]:
+def _quotas(asked: checkup.Checkup) -> tuple[CheckResult, ...]:
     quotas = _attempt(asked.quotas)
-    if isinstance(quotas, Failed):
-        return (Finding(judge.QUOTAS, State.UNCHECKED, quotas.text),)
+    if isinstance(quotas, ReadFailure):
+        return (CheckResult(judge.QUOTAS, CheckState.UNCHECKED, quotas.text),)
     return tuple(
         line for kind, told in quotas.value.items() for line in judge.quotas(kind, told)
     )
 
 
-def _clocks(theirs: Callable[[], datetime.datetime | None], now: Now) -> Clocks:
+def _clocks(theirs: Callable[[], datetime.datetime | None], now: Now) -> ClockReadings:
     """Ask the other clock; ours is of the middle of the exchange."""
     before = now()
     told = theirs()
-    return Clocks(before + (now() - before) / 2, told)
+    return ClockReadings(before + (now() - before) / 2, told)
 
 
 def _of_cluster(
-    doors: Doors, wanted: Wanted, region: str | None, now: Now
-) -> tuple[Finding, ...]:
+    doors: Doors, wanted: Expected, region: str | None, now: Now
+) -> tuple[CheckResult, ...]:
     versions: list[str] = []
 
     def greet() -> datetime.datetime | None:
@@ -148,9 +152,11 @@ def _of_cluster(
 
     clocks = _attempt(lambda: _clocks(greet, now))
     opened = _attempt(doors.cluster) if isinstance(clocks, Read) else clocks
-    if isinstance(opened, Failed):
+    if isinstance(opened, ReadFailure):
         unasked = (judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS)
-        skipped = [Finding(name, State.UNCHECKED, _NO_SERVER) for name in unasked]
+        skipped = [
+            CheckResult(name, CheckState.UNCHECKED, _NO_SERVER) for name in unasked
+        ]
         return (judge.api_server(opened), *skipped)
     return (
         judge.api_server(Read("".join(versions))),
@@ -163,13 +169,13 @@ def _of_cluster(
     )
 
 
-def _rights(asked: cluster.Cluster, wanted: Wanted) -> tuple[Finding, ...]:
+def _rights(asked: cluster.ClusterReader, wanted: Expected) -> tuple[CheckResult, ...]:
     gaps = _attempt(lambda: asked.gaps(wanted.rights, wanted.account))
     who = str(wanted.account or "who asks")
     return judge.rights(len(wanted.rights), who, gaps)
 
 
-def _lease(asked: cluster.Cluster, wanted: Wanted, now: Now) -> Finding:
+def _lease(asked: cluster.ClusterReader, wanted: Expected, now: Now) -> CheckResult:
     namespace, name = wanted.lease_namespace, wanted.lease_name
     read = _attempt(lambda: asked.lease(namespace, name))
     return judge.lease(f"{namespace}/{name}", read, now())

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from lib.cloud import checkup, provider_id
 from lib.doctor import judge
-from lib.doctor.model import Failed, Finding, Node, Read, State
+from lib.doctor.model import CheckResult, CheckState, NodeIdentity, Read, ReadFailure
 
 SHOWN = 20
 """So many of one kind are named each on a line of its own; the others are counted."""
@@ -21,19 +21,19 @@ Parsed = provider_id.ProviderId
 
 
 def findings(
-    read: Read[tuple[Node, ...]] | Failed,
+    read: Read[tuple[NodeIdentity, ...]] | ReadFailure,
     cloud: str,
     region: str | None,
     remedies: checkup.Remedies,
-) -> tuple[Finding, ...]:
+) -> tuple[CheckResult, ...]:
     """Judge the provider ids of all Nodes.
 
     cloud: whose ids are ours. region: the configuration's; None: it can't be read, and
     ids are judged by their form alone. remedies: in the provider's words.
     """
-    if isinstance(read, Failed):
-        failed = Finding(
-            judge.PROVIDER_IDS, State.BAD, read.text, "see the rights above"
+    if isinstance(read, ReadFailure):
+        failed = CheckResult(
+            judge.PROVIDER_IDS, CheckState.BAD, read.text, "see the rights above"
         )
         return (failed,)
     parsed = {node.name: _parsed(node) for node in read.value if node.provider_id}
@@ -52,7 +52,7 @@ def findings(
 
 def _not_ours(
     parsed: Mapping[str, Parsed | provider_id.ProviderIdError], cloud: str
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Name the Nodes whose ids are malformed, and those of other clouds."""
     malformed = [(n, str(e)) for n, e in parsed.items() if not isinstance(e, Parsed)]
     foreign = [
@@ -61,31 +61,31 @@ def _not_ours(
         if isinstance(one, Parsed) and one.cloud != cloud
     ]
     return [
-        *_each(malformed, "Node {}: {}", State.BAD, _MALFORMED),
-        *_each(foreign, "Node {}: {!r} is of another cloud", State.ODD, _FOREIGN),
+        *_each(malformed, "Node {}: {}", CheckState.BAD, _MALFORMED),
+        *_each(foreign, "Node {}: {!r} is of another cloud", CheckState.ODD, _FOREIGN),
     ]
 
 
-def _far(ours: Mapping[str, Parsed], region: str | None) -> list[Finding]:
+def _far(ours: Mapping[str, Parsed], region: str | None) -> list[CheckResult]:
     far = [
         (name, one.region, region or "")
         for name, one in ours.items()
         if _elsewhere(one, region)
     ]
     text = "Node {}: its id is of region {!r}, not of {!r}"
-    return _each(far, text, State.ODD, _ELSEWHERE)
+    return _each(far, text, CheckState.ODD, _ELSEWHERE)
 
 
-def _nameless(nodes: Sequence[Node]) -> list[Finding]:
+def _nameless(nodes: Sequence[NodeIdentity]) -> list[CheckResult]:
     never = [(n.name,) for n in nodes if not n.provider_id and not n.is_new]
     text = (
         "Node {} has no provider id, and nothing will set it: it lacks the"
         " uninitialized taint"
     )
-    return _each(never, text, State.ODD, _NEVER)
+    return _each(never, text, CheckState.ODD, _NEVER)
 
 
-def _parsed(node: Node) -> Parsed | provider_id.ProviderIdError:
+def _parsed(node: NodeIdentity) -> Parsed | provider_id.ProviderIdError:
     try:
         return provider_id.parse(node.provider_id)
     except provider_id.ProviderIdError as error:
@@ -99,20 +99,20 @@ def _elsewhere(one: Parsed, region: str | None) -> bool:
 def _each(
     found: Sequence[tuple[str, ...]],
     text: str,
-    state: State,
+    state: CheckState,
     remedy: str,
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Name each Node; of very many, the first ones and how many there are.
 
     text: a format for each entry: the Node's name, and what is odd about it.
     """
     lines = [
-        Finding(judge.PROVIDER_IDS, state, text.format(*told), remedy)
+        CheckResult(judge.PROVIDER_IDS, state, text.format(*told), remedy)
         for told in sorted(found)[:SHOWN]
     ]
     if len(found) > SHOWN:
         more = f"and {len(found) - SHOWN} more Nodes like the last one"
-        lines.append(Finding(judge.PROVIDER_IDS, state, more, remedy))
+        lines.append(CheckResult(judge.PROVIDER_IDS, state, more, remedy))
     return lines
 
 
@@ -121,22 +121,24 @@ def _whole(
     ours: tuple[Parsed, ...],
     region: str | None,
     remedies: checkup.Remedies,
-) -> Finding:
+) -> CheckResult:
     """Judge all ids of our cloud together: is one form in use, and one region?"""
     bare = sum(not one.region for one in ours)
     elsewhere = sum(_elsewhere(one, region) for one in ours)
     if elsewhere and elsewhere == len(ours):
         text = f"none of {len(ours)} ids is of region {region!r}"
-        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedies.region)
+        return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.region)
     if elsewhere and bare:
         text = (
             f"{bare} ids name no region while {elsewhere} are of another one: a daemon"
             " there takes the former for its own, and for gone"
         )
-        return Finding(judge.PROVIDER_IDS, State.BAD, text, remedies.no_region)
+        return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.no_region)
     if bare and bare < len(ours):
         text = f"{bare} of {len(ours)} ids name no region, the others do"
-        return Finding(judge.PROVIDER_IDS, State.ODD, text, remedies.mixed)
+        return CheckResult(judge.PROVIDER_IDS, CheckState.ODD, text, remedies.mixed)
     form = "without" if bare else "with"
     said = f"; {len(ours)} ids of this cloud, all {form} their region" if ours else ""
-    return Finding(judge.PROVIDER_IDS, State.GOOD, f"{nodes} Nodes looked at{said}")
+    return CheckResult(
+        judge.PROVIDER_IDS, CheckState.GOOD, f"{nodes} Nodes looked at{said}"
+    )

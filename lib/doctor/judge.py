@@ -6,7 +6,15 @@ One function for each kind of check; each gives at least one line.
 import datetime
 
 from lib.cloud import checkup, errors
-from lib.doctor.model import Clocks, Failed, Finding, Lease, Read, Right, State
+from lib.doctor.model import (
+    CheckResult,
+    CheckState,
+    ClockReadings,
+    LeaseHolder,
+    Read,
+    ReadFailure,
+    Right,
+)
 
 CLOUD_CONF = "cloud configuration"
 CREDENTIALS = "credentials"
@@ -39,82 +47,83 @@ SKEW_BAD_S = 60.0
 """Why these: docs/decisions/0010-doctor.md."""
 QUOTA_NEAR = 0.9
 
-Logins = Read[checkup.Login] | Failed
+Logins = Read[checkup.Login] | ReadFailure
 _NO_RIGHT = "give the user a role in the project that allows it"
 
 
-def configuration(read: Read[tuple[str, ...]] | Failed) -> tuple[Finding, ...]:
+def configuration(read: Read[tuple[str, ...]] | ReadFailure) -> tuple[CheckResult, ...]:
     """Judge the configuration of the cloud by what is odd in it."""
-    if isinstance(read, Failed):
+    if isinstance(read, ReadFailure):
         remedy = "correct the file; each problem names section, key and what is right"
-        return (Finding(CLOUD_CONF, State.BAD, read.text, remedy),)
+        return (CheckResult(CLOUD_CONF, CheckState.BAD, read.text, remedy),)
     if not read.value:
-        return (Finding(CLOUD_CONF, State.GOOD, "it can be read and used"),)
+        return (CheckResult(CLOUD_CONF, CheckState.GOOD, "it can be read and used"),)
     return tuple(
-        Finding(CLOUD_CONF, State.ODD, odd, "correct the file") for odd in read.value
+        CheckResult(CLOUD_CONF, CheckState.ODD, odd, "correct the file")
+        for odd in read.value
     )
 
 
-def login(read: Logins, remedies: checkup.Remedies) -> Finding:
+def login(read: Logins, remedies: checkup.Remedies) -> CheckResult:
     """Judge the log-in."""
-    if isinstance(read, Failed):
+    if isinstance(read, ReadFailure):
         by_reason = {
             errors.Unauthenticated.reason: remedies.credentials,
             errors.Unavailable.reason: remedies.unreachable,
         }
         remedy = by_reason.get(read.reason, "see the cloud's own log")
-        return Finding(CREDENTIALS, State.BAD, read.text, remedy)
+        return CheckResult(CREDENTIALS, CheckState.BAD, read.text, remedy)
     found = read.value
     if not found.project:
         text = f"logged in as {found.user}, but to no project"
-        return Finding(CREDENTIALS, State.BAD, text, remedies.project)
+        return CheckResult(CREDENTIALS, CheckState.BAD, text, remedies.project)
     text = f"logged in as {found.user} to project {found.project}"
     if found.expires_at is not None:
         text += f"; this token ends at {found.expires_at:%Y-%m-%d %H:%M} UTC"
-    return Finding(CREDENTIALS, State.GOOD, text)
+    return CheckResult(CREDENTIALS, CheckState.GOOD, text)
 
 
 def service(
     found: checkup.ServiceEndpoint, region: str, remedies: checkup.Remedies
-) -> Finding:
+) -> CheckResult:
     """Judge one service of the cloud."""
     where = f" in region {region}" if region else ""
     if not found.url and found.needed:
         text = f"{found.kind}: the catalogue has none{where}"
-        return Finding(ENDPOINTS, State.BAD, text, remedies.endpoint)
+        return CheckResult(ENDPOINTS, CheckState.BAD, text, remedies.endpoint)
     if not found.url:
         text = f"{found.kind}: the catalogue has none{where}; what needs it can't run"
-        return Finding(ENDPOINTS, State.UNCHECKED, text)
+        return CheckResult(ENDPOINTS, CheckState.UNCHECKED, text)
     if found.error is not None:
-        state = State.BAD if found.needed else State.ODD
+        state = CheckState.BAD if found.needed else CheckState.ODD
         text = f"{found.kind} at {found.url}: {found.error.message}"
         remedy = "see that this URL can be reached from here, and that the service runs"
-        return Finding(ENDPOINTS, state, text, remedy)
+        return CheckResult(ENDPOINTS, state, text, remedy)
     text = f"{found.kind} at {found.url}: version {found.version}"
     if found.odd:
         remedy = "ask who runs the cloud for a newer release"
-        return Finding(ENDPOINTS, State.ODD, f"{text}; {found.odd}", remedy)
-    return Finding(ENDPOINTS, State.GOOD, text)
+        return CheckResult(ENDPOINTS, CheckState.ODD, f"{text}; {found.odd}", remedy)
+    return CheckResult(ENDPOINTS, CheckState.GOOD, text)
 
 
 def quotas(
     kind: str, told: tuple[checkup.Quota, ...] | errors.CloudError
-) -> tuple[Finding, ...]:
+) -> tuple[CheckResult, ...]:
     """Judge the quotas of one service; those far from their limit are one line."""
     if isinstance(told, errors.CloudError):
         text = f"{kind}: {told.message}"
         remedy = _NO_RIGHT if isinstance(told, errors.Forbidden) else ""
         remedy = remedy or "see that the service runs"
-        return (Finding(QUOTAS, State.ODD, text, remedy),)
+        return (CheckResult(QUOTAS, CheckState.ODD, text, remedy),)
     near = tuple(quota for quota in told if _is_near(quota))
     if not near:
         text = f"{kind}: none of {len(told)} is nearly used up"
-        return (Finding(QUOTAS, State.GOOD, text),)
+        return (CheckResult(QUOTAS, CheckState.GOOD, text),)
     remedy = "free some, or ask who runs the cloud for more"
     return tuple(
-        Finding(
+        CheckResult(
             QUOTAS,
-            State.ODD,
+            CheckState.ODD,
             f"{kind}: {quota.used} of {quota.limit} {quota.resource} are used",
             remedy,
         )
@@ -127,19 +136,19 @@ def _is_near(quota: checkup.Quota) -> bool:
 
 
 def balancers(
-    read: Read[checkup.Balancing | None] | Failed, remedies: checkup.Remedies
-) -> tuple[Finding, ...]:
+    read: Read[checkup.Balancing | None] | ReadFailure, remedies: checkup.Remedies
+) -> tuple[CheckResult, ...]:
     """Judge what load balancers need; each thing that is wrong is one line."""
-    if isinstance(read, Failed):
-        return (Finding(BALANCERS, State.UNCHECKED, read.text),)
+    if isinstance(read, ReadFailure):
+        return (CheckResult(BALANCERS, CheckState.UNCHECKED, read.text),)
     found = read.value
     if found is None:
         text = "the configuration wants none to be kept"
-        return (Finding(BALANCERS, State.UNCHECKED, text),)
+        return (CheckResult(BALANCERS, CheckState.UNCHECKED, text),)
     if found.error is not None:
         text = f"Services of type LoadBalancer get none: {found.error.message}"
         remedy = "see that the load-balancer service runs, or set enabled to false"
-        return (Finding(BALANCERS, State.ODD, text, remedy),)
+        return (CheckResult(BALANCERS, CheckState.ODD, text, remedy),)
     wrong = tuple(line for one in found.named if (line := _named(one, remedies)))
     if not found.has_tags:
         text = (
@@ -147,98 +156,105 @@ def balancers(
             " stands in its description, and none can be shared"
         )
         remedy = "ask who runs the cloud for a newer release"
-        return (Finding(BALANCERS, State.ODD, text, remedy), *wrong)
+        return (CheckResult(BALANCERS, CheckState.ODD, text, remedy), *wrong)
     if wrong:
         return wrong
     text = f"version {found.version}; all that is named for them is there"
-    return (Finding(BALANCERS, State.GOOD, text),)
+    return (CheckResult(BALANCERS, CheckState.GOOD, text),)
 
 
-def _named(found: checkup.NamedSetting, remedies: checkup.Remedies) -> Finding | None:
+def _named(
+    found: checkup.NamedSetting, remedies: checkup.Remedies
+) -> CheckResult | None:
     """Judge one thing that the configuration names; None: it is well."""
     said = f"{found.setting} is {found.value!r}" if found.value else found.setting
     if found.error is not None:
         text = f"{said}: it can't be looked for: {found.error.message}"
         remedy = _NO_RIGHT if isinstance(found.error, errors.Forbidden) else ""
         remedy = remedy or "see that the service runs"
-        return Finding(BALANCERS, State.ODD, text, remedy)
+        return CheckResult(BALANCERS, CheckState.ODD, text, remedy)
     if not found.matches and found.value:
         text = f"{said}, but there is no such {found.kind} that may be used"
         remedy = "correct the setting, or have it made and shared with the project"
-        return Finding(BALANCERS, State.BAD, text, remedy)
+        return CheckResult(BALANCERS, CheckState.BAD, text, remedy)
     if not found.matches:
         text = f"{said} is not set, and there is no {found.kind}: all are internal"
-        return Finding(BALANCERS, State.ODD, text, remedies.internal)
+        return CheckResult(BALANCERS, CheckState.ODD, text, remedies.internal)
     if len(found.matches) > 1 and not found.value:
         shown = ", ".join(found.matches)
         text = f"{said} is not set, and the first {found.kind} of several counts: "
-        return Finding(BALANCERS, State.ODD, text + shown, "set it to one of them")
+        return CheckResult(
+            BALANCERS, CheckState.ODD, text + shown, "set it to one of them"
+        )
     return None
 
 
-def clock(check: str, read: Read[Clocks] | Failed) -> Finding:
+def clock(check: str, read: Read[ClockReadings] | ReadFailure) -> CheckResult:
     """Judge another clock beside ours.
 
     Its time is told in whole seconds, and is half a second late in the mean.
     """
-    if isinstance(read, Failed):
-        return Finding(check, State.UNCHECKED, read.text)
+    if isinstance(read, ReadFailure):
+        return CheckResult(check, CheckState.UNCHECKED, read.text)
     if read.value.theirs is None:
-        return Finding(check, State.UNCHECKED, "its answer has no Date")
+        return CheckResult(check, CheckState.UNCHECKED, "its answer has no Date")
     off_s = (read.value.theirs - read.value.ours).total_seconds() + 0.5
     way = "ahead of" if off_s > 0 else "behind"
     if abs(off_s) <= SKEW_ODD_S:
         text = f"within {SKEW_ODD_S:g} s of the one here"
-        return Finding(check, State.GOOD, text)
-    state = State.BAD if abs(off_s) > SKEW_BAD_S else State.ODD
+        return CheckResult(check, CheckState.GOOD, text)
+    state = CheckState.BAD if abs(off_s) > SKEW_BAD_S else CheckState.ODD
     text = f"{abs(off_s):.0f} s {way} the one here"
-    return Finding(check, state, text, "let NTP set the clock on both machines")
+    return CheckResult(check, state, text, "let NTP set the clock on both machines")
 
 
-def api_server(read: Read[str] | Failed) -> Finding:
+def api_server(read: Read[str] | ReadFailure) -> CheckResult:
     """Judge whether the API server answers; read: its version."""
-    if isinstance(read, Failed):
+    if isinstance(read, ReadFailure):
         remedy = (
             "see that the kubeconfig's server is right and can be reached from here"
         )
-        return Finding(API_SERVER, State.BAD, read.text, remedy)
-    return Finding(API_SERVER, State.GOOD, f"it answers: {read.value or 'no version'}")
+        return CheckResult(API_SERVER, CheckState.BAD, read.text, remedy)
+    return CheckResult(
+        API_SERVER, CheckState.GOOD, f"it answers: {read.value or 'no version'}"
+    )
 
 
 def rights(
-    wanted: int, who: str, gaps: Read[tuple[Right, ...]] | Failed
-) -> tuple[Finding, ...]:
+    wanted: int, who: str, gaps: Read[tuple[Right, ...]] | ReadFailure
+) -> tuple[CheckResult, ...]:
     """Judge the rights; each that lacks is one line. wanted: how many there are."""
-    if isinstance(gaps, Failed):
+    if isinstance(gaps, ReadFailure):
         remedy = "use credentials that the API server accepts"
-        return (Finding(RIGHTS, State.BAD, gaps.text, remedy),)
+        return (CheckResult(RIGHTS, CheckState.BAD, gaps.text, remedy),)
     if not gaps.value:
         text = f"{who} has all {wanted} rights of the chart"
-        return (Finding(RIGHTS, State.GOOD, text),)
+        return (CheckResult(RIGHTS, CheckState.GOOD, text),)
     remedy = "apply the RBAC manifest of the chart, and bind it to the account in use"
     return tuple(
-        Finding(RIGHTS, State.BAD, f"{who} may not {gap}", remedy) for gap in gaps.value
+        CheckResult(RIGHTS, CheckState.BAD, f"{who} may not {gap}", remedy)
+        for gap in gaps.value
     )
 
 
 def lease(
-    name: str, read: Read[Lease | None] | Failed, now: datetime.datetime
-) -> Finding:
+    name: str, read: Read[LeaseHolder | None] | ReadFailure, now: datetime.datetime
+) -> CheckResult:
     """Judge who leads. Nobody is no fault before the daemon was deployed."""
-    if isinstance(read, Failed):
-        return Finding(LEASE, State.BAD, read.text, "see the rights above")
+    if isinstance(read, ReadFailure):
+        return CheckResult(LEASE, CheckState.BAD, read.text, "see the rights above")
     found = read.value
     remedy = "see that a cloud controller manager runs, and what it logs"
     if found is None or not found.holder:
         why = "there is none" if found is None else "it was released"
         text = f"nobody holds {name}: {why}"
-        return Finding(LEASE, State.ODD, text, remedy)
+        return CheckResult(LEASE, CheckState.ODD, text, remedy)
     if found.renewed_at is None:
         text = f"{found.holder} holds {name}, and never renewed it"
-        return Finding(LEASE, State.ODD, text, remedy)
+        return CheckResult(LEASE, CheckState.ODD, text, remedy)
     age_s = (now - found.renewed_at).total_seconds()
     text = f"{found.holder} holds {name}, renewed {max(age_s, 0.0):.0f} s ago"
     if age_s > found.duration_s:
         text += f", though it holds for {found.duration_s} s only: its holder is gone"
-        return Finding(LEASE, State.ODD, text, remedy)
-    return Finding(LEASE, State.GOOD, text)
+        return CheckResult(LEASE, CheckState.ODD, text, remedy)
+    return CheckResult(LEASE, CheckState.GOOD, text)

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class State(enum.Enum):
+class CheckState(enum.Enum):
     """How one thing is."""
 
     GOOD = "ok"
@@ -20,11 +20,11 @@ class State(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line. check: what was looked at. remedy: empty where none is needed."""
 
     check: str
-    state: State
+    state: CheckState
     text: str
     remedy: str = ""
 
@@ -37,7 +37,7 @@ class Read(Generic[T]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Failed:
+class ReadFailure:
     """Something that could not be read. reason: one word of a closed set, or empty."""
 
     text: str
@@ -45,7 +45,7 @@ class Failed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Clocks:
+class ClockReadings:
     """Two clocks at one moment; theirs: None when it was not told."""
 
     ours: datetime.datetime
@@ -78,7 +78,7 @@ class Right:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Account:
+class DaemonAccount:
     """A ServiceAccount."""
 
     namespace: str
@@ -89,7 +89,7 @@ class Account:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lease:
+class LeaseHolder:
     """Who leads. holder: empty when it was released. duration_s: how long it holds."""
 
     holder: str
@@ -98,7 +98,7 @@ class Lease:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Node:
+class NodeIdentity:
     """A Node and the id it names its instance by. is_new: not initialised yet."""
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 import yaml
 
-from lib.doctor.model import Account, Right
+from lib.doctor.model import DaemonAccount, Right
 from lib.kube import resources
 from lib.process import decoding
 
@@ -80,14 +80,14 @@ def _of_role(role: _Document) -> Iterator[Right]:
                         yield Right(verb, group, resource, subresource, where, name)
 
 
-def kind_of_review(account: Account | None) -> resources.Resource:
+def kind_of_review(account: DaemonAccount | None) -> resources.Resource:
     """Say what to create to ask for a right: our own, or that of an account."""
     if account is None:
         return resources.SELF_SUBJECT_ACCESS_REVIEWS
     return resources.SUBJECT_ACCESS_REVIEWS
 
 
-def review(right: Right, account: Account | None) -> bytes:
+def review(right: Right, account: DaemonAccount | None) -> bytes:
     """Write the question whether we, or an account, have a right.
 
     Source: Kubernetes authorization/v1 ResourceAttributes; the groups of a

@@ -197,7 +197,7 @@ def crowd_restart(scene: scenes.Scene) -> None:
     assert max(rss.values()) <= MOST_MIB
 
 
-def label(scene: scenes.Scene, daemon: measured.Daemon) -> None:
+def label(scene: scenes.Scene, daemon: measured.MeasuredDaemon) -> None:
     """A label that no selector names costs no call, and little of the processor."""
     meter, before = scene.meter(daemon), scenes.ended(daemon)
     scene.patch_node(7, {"metadata": {"labels": {"irrelevant": "yes"}}})
@@ -210,7 +210,7 @@ def label(scene: scenes.Scene, daemon: measured.Daemon) -> None:
     assert spent.cpu_s <= PATIENCE
 
 
-def heartbeats(scene: scenes.Scene, daemon: measured.Daemon) -> None:
+def heartbeats(scene: scenes.Scene, daemon: measured.MeasuredDaemon) -> None:
     """What kubelets say of themselves all the time brings no Service in."""
     meter, before = scene.meter(daemon), scenes.ended(daemon)
     beat = {

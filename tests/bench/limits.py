@@ -21,7 +21,7 @@ PATIENCE_S = 600.0
 
 
 @contextlib.contextmanager
-def watched(scene: scenes.Scene, *words: str) -> Iterator[measured.Daemon]:
+def watched(scene: scenes.Scene, *words: str) -> Iterator[measured.MeasuredDaemon]:
     """Run a daemon; in the end, its memory and heartbeats are asserted."""
     with scene.running(*words) as daemon:
         yield daemon
@@ -34,7 +34,7 @@ def watched(scene: scenes.Scene, *words: str) -> Iterator[measured.Daemon]:
     assert set(later.values()) == {0}
 
 
-def late_turns(daemon: measured.Daemon, controller: str, seconds: float) -> int:
+def late_turns(daemon: measured.MeasuredDaemon, controller: str, seconds: float) -> int:
     """Count the heartbeats that came later. seconds: a bucket of the metric."""
     text = daemon.get("/metrics")[1]
     all_, timely = (

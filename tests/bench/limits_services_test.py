@@ -207,7 +207,10 @@ def print_kinds(meter: scenes.Meter) -> None:
 
 
 def new_services(
-    ground: Ground, scene: scenes.Scene, meter: scenes.Meter, daemon: measured.Daemon
+    ground: Ground,
+    scene: scenes.Scene,
+    meter: scenes.Meter,
+    daemon: measured.MeasuredDaemon,
 ) -> None:
     """Create some while all others are compared."""
     meter.until_quiet()
@@ -231,7 +234,7 @@ def new_services(
     assert max(took) <= BEGUN_S * PATIENCE
 
 
-def one_node_added(scene: scenes.Scene, daemon: measured.Daemon) -> None:
+def one_node_added(scene: scenes.Scene, daemon: measured.MeasuredDaemon) -> None:
     meter, pools = scene.meter(daemon), PORTS * SERVICES
     number = limits.NODES
     scene.add_server(number)

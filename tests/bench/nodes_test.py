@@ -54,7 +54,9 @@ class Spent:
 class Meter:
     """Reads what a daemon spends in between."""
 
-    def __init__(self, cloud: "conftest.Cloud", daemon: measured.Daemon) -> None:
+    def __init__(
+        self, cloud: "conftest.Cloud", daemon: measured.MeasuredDaemon
+    ) -> None:
         self._cloud = cloud
         self._daemon = daemon
         self._before = self._now()
@@ -132,10 +134,10 @@ class Scene:
     table: "Table"
 
     @contextlib.contextmanager
-    def running(self, *more: str) -> Iterator[measured.Daemon]:
+    def running(self, *more: str) -> Iterator[measured.MeasuredDaemon]:
         """Run a daemon of its own for the block."""
         words = ("--kube-api-qps=50", f"--node-monitor-period={MONITOR_S:g}s", *more)
-        daemon = measured.Daemon(self.where, self.pex, self.conf, words)
+        daemon = measured.MeasuredDaemon(self.where, self.pex, self.conf, words)
         try:
             yield daemon
         finally:
@@ -258,7 +260,7 @@ def restart_and_pass(scene: Scene) -> None:
     assert writes == 0
 
 
-def next_pass(scene: Scene, daemon: measured.Daemon) -> Spent:
+def next_pass(scene: Scene, daemon: measured.MeasuredDaemon) -> Spent:
     """Wait until the daemon asks the cloud again; give what that one pass costs."""
     meter = Meter(scene.cloud, daemon)
     before = len(scene.cloud.calls)
@@ -287,7 +289,7 @@ def not_ready(scene: Scene) -> None:
         assert rss <= MOST_MIB
 
 
-def deletion(scene: Scene, daemon: measured.Daemon) -> None:
+def deletion(scene: Scene, daemon: measured.MeasuredDaemon) -> None:
     meter = Meter(scene.cloud, daemon)
     del scene.cloud.servers["id-0007"]
     report(scene.api, 7, "Unknown")

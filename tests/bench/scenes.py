@@ -58,7 +58,9 @@ class Spent:
 class Meter:
     """Reads what a daemon spends in between."""
 
-    def __init__(self, cloud: "conftest.Cloud", daemon: measured.Daemon) -> None:
+    def __init__(
+        self, cloud: "conftest.Cloud", daemon: measured.MeasuredDaemon
+    ) -> None:
         self._cloud = cloud
         self._daemon = daemon
         self.again()
@@ -127,7 +129,7 @@ class Scene:
     @contextlib.contextmanager
     def running(
         self, *words: str, manages_groups: bool = False
-    ) -> Iterator[measured.Daemon]:
+    ) -> Iterator[measured.MeasuredDaemon]:
         """Run a daemon of its own for the block."""
         conf = self.where.state / "cloud.conf"
         conf.write_text(
@@ -136,13 +138,13 @@ class Scene:
             f"floating-network-id = {self.ground.external_id}\n"
             f"manage-security-groups = {str(manages_groups).lower()}\n"
         )
-        daemon = measured.Daemon(self.where, self.pex, conf, words)
+        daemon = measured.MeasuredDaemon(self.where, self.pex, conf, words)
         try:
             yield daemon
         finally:
             daemon.end()
 
-    def meter(self, daemon: measured.Daemon) -> Meter:
+    def meter(self, daemon: measured.MeasuredDaemon) -> Meter:
         return Meter(self.cloud, daemon)
 
     def add_server(self, number: int) -> None:
@@ -248,7 +250,7 @@ def labels(number: int) -> dict[str, str]:
     }
 
 
-def ended(daemon: measured.Daemon, outcome: str = "") -> int:
+def ended(daemon: measured.MeasuredDaemon, outcome: str = "") -> int:
     """Count the passes that have ended, in some way."""
     chosen = {"outcome": outcome} if outcome else {}
     counted = daemon.counted("reconcile_total", controller=CONTROLLER, **chosen)
@@ -256,7 +258,7 @@ def ended(daemon: measured.Daemon, outcome: str = "") -> int:
 
 
 def until_well(
-    daemon: measured.Daemon, services: int, timeout_s: float = 300.0
+    daemon: measured.MeasuredDaemon, services: int, timeout_s: float = 300.0
 ) -> None:
     """Wait until so many more passes have found all well."""
     wanted = ended(daemon, "success") + services
@@ -265,7 +267,7 @@ def until_well(
     )
 
 
-def look(meter: Meter, daemon: measured.Daemon, services: int) -> Spent:
+def look(meter: Meter, daemon: measured.MeasuredDaemon, services: int) -> Spent:
     """Wait for the next look for drift; give what it costs from its first call on."""
     meter.until_quiet()
     meter.again()
@@ -276,7 +278,9 @@ def look(meter: Meter, daemon: measured.Daemon, services: int) -> Spent:
     return dataclasses.replace(spent, seconds=spent.seconds - waited_s)
 
 
-def until_started(scene: Scene, daemon: measured.Daemon, services: int) -> Meter:
+def until_started(
+    scene: Scene, daemon: measured.MeasuredDaemon, services: int
+) -> Meter:
     """Wait until so many are known well since the start."""
     meter = scene.meter(daemon)
     waiting.until(

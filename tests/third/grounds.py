@@ -90,12 +90,12 @@ class MeadowGrounds:
         """See the protocol."""
         processes.stop(where, [cloud.NAME])
 
-    def status(self, where: places.Places) -> tuple[grounds.Program, ...]:
+    def status(self, where: places.Places) -> tuple[grounds.CloudProgram, ...]:
         """See the protocol."""
         runs = processes.find(where, cloud.NAME) is not None
         answers = runs and self._answers(where)
         port = where.port(_PORT)
-        return (grounds.Program(cloud.NAME, port, runs=runs, answers=answers),)
+        return (grounds.CloudProgram(cloud.NAME, port, runs=runs, answers=answers),)
 
     def prepare(self, where: places.Places) -> None:
         """Servers need nothing."""

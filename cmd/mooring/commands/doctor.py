@@ -72,10 +72,10 @@ def doctor(  # noqa: PLR0913 - one argument for each option
         def greet() -> greeting.Greeting:
             return greeting.ask(reach.cluster(kubeconfig, context), timeout_s)
 
-        def ask() -> cluster.Cluster:
+        def ask() -> cluster.ClusterReader:
             found = reach.cluster(kubeconfig, context)
             api = client.KubeClient(found, user_agent="mooring-doctor")
-            return cluster.Cluster(api, timeout_s)
+            return cluster.ClusterReader(api, timeout_s)
 
         doors = examine.Doors(
             lambda: providers.of(cloud)
@@ -93,7 +93,7 @@ def doctor(  # noqa: PLR0913 - one argument for each option
 
 def _wanted(
     cloud: str, lease: tuple[str, str], account: str, rbac: pathlib.Path | None
-) -> "examine.Wanted":
+) -> "examine.Expected":
     from lib.doctor import examine, model, rights
 
     provider = providers.of(cloud)
@@ -106,11 +106,11 @@ def _wanted(
     if account and (len(named) != 2 or not all(named)):
         right = f"{account!r} is not of the form NAMESPACE/NAME"
         raise click.BadParameter(right, param_hint="--service-account")
-    who = model.Account(*named) if account else None
-    return examine.Wanted(cloud, provider.remedies(), wanted, *lease, who)
+    who = model.DaemonAccount(*named) if account else None
+    return examine.Expected(cloud, provider.remedies(), wanted, *lease, who)
 
 
-def _show(findings: "tuple[model.Finding, ...]", output: str) -> None:
+def _show(findings: "tuple[model.CheckResult, ...]", output: str) -> None:
     from lib.process import redaction
 
     if output == reach.JSON:

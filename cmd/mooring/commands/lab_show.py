@@ -131,7 +131,7 @@ def status(where: places.Places) -> bool:
     return all(one.health is table.Health.GOOD for one in seen)
 
 
-class Stage:
+class TerminalStage:
     """Plays the demo on a terminal: a live table for each scene."""
 
     def __init__(self, console: rich.console.Console) -> None:
@@ -168,7 +168,7 @@ def demo(where: places.Places) -> bool:
     """Play the demo; say whether all was seen."""
     lab = current(where)
     cloud = lab.cloud()
-    stage = Stage(rich.console.Console())
+    stage = TerminalStage(rich.console.Console())
     try:
         return scenario.play(
             scenario.scenes(cloud, lab.record.names, lab.record.kind),

@@ -56,7 +56,9 @@ def can_fetch(env: Mapping[str, str]) -> bool:
     return all(shutil.which(tool, path=env.get("PATH")) for tool in needed)
 
 
-def ensure(where: places.Places, env: Mapping[str, str], step: progress.Step) -> Tools:
+def ensure(
+    where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
+) -> Tools:
     """Give the tools; download and unpack them, installing nothing, if need be.
 
     Raises:

@@ -36,7 +36,9 @@ def require(env: Mapping[str, str]) -> None:
             )
 
 
-def unpack(tree: pathlib.Path, env: Mapping[str, str], step: progress.Step) -> None:
+def unpack(
+    tree: pathlib.Path, env: Mapping[str, str], step: progress.ProgressStep
+) -> None:
     """Make `tree` hold a MariaDB server and its libraries; it appears when complete.
 
     Raises:
@@ -93,7 +95,7 @@ def newly_installed(simulation: Iterable[str]) -> tuple[str, ...]:
 
 
 def _download(
-    folder: pathlib.Path, env: Mapping[str, str], step: progress.Step
+    folder: pathlib.Path, env: Mapping[str, str], step: progress.ProgressStep
 ) -> None:
     """Try with the system's package lists, then with fresh ones of our own."""
     step.note("package lists")
@@ -128,7 +130,7 @@ def _fetch(
     folder: pathlib.Path,
     options: Sequence[str],
     env: Mapping[str, str],
-    step: progress.Step,
+    step: progress.ProgressStep,
 ) -> None:
     """Download the server's packages, and those it needs which the system lacks."""
     roots = server_packages(

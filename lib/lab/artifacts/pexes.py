@@ -99,7 +99,7 @@ def bring(
 def package(
     where: places.Places,
     checkout: pathlib.Path,
-    step: progress.Step,
+    step: progress.ProgressStep,
     addresses: Sequence[str],
 ) -> None:
     """Run `./pants package` in a checkout; its output goes to package.log.

@@ -43,7 +43,7 @@ def missing(where: places.Places, groups: Collection[str]) -> tuple[str, ...]:
 
 def _missing(
     where: places.Places, groups: Collection[str]
-) -> tuple[go_modules.Program, ...]:
+) -> tuple[go_modules.GoProgram, ...]:
     return tuple(
         program
         for program in go_modules.in_groups(groups)
@@ -98,7 +98,7 @@ def _flags(module: str) -> tuple[str, ...]:
     )
 
 
-def title(programs: Sequence[go_modules.Program], before: int, total: int) -> str:
+def title(programs: Sequence[go_modules.GoProgram], before: int, total: int) -> str:
     """Say which programs are under way: "kubelet (3 of 4)", "a and b (1-2 of 4)"."""
     names = [program.name for program in programs]
     text = ", ".join(names[:-1]) + " and " + names[-1] if names[1:] else names[0]
@@ -132,8 +132,8 @@ class _Workshop:
         self,
         module: str,
         files: Mapping[str, bytes],
-        programs: Sequence[go_modules.Program],
-        step: progress.Step,
+        programs: Sequence[go_modules.GoProgram],
+        step: progress.ProgressStep,
     ) -> None:
         """Build some programs of one module, sharing what they have in common."""
         target = go_modules.folder(self.where.cache, module)
@@ -157,8 +157,8 @@ class _Workshop:
         self,
         module: str,
         sources: pathlib.Path,
-        programs: Sequence[go_modules.Program],
-        step: progress.Step,
+        programs: Sequence[go_modules.GoProgram],
+        step: progress.ProgressStep,
     ) -> int:
         """Download what the programs need; return how many packages are to compile."""
         packages = 0
@@ -192,8 +192,8 @@ class _Workshop:
         module: str,
         sources: pathlib.Path,
         scratch: pathlib.Path,
-        programs: Sequence[go_modules.Program],
-        seen_by: tuple[int, progress.Step],
+        programs: Sequence[go_modules.GoProgram],
+        seen_by: tuple[int, progress.ProgressStep],
     ) -> None:
         """Compile and link; packages that are in Go's cache already are skipped."""
         total, step = seen_by

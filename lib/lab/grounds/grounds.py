@@ -34,7 +34,7 @@ OWN = Existing()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class CloudProgram:
     """A program of the cloud, as it is now. port: 0 when it listens nowhere."""
 
     name: str
@@ -95,7 +95,7 @@ class Grounds(Protocol):
         """Stop the programs; their data is kept."""
         ...
 
-    def status(self, where: places.Places) -> tuple[Program, ...]:
+    def status(self, where: places.Places) -> tuple[CloudProgram, ...]:
         """Return how every program is."""
         ...
 

@@ -42,7 +42,7 @@ def connect(kubeconfig: pathlib.Path) -> client.Api:
     return client.KubeClient(configuration, user_agent="mooring-lab")
 
 
-def nodes(api: client.Api) -> tuple[table.Node, ...]:
+def nodes(api: client.Api) -> tuple[table.NodeRow, ...]:
     """List the Nodes.
 
     Raises:

@@ -39,7 +39,7 @@ _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Status:
+class ProgramStatus:
     """How one program of the lab fares. pid: None when it does not run."""
 
     program: str
@@ -103,12 +103,14 @@ def down(where: places.Places) -> None:
     processes.stop(where, PROGRAMS[:1])
 
 
-def status(where: places.Places) -> tuple[Status, ...]:
+def status(where: places.Places) -> tuple[ProgramStatus, ...]:
     """Say how each program fares."""
     ready = _ready(where)
     found = {name: processes.find(where, name) for name in PROGRAMS}
     return tuple(
-        Status(name, process.pid if process else None, bool(process) and ready[name]())
+        ProgramStatus(
+            name, process.pid if process else None, bool(process) and ready[name]()
+        )
         for name, process in found.items()
     )
 

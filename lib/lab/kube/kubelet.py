@@ -172,7 +172,7 @@ def _ctr(where: places.Places, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 1, "", "ctr did not answer in time")
 
 
-def status(where: places.Places) -> tuple[control_plane.Status, ...]:
+def status(where: places.Places) -> tuple[control_plane.ProgramStatus, ...]:
     """Say how each program of the node fares."""
     ready = {
         "containerd": lambda: _containerd_serves(where),
@@ -180,7 +180,7 @@ def status(where: places.Places) -> tuple[control_plane.Status, ...]:
     }
     found = {name: processes.find(where, name) for name in PROGRAMS}
     return tuple(
-        control_plane.Status(
+        control_plane.ProgramStatus(
             name, process.pid if process else None, bool(process) and ready[name]()
         )
         for name, process in found.items()

@@ -48,10 +48,10 @@ class OpenStackGrounds:
         """See the protocol."""
         lab.down(where)
 
-    def status(self, where: places.Places) -> tuple[grounds.Program, ...]:
+    def status(self, where: places.Places) -> tuple[grounds.CloudProgram, ...]:
         """See the protocol."""
         return tuple(
-            grounds.Program(
+            grounds.CloudProgram(
                 service.name,
                 service.port,
                 runs=service.pid is not None,

@@ -174,7 +174,7 @@ def _packages(
         shutil.rmtree(downloads, ignore_errors=True)
 
 
-def _interpreter(env: Mapping[str, str], step: progress.Step) -> pathlib.Path:
+def _interpreter(env: Mapping[str, str], step: progress.ProgressStep) -> pathlib.Path:
     """Find a Python of our own version that can make virtual environments.
 
     Raises:
@@ -201,7 +201,7 @@ def _uv(
     where: places.Places,
     python: pathlib.Path,
     env: Mapping[str, str],
-    step: progress.Step,
+    step: progress.ProgressStep,
 ) -> pathlib.Path:
     """Have uv in a virtual environment of its own, and give its path."""
     lock = resources.read(resources.UV)

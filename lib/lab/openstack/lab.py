@@ -248,7 +248,7 @@ def _admin(home: layout.Layout) -> Iterator[openstack.connection.Connection]:
         yield admin
 
 
-def _database(home: layout.Layout, step: progress.Step) -> None:
+def _database(home: layout.Layout, step: progress.ProgressStep) -> None:
     step.note("database")
     database.start(home)
 
@@ -269,7 +269,9 @@ def _write_files(home: layout.Layout) -> None:
     keys.make(home.keys, datetime.datetime.now(datetime.UTC))
 
 
-def _start(home: layout.Layout, services: Sequence[str], step: progress.Step) -> None:
+def _start(
+    home: layout.Layout, services: Sequence[str], step: progress.ProgressStep
+) -> None:
     """Start services at once, then wait for each."""
     _write_files(home)
     hosts = [word for host in layout.COMPUTE_HOSTS for word in ("--compute-host", host)]

@@ -11,7 +11,7 @@ from lib.lab.run import progress
 AT_ONCE = 2
 
 
-def run(home: layout.Layout, step: progress.Step) -> None:
+def run(home: layout.Layout, step: progress.ProgressStep) -> None:
     """Make every database's tables; what was done before is not done again.
 
     Raises:

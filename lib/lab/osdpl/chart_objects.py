@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lib.lab.osdpl.contract import Chart, Job, Kind, Workload
+from lib.lab.osdpl.contract import Chart, Job, Workload, WorkloadKind
 
 Json = dict[str, object]
 
@@ -118,9 +118,9 @@ def _workload(chart: Chart, workload: Workload) -> list[Json]:
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": _pod(chart, workload)},
     }
-    if workload.kind is not Kind.DAEMON_SET:
+    if workload.kind is not WorkloadKind.DAEMON_SET:
         spec["replicas"] = _value(f"pod.replicas.{workload.replicas}")
-    if workload.kind is Kind.STATEFUL_SET:
+    if workload.kind is WorkloadKind.STATEFUL_SET:
         spec["serviceName"] = workload.service
         spec["podManagementPolicy"] = "Parallel"
         if workload.claim:
@@ -211,7 +211,7 @@ def _pod(chart: Chart, workload: Workload) -> Json:
     if workload.name.endswith(_DEFAULT):
         others = f'include "lab.other_nodes" (list $ "{_overridden(chart, workload)}")'
         pod |= {"affinity": f"<<{others}>>", **_mounted(f"{chart.name}-etc")}
-    elif workload.kind is not Kind.DAEMON_SET:
+    elif workload.kind is not WorkloadKind.DAEMON_SET:
         place = f'"{chart.name}" "{workload.component}"'
         pod["affinity"] = f'<<include "lab.affinity" (list $ {place})>>'
     return pod

@@ -4,7 +4,7 @@ Source: values.yaml and templates of openstack-helm 2026.1.0.
 """
 
 from lib.lab.osdpl import chart_parts, contract
-from lib.lab.osdpl.contract import Chart, Job, Kind, Needs, Workload
+from lib.lab.osdpl.contract import Chart, Job, Needs, Workload, WorkloadKind
 
 
 def _infrastructure() -> tuple[Chart, ...]:
@@ -39,7 +39,7 @@ def _infrastructure() -> tuple[Chart, ...]:
             public=database,
             workloads=(
                 Workload(
-                    kind=Kind.STATEFUL_SET,
+                    kind=WorkloadKind.STATEFUL_SET,
                     name="mariadb-server",
                     component="server",
                     label="server",
@@ -51,7 +51,7 @@ def _infrastructure() -> tuple[Chart, ...]:
                     budget="mariadb",
                 ),
                 Workload(
-                    kind=Kind.DEPLOYMENT,
+                    kind=WorkloadKind.DEPLOYMENT,
                     name="mariadb-controller",
                     component="controller",
                     label="controller",
@@ -82,7 +82,7 @@ def _infrastructure() -> tuple[Chart, ...]:
             },
             workloads=(
                 Workload(
-                    kind=Kind.STATEFUL_SET,
+                    kind=WorkloadKind.STATEFUL_SET,
                     name="{{ .Release.Name }}-rabbitmq",
                     component="server",
                     label="server",
@@ -110,7 +110,7 @@ def _infrastructure() -> tuple[Chart, ...]:
             labels={"server": contract.CONTROL_PLANE},
             workloads=(
                 Workload(
-                    kind=Kind.STATEFUL_SET,
+                    kind=WorkloadKind.STATEFUL_SET,
                     name="{{ .Release.Name }}-memcached",
                     component="server",
                     label="server",
@@ -129,7 +129,7 @@ def _infrastructure() -> tuple[Chart, ...]:
             required=("volume.enabled", *volume),
             workloads=(
                 Workload(
-                    kind=Kind.STATEFUL_SET,
+                    kind=WorkloadKind.STATEFUL_SET,
                     name="{{ .Release.Name }}-etcd",
                     component="server",
                     label="server",
@@ -179,7 +179,7 @@ def _keystone() -> Chart:
         public=public,
         workloads=(
             Workload(
-                kind=Kind.DEPLOYMENT,
+                kind=WorkloadKind.DEPLOYMENT,
                 name="keystone-api",
                 component="api",
                 label="api",
@@ -256,7 +256,7 @@ def _glance() -> Chart:
         public=public,
         workloads=(
             Workload(
-                kind=Kind.DEPLOYMENT,
+                kind=WorkloadKind.DEPLOYMENT,
                 name="glance-api",
                 component="api",
                 label="api",
@@ -315,7 +315,7 @@ def _placement() -> Chart:
         public=public,
         workloads=(
             Workload(
-                kind=Kind.DEPLOYMENT,
+                kind=WorkloadKind.DEPLOYMENT,
                 name="placement-api",
                 component="api",
                 label="api",
@@ -357,7 +357,7 @@ def _horizon() -> Chart:
         public=public | {key: "9aee62c0-5253-4a86-b189-e0fb71fa503c"},
         workloads=(
             Workload(
-                kind=Kind.DEPLOYMENT,
+                kind=WorkloadKind.DEPLOYMENT,
                 name="horizon",
                 component="server",
                 label="dashboard",

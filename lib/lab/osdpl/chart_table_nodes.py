@@ -7,7 +7,7 @@ Source: values.yaml and templates of openstack-helm 2026.1.0.
 """
 
 from lib.lab.osdpl import chart_parts, contract
-from lib.lab.osdpl.contract import Chart, Job, Kind, Needs, Workload
+from lib.lab.osdpl.contract import Chart, Job, Needs, Workload, WorkloadKind
 
 _OVS_AGENT = (("neutron", "neutron-ovs-agent"),)
 
@@ -17,7 +17,7 @@ def _agent(
 ) -> Workload:
     """Return one agent of Neutron that needs the Open vSwitch agent of its node."""
     return Workload(
-        kind=Kind.DAEMON_SET,
+        kind=WorkloadKind.DAEMON_SET,
         name=f"neutron-{name}-agent-default",
         component=f"{name}-agent",
         label=label,
@@ -36,7 +36,7 @@ def _agent(
 def _absent_agent(name: str, label: str, images: tuple[str, ...]) -> Workload:
     """Return an agent that is on by default and not wanted with Open vSwitch."""
     return Workload(
-        kind=Kind.DAEMON_SET,
+        kind=WorkloadKind.DAEMON_SET,
         name=f"neutron-{name}-agent-default",
         component=f"neutron-{name}-agent",
         label=label,
@@ -52,7 +52,7 @@ def _neutron_workloads() -> tuple[Workload, ...]:
     accounts = ("neutron-ks-user", "neutron-ks-endpoints")
     return (
         Workload(
-            kind=Kind.DEPLOYMENT,
+            kind=WorkloadKind.DEPLOYMENT,
             name="neutron-server",
             component="server",
             label="server",
@@ -64,7 +64,7 @@ def _neutron_workloads() -> tuple[Workload, ...]:
             budget="server",
         ),
         Workload(
-            kind=Kind.DEPLOYMENT,
+            kind=WorkloadKind.DEPLOYMENT,
             name="neutron-rpc-server",
             component="rpc_server",
             label="rpc_server",
@@ -73,7 +73,7 @@ def _neutron_workloads() -> tuple[Workload, ...]:
             needs=Needs(services=servers, jobs=jobs),
         ),
         Workload(
-            kind=Kind.DAEMON_SET,
+            kind=WorkloadKind.DAEMON_SET,
             name="neutron-ovs-agent-default",
             component="neutron-ovs-agent",
             label="ovs",
@@ -91,7 +91,7 @@ def _neutron_workloads() -> tuple[Workload, ...]:
         _agent("l3", "agent.l3", ("compute",)),
         _agent("metadata", "agent.metadata", ("compute", "compute_metadata")),
         Workload(
-            kind=Kind.DAEMON_SET,
+            kind=WorkloadKind.DAEMON_SET,
             name="neutron-netns-cleanup-cron-default",
             component="netns-cleanup-cron",
             label="netns_cleanup_cron",
@@ -183,7 +183,7 @@ def _openvswitch() -> Chart:
         labels={"ovs": contract.OPENVSWITCH},
         workloads=(
             Workload(
-                kind=Kind.DAEMON_SET,
+                kind=WorkloadKind.DAEMON_SET,
                 name="openvswitch",
                 component="server",
                 label="ovs",
@@ -209,7 +209,7 @@ def _nova_server(  # noqa: PLR0913 # the parts in which they differ
 ) -> Workload:
     """Return one Deployment of Nova."""
     return Workload(
-        kind=Kind.DEPLOYMENT,
+        kind=WorkloadKind.DEPLOYMENT,
         name=name,
         component=component,
         label=label,
@@ -262,7 +262,7 @@ def _nova_workloads() -> tuple[Workload, ...]:
         ),
         *proxies,
         Workload(
-            kind=Kind.DAEMON_SET,
+            kind=WorkloadKind.DAEMON_SET,
             name="nova-compute-default",
             component="compute",
             label="agent.compute",
@@ -398,7 +398,7 @@ def _libvirt() -> Chart:
         required=("conf.ceph.enabled",),
         workloads=(
             Workload(
-                kind=Kind.DAEMON_SET,
+                kind=WorkloadKind.DAEMON_SET,
                 name="libvirt-libvirt-default",
                 component="libvirt",
                 label="agent.libvirt",

@@ -26,7 +26,7 @@ SERVICES: Mapping[str, str] = {
 """Kubernetes Service by endpoint."""
 
 
-class Kind(enum.Enum):
+class WorkloadKind(enum.Enum):
     """Kinds of workloads."""
 
     DEPLOYMENT = "Deployment"
@@ -63,7 +63,7 @@ class Workload:
     PodDisruptionBudget.
     """
 
-    kind: Kind
+    kind: WorkloadKind
     name: str
     component: str
     label: str

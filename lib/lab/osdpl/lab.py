@@ -82,9 +82,9 @@ def up(
             controller.apply(_api(where), deployment.manifest(address))
 
     plan = (
-        steps.Step("pexes", package),
-        steps.Step("cluster", start_cluster),
-        steps.Step("rest", start_rest, ("pexes", "cluster")),
+        steps.StartStep("pexes", package),
+        steps.StartStep("cluster", start_cluster),
+        steps.StartStep("rest", start_rest, ("pexes", "cluster")),
     )
     try:
         steps.run(plan, before.halt)
@@ -131,7 +131,7 @@ def down(where: places.Places, shown: progress.Progress, *, wipe: bool) -> None:
             shutil.rmtree(where.state)
 
 
-def status(where: places.Places) -> tuple[table.Program, ...]:
+def status(where: places.Places) -> tuple[table.ProgramRow, ...]:
     """Return the state of each program of the lab."""
     facts = [
         (each.program, each.pid is not None, each.ready)
@@ -144,7 +144,7 @@ def status(where: places.Places) -> tuple[table.Program, ...]:
     facts.append((controller.NAME, runs, runs and controller.is_ready(where)))
     ports = where.ports()
     return tuple(
-        table.Program(
+        table.ProgramRow(
             name,
             table.health(runs=runs, answers=answers),
             ports.get(name, ports.get(name.removeprefix("kube-"), 0)),

@@ -15,7 +15,7 @@ from lib.kube import objects
 from lib.kube.resources import Resource
 
 PODS = Resource("", "v1", "pods", "Pod", True)
-JOBS = Resource("batch", "v1", "jobs", "Job", True)
+JOBS = Resource("batch", "v1", "jobs", "JobState", True)
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", True)
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
@@ -78,7 +78,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     succeeded: int = 0
 
 
-class Job(msgspec.Struct, frozen=True):
+class JobState(msgspec.Struct, frozen=True):
     """One Job."""
 
     metadata: objects.ObjectMeta
@@ -139,12 +139,12 @@ class Snapshot:
     """All objects of one moment. ready_services: keys of Services with endpoints."""
 
     pods: Mapping[str, Pod]
-    jobs: Mapping[str, Job]
+    jobs: Mapping[str, JobState]
     ready_services: frozenset[str]
 
 
 def snapshot(
-    pods: Mapping[str, Pod], jobs: Mapping[str, Job], slices: Sequence[Slice]
+    pods: Mapping[str, Pod], jobs: Mapping[str, JobState], slices: Sequence[Slice]
 ) -> Snapshot:
     """Return a snapshot of three watched stores."""
     ready = frozenset(part.service for part in slices if part.is_ready)

@@ -28,7 +28,7 @@ def run(api: client.Api, stop: threading.Event, report: Report) -> None:
     changed = threading.Event()
     selector = f"metadata.name={simulator.SETTINGS}"
     seen_pods = store.Store(api, pods.PODS, pods.Pod)
-    seen_jobs = store.Store(api, pods.JOBS, pods.Job)
+    seen_jobs = store.Store(api, pods.JOBS, pods.JobState)
     slices = store.Store(api, pods.SLICES, pods.Slice)
     claims = store.Store(api, resources.CLAIMS, simulator.Claim)
     settings = store.Store(

@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Workload:
+class WorkloadView:
     """One workload of a release. ready, desired: pods."""
 
     kind: str
@@ -49,7 +49,7 @@ class Row:
     chart: str
     revision: int
     state: str
-    workloads: tuple[Workload, ...]
+    workloads: tuple[WorkloadView, ...]
     waiting_for: str
 
     @property
@@ -65,7 +65,7 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class View:
+class ReleaseView:
     """The state of one OpenStackDeployment. conditions: as "Type=Status (reason)"."""
 
     rows: tuple[Row, ...]
@@ -84,7 +84,7 @@ def _items(api: client.Api, kind: Resource) -> list[Json]:
     return list(json.loads(page)["items"])
 
 
-def observe(api: client.Api, name: str = deployment.NAME) -> View:
+def observe(api: client.Api, name: str = deployment.NAME) -> ReleaseView:
     """Read the OpenStackDeployment, its HelmBundles, releases and workloads.
 
     Raises:
@@ -103,7 +103,7 @@ def observe(api: client.Api, name: str = deployment.NAME) -> View:
     owner = _named(_items(api, deployment.DEPLOYMENTS), name)
     status = _named(_items(api, deployment.STATUSES), name).get("status", {})
     conditions = owner.get("status", {}).get("conditions", ())
-    return View(
+    return ReleaseView(
         tuple(rows),
         tuple(_condition(condition) for condition in conditions),
         str(status.get("osdpl", {}).get("state", "")),
@@ -130,7 +130,7 @@ def _revisions(api: client.Api) -> Mapping[str, model.Revision]:
     return {revision.name: revision for revision in latest.values()}
 
 
-def workload(kind: str, item: Json) -> Workload:
+def workload(kind: str, item: Json) -> WorkloadView:
     """Read one workload."""
     spec, status = item.get("spec", {}), item.get("status", {})
     meta = item["metadata"]
@@ -145,7 +145,7 @@ def workload(kind: str, item: Json) -> Workload:
         ready = min(
             int(status.get("readyReplicas", 0)), int(status.get("updatedReplicas", 0))
         )
-    return Workload(
+    return WorkloadView(
         kind=kind,
         name=str(meta["name"]),
         release=str(meta.get("annotations", {}).get(_OWNER, "")),
@@ -159,7 +159,7 @@ def _row(
     bundle: Json,
     release: Json,
     revisions: Mapping[str, model.Revision],
-    workloads: Sequence[Workload],
+    workloads: Sequence[WorkloadView],
 ) -> Row:
     name = str(release["name"])
     revision = revisions.get(name)
@@ -181,7 +181,7 @@ WIDE = 130
 """Columns of a terminal from which charts and all that is waited for are shown."""
 
 
-def table(view: View, title: str = "", width: int = WIDE) -> rich.table.Table:
+def table(view: ReleaseView, title: str = "", width: int = WIDE) -> rich.table.Table:
     """Return the releases as a table for a terminal, one line for each.
 
     width: of the terminal. A narrow one shows no charts, and of what is waited for only
@@ -225,7 +225,7 @@ def _short(waiting_for: str) -> str:
     return f"{name} +{len(others)}" if others else name
 
 
-def summary(view: View) -> str:
+def summary(view: ReleaseView) -> str:
     """Return how many releases are complete, for an output that is no terminal."""
     done = sum(row.is_complete for row in view.rows)
     return f"{done} of {len(view.rows)} releases are deployed and Ready"

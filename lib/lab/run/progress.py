@@ -11,7 +11,7 @@ import rich.progress
 import rich.text
 
 
-class Step(Protocol):
+class ProgressStep(Protocol):
     """One thing being done."""
 
     def note(self, text: str) -> None:
@@ -26,7 +26,7 @@ class Step(Protocol):
 class Progress(Protocol):
     """Where steps are shown. Safe to use from several threads at once."""
 
-    def step(self, what: str) -> contextlib.AbstractContextManager[Step]:
+    def step(self, what: str) -> contextlib.AbstractContextManager[ProgressStep]:
         """Show `what` until the block ends, then its time and whether it failed."""
         ...
 
@@ -43,7 +43,7 @@ class Silent:
     """Shows nothing."""
 
     @contextlib.contextmanager
-    def step(self, what: str) -> Iterator[Step]:
+    def step(self, what: str) -> Iterator[ProgressStep]:
         """See `Progress.step`."""
         del what
         yield _Quiet()
@@ -107,7 +107,7 @@ class Lines:
             print(f"{at:7.1f}s  {text}", file=self._out, flush=True)
 
     @contextlib.contextmanager
-    def step(self, what: str) -> Iterator[Step]:
+    def step(self, what: str) -> Iterator[ProgressStep]:
         """See `Progress.step`."""
         self._say(f"{what} ...")
         began = self._clock()
@@ -173,7 +173,7 @@ class Bars:
         self._bars.stop()
 
     @contextlib.contextmanager
-    def step(self, what: str) -> Iterator[Step]:
+    def step(self, what: str) -> Iterator[ProgressStep]:
         """See `Progress.step`."""
         task = self._bars.add_task(what, total=None)
         mark = "[red]failed[/red]"

@@ -14,7 +14,7 @@ LOOK_S = 0.2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class StartStep:
     """One thing to do. needs: names of the steps that must be done before."""
 
     name: str
@@ -23,8 +23,8 @@ class Step:
 
 
 def ready(
-    steps: Sequence[Step], begun: frozenset[str], done: frozenset[str]
-) -> tuple[Step, ...]:
+    steps: Sequence[StartStep], begun: frozenset[str], done: frozenset[str]
+) -> tuple[StartStep, ...]:
     """Give the steps that may begin now, in their order.
 
     A need which is no step of this run counts as met: that part is not ours to do.
@@ -38,7 +38,7 @@ def ready(
 
 
 def run(
-    steps: Sequence[Step],
+    steps: Sequence[StartStep],
     interrupt: Callable[[], None],
     patience_s: float = 5,
 ) -> None:
@@ -67,7 +67,7 @@ def run(
 
 
 def _begin(
-    step: Step, ended: "queue.SimpleQueue[tuple[str, BaseException | None]]"
+    step: StartStep, ended: "queue.SimpleQueue[tuple[str, BaseException | None]]"
 ) -> None:
     def body() -> None:
         error: BaseException | None = None

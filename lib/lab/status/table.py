@@ -20,7 +20,7 @@ SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Node:
+class NodeRow:
     """A Node, as far as the lab shows it.
 
     ready: status of the condition Ready ("True", "False", "Unknown"), or "".
@@ -59,7 +59,7 @@ def health(*, runs: bool, answers: bool) -> Health:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class ProgramRow:
     """One program of the lab. port: 0 when it listens nowhere."""
 
     name: str
@@ -83,14 +83,14 @@ def _rows(document: object, *path: str) -> Sequence[object]:
     return found if isinstance(found, list) else ()
 
 
-def node(document: Document) -> Node:
+def node(document: Document) -> NodeRow:
     """Parse a Node."""
     ready = [
         _text(row, "status")
         for row in _rows(document, "status", "conditions")
         if _text(row, "type") == "Ready"
     ]
-    return Node(
+    return NodeRow(
         name=_text(document, "metadata", "name"),
         uid=_text(document, "metadata", "uid"),
         ready="".join(ready),
@@ -111,14 +111,14 @@ def short(taint: str) -> str:
 
 
 def nodes(
-    seen: Sequence[Node], there: Sequence[servers.Server], title: str = ""
+    seen: Sequence[NodeRow], there: Sequence[servers.Server], title: str = ""
 ) -> rich.table.Table:
     """Show every Node and every server, side by side where the names agree.
 
     Made for 80 columns: what belongs together is stacked, and ids are folded.
     """
     table = _table(title)
-    table.add_column("Node", no_wrap=True)
+    table.add_column("NodeRow", no_wrap=True)
     table.add_column("Server", no_wrap=True)
     for column in ("Provider ID", "Addresses"):
         table.add_column(column, overflow="fold", min_width=12)
@@ -136,7 +136,7 @@ def nodes(
 _READY = {"True": "Ready", "False": "NotReady", "Unknown": "NotReady (Unknown)"}
 
 
-def _cells(one: Node) -> tuple[str, ...]:
+def _cells(one: NodeRow) -> tuple[str, ...]:
     # The host name is in the first column already.
     addresses = [row for row in one.addresses if row != f"Hostname {one.name}"]
     return (
@@ -148,7 +148,7 @@ def _cells(one: Node) -> tuple[str, ...]:
     )
 
 
-def _style(one: Node | None) -> str:
+def _style(one: NodeRow | None) -> str:
     if one is None:
         return "dim"
     if SHUTDOWN in one.taints or one.ready != "True":
@@ -166,10 +166,10 @@ def _table(title: str = "") -> rich.table.Table:
     )
 
 
-def programs(seen: Sequence[Program]) -> rich.table.Table:
+def programs(seen: Sequence[ProgramRow]) -> rich.table.Table:
     """Show the programs of the lab."""
     table = _table()
-    for column in ("Program", "Port", "State"):
+    for column in ("ProgramRow", "Port", "State"):
         table.add_column(column)
     colours = {Health.GOOD: "green", Health.SICK: "yellow", Health.DOWN: "red"}
     for one in seen:

@@ -15,10 +15,10 @@ POLL_S = 0.5
 class View:
     """Nodes and servers, read one after the other."""
 
-    nodes: tuple[table.Node, ...]
+    nodes: tuple[table.NodeRow, ...]
     there: tuple[servers.Server, ...]
 
-    def node(self, name: str) -> table.Node | None:
+    def node(self, name: str) -> table.NodeRow | None:
         """Give one Node, or None."""
         return next((one for one in self.nodes if one.name == name), None)
 

@@ -99,28 +99,28 @@ class _Start:
     shown: progress.Progress
     more: tuple[str, ...] = ()
 
-    def plan(self) -> tuple[steps.Step, ...]:
+    def plan(self) -> tuple[steps.StartStep, ...]:
         """Give the steps; those of an existing cluster or cloud are left out."""
         wanted = self.lab.record
         plan = [
-            steps.Step("pexes", self.pexes),
-            steps.Step("account", self.account, ("control plane",)),
-            steps.Step("servers", self.servers, ("cloud",)),
-            steps.Step("manager", self.manager, ("account", "cloud", "pexes")),
-            steps.Step("nodes", self.nodes, ("control plane", "servers")),
-            steps.Step("hollow", self.hollow, ("nodes", "pexes")),
+            steps.StartStep("pexes", self.pexes),
+            steps.StartStep("account", self.account, ("control plane",)),
+            steps.StartStep("servers", self.servers, ("cloud",)),
+            steps.StartStep("manager", self.manager, ("account", "cloud", "pexes")),
+            steps.StartStep("nodes", self.nodes, ("control plane", "servers")),
+            steps.StartStep("hollow", self.hollow, ("nodes", "pexes")),
         ]
         if not wanted.kubeconfig or wanted.node:
-            plan.append(steps.Step("kube build", self.kube_build))
+            plan.append(steps.StartStep("kube build", self.kube_build))
         if not wanted.kubeconfig:
-            up_ = steps.Step("control plane", self.control_plane, ("kube build",))
+            up_ = steps.StartStep("control plane", self.control_plane, ("kube build",))
             plan.append(up_)
         if not wanted.existing_cloud:
-            plan.append(steps.Step("cloud build", self.cloud_build))
-            plan.append(steps.Step("cloud", self.cloud, ("cloud build",)))
+            plan.append(steps.StartStep("cloud build", self.cloud_build))
+            plan.append(steps.StartStep("cloud", self.cloud, ("cloud build",)))
         if wanted.node:
             needs = ("kube build", "control plane")
-            plan.append(steps.Step("kubelet", self.kubelet, needs))
+            plan.append(steps.StartStep("kubelet", self.kubelet, needs))
         return tuple(plan)
 
     @property
@@ -301,7 +301,7 @@ def _leave(where: places.Places, ground: grounds.Grounds, *, wipe: bool) -> None
         ) from error
 
 
-def status(lab: parts.Lab) -> tuple[table.Program, ...]:
+def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
     """Say how every program of the lab fares."""
     where, name = lab.where, lab.grounds.manager
     manager = processes.find(where, name) is not None
@@ -320,13 +320,13 @@ def status(lab: parts.Lab) -> tuple[table.Program, ...]:
     if not lab.record.kubeconfig:
         facts[:0] = _facts(where, control_plane.status(where))
     return tuple(
-        table.Program(program, table.health(runs=runs, answers=answers), port)
+        table.ProgramRow(program, table.health(runs=runs, answers=answers), port)
         for program, runs, answers, port in facts
     )
 
 
 def _facts(
-    where: places.Places, statuses: Iterable[control_plane.Status]
+    where: places.Places, statuses: Iterable[control_plane.ProgramStatus]
 ) -> list[tuple[str, bool, bool, int]]:
     """Return name, whether it runs and answers, and port (0: none) of programs."""
     ports = where.ports()

@@ -33,7 +33,7 @@ class Fault:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class CsiCall:
     """One call, answered. method: without its service. subject: see `subject`."""
 
     method: str
@@ -41,7 +41,7 @@ class Call:
     code: str
 
 
-class Front:
+class CsiFront:
     """Runs for as long as its block lasts. Safe for many threads.
 
     faults: by method and subject; change them at will.
@@ -52,10 +52,10 @@ class Front:
         self.faults: dict[tuple[str, str], Fault] = {}
         self._driver = driver
         self._lock = threading.Lock()
-        self._calls: list[Call] = []
+        self._calls: list[CsiCall] = []
 
     @contextlib.contextmanager
-    def opened(self, address: pathlib.Path) -> Iterator["Front"]:
+    def opened(self, address: pathlib.Path) -> Iterator["CsiFront"]:
         """Serve at a socket."""
         pool = concurrent.futures.ThreadPoolExecutor(THREADS, "csi-front")
         server = grpc.server(pool)
@@ -75,7 +75,7 @@ class Front:
             calls = [call for call in self._calls if call.method == method]
         return [call.code for call in calls if call.subject == subject]
 
-    def record(self, call: Call) -> None:
+    def record(self, call: CsiCall) -> None:
         """Record a call that has been answered."""
         with self._lock:
             self._calls.append(call)
@@ -107,7 +107,7 @@ _PARSERS: Mapping[str, Callable[[bytes], _OfVolume]] = {
 class _Handlers(grpc.GenericRpcHandler):
     """Passes every method on, as bytes."""
 
-    def __init__(self, front: Front, channel: grpc.Channel) -> None:
+    def __init__(self, front: CsiFront, channel: grpc.Channel) -> None:
         self._front = front
         self._channel = channel
 
@@ -135,7 +135,7 @@ class _Handlers(grpc.GenericRpcHandler):
                 self._front.faults.get((method, about)),
                 lambda: _forwarded(forward, request, context.time_remaining()),
             )
-            self._front.record(Call(method, about, code.name))
+            self._front.record(CsiCall(method, about, code.name))
             if code is not grpc.StatusCode.OK:
                 context.abort(code, details)
             return body

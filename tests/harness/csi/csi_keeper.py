@@ -21,7 +21,7 @@ It creates nothing in its first 10 s: only longer lives get on with that.
 """
 
 
-class Keeper:
+class CsiKeeper:
     """Starts csi-controller and the sidecars again when they end, as a kubelet would.
 
     kills: how often it killed csi-controller itself, between `kill` and its end.

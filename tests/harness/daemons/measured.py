@@ -18,7 +18,7 @@ READY_S = 120.0
 END_S = 30.0
 
 
-class Daemon:
+class MeasuredDaemon:
     """Runs until `end`; its lines go to ccm.log in the lab's state.
 
     began: when it was started, in monotonic seconds.

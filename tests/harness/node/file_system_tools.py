@@ -32,7 +32,9 @@ def environment(where: places.Places, env: Mapping[str, str]) -> dict[str, str]:
     return debian.environment(tree, with_path)
 
 
-def ensure(where: places.Places, env: Mapping[str, str], step: progress.Step) -> None:
+def ensure(
+    where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
+) -> None:
     """Unpack the packages, unless every program is found.
 
     Raises:
@@ -76,7 +78,7 @@ def _download(
     folder: pathlib.Path,
     options: tuple[str, ...],
     env: Mapping[str, str],
-    step: progress.Step,
+    step: progress.ProgressStep,
 ) -> None:
     """Download the packages, and those they require which the system lacks."""
     step.note(f"downloading {' and '.join(PACKAGES)}")

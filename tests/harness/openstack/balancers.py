@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class View:
+class BalancerView:
     """What there was at one time, by id. Members are read once, when needed."""
 
     connection: openstack.connection.Connection
@@ -77,14 +77,14 @@ class View:
         return {}
 
 
-def look(connection: openstack.connection.Connection) -> View:
+def look(connection: openstack.connection.Connection) -> BalancerView:
     """Read what the connection's project has: five lists.
 
     Raises:
         LabError: the cloud refused, or does not answer.
     """
     kinds = (BALANCERS, LISTENERS, POOLS, MONITORS, ADDRESSES)
-    return View(connection, *(listed(connection, kind) for kind in kinds))
+    return BalancerView(connection, *(listed(connection, kind) for kind in kinds))
 
 
 def listed(

@@ -23,7 +23,7 @@ class Seen:
     """A Service, and what there is in the cloud. names: of what the table is about."""
 
     service: Mapping[str, Any]
-    view: balancers.View
+    view: balancers.BalancerView
     names: Mapping[str, str]
 
     @property

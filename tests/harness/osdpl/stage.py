@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stage:
+class OperatorStage:
     """A cluster with simulated Nodes in which the controller can run."""
 
     where: places.Places
@@ -139,7 +139,7 @@ class Stage:
         except kube_errors.AlreadyExists:
             self.api.patch(kind, name, text, space, timeout_s=TIMEOUT_S)
 
-    def observe(self) -> view.View:
+    def observe(self) -> view.ReleaseView:
         """Return the state of all releases."""
         return view.observe(self.api)
 
@@ -205,7 +205,7 @@ class Stage:
             time.sleep(POLL_S)
         return result
 
-    def wait_complete(self, timeout_s: float) -> view.View:
+    def wait_complete(self, timeout_s: float) -> view.ReleaseView:
         """Return the state once all is deployed and Ready.
 
         Raises:
@@ -221,7 +221,7 @@ class Stage:
         return observed
 
 
-def summary(observed: view.View) -> str:
+def summary(observed: view.ReleaseView) -> str:
     """Return what is missing, in one line."""
     rows = [
         f"{row.release} {row.state or 'pending'} {row.ready}/{len(row.workloads)}"
@@ -235,7 +235,7 @@ def summary(observed: view.View) -> str:
 @contextlib.contextmanager
 def opened(
     where: places.Places, pex: pathlib.Path, shown: progress.Progress
-) -> Iterator[Stage]:
+) -> Iterator[OperatorStage]:
     """Run an empty cluster with simulator and RBAC; the controller is not started."""
     shutil.rmtree(kube_files.etcd_data(where), ignore_errors=True)
     try:
@@ -243,7 +243,7 @@ def opened(
         lab.start_simulator(where, lab.source_tool(), shown)
         controller.install(where)
         api = cluster.connect(control_plane.admin_kubeconfig(where))
-        yield Stage(where, api, pex)
+        yield OperatorStage(where, api, pex)
     finally:
         processes.stop(where, (controller.NAME, lab.SIMULATOR), patience_s=5)
         control_plane.down(where)

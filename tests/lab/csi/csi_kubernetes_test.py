@@ -78,7 +78,7 @@ class Ground:
     objects: kube_objects.Objects
     volumes: Volumes
     instances: Mapping[str, str]
-    keeper: csi_keeper.Keeper
+    keeper: csi_keeper.CsiKeeper
     words: list[str]
     rows: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
@@ -188,7 +188,7 @@ def ground(
         add_node(objects, name, machine.id, machine.zone)
     add_classes(objects)
     chance = random.Random(SEED)  # noqa: S311 - when to kill
-    keeper = csi_keeper.Keeper(where, start, chance)
+    keeper = csi_keeper.CsiKeeper(where, start, chance)
     instances = {name: machine.id for name, machine in machines.items()}
     made = Ground(where, objects, opened.volumes, instances, keeper, words)
     try:

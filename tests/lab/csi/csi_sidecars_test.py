@@ -106,7 +106,7 @@ class Ground:
     volumes: Volumes
     admin: openstack.connection.Connection
     project_id: str
-    calls: csi_front.Front
+    calls: csi_front.CsiFront
     entrance: Entrance
 
     def claim(self, name: str, storage_class: str) -> str:
@@ -231,7 +231,7 @@ def ground(
     read = openstack_config.read(accounts.cloud_conf(where, account), {})
     opened = with_volumes.of_client(openstack_cloud.open_client(read), read)
     assert opened.volumes is not None
-    calls = csi_front.Front(csi.address(where))
+    calls = csi_front.CsiFront(csi.address(where))
     socket = where.state / "csi-front.sock"
     entrance = Entrance({name: layout.ports(where)[name] for name in layout.SERVICES})
     with (

@@ -20,7 +20,7 @@ from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_set, chart_sources, controller, deployment
 from tests.harness import testing
 from tests.harness.osdpl import stage
-from tests.harness.osdpl.stage import Stage
+from tests.harness.osdpl.stage import OperatorStage
 
 Spec = dict[str, Any]
 PATIENCE_S = 180
@@ -184,7 +184,7 @@ ROWS = (
 
 
 @pytest.fixture(scope="module")
-def site(where: places.Places) -> Iterator[Stage]:
+def site(where: places.Places) -> Iterator[OperatorStage]:
     """Run a cluster and the controller until the last test of this file."""
     with stage.opened(where, pexes.beside(pexes.OSDPL), testing.shown()) as opened:
         secret = {
@@ -207,7 +207,7 @@ def address(where: places.Places) -> str:
     return chart_sources.serve_repository(where)
 
 
-def refusal(site: Stage, name: str = deployment.NAME) -> tuple[str, str]:
+def refusal(site: OperatorStage, name: str = deployment.NAME) -> tuple[str, str]:
     """Return reason and message of the condition that says why; empty: none does."""
     for kind in ("Accepted", "Applied"):
         row = site.condition(kind, name)
@@ -217,7 +217,10 @@ def refusal(site: Stage, name: str = deployment.NAME) -> tuple[str, str]:
 
 
 def reported(
-    site: Stage, reason: str, words: tuple[str, ...], name: str = deployment.NAME
+    site: OperatorStage,
+    reason: str,
+    words: tuple[str, ...],
+    name: str = deployment.NAME,
 ) -> str:
     """Wait until condition, Event and log entry name the problem; return the message.
 
@@ -256,7 +259,7 @@ def entries_of(log: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def warnings(site: Stage, uid: str) -> list[dict[str, Any]]:
+def warnings(site: OperatorStage, uid: str) -> list[dict[str, Any]]:
     """Return the Events of the type Warning about an object."""
     return [
         event
@@ -266,7 +269,7 @@ def warnings(site: Stage, uid: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_mistake_is_named(row: Row, site: Stage, address: str) -> None:
+def test_a_mistake_is_named(row: Row, site: OperatorStage, address: str) -> None:
     document = deployment.manifest(address)
     row.change(document["spec"])
     if row.by_schema:
@@ -290,7 +293,7 @@ def test_a_mistake_is_named(row: Row, site: Stage, address: str) -> None:
         site.forget()
 
 
-def strictly(site: Stage, document: Mapping[str, Any]) -> None:
+def strictly(site: OperatorStage, document: Mapping[str, Any]) -> None:
     """Create it as kubectl does, which asks for unknown fields to be refused."""
     site.api.create(
         deployment.DEPLOYMENTS,
@@ -307,7 +310,7 @@ def assert_all(words: tuple[str, ...], text: str) -> None:
 
 
 def test_a_release_of_another_owner_is_left_alone(
-    site: Stage, address: str, where: places.Places
+    site: OperatorStage, address: str, where: places.Places
 ) -> None:
     chart = where.state / "mine"
     (chart / "templates").mkdir(parents=True)
@@ -329,7 +332,7 @@ def test_a_release_of_another_owner_is_left_alone(
         site.forget()
 
 
-def test_a_second_deployment_is_refused(site: Stage, address: str) -> None:
+def test_a_second_deployment_is_refused(site: OperatorStage, address: str) -> None:
     draft = deployment.manifest(address)
     draft["spec"]["draft"] = True
     site.apply(draft)
@@ -344,7 +347,7 @@ def test_a_second_deployment_is_refused(site: Stage, address: str) -> None:
         site.forget()
 
 
-def test_a_missing_permission_is_named(site: Stage, address: str) -> None:
+def test_a_missing_permission_is_named(site: OperatorStage, address: str) -> None:
     """Also when it is tried again; with the permission it goes on."""
     name = controller.NAME
     role = site.get(resources.ROLES, name)
@@ -365,7 +368,7 @@ def test_a_missing_permission_is_named(site: Stage, address: str) -> None:
         site.forget()
 
 
-def put_rules(site: Stage, rules: list[Any]) -> None:
+def put_rules(site: OperatorStage, rules: list[Any]) -> None:
     site.api.patch(
         resources.ROLES,
         controller.NAME,
@@ -375,7 +378,7 @@ def put_rules(site: Stage, rules: list[Any]) -> None:
     )
 
 
-def label(site: Stage, level: str) -> None:
+def label(site: OperatorStage, level: str) -> None:
     """Set the Pod Security level that the namespace enforces."""
     labels = {"pod-security.kubernetes.io/enforce": level}
     site.api.patch(
@@ -386,14 +389,14 @@ def label(site: Stage, level: str) -> None:
     )
 
 
-def restart(site: Stage, *extra: str) -> None:
+def restart(site: OperatorStage, *extra: str) -> None:
     """Start the controller again; a check that has passed is not repeated."""
     site.stop()
     controller.start(site.where, site.pex, extra)
 
 
 def test_pod_security_is_named_and_nothing_is_installed(
-    site: Stage, address: str
+    site: OperatorStage, address: str
 ) -> None:
     label(site, "baseline")
     restart(site)
@@ -420,7 +423,7 @@ def test_pod_security_is_named_and_nothing_is_installed(
     ids=["missing", "too old"],
 )
 def test_a_helm_that_cannot_be_used_is_named(
-    site: Stage, address: str, script: str, words: tuple[str, ...]
+    site: OperatorStage, address: str, script: str, words: tuple[str, ...]
 ) -> None:
     program = site.where.state / ("old-helm" if script else "absent-helm")
     if script:
@@ -436,7 +439,7 @@ def test_a_helm_that_cannot_be_used_is_named(
         restart(site)
 
 
-def test_a_namespace_that_does_not_exist_is_named(site: Stage) -> None:
+def test_a_namespace_that_does_not_exist_is_named(site: OperatorStage) -> None:
     """No OpenStackDeployment can be in it: there is a log entry, and nothing else."""
     absent = "absent-namespace"
     site.stop()
@@ -464,7 +467,7 @@ def test_a_namespace_that_does_not_exist_is_named(site: Stage) -> None:
         site.start()
 
 
-def test_another_namespace_is_named(site: Stage, address: str) -> None:
+def test_another_namespace_is_named(site: OperatorStage, address: str) -> None:
     """The OpenStackDeployment is in a namespace that is not served."""
     elsewhere = "elsewhere"
     body = {"metadata": {"name": elsewhere}}

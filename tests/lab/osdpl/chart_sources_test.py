@@ -150,7 +150,7 @@ def test_pods_that_need_the_host_are_marked(where: places.Places) -> None:
     (workload,) = (
         document
         for document in render(where, chart, given(chart))
-        if document["kind"] == contract.Kind.DAEMON_SET.value
+        if document["kind"] == contract.WorkloadKind.DAEMON_SET.value
     )
     spec = workload["spec"]
     assert isinstance(spec, dict)

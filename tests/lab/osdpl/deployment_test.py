@@ -30,7 +30,7 @@ from mooring.commands import plan_osdpl
 from tests.harness import testing
 from tests.harness.kube import audit
 from tests.harness.osdpl import stage
-from tests.harness.osdpl.stage import Stage
+from tests.harness.osdpl.stage import OperatorStage
 
 RELEASES = {
     "openstack-mariadb": "database",
@@ -83,7 +83,7 @@ QUIET_S = 6
 
 
 @pytest.fixture(scope="module")
-def site(where: places.Places) -> Iterator[Stage]:
+def site(where: places.Places) -> Iterator[OperatorStage]:
     """Run a cluster and the controller until the last test of this file."""
     pex = pexes.beside(pexes.OSDPL)
     with stage.opened(where, pex, testing.shown()) as opened:
@@ -102,7 +102,7 @@ def source(where: places.Places) -> str:
 
 
 def test_nothing_is_installed_before_what_it_needs_is_ready(
-    site: Stage, source: str
+    site: OperatorStage, source: str
 ) -> None:
     site.hold("mariadb/server")
     began = time.monotonic()
@@ -127,7 +127,7 @@ def test_nothing_is_installed_before_what_it_needs_is_ready(
     print(f"first releases after {time.monotonic() - began:.1f} s")
 
 
-def test_all_releases_are_deployed_and_all_workloads_ready(site: Stage) -> None:
+def test_all_releases_are_deployed_and_all_workloads_ready(site: OperatorStage) -> None:
     began = time.monotonic()
     observed = site.wait_complete(INSTALL_S)
     print(f"the other releases took {time.monotonic() - began:.1f} s")
@@ -137,7 +137,7 @@ def test_all_releases_are_deployed_and_all_workloads_ready(site: Stage) -> None:
     assert set(site.revisions().values()) == {1}
 
 
-def workloads(site: Stage) -> dict[str, dict[str, Any]]:
+def workloads(site: OperatorStage) -> dict[str, dict[str, Any]]:
     return {
         item["metadata"]["name"]: item["spec"]
         for kind in view.WORKLOADS
@@ -145,7 +145,7 @@ def workloads(site: Stage) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_replicas_images_and_nodes_are_as_specified(site: Stage) -> None:
+def test_replicas_images_and_nodes_are_as_specified(site: OperatorStage) -> None:
     found = workloads(site)
     assert {name: found[name]["replicas"] for name in REPLICAS} == REPLICAS
     selectors = {
@@ -168,7 +168,7 @@ def test_replicas_images_and_nodes_are_as_specified(site: Stage) -> None:
     assert releases == {"2026.1-ubuntu_noble"}
 
 
-def test_no_secret_is_a_public_one(site: Stage, source: str) -> None:
+def test_no_secret_is_a_public_one(site: OperatorStage, source: str) -> None:
     """Compare all Secrets of each release with the defaults of its chart."""
     charts = cache.Charts(site.where.state / "default-charts")
     live: dict[str, list[dict[str, Any]]] = {release: [] for release in RELEASES}
@@ -193,7 +193,7 @@ def test_no_secret_is_a_public_one(site: Stage, source: str) -> None:
 
 
 def defaults(
-    site: Stage, charts: cache.Charts, source: str, release: str
+    site: OperatorStage, charts: cache.Charts, source: str, release: str
 ) -> frozenset[str]:
     """Return the secrets of a chart's default values, and of what they render to."""
     name = "etcd" if release == "etcd" else release.removeprefix("openstack-")
@@ -208,7 +208,7 @@ def defaults(
     return public_secrets.of_values(values) | texts
 
 
-def test_each_field_has_one_owner(site: Stage) -> None:
+def test_each_field_has_one_owner(site: OperatorStage) -> None:
     """Of the objects that the controller writes; its own are applied."""
     objects = [
         site.get(deployment.DEPLOYMENTS, deployment.NAME) or {},
@@ -239,7 +239,9 @@ def field_paths(fields: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}/{key}"
 
 
-def test_an_install_needs_few_writes_and_no_other_permission(site: Stage) -> None:
+def test_an_install_needs_few_writes_and_no_other_permission(
+    site: OperatorStage,
+) -> None:
     rows = site.requests()
     counts = collections.Counter(
         (row.verb, row.resource, row.subresource)
@@ -265,7 +267,7 @@ def test_an_install_needs_few_writes_and_no_other_permission(site: Stage) -> Non
     assert [row for row in rows if row.code == 403] == []
 
 
-def test_the_status_says_the_same_as_the_cluster(site: Stage) -> None:
+def test_the_status_says_the_same_as_the_cluster(site: OperatorStage) -> None:
     status = site.get(deployment.STATUSES, deployment.NAME)
     assert status is not None
     services = status["status"]["services"]
@@ -278,7 +280,7 @@ def test_the_status_says_the_same_as_the_cluster(site: Stage) -> None:
     assert site.condition("Applied")["status"] == "True"
 
 
-def test_no_secret_is_in_a_log_event_or_status(site: Stage) -> None:
+def test_no_secret_is_in_a_log_event_or_status(site: OperatorStage) -> None:
     passwords = {
         text
         for name, content in site.secrets().items()
@@ -313,14 +315,14 @@ def leaves(text: str) -> Iterator[str]:
             yield value
 
 
-def asked_meanwhile(site: Stage) -> list[audit.Row]:
+def asked_meanwhile(site: OperatorStage) -> list[audit.Row]:
     """Return the requests of some seconds, without those that renew a watch."""
     before = len(site.requests())
     time.sleep(QUIET_S)
     return [row for row in site.requests()[before:] if row.verb != "watch"]
 
 
-def test_without_changes_nothing_is_requested(site: Stage) -> None:
+def test_without_changes_nothing_is_requested(site: OperatorStage) -> None:
     site.wait("it asks for nothing", lambda: not asked_meanwhile(site), PATIENCE_S)
     assert asked_meanwhile(site) == []
     resident = site.process().memory_info().rss
@@ -328,7 +330,7 @@ def test_without_changes_nothing_is_requested(site: Stage) -> None:
     assert resident < RSS_MAX
 
 
-def test_a_restart_runs_no_helm_and_writes_nothing(site: Stage) -> None:
+def test_a_restart_runs_no_helm_and_writes_nothing(site: OperatorStage) -> None:
     revisions = site.revisions()
     site.stop()
     before = len(site.requests())
@@ -345,7 +347,7 @@ def test_a_restart_runs_no_helm_and_writes_nothing(site: Stage) -> None:
     assert site.observe().is_complete
 
 
-def test_the_plan_names_what_would_change(site: Stage, source: str) -> None:
+def test_the_plan_names_what_would_change(site: OperatorStage, source: str) -> None:
     """As the tool's user runs it, with a file in the place of the object."""
     changed = deployment.manifest(source)
     values = {"pod": {"replicas": {"api": 2}}}
@@ -383,7 +385,7 @@ def rows_of(plan: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return {row["release"]: (row["state"], row["action"]) for row in plan["releases"]}
 
 
-def test_one_changed_value_is_one_run_of_helm(site: Stage) -> None:
+def test_one_changed_value_is_one_run_of_helm(site: OperatorStage) -> None:
     before = site.revisions()
     replicas = {"pod": {"replicas": {"api": 2}}}
     site.patch({"services": {"identity": {"keystone": {"values": replicas}}}})
@@ -396,7 +398,7 @@ def test_one_changed_value_is_one_run_of_helm(site: Stage) -> None:
     assert site.revisions() == {**before, "openstack-keystone": 2}
 
 
-def test_a_killed_controller_is_completed_by_its_successor(site: Stage) -> None:
+def test_a_killed_controller_is_completed_by_its_successor(site: OperatorStage) -> None:
     before = site.revisions()
     site.patch({"region_name": "RegionTwo"})
     changed = site.wait(
@@ -421,7 +423,7 @@ def test_a_killed_controller_is_completed_by_its_successor(site: Stage) -> None:
 
 
 def test_a_second_deployment_is_refused_and_nothing_else_happens(
-    site: Stage, source: str
+    site: OperatorStage, source: str
 ) -> None:
     before = site.revisions()
     site.apply(deployment.manifest(source, "second"))
@@ -443,11 +445,11 @@ def test_a_second_deployment_is_refused_and_nothing_else_happens(
     assert site.observe().is_complete
 
 
-def names(site: Stage, kind: resources.Resource) -> set[str]:
+def names(site: OperatorStage, kind: resources.Resource) -> set[str]:
     return {item["metadata"]["name"] for item in site.items(kind)}
 
 
-def test_a_deletion_leaves_data_and_credentials_only(site: Stage) -> None:
+def test_a_deletion_leaves_data_and_credentials_only(site: OperatorStage) -> None:
     jobs, claims = names(site, resources.JOBS), names(site, resources.CLAIMS)
     generated = {name for name in site.secrets() if name.startswith("generated-")}
     print(f"{len(jobs)} Jobs, {len(claims)} claims, {len(generated)} Secrets")
@@ -467,7 +469,7 @@ def test_a_deletion_leaves_data_and_credentials_only(site: Stage) -> None:
 
 @pytest.mark.parametrize("kind", ["oci", "folder"])
 def test_charts_of_the_other_sources_are_installed(
-    kind: str, site: Stage, where: places.Places
+    kind: str, site: OperatorStage, where: places.Places
 ) -> None:
     """What was there before is deleted first, with all its releases."""
     if site.get(deployment.DEPLOYMENTS, deployment.NAME) is not None:

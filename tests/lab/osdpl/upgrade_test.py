@@ -21,7 +21,7 @@ from lib.lab.osdpl import chart_sources, deployment, lab, view
 from lib.osdpl import graph, upgrade
 from tests.harness import testing
 from tests.harness.osdpl import stage
-from tests.harness.osdpl.stage import Stage
+from tests.harness.osdpl.stage import OperatorStage
 
 INSTALL_S = 900
 PATIENCE_S = 300
@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def site(where: places.Places) -> Iterator[Stage]:
+def site(where: places.Places) -> Iterator[OperatorStage]:
     """Run a cluster and the controller until the last test of this file."""
     pex = pexes.beside(pexes.OSDPL)
     with stage.opened(where, pex, testing.shown()) as opened:
@@ -55,11 +55,11 @@ def source(where: places.Places) -> str:
     return chart_sources.serve_repository(where)
 
 
-def status(site: Stage) -> Json:
+def status(site: OperatorStage) -> Json:
     return dict((site.get(deployment.STATUSES, deployment.NAME) or {})["status"])
 
 
-def versions(site: Stage) -> Mapping[str, str]:
+def versions(site: OperatorStage) -> Mapping[str, str]:
     """Return the OpenStack version of the newest revision of each release."""
     return {
         name: revision.labels.get(upgrade.VERSION_LABEL, "")
@@ -67,7 +67,7 @@ def versions(site: Stage) -> Mapping[str, str]:
     }
 
 
-def started(site: Stage, since: datetime.datetime) -> dict[str, list[float]]:
+def started(site: OperatorStage, since: datetime.datetime) -> dict[str, list[float]]:
     """Return by service when its pods have started since, in seconds, in order."""
     found: dict[str, list[float]] = {}
     for line in simulated(site):
@@ -82,7 +82,7 @@ def started(site: Stage, since: datetime.datetime) -> dict[str, list[float]]:
     return {service: sorted(times) for service, times in found.items()}
 
 
-def simulated(site: Stage) -> list[str]:
+def simulated(site: OperatorStage) -> list[str]:
     """Return the log of the workload simulator by lines."""
     return (site.where.log / f"{lab.SIMULATOR}.log").read_text().splitlines()
 
@@ -94,7 +94,7 @@ def service_of(pod: str) -> str:
     return CHARTS[max(fitting, key=len)] if fitting else ""
 
 
-def test_the_version_before_is_installed(site: Stage, source: str) -> None:
+def test_the_version_before_is_installed(site: OperatorStage, source: str) -> None:
     document = deployment.manifest(source)
     document["spec"]["openstack_version"] = "flamingo"
     began = time.monotonic()
@@ -106,7 +106,7 @@ def test_the_version_before_is_installed(site: Stage, source: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def began(site: Stage) -> datetime.datetime:
+def began(site: OperatorStage) -> datetime.datetime:
     """Begin the upgrade; return when."""
     lines = -1
     while lines != (lines := len(simulated(site))):
@@ -118,7 +118,7 @@ def began(site: Stage) -> datetime.datetime:
 
 
 def test_a_pod_that_is_not_ready_stops_it_exactly_there(
-    site: Stage, began: datetime.datetime
+    site: OperatorStage, began: datetime.datetime
 ) -> None:
     print(f"begun at {began}")
     found = site.wait(
@@ -140,12 +140,12 @@ def test_a_pod_that_is_not_ready_stops_it_exactly_there(
     assert services["identity"]["openstack_version"] == "gazpacho"
 
 
-def awaited(site: Stage, workload: str) -> Json:
+def awaited(site: OperatorStage, workload: str) -> Json:
     found = status(site)["osdpl"].get("upgrade", {})
     return dict(found) if workload in found.get("waiting_for", "") else {}
 
 
-def test_another_change_is_refused_meanwhile(site: Stage) -> None:
+def test_another_change_is_refused_meanwhile(site: OperatorStage) -> None:
     before = site.revisions()
     site.patch({"region_name": "Elsewhere"})
     message = site.wait(
@@ -159,12 +159,14 @@ def test_another_change_is_refused_meanwhile(site: Stage) -> None:
     site.wait("it is accepted again", lambda: not refusal(site), PATIENCE_S)
 
 
-def refusal(site: Stage) -> str:
+def refusal(site: OperatorStage) -> str:
     condition = site.condition("Accepted")
     return str(condition["message"]) if condition["status"] == "False" else ""
 
 
-def test_the_services_follow_each_other(site: Stage, began: datetime.datetime) -> None:
+def test_the_services_follow_each_other(
+    site: OperatorStage, began: datetime.datetime
+) -> None:
     site.hold()
     from_hold = time.monotonic()
     site.wait(
@@ -186,7 +188,7 @@ def test_the_services_follow_each_other(site: Stage, began: datetime.datetime) -
     assert all(time >= times[ORDERED[-1]][0] for time in others)
 
 
-def test_each_release_was_upgraded_once(site: Stage) -> None:
+def test_each_release_was_upgraded_once(site: OperatorStage) -> None:
     revisions = site.revisions()
     print(json.dumps(dict(revisions)))
     assert set(revisions.values()) <= {1, 2}
@@ -214,7 +216,7 @@ SERVICE = {
 }
 
 
-def test_there_is_no_way_back(site: Stage) -> None:
+def test_there_is_no_way_back(site: OperatorStage) -> None:
     before = site.revisions()
     site.patch({"openstack_version": "flamingo"})
     message = site.wait("it is refused", lambda: refusal(site), PATIENCE_S)

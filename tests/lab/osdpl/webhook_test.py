@@ -28,7 +28,7 @@ from lib.osdpl.rules import table
 from lib.process import certificates
 from tests.harness import testing, waiting
 from tests.harness.osdpl import stage
-from tests.harness.osdpl.stage import TIMEOUT_S, Stage
+from tests.harness.osdpl.stage import TIMEOUT_S, OperatorStage
 from tests.lib.osdpl.rules.examples import EXAMPLES, Example, Tree, change
 
 DENIED = "denied the request: "
@@ -95,7 +95,7 @@ def requests() -> Iterator[tuple[Example, Request, Request]]:
 
 
 @pytest.fixture(scope="module")
-def site(where: places.Places) -> Iterator[Stage]:
+def site(where: places.Places) -> Iterator[OperatorStage]:
     """Run a cluster with the facts of all examples, controller and webhook."""
     with stage.opened(where, pexes.beside(pexes.OSDPL), testing.shown()) as opened:
         for _, *pair in requests():
@@ -107,7 +107,7 @@ def site(where: places.Places) -> Iterator[Stage]:
         yield opened
 
 
-def put_state(site: Stage, asked: Request) -> None:
+def put_state(site: OperatorStage, asked: Request) -> None:
     """Create the OpenStackDeploymentStatus of an example."""
     state = asked.facts.get("_state", "APPLIED")
     version = asked.facts.get("_from", "")
@@ -129,7 +129,7 @@ def put_state(site: Stage, asked: Request) -> None:
     )
 
 
-def wait_answered(site: Stage) -> None:
+def wait_answered(site: OperatorStage) -> None:
     """Wait until the API server trusts the webhook, and asks it."""
     invalid = document("asks", {"nodes": {"rack": {}}})
     waiting.until(
@@ -139,7 +139,7 @@ def wait_answered(site: Stage) -> None:
     )
 
 
-def create(site: Stage, body: Mapping[str, Any], *, dry: bool = True) -> str:
+def create(site: OperatorStage, body: Mapping[str, Any], *, dry: bool = True) -> str:
     """Create an OpenStackDeployment; return why it was refused, empty: it was not."""
     query = {"fieldValidation": "Strict", **({"dryRun": "All"} if dry else {})}
     return refusal(
@@ -177,7 +177,7 @@ def patch(
     )
 
 
-def send(site: Stage, asked: Request) -> str:
+def send(site: OperatorStage, asked: Request) -> str:
     """Send the request of an example, as a dry run; return why it was refused."""
     if asked.operation == "create":
         return create(site, asked.new)
@@ -227,7 +227,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, A
 
 
 @contextlib.contextmanager
-def existing(site: Stage, asked: Request) -> Iterator[str]:
+def existing(site: OperatorStage, asked: Request) -> Iterator[str]:
     """Have the object exist that the request changes; yield why that is refused."""
     if asked.old is None:
         yield ""
@@ -243,11 +243,11 @@ def existing(site: Stage, asked: Request) -> Iterator[str]:
         remove(site, asked.name)
 
 
-def as_controller(site: Stage) -> client.Api:
+def as_controller(site: OperatorStage) -> client.Api:
     return cluster.connect(controller.kubeconfig(site.where))
 
 
-def remove(site: Stage, name: str) -> None:
+def remove(site: OperatorStage, name: str) -> None:
     """Delete an object; without its status no rule is against it."""
     site.delete(deployment.STATUSES, name)
 
@@ -268,7 +268,7 @@ def expected(tree: Tree) -> dict[str, str]:
     return {rule.name: str(one) for rule, one in table.violations(change(tree))}
 
 
-def test_each_rule_is_applied_by_the_api_server(site: Stage) -> None:
+def test_each_rule_is_applied_by_the_api_server(site: OperatorStage) -> None:
     """Rule x invalid example x message; the valid example is admitted."""
     wrong, by_schema = [], set()
     for example, invalid, valid in requests():
@@ -301,7 +301,7 @@ def test_each_rule_is_applied_by_the_api_server(site: Stage) -> None:
     assert by_schema == BY_SCHEMA
 
 
-def test_what_does_not_change_the_spec_is_admitted(site: Stage) -> None:
+def test_what_does_not_change_the_spec_is_admitted(site: OperatorStage) -> None:
     """Also for an invalid object: it can be annotated, and deleted."""
     controller.remove_webhook(site.api)
     name = "invalid"
@@ -321,7 +321,9 @@ def test_what_does_not_change_the_spec_is_admitted(site: Stage) -> None:
         remove(site, name)
 
 
-def test_the_controller_is_never_asked_about_its_own_writes(site: Stage) -> None:
+def test_the_controller_is_never_asked_about_its_own_writes(
+    site: OperatorStage,
+) -> None:
     name = "own"
     assert create(site, document(name, {}), dry=False) == ""
     try:
@@ -332,14 +334,14 @@ def test_the_controller_is_never_asked_about_its_own_writes(site: Stage) -> None
         remove(site, name)
 
 
-def held(site: Stage) -> webhook_certificate.Held:
+def held(site: OperatorStage) -> webhook_certificate.Held:
     """Return the content of the Secret, all empty if there is none."""
     secret = site.get(resources.SECRETS, webhook.SECRET) or {}
     data = {k: base64.b64decode(v) for k, v in (secret.get("data") or {}).items()}
     return webhook_certificate.Held.parse(data)
 
 
-def put(site: Stage, content: webhook_certificate.Held) -> None:
+def put(site: OperatorStage, content: webhook_certificate.Held) -> None:
     """Replace the content of the Secret."""
     data = {k: base64.b64encode(v).decode() for k, v in content.data().items()}
     site.api.patch(
@@ -351,7 +353,7 @@ def put(site: Stage, content: webhook_certificate.Held) -> None:
     )
 
 
-def bundle(site: Stage) -> bytes:
+def bundle(site: OperatorStage) -> bytes:
     """Return the authorities that the API server trusts."""
     found = json.loads(
         site.api.read(
@@ -378,7 +380,7 @@ def served(port: int) -> bytes:
     return ssl.DER_cert_to_PEM_cert(shown).encode()
 
 
-def settled(site: Stage, ports: tuple[int, ...]) -> webhook_certificate.Held:
+def settled(site: OperatorStage, ports: tuple[int, ...]) -> webhook_certificate.Held:
     """Return the Secret once it is published, served by all and due for nothing."""
     now = datetime.datetime.now(datetime.UTC)
     names = webhook.names(deployment.NAMESPACE)
@@ -397,7 +399,7 @@ def settled(site: Stage, ports: tuple[int, ...]) -> webhook_certificate.Held:
 
 
 @pytest.fixture(scope="module")
-def second(site: Stage) -> Iterator[int]:
+def second(site: OperatorStage) -> Iterator[int]:
     """Run a second replica, which does not hold the Lease; give its webhook port."""
     ports = (site.where.port("chart-registry"), site.where.port("chart-repository"))
     name = f"{controller.NAME}-2"
@@ -435,7 +437,7 @@ def aged(authority_days: int, certificate_days: int) -> webhook_certificate.Held
 
 
 def test_certificates_are_created_renewed_and_replaced(
-    site: Stage, second: int
+    site: OperatorStage, second: int
 ) -> None:
     """By change of the Secret: what of it stays; the API server is always answered."""
     ports = (site.where.port(controller.WEBHOOK), second)
@@ -480,7 +482,7 @@ def test_certificates_are_created_renewed_and_replaced(
 
 
 def test_an_authority_removed_from_the_configuration_is_published_again(
-    site: Stage, second: int
+    site: OperatorStage, second: int
 ) -> None:
     ports = (site.where.port(controller.WEBHOOK), second)
     settled(site, ports)
@@ -491,7 +493,9 @@ def test_an_authority_removed_from_the_configuration_is_published_again(
 
 
 @pytest.mark.parametrize("policy", ["Ignore", "Fail"])
-def test_without_the_controller_the_policy_decides(site: Stage, policy: str) -> None:
+def test_without_the_controller_the_policy_decides(
+    site: OperatorStage, policy: str
+) -> None:
     site.stop()
     try:
         controller.install_webhook(site.where, f"webhook.failurePolicy={policy}")
@@ -511,7 +515,7 @@ def test_without_the_controller_the_policy_decides(site: Stage, policy: str) -> 
         wait_answered(site)
 
 
-def test_reviews_are_counted_and_no_key_is_shown(site: Stage) -> None:
+def test_reviews_are_counted_and_no_key_is_shown(site: OperatorStage) -> None:
     keys = [held(site).authority_key, held(site).serving.key]
     assert all(b"PRIVATE KEY" in key for key in keys)
     for line in b"\n".join(keys).decode().splitlines():

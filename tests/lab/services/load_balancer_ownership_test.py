@@ -72,7 +72,7 @@ class Cluster:
         return [one for one in found if one.reason == reason]
 
 
-def whole(view: balancers.View, id_: str) -> Mapping[str, object]:
+def whole(view: balancers.BalancerView, id_: str) -> Mapping[str, object]:
     """Give all there is of a load balancer, times of change included."""
     return {
         "load balancer": view.balancers[id_],
@@ -274,7 +274,7 @@ ROWS = (
 class Moves(wishes.Ground):
     """Beside that, what the project had before."""
 
-    before: balancers.View
+    before: balancers.BalancerView
 
 
 @pytest.fixture(scope="module")

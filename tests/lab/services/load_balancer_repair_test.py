@@ -76,7 +76,7 @@ class Seen:
     """
 
     service: Mapping[str, Any]
-    view: balancers.View
+    view: balancers.BalancerView
     known: Mapping[str, object] | None = None
 
     @property

@@ -11,7 +11,7 @@ import structlog
 from lib.cloud import checkup, errors
 from lib.cloud.openstack.checkup import REMEDIES
 from lib.doctor import cluster, examine, judge
-from lib.doctor.model import Account, Finding, Right, State
+from lib.doctor.model import CheckResult, CheckState, DaemonAccount, Right
 from lib.kube import client, greeting, resources
 from lib.kube import errors as kube_errors
 from lib.kube.fake import api as fake_api
@@ -21,7 +21,7 @@ NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 SILENT = errors.Unavailable("silent", operation="call")
 KUBE_SILENT = kube_errors.Unavailable("silent", operation="GET /")
 RIGHT = Right("list", "", "nodes")
-WANTED = examine.Wanted("openstack", REMEDIES, (RIGHT,), "kube-system", "the-lease")
+WANTED = examine.Expected("openstack", REMEDIES, (RIGHT,), "kube-system", "the-lease")
 
 
 @dataclasses.dataclass
@@ -115,25 +115,25 @@ def doors(
     return examine.Doors(
         cloud or (lambda: FakeCloud()),
         greet or (lambda: greeting.Greeting("v1.36.3", NOW)),
-        lambda: cluster.Cluster(asked, 1.0),
+        lambda: cluster.ClusterReader(asked, 1.0),
     )
 
 
-def look(found: examine.Doors) -> dict[str, list[Finding]]:
-    lines: dict[str, list[Finding]] = {}
+def look(found: examine.Doors) -> dict[str, list[CheckResult]]:
+    lines: dict[str, list[CheckResult]] = {}
     for finding in examine.examine(found, WANTED, lambda: NOW):
         lines.setdefault(finding.check, []).append(finding)
     assert list(lines) == list(judge.CHECKS), "in their order, none missing"
     return lines
 
 
-def states(lines: dict[str, list[Finding]], state: State) -> set[str]:
+def states(lines: dict[str, list[CheckResult]], state: CheckState) -> set[str]:
     return {name for name, found in lines.items() if found[0].state is state}
 
 
 def test_all_is_well() -> None:
     lines = look(doors())
-    assert states(lines, State.GOOD) == set(judge.CHECKS)
+    assert states(lines, CheckState.GOOD) == set(judge.CHECKS)
     assert examine.is_well(tuple(f for found in lines.values() for f in found))
 
 
@@ -152,15 +152,15 @@ CLUSTER_SIDE = {judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS}
 
 def test_a_bad_file_leaves_the_cluster_to_be_looked_at() -> None:
     lines = look(doors(no_file))
-    assert states(lines, State.BAD) == {judge.CLOUD_CONF}
+    assert states(lines, CheckState.BAD) == {judge.CLOUD_CONF}
     assert lines[judge.CLOUD_CONF][0].text == "cloud.conf: a; cloud.conf: b"
-    assert states(lines, State.UNCHECKED) == CLOUD_SIDE
+    assert states(lines, CheckState.UNCHECKED) == CLOUD_SIDE
 
 
 def test_a_silent_api_server_leaves_the_cloud_to_be_looked_at() -> None:
     lines = look(doors(greet=no_server))
-    assert states(lines, State.BAD) == {judge.API_SERVER}
-    assert states(lines, State.UNCHECKED) == CLUSTER_SIDE
+    assert states(lines, CheckState.BAD) == {judge.API_SERVER}
+    assert states(lines, CheckState.UNCHECKED) == CLUSTER_SIDE
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_one_silent_call_to_the_cloud_costs_its_own_lines(
     silent: str, bad: set[str], skipped: set[str]
 ) -> None:
     lines = look(doors(lambda: FakeCloud(silent)))
-    assert states(lines, State.BAD) == bad
-    assert states(lines, State.UNCHECKED) == skipped
+    assert states(lines, CheckState.BAD) == bad
+    assert states(lines, CheckState.UNCHECKED) == skipped
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_one_silent_call_to_the_cluster_costs_its_own_lines(
     api = ground()
     api.broken = broken
     lines = look(doors(api=api))
-    assert states(lines, State.BAD) == {bad}
-    assert not states(lines, State.UNCHECKED)
+    assert states(lines, CheckState.BAD) == {bad}
+    assert not states(lines, CheckState.UNCHECKED)
 
 
 class Tripping(FakeCloud):
@@ -209,9 +209,13 @@ class Tripping(FakeCloud):
 def test_a_bug_in_one_part_does_not_hide_the_others() -> None:
     with structlog.testing.capture_logs() as entries:
         lines = look(doors(Tripping))
-    assert states(lines, State.BAD) == {judge.CREDENTIALS}
+    assert states(lines, CheckState.BAD) == {judge.CREDENTIALS}
     assert lines[judge.CREDENTIALS][0].text == "this check itself broke (KeyError)"
-    assert states(lines, State.GOOD) >= {judge.RIGHTS, judge.LEASE, judge.CLOUD_CLOCK}
+    assert states(lines, CheckState.GOOD) >= {
+        judge.RIGHTS,
+        judge.LEASE,
+        judge.CLOUD_CLOCK,
+    }
     assert [entry["event"] for entry in entries] == ["check broke"]
 
 
@@ -223,7 +227,7 @@ def test_a_missing_right_is_named() -> None:
 
 
 def test_rights_of_an_account_are_asked_for_by_its_name() -> None:
-    wanted = dataclasses.replace(WANTED, account=Account("ns", "sa"))
+    wanted = dataclasses.replace(WANTED, account=DaemonAccount("ns", "sa"))
     found = examine.examine(doors(), wanted, lambda: NOW)
     (line,) = (one for one in found if one.check == judge.RIGHTS)
     assert line.text == "system:serviceaccount:ns:sa has all 1 rights of the chart"
@@ -237,4 +241,4 @@ def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:
         doors(lambda: cloud, greet=no_server), WANTED, lambda: next(times)
     )
     (line,) = (one for one in found if one.check == judge.CLOUD_CLOCK)
-    assert line.state is State.GOOD
+    assert line.state is CheckState.GOOD

@@ -6,15 +6,15 @@ from lib.cloud import checkup, errors
 from lib.cloud.openstack.checkup import REMEDIES
 from lib.doctor import ids, judge
 from lib.doctor.model import (
-    Account,
-    Clocks,
-    Failed,
-    Finding,
-    Lease,
-    Node,
+    CheckResult,
+    CheckState,
+    ClockReadings,
+    DaemonAccount,
+    LeaseHolder,
+    NodeIdentity,
     Read,
+    ReadFailure,
     Right,
-    State,
 )
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
@@ -25,12 +25,12 @@ PATCH = Right("patch", "", "nodes", "status")
 UPDATE = Right("update", "coordination.k8s.io", "leases", "", "kube-system", "l")
 
 
-def late(seconds: float) -> Read[Clocks]:
-    return Read(Clocks(NOW, NOW - datetime.timedelta(seconds=seconds)))
+def late(seconds: float) -> Read[ClockReadings]:
+    return Read(ClockReadings(NOW, NOW - datetime.timedelta(seconds=seconds)))
 
 
-def held(seconds: float, holder: str = "a_1") -> Read[Lease | None]:
-    return Read(Lease(holder, NOW - datetime.timedelta(seconds=seconds), 15))
+def held(seconds: float, holder: str = "a_1") -> Read[LeaseHolder | None]:
+    return Read(LeaseHolder(holder, NOW - datetime.timedelta(seconds=seconds), 15))
 
 
 def service(**more: object) -> checkup.ServiceEndpoint:
@@ -38,12 +38,12 @@ def service(**more: object) -> checkup.ServiceEndpoint:
     return checkup.ServiceEndpoint(**fields)  # type: ignore[arg-type]
 
 
-def nodes(*provider_ids: str, region: str | None = "here") -> tuple[Finding, ...]:
-    listed = tuple(Node(f"n{i}", one) for i, one in enumerate(provider_ids))
+def nodes(*provider_ids: str, region: str | None = "here") -> tuple[CheckResult, ...]:
+    listed = tuple(NodeIdentity(f"n{i}", one) for i, one in enumerate(provider_ids))
     return ids.findings(Read(listed), "openstack", region, REMEDIES)
 
 
-def balancing(*named: checkup.NamedSetting, **more: object) -> tuple[Finding, ...]:
+def balancing(*named: checkup.NamedSetting, **more: object) -> tuple[CheckResult, ...]:
     fields = {"version": "2.30", "named": named, **more}
     found = checkup.Balancing(**fields)  # type: ignore[arg-type]
     return judge.balancers(Read(found), REMEDIES)
@@ -55,17 +55,17 @@ def named(
     return checkup.NamedSetting("[LoadBalancer] key", "thing", value, matches, error)
 
 
-def one(finding: Finding) -> tuple[Finding, ...]:
+def one(finding: CheckResult) -> tuple[CheckResult, ...]:
     return (finding,)
 
 
 COMPUTE, VOLUME = "compute", "block-storage"
-TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
+TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     ("a good file", judge.configuration(Read(())), "ok", "it can be read"),
     ("an odd file", judge.configuration(Read(("x is odd",))), "warn", "x is odd"),
     (
         "a bad file",
-        judge.configuration(Failed("cloud.conf: no auth-url")),
+        judge.configuration(ReadFailure("cloud.conf: no auth-url")),
         "FAIL",
         "no auth-url; remedy: correct the file",
     ),
@@ -83,13 +83,15 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "wrong password",
-        one(judge.login(Failed("log in: refused", "CredentialsRejected"), REMEDIES)),
+        one(
+            judge.login(ReadFailure("log in: refused", "CredentialsRejected"), REMEDIES)
+        ),
         "FAIL",
         "log in: refused; remedy: put right credentials",
     ),
     (
         "Keystone away",
-        one(judge.login(Failed("log in: away", "CloudUnavailable"), REMEDIES)),
+        one(judge.login(ReadFailure("log in: away", "CloudUnavailable"), REMEDIES)),
         "FAIL",
         "log in: away; remedy: see that auth-url is right",
     ),
@@ -172,7 +174,12 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
         "skip",
         "the configuration wants none",
     ),
-    ("load balancers unread", judge.balancers(Failed("no"), REMEDIES), "skip", "no"),
+    (
+        "load balancers unread",
+        judge.balancers(ReadFailure("no"), REMEDIES),
+        "skip",
+        "no",
+    ),
     (
         "nothing that makes load balancers",
         balancing(error=SILENT),
@@ -237,7 +244,7 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "cloud's clock not told",
-        one(judge.clock(judge.CLOUD_CLOCK, Read(Clocks(NOW, None)))),
+        one(judge.clock(judge.CLOUD_CLOCK, Read(ClockReadings(NOW, None)))),
         "skip",
         "no Date",
     ),
@@ -255,7 +262,7 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "API server's clock not read",
-        one(judge.clock(judge.KUBE_CLOCK, Failed("gone"))),
+        one(judge.clock(judge.KUBE_CLOCK, ReadFailure("gone"))),
         "skip",
         "gone",
     ),
@@ -263,14 +270,14 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ("API server shy", one(judge.api_server(Read(""))), "ok", "answers: no version"),
     (
         "API server away",
-        one(judge.api_server(Failed("refused"))),
+        one(judge.api_server(ReadFailure("refused"))),
         "FAIL",
         "refused; remedy: see that the kubeconfig's server",
     ),
     ("all rights", judge.rights(21, "I", Read(())), "ok", "I has all 21 rights"),
     (
         "a right lacks",
-        judge.rights(21, str(Account("ns", "sa")), Read((PATCH,))),
+        judge.rights(21, str(DaemonAccount("ns", "sa")), Read((PATCH,))),
         "FAIL",
         "system:serviceaccount:ns:sa may not patch nodes/status in the whole cluster",
     ),
@@ -280,7 +287,12 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
         "FAIL",
         "I may not update leases.coordination.k8s.io l in namespace kube-system",
     ),
-    ("rights unknown", judge.rights(21, "I", Failed("no")), "FAIL", "no; remedy: use"),
+    (
+        "rights unknown",
+        judge.rights(21, "I", ReadFailure("no")),
+        "FAIL",
+        "no; remedy: use",
+    ),
     ("lease held", one(judge.lease("l", held(2), NOW)), "ok", "a_1 holds l, renewed 2"),
     ("no lease", one(judge.lease("l", Read(None), NOW)), "warn", "nobody holds l"),
     (
@@ -297,11 +309,16 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "lease never renewed",
-        one(judge.lease("l", Read(Lease("a_1", None, 15)), NOW)),
+        one(judge.lease("l", Read(LeaseHolder("a_1", None, 15)), NOW)),
         "warn",
         "never renewed it",
     ),
-    ("lease unread", one(judge.lease("l", Failed("no"), NOW)), "FAIL", "no; remedy:"),
+    (
+        "lease unread",
+        one(judge.lease("l", ReadFailure("no"), NOW)),
+        "FAIL",
+        "no; remedy:",
+    ),
     ("ids without region", nodes("openstack:///a"), "ok", "1 ids of this cloud, all"),
     ("ids with region", nodes("openstack://here/a"), "ok", "all with their region"),
     ("no Nodes", nodes(), "ok", "0 Nodes looked at"),
@@ -356,14 +373,14 @@ TABLE: list[tuple[str, tuple[Finding, ...], str, str]] = [
     ),
     (
         "Nodes unread",
-        ids.findings(Failed("no"), "openstack", "", REMEDIES),
+        ids.findings(ReadFailure("no"), "openstack", "", REMEDIES),
         "FAIL",
         "no; remedy: see the rights",
     ),
 ]
 
 
-def said(finding: Finding) -> str:
+def said(finding: CheckResult) -> str:
     remedy = f"; remedy: {finding.remedy}" if finding.remedy else ""
     return finding.text + remedy
 
@@ -376,7 +393,7 @@ def test_each_fact_gives_its_line() -> None:
         found = [f for f in findings if f.state.value == state and words in said(f)]
         assert found, f"{name}: {lines}"
         for finding in findings:
-            needs = finding.state in (State.BAD, State.ODD)
+            needs = finding.state in (CheckState.BAD, CheckState.ODD)
             assert bool(finding.remedy) == needs, name
 
 
@@ -386,8 +403,8 @@ def test_each_check_has_a_good_and_a_bad_line() -> None:
     for check in judge.CHECKS:
         states = {state for name, state in told if name == check}
         print(f"{check:22} {sorted(state.value for state in states)}")
-        assert State.GOOD in states, check
-        assert states & {State.BAD, State.ODD}, check
+        assert CheckState.GOOD in states, check
+        assert states & {CheckState.BAD, CheckState.ODD}, check
     assert {check for check, _ in told} == set(judge.CHECKS)
 
 
@@ -398,6 +415,6 @@ def test_very_many_nodes_are_counted_not_listed() -> None:
 
 
 def test_a_new_node_may_lack_its_id() -> None:
-    listed = (Node("new", "", is_new=True),)
+    listed = (NodeIdentity("new", "", is_new=True),)
     (only,) = ids.findings(Read(listed), "openstack", "", REMEDIES)
-    assert only.state is State.GOOD
+    assert only.state is CheckState.GOOD

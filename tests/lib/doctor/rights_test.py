@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lib.doctor import rights
-from lib.doctor.model import Account, Right
+from lib.doctor.model import DaemonAccount, Right
 from lib.kube import resources
 
 MANIFEST = """
@@ -73,7 +73,7 @@ def test_the_question_is_about_oneself_or_about_an_account() -> None:
         "name": "n",
     }
     assert own["spec"] == {"resourceAttributes": attributes}
-    account = Account("kube-system", "ccm")
+    account = DaemonAccount("kube-system", "ccm")
     others = json.loads(rights.review(right, account))
     assert others["kind"] == "SubjectAccessReview"
     assert others["spec"]["user"] == "system:serviceaccount:kube-system:ccm"

@@ -110,7 +110,7 @@ class Counted(progress.Silent):
         self.said: list[str] = []
 
     @contextlib.contextmanager
-    def step(self, what: str) -> Iterator[progress.Step]:
+    def step(self, what: str) -> Iterator[progress.ProgressStep]:
         del what
         yield self
 

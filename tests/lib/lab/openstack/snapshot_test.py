@@ -133,7 +133,7 @@ def test_only_one_lab_starts_for_the_first_time(home: layout.Layout) -> None:
     steps: list[str] = []
 
     class Shown:
-        def step(self, what: str) -> AbstractContextManager[progress.Step]:
+        def step(self, what: str) -> AbstractContextManager[progress.ProgressStep]:
             steps.append(what)
             raise InterruptedError
 

@@ -58,7 +58,7 @@ def test_a_chart_is_consistent(chart: Chart) -> None:
     for workload in chart.workloads:
         assert set(workload.images) <= set(chart.images), workload.name
         assert chart.labels[workload.label] in node_labels | absent
-        assert workload.replicas or workload.kind is contract.Kind.DAEMON_SET
+        assert workload.replicas or workload.kind is contract.WorkloadKind.DAEMON_SET
         assert set(workload.needs.jobs) <= jobs, workload.name
     for job in chart.jobs:
         assert job.image in chart.images

@@ -46,17 +46,21 @@ def pod(
     )
 
 
-def job(name: str, succeeded: int, **labels: str) -> pods.Job:
+def job(name: str, succeeded: int, **labels: str) -> pods.JobState:
     meta = objects.ObjectMeta(name=name, namespace="openstack", labels=labels)
-    return pods.Job(meta, pods.JobStatus(succeeded))
+    return pods.JobState(meta, pods.JobStatus(succeeded))
 
 
 def seen(
-    *objects_: pods.Pod | pods.Job, services: tuple[str, ...] = ()
+    *objects_: pods.Pod | pods.JobState, services: tuple[str, ...] = ()
 ) -> pods.Snapshot:
     return pods.Snapshot(
         {each.metadata.key: each for each in objects_ if isinstance(each, pods.Pod)},
-        {each.metadata.key: each for each in objects_ if isinstance(each, pods.Job)},
+        {
+            each.metadata.key: each
+            for each in objects_
+            if isinstance(each, pods.JobState)
+        },
         frozenset(services),
     )
 

@@ -21,7 +21,7 @@ WAITING = (
 
 
 def rows() -> tuple[view.Row, ...]:
-    pods = (view.Workload("Deployment", "a", "r", 3, 3, True),) * 11
+    pods = (view.WorkloadView("Deployment", "a", "r", 3, 3, True),) * 11
     return tuple(
         view.Row(
             service=service,
@@ -40,7 +40,7 @@ def shown(width: int) -> list[str]:
     """Return the lines of the table, as they are written to a file."""
     file = io.StringIO()
     console = rich.console.Console(file=file, width=width)
-    console.print(view.table(view.View(rows(), (), ""), "after 5 s", width))
+    console.print(view.table(view.ReleaseView(rows(), (), ""), "after 5 s", width))
     return file.getvalue().splitlines()
 
 
@@ -75,5 +75,5 @@ def test_a_table_of_the_least_wide_terminal_breaks_only_what_is_waited_for() -> 
 
 def test_the_summary_counts_complete_releases() -> None:
     done = view.Row("s", "r", "c", 1, "deployed", (), "")
-    observed = view.View((*rows(), done), (), "")
+    observed = view.ReleaseView((*rows(), done), (), "")
     assert view.summary(observed) == "1 of 6 releases are deployed and Ready"

@@ -72,7 +72,7 @@ def test_halt_does_not_take_a_killed_build_s_status_away(where: places.Places) -
             reported.append(error)
             raise
 
-    plan = [steps.Step("build", watched), steps.Step("ctrl-c", press)]
+    plan = [steps.StartStep("build", watched), steps.StartStep("ctrl-c", press)]
     with pytest.raises(KeyboardInterrupt):
         steps.run(plan, before.halt)
     assert [str(error) for error in reported] == ["build failed"]

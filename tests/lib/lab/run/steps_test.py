@@ -11,8 +11,8 @@ class Log:
     def __init__(self) -> None:
         self.rows: list[str] = []
 
-    def step(self, name: str, *needs: str) -> steps.Step:
-        return steps.Step(name, lambda: self.rows.append(name), needs)
+    def step(self, name: str, *needs: str) -> steps.StartStep:
+        return steps.StartStep(name, lambda: self.rows.append(name), needs)
 
 
 def never() -> None:
@@ -30,7 +30,7 @@ def test_a_step_runs_after_all_it_needs() -> None:
 def test_steps_that_do_not_need_each_other_run_at_once() -> None:
     """Two independent steps meet, which they can only when both are under way."""
     both = threading.Barrier(2, timeout=10)
-    plan = [steps.Step(name, both.wait) for name in "ab"]
+    plan = [steps.StartStep(name, both.wait) for name in "ab"]
     steps.run(plan, never)
     assert not both.broken
 
@@ -49,7 +49,7 @@ def test_the_first_error_wins_and_nothing_begins_after_it() -> None:
     def fail() -> None:
         raise OSError("no disk")
 
-    plan = [steps.Step("disk", fail), log.step("data", "disk")]
+    plan = [steps.StartStep("disk", fail), log.step("data", "disk")]
     with pytest.raises(OSError, match="no disk"):
         steps.run(plan, lambda: None)
     assert log.rows == []
@@ -68,7 +68,7 @@ def test_an_error_interrupts_the_steps_under_way() -> None:
         assert under_way.wait(10)
         raise OSError("no disk")
 
-    plan = [steps.Step("long", long), steps.Step("fail", fail)]
+    plan = [steps.StartStep("long", long), steps.StartStep("fail", fail)]
     with pytest.raises(OSError, match="no disk"):
         steps.run(plan, end.set)
     assert ended.is_set()
@@ -82,8 +82,8 @@ def test_ctrl_c_interrupts_like_an_error() -> None:
         raise KeyboardInterrupt
 
     plan = [
-        steps.Step("long", lambda: end.wait(10)),
-        steps.Step("ctrl-c", press),
+        steps.StartStep("long", lambda: end.wait(10)),
+        steps.StartStep("ctrl-c", press),
     ]
     with pytest.raises(KeyboardInterrupt):
         steps.run(plan, end.set)
@@ -98,8 +98,8 @@ def test_interruption_is_repeated_but_not_for_ever() -> None:
         raise OSError("no disk")
 
     plan = [
-        steps.Step("deaf", lambda: forever.wait(30)),
-        steps.Step("fail", fail),
+        steps.StartStep("deaf", lambda: forever.wait(30)),
+        steps.StartStep("fail", fail),
     ]
     with pytest.raises(OSError, match="no disk"):
         steps.run(plan, lambda: calls.append(1), patience_s=3 * steps.LOOK_S)

@@ -49,7 +49,7 @@ def line(text: str, word: str) -> str:
 def test_node_is_parsed_whole() -> None:
     """Everything the table shows is read from where Kubernetes keeps it."""
     assert (
-        table.Node(
+        table.NodeRow(
             name="mooring-lab-1",
             uid="u1",
             ready="Unknown",
@@ -66,7 +66,7 @@ def test_node_is_parsed_whole() -> None:
 def test_a_bare_node_is_parsed_too() -> None:
     """A Node that has just been made lacks nearly everything."""
     bare = table.node({"metadata": {"name": "n"}, "spec": {}})
-    assert bare == table.Node("n")
+    assert bare == table.NodeRow("n")
     assert not bare.initialised
 
 
@@ -88,7 +88,9 @@ def test_initialised_needs_id_and_no_taint(
     initialised: bool,
 ) -> None:
     """A provider ID and an address, without the taint: the work of openstack-ccm."""
-    one = table.Node("n", provider_id=provider_id, taints=taints, addresses=addresses)
+    one = table.NodeRow(
+        "n", provider_id=provider_id, taints=taints, addresses=addresses
+    )
     assert one.initialised is initialised
 
 
@@ -119,9 +121,9 @@ def test_programs_are_shown_with_port_and_state() -> None:
     text = drawn(
         table.programs(
             [
-                table.Program("etcd", table.health(runs=True, answers=True), 20001),
-                table.Program("nova", table.health(runs=True, answers=False), 20011),
-                table.Program("kubelets", table.health(runs=False, answers=True)),
+                table.ProgramRow("etcd", table.health(runs=True, answers=True), 20001),
+                table.ProgramRow("nova", table.health(runs=True, answers=False), 20011),
+                table.ProgramRow("kubelets", table.health(runs=False, answers=True)),
             ]
         )
     )
@@ -154,7 +156,7 @@ def test_sizes_end_in_a_sum() -> None:
 
 def test_every_column_keeps_some_room_on_80_columns() -> None:
     """Nothing vanishes from a full row, however narrow it gets."""
-    full = table.Node(
+    full = table.NodeRow(
         "mooring-lab-node",
         ready="True",
         provider_id="openstack:///7b3baceb-e985-41a4-907f-1b70a21c9b00",

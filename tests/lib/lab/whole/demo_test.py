@@ -83,9 +83,9 @@ class World:
         there = {} if self.asleep else self.there
         return demo.View(tuple(map(self._node, there.values())), self.items())
 
-    def _node(self, server: servers.Server) -> table.Node:
+    def _node(self, server: servers.Server) -> table.NodeRow:
         up = server.status == "ACTIVE"
-        return table.Node(
+        return table.NodeRow(
             server.name,
             ready="True" if up else "Unknown",
             provider_id=f"openstack:///{server.id}",
