@@ -9,8 +9,10 @@ import collections
 import pathlib
 from collections.abc import Iterator, Mapping
 
-OUTSIDE = ("lab", "osdpl", "helm", "doctor", "operator_edge")
-"""Packages of the lab, of the operator and of the doctor, which import no flow."""
+OUTSIDE = ("lab", "osdpl", "helm", "operator_edge")
+"""Packages of the lab and of the operator, which import no flow."""
+LAB = ("lib/lab", "tests/harness", "cmd/mooring")
+"""Packages that run labs: a world of their own, in which names are unique, too."""
 GENERATED = "lib/csi/spec/"
 
 ROLE = "the same role in each flow: docs/design.md, One pass"
@@ -57,6 +59,19 @@ MODULES: Mapping[str, str] = {
     "translate": "from the words of one side to those of the other",
 }
 
+LAB_CLASSES: Mapping[str, str] = {
+    "Ground": "what one suite of the harness runs on",
+    "Kind": "what servers are made of, and a kind of step of a convergence test",
+    "Row": "a row of a table that is printed",
+    "Snapshot": "of a chart, and of simulated Pods",
+    "Stage": "where the demo is shown, and where a Service's test plays",
+}
+LAB_MODULES: Mapping[str, str] = {
+    "grounds": "the protocol of a lab's cloud, and its implementation",
+    "lab": "start and stop of a lab: OpenStack's, the operator's, the command",
+    "testing": "slots and labs for tests, with OpenStack and without",
+}
+
 
 def modules() -> Iterator[pathlib.Path]:
     for path in sorted(pathlib.Path("lib").rglob("*.py")):
@@ -65,6 +80,14 @@ def modules() -> Iterator[pathlib.Path]:
         is_made = path.as_posix().startswith(GENERATED) or path.name == "__init__.py"
         if is_ours and not is_made:
             yield path
+
+
+def modules_of_labs() -> Iterator[pathlib.Path]:
+    for top in LAB:
+        for path in sorted(pathlib.Path(top).rglob("*.py")):
+            is_test = path.name.endswith("_test.py") or path.name == "conftest.py"
+            if not is_test and path.name != "__init__.py" and "guest" not in path.parts:
+                yield path
 
 
 def repeated(names: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -104,6 +127,16 @@ def test_a_module_has_a_name_of_its_own() -> None:
     for path in modules():
         found[path.stem].append(path.as_posix())
     assert judge(repeated(found), MODULES) == set()
+
+
+def test_names_of_labs_are_unique_among_them() -> None:
+    paths = list(modules_of_labs())
+    assert len(paths) > 100
+    assert judge(repeated(classes(paths)), LAB_CLASSES) == set()
+    found = collections.defaultdict[str, list[str]](list)
+    for path in paths:
+        found[path.stem].append(path.as_posix())
+    assert judge(repeated(found), LAB_MODULES) == set()
 
 
 def test_a_repeated_class_is_noticed(tmp_path: pathlib.Path) -> None:
