@@ -221,10 +221,16 @@ class BalancerMetrics:
         reasons: Iterable[ProblemReason],
     ) -> None:
         """Count the Services with each problem whenever the metrics are read."""
-        for reason in reasons:
-            self._problems.labels(reason).set_function(
-                functools.partial(_count, problems, reason)
-            )
+        _watch(self._problems, problems, reasons)
+
+
+def _watch(
+    gauge: prometheus_client.Gauge,
+    problems: Callable[[], Mapping[ProblemReason, int]],
+    reasons: Iterable[ProblemReason],
+) -> None:
+    for reason in reasons:
+        gauge.labels(reason).set_function(functools.partial(_count, problems, reason))
 
 
 def _count(
@@ -250,10 +256,7 @@ class RouteMetrics:
         reasons: Iterable[ProblemReason],
     ) -> None:
         """Count what has each problem whenever the metrics are read."""
-        for reason in reasons:
-            self._problems.labels(reason).set_function(
-                functools.partial(_count, problems, reason)
-            )
+        _watch(self._problems, problems, reasons)
 
 
 class LeaderMetrics:

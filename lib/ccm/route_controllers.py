@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 from lib.ccm import cluster_id, metrics, options
 from lib.ccm.parts import Parts
-from lib.cloud import routes
-from lib.kube import errors as kube_errors
+from lib.cloud import load_balancers, routes
 from lib.kube import events, resources
 from lib.plans.engine import Writing
 from lib.process import logs, probes
@@ -26,8 +25,6 @@ STALL_S = 300.0
 """A loop that has not turned for so long is taken for dead."""
 DEEP_EVERY_S = 300.0
 """How often address pairs and the record are compared as well."""
-IDENTITY_RETRY_S = 5.0
-TURN_S = 1.0
 
 
 class RouteControllers:
@@ -129,25 +126,15 @@ class RouteControllers:
 
         Without all Nodes the routes of some would be removed.
         """
-        while not self._parts.nodes.synced.wait(TURN_S):
-            self._heartbeat.beat()
-            if stop.is_set():
-                return False
-        while not self._identify():
-            self._heartbeat.beat()
-            if stop.wait(IDENTITY_RETRY_S):
-                return False
-        return True
-
-    def _identify(self) -> bool:
-        wanted = self._wanted
-        try:
-            cluster = cluster_id.read(
-                self._parts.reading, wanted.cluster_id, wanted.cluster_name
-            )
-        except kube_errors.KubeError as error:
-            advice = f"give access to namespace {cluster_id.NAMESPACE}, or --cluster-id"
-            self._log.error("cluster not identified", error=str(error), advice=advice)
+        needed = (self._parts.nodes.synced,)
+        cluster = cluster_id.wait(self._identified, needed, self._heartbeat.beat, stop)
+        if cluster is None:
             return False
         self._cluster_id = cluster.id
         return True
+
+    def _identified(self) -> load_balancers.Cluster:
+        wanted = self._wanted
+        return cluster_id.read(
+            self._parts.reading, wanted.cluster_id, wanted.cluster_name
+        )

@@ -8,7 +8,6 @@ from lib.balancers.model import Topic
 from lib.ccm import cluster_id, metrics, options
 from lib.ccm.parts import Parts
 from lib.cloud import load_balancers
-from lib.kube import errors as kube_errors
 from lib.kube import resources, store
 from lib.plans.engine import Writing
 from lib.process import logs, probes
@@ -25,7 +24,6 @@ LONGEST_BACKOFF_S = 300.0
 STALL_S = 600.0
 """A loop that has not turned for so long is taken for dead: an observation may take two
 minutes for each of three depths."""
-IDENTITY_RETRY_S = 5.0
 TURN_S = 1.0
 
 
@@ -123,29 +121,20 @@ class ServiceControllers:
 
         Without all Nodes a load balancer would lose members that are well.
         """
-        for needed in (self.services.synced, self._parts.nodes.synced):
-            while not needed.wait(TURN_S):
-                self._heartbeat.beat()
-                if stop.is_set():
-                    return False
-        while not self._identify():
-            self._heartbeat.beat()
-            if stop.wait(IDENTITY_RETRY_S):
-                return False
-        return True
-
-    def _identify(self) -> bool:
-        wanted = self._wanted
-        try:
-            self._cluster = cluster_id.read(
-                self._parts.reading, wanted.cluster_id, wanted.cluster_name
-            )
-        except kube_errors.KubeError as error:
-            advice = f"give access to namespace {cluster_id.NAMESPACE}, or --cluster-id"
-            self._log.error("cluster not identified", error=str(error), advice=advice)
+        needed = (self.services.synced, self._parts.nodes.synced)
+        self._cluster = cluster_id.wait(
+            self._identified, needed, self._heartbeat.beat, stop
+        )
+        if self._cluster is None:
             return False
         self._log.info("cluster identified", cluster_id=self._cluster.id)
         return True
+
+    def _identified(self) -> load_balancers.Cluster:
+        wanted = self._wanted
+        return cluster_id.read(
+            self._parts.reading, wanted.cluster_id, wanted.cluster_name
+        )
 
     def _known_cluster(self) -> load_balancers.Cluster:
         if self._cluster is None:

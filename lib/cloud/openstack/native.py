@@ -134,3 +134,22 @@ class NetworksPage(msgspec.Struct, frozen=True):
 
     items: tuple[Network, ...] = msgspec.field(name="networks")
     links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
+
+
+class ZoneState(msgspec.Struct, frozen=True):
+    """Whether a zone takes new servers, or volumes."""
+
+    available: bool = False
+
+
+class Zone(msgspec.Struct, frozen=True):
+    """An availability zone of Nova or Cinder."""
+
+    name: str = msgspec.field(name="zoneName")
+    state: ZoneState = msgspec.field(default=ZoneState(), name="zoneState")
+
+
+class Zones(msgspec.Struct, frozen=True):
+    """GET /os-availability-zone."""
+
+    items: tuple[Zone, ...] = msgspec.field(name="availabilityZoneInfo")

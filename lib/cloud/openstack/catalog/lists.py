@@ -4,6 +4,7 @@ import json
 import urllib.parse
 
 from lib.cloud import errors
+from lib.cloud.openstack import native as shared
 from lib.cloud.openstack.catalog import native
 from lib.cloud.openstack.http import client
 
@@ -30,7 +31,7 @@ def flavors(api: client.Client, deadline: float) -> tuple[native.Flavor, ...]:
 def zones(api: client.Client, deadline: float) -> tuple[str, ...]:
     """List the availability zones that take servers now."""
     call = client.Get(COMPUTE, "os-availability-zone", "list zones")
-    found = api.read(call, native.Zones, deadline).items
+    found = api.read(call, shared.Zones, deadline).items
     return tuple(zone.name for zone in found if zone.state.available)
 
 

@@ -25,25 +25,6 @@ class FlavorsPage(msgspec.Struct, frozen=True):
     links: tuple[PageLink, ...] = msgspec.field(default=(), name="flavors_links")
 
 
-class ZoneState(msgspec.Struct, frozen=True):
-    """Whether a zone takes new servers."""
-
-    available: bool = False
-
-
-class Zone(msgspec.Struct, frozen=True):
-    """A Nova availability zone."""
-
-    name: str = msgspec.field(name="zoneName")
-    state: ZoneState = msgspec.field(default=ZoneState(), name="zoneState")
-
-
-class Zones(msgspec.Struct, frozen=True):
-    """GET /os-availability-zone."""
-
-    items: tuple[Zone, ...] = msgspec.field(name="availabilityZoneInfo")
-
-
 class ServerGroup(msgspec.Struct, frozen=True):
     """A Nova server group."""
 

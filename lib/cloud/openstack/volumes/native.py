@@ -114,25 +114,6 @@ class VolumeTypeAnswer(msgspec.Struct, frozen=True):
     volume_type: VolumeType
 
 
-class ZoneState(msgspec.Struct, frozen=True):
-    """Whether a zone takes volumes."""
-
-    available: bool = False
-
-
-class Zone(msgspec.Struct, frozen=True):
-    """A zone of Cinder's."""
-
-    name: str = msgspec.field(name="zoneName")
-    state: ZoneState = msgspec.field(default=ZoneState(), name="zoneState")
-
-
-class Zones(msgspec.Struct, frozen=True):
-    """GET /os-availability-zone."""
-
-    items: tuple[Zone, ...] = msgspec.field(name="availabilityZoneInfo")
-
-
 class Quota(msgspec.Struct, frozen=True):
     """One quota and how far it is used; limit -1: none."""
 

@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from lib.cloud import errors
+from lib.cloud.openstack import native as shared
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.http.client import Get, Service
 from lib.cloud.openstack.http.endpoints import Version
@@ -124,7 +125,7 @@ class VolumeReads:
     def zones(self, deadline: float) -> tuple[str, ...]:
         """List the zones that take volumes."""
         call = self._get("os-availability-zone", "list zones")
-        found = self._api.read(call, native.Zones, deadline).items
+        found = self._api.read(call, shared.Zones, deadline).items
         return tuple(sorted(zone.name for zone in found if zone.state.available))
 
     def quotas(self, deadline: float) -> native.QuotaAnswer:
