@@ -11,6 +11,7 @@ import enum
 from collections.abc import Collection, Mapping
 from typing import NewType, Protocol
 
+from lib.cloud import errors
 from lib.cloud.model import InstanceId, Unknown
 
 VolumeId = NewType("VolumeId", str)
@@ -280,7 +281,8 @@ class Volumes(Protocol):
     """The volumes of one project of a cloud. Safe to use from several threads.
 
     Which features there are is stated beside the implementation, where it can be read
-    before a cloud is opened; a method of a missing one raises Unsupported.
+    before a cloud is opened; a method of a missing one raises Unsupported. A provider
+    that names this protocol as its base needs no methods for features that it lacks.
     Every call is bounded by a time-out of its own. Reads begin when they are asked
     for: sharing and keeping them is the caller's. Any id is taken: one that the cloud
     could never have given out is simply absent, and costs no call.
@@ -308,7 +310,7 @@ class Volumes(Protocol):
         Raises:
             CloudError: the types can't be read.
         """
-        ...
+        return type
 
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """Read a request. Pure; every problem is named."""
@@ -316,7 +318,7 @@ class Volumes(Protocol):
 
     def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """Read the parameters of a VolumeAttributesClass. Pure."""
-        ...
+        return tuple(VolumeProblem("parameter", key, "none") for key in parameters)
 
     def observe(
         self, refs: Collection[Ref], within_s: float | None = None
@@ -405,7 +407,7 @@ class Volumes(Protocol):
             Busy: its phase does not allow it now.
             NotFound: it is gone.
         """
-        ...
+        raise errors.Unsupported("volumes keep their types", operation="retype")
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
         """Say what can still be made of a type (empty: the default), in these zones.
@@ -413,4 +415,4 @@ class Volumes(Protocol):
         Raises:
             InvalidRequest: no such type.
         """
-        ...
+        raise errors.Unsupported("the cloud reports none", operation="capacity")

@@ -4,25 +4,24 @@ import dataclasses
 import datetime
 import threading
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from lib.cloud import errors
 from lib.cloud.model import InstanceId
 from lib.cloud.volumes import (
     Attachment,
     ById,
-    Capacity,
     Feature,
     Found,
     Problems,
     Ref,
     Sizing,
     Volume,
-    VolumeChange,
     VolumeId,
     VolumePhase,
     VolumeProblem,
     VolumeRequest,
+    Volumes,
     VolumeSpec,
     VolumesReading,
 )
@@ -46,8 +45,8 @@ class Brick:
     holder: str = ""
 
 
-class MeadowVolumes:
-    """Implements `lib.cloud.volumes.Volumes`; has: whether an instance exists."""
+class MeadowVolumes(Volumes):
+    """Implements the protocol. has: whether an instance exists."""
 
     sizing = Sizing(MIB, MIB, MIB)
     context_keys: frozenset[str] = frozenset()
@@ -68,10 +67,6 @@ class MeadowVolumes:
         """See the protocol."""
         return text.startswith("brick-")
 
-    def type_name(self, type: str) -> str:
-        """See the protocol: types have names only."""
-        return type
-
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """See the protocol."""
         type_ = request.parameters.get(CLASS, "fast")
@@ -79,10 +74,6 @@ class MeadowVolumes:
             allowed = f"one of {', '.join(self._classes)}"
             return (VolumeProblem(f"parameter {CLASS}", type_, allowed),)
         return VolumeSpec(request.name, request.size_bytes, request.cluster, type=type_)
-
-    def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
-        """See the protocol: nothing can be changed."""
-        return tuple(VolumeProblem("parameter", key, "none") for key in parameters)
 
     def observe(
         self, refs: Collection[Ref], within_s: float | None = None
@@ -143,14 +134,6 @@ class MeadowVolumes:
             brick = self._bricks.get(volume.id)
             if brick is not None and brick.holder == instance_id:
                 self._replace("detach", volume, holder="")
-
-    def retype(self, volume: Volume, change: VolumeChange) -> None:
-        """See the protocol."""
-        raise errors.Unsupported("types are for good", operation="retype")
-
-    def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
-        """See the protocol."""
-        raise errors.Unsupported("nobody counts", operation="capacity")
 
     def _replace(self, operation: str, volume: Volume, **fields: object) -> None:
         with self._lock:
