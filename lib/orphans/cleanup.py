@@ -13,6 +13,8 @@ from lib.orphans.model import CloudLists, FailedList, Finding, Other, Settings
 from lib.process.clock import utc_now
 from lib.reconcile import waiting
 
+IN_USE = "it is still in use"
+UNCHANGED = "it is in use, or not owned by this cluster any more"
 BATCH = 20
 """Services, or volumes, that are deleted side by side."""
 
@@ -96,14 +98,12 @@ class Cleanup:
         )
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
         left = self._left(findings)
-        why_of = {
-            id_: ended.get(key, "")
-            for key, target in targets.items()
-            for id_ in target.only or ()
-        }
+        key_of = {id_: key for key, one in targets.items() for id_ in one.only or ()}
         for finding in findings:
-            is_left = (finding.subject, finding.id) in left
-            why = why_of.get(finding.id, "") or "it is still in use"
+            key = key_of.get(finding.id, "")
+            is_left = (finding.subject, finding.id) in left or key not in flow.written
+            usual = IN_USE if key in flow.written else UNCHANGED
+            why = ended.get(key, "") or usual
             progress(CleanupResult(finding, why if is_left else ""))
 
     def _left(self, findings: Iterable[Finding]) -> frozenset[tuple[object, str]]:

@@ -137,6 +137,12 @@ class _Services:
             self._balancers[one.uid].append(one)
         self._addresses = owned.get(Role.ADDRESS, ())
         self._knows_addresses = Role.ADDRESS in owned
+        # A use without a listener does not tell its Service, but its group does.
+        self._keys = {
+            one.uid: one.service
+            for one in itertools.chain.from_iterable(owned.values())
+            if one.service
+        }
 
     def findings(self, owned: Sequence[load_balancers.Owned]) -> Iterator[Finding]:
         for one in owned:
@@ -151,7 +157,7 @@ class _Services:
                     one.id,
                     one.name,
                     one.created,
-                    one.service or one.uid,
+                    self._keys.get(one.uid, one.uid),
                     f"{why}{note}",
                     one,
                 )
@@ -159,10 +165,11 @@ class _Services:
     def _why(self, one: load_balancers.Owned) -> str:
         """Return why a resource belongs to no object; empty: it belongs to one."""
         service = self._by_uid.get(one.uid)
-        shown = f"Service {one.service}" if one.service else f"the Service {one.uid}"
+        key = self._keys.get(one.uid, "")
+        shown = f"Service {key}" if key else f"the Service {one.uid}"
         if self._settings.is_gone:
             return f"cluster {self._settings.cluster.id} does not exist any more"
-        if service is None and one.service in self._by_key:
+        if service is None and key in self._by_key:
             return f"{shown} was deleted; the present one has another UID"
         if service is None:
             return f"{shown} does not exist"

@@ -7,8 +7,16 @@ was listed. State is in the cloud alone: an interrupted deletion is simply run a
 
 import dataclasses
 import datetime
+import itertools
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 
 from lib.cloud import errors, load_balancers
 from lib.cloud import routes as cloud_routes
@@ -102,15 +110,20 @@ def targets(
     balancer in use is the same.
     """
     living = {service.metadata.uid: service for service in services}
-    groups: dict[tuple[str, object], list[load_balancers.Owned]] = {}
+    groups: dict[tuple[str, Hashable], list[load_balancers.Owned]] = {}
     for finding in findings:
         owned = finding.source
         if isinstance(owned, load_balancers.Owned) and owned.ref is not None:
             groups.setdefault((owned.uid, owned.ref.native), []).append(owned)
+    named = {
+        one.uid: one.ref
+        for one in itertools.chain.from_iterable(groups.values())
+        if one.ref is not None and one.ref.name
+    }
     found: dict[str, Target] = {}
-    for (uid, _), some in groups.items():
-        refs = [one.ref for one in some if one.ref is not None]
-        ref = max(refs, key=lambda ref: bool(ref.name))
+    for (uid, native), some in groups.items():
+        (ref, *_) = (one.ref for one in some if one.ref is not None)
+        ref = dataclasses.replace(named.get(uid, ref), native=native)
         if uid in living:
             ref = balancers.refer(_facts(living[uid], ref.cluster))
         only = frozenset(one.id for one in some)
@@ -207,6 +220,8 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
         kept = memory.Memory[Target, Results](clocks.monotonic)
         self._engine = Engine(lambda: balancers, kept, clocks.monotonic)
         self._failed: set[str] = set()
+        self.written: set[str] = set()
+        """Keys of the targets for which something was deleted."""
 
     def observe(self, due: float) -> tuple[CleanupCase, ...]:
         """Ask for the gates of open plans, and read all others anew."""
@@ -292,6 +307,7 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
             self._failed.add(key)
             self._waiting.note_failure(key, error)
         else:
+            self.written.add(key)
             if step.is_last:
                 target = self._targets[key]
                 self._engine.go_on(key, target, step, result, frozenset())

@@ -14,12 +14,14 @@ from lib.cloud import protocol, provider_id, route_records
 from lib.cloud import volumes as cloud_volumes
 from lib.cloud.fake import volumes as fake_volumes
 from lib.cloud.load_balancers import Cluster, Port, Role
+from lib.cloud.model import InstanceId
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.routes.cloud import NeutronRoutes
 from lib.cloud.routes import AddressPair, Record, Recorded, Route
+from lib.cloud.volumes import Attachment
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 from lib.orphans import cleanup, decide, deletion_flow, model, observe
@@ -449,6 +451,92 @@ def test_a_record_that_cannot_be_read_is_unknown(scene: Scene) -> None:
     print([one.why for one in survey.unknown])
     assert [one.subject for one in survey.unknown] == [Other.ROUTE, Other.PAIR]
     assert scene.clean() == []
+
+
+def hide_services(scene: Scene) -> None:
+    """The API server lists no Services any more."""
+    scene.api.remove(resources.SERVICES, "kubernetes", "default")
+
+
+def claim_by_others(scene: Scene) -> None:
+    """Another cluster's tag takes the place of ours."""
+    for thing in scene.cloud.octavia.load_balancers.values():
+        thing["tags"] = ["mooring:another-cluster:uid-x"]
+    neutron = scene.cloud.neutron
+    for thing in (*neutron.floating_ips.values(), *neutron.groups.values()):
+        thing["description"] = "taken (mooring:another-cluster:uid-x)"
+    for group in neutron.groups.values():
+        group["name"] = "taken"
+
+
+def bind(scene: Scene) -> None:
+    """A PersistentVolume for the volume comes late."""
+    (disk,) = scene.volumes.volumes()
+    scene.api.put(resources.PERSISTENT_VOLUMES, persistent("late", disk.id))
+
+
+def attach(scene: Scene) -> None:
+    """The volume is attached to a server."""
+    (disk,) = scene.volumes.volumes()
+    holder = (Attachment(InstanceId("server-1")),)
+    used = cloud_volumes.VolumePhase.IN_USE
+    scene.volumes.put(dataclasses.replace(disk, attachments=holder, phase=used))
+
+
+def disown(scene: Scene) -> None:
+    """The volume's ownership metadata is removed."""
+    (disk,) = scene.volumes.volumes()
+    scene.volumes.put(dataclasses.replace(disk, cluster=None))
+
+
+CHANGES: dict[str, tuple[Made, Made, str]] = {
+    "Services cannot be listed any more": (stripped, hide_services, "empty"),
+    "a PersistentVolume leads to the volume": (lone_volume, bind, "has it now"),
+    "the volume is attached": (lone_volume, attach, "it is attached to server-1"),
+    "the volume is not owned any more": (lone_volume, disown, "ownership metadata"),
+    "the load balancer is owned by others": (stripped, claim_by_others, "not owned"),
+}
+
+
+@pytest.mark.parametrize("row", CHANGES)
+def test_what_changed_since_it_was_listed_is_not_deleted(
+    scene: Scene, row: str
+) -> None:
+    """Each resource is read again before it is deleted."""
+    make, change, why = CHANGES[row]
+    make(scene)
+    survey, work = scene.survey()
+    orphans = survey.of(ORPHAN)
+    assert orphans
+    change(scene)
+    writes, disks = len(scene.cloud.writes), scene.volumes.volumes()
+    results: list[cleanup.CleanupResult] = []
+    work.run(orphans, results.append)
+    print(row, [result.why for result in results])
+    assert [result.finding for result in results] == list(orphans)
+    assert all(why in result.why for result in results)
+    assert len(scene.cloud.writes) == writes
+    assert scene.volumes.volumes() == disks
+
+
+def test_a_router_that_changes_meanwhile_is_read_again(scene: Scene) -> None:
+    """The write is refused by its revision; the other change is kept."""
+    routes_left(scene)
+    neutron = scene.cloud.neutron
+    others: list[wire.Call] = []
+
+    def interfere(call: wire.Call) -> session.Fault | None:
+        if call.method != "GET" and not others:
+            others.append(call)
+            for port in neutron.ports.values():
+                port["revision_number"] = int(str(port["revision_number"])) + 1
+        return None
+
+    scene.cloud.fault = interfere
+    assert [result.why for result in scene.clean()] == ["", ""]
+    assert others
+    left, _ = scene.survey()
+    assert left.of(ORPHAN) == ()
 
 
 class Death(Exception):
