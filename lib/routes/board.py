@@ -13,6 +13,10 @@ LONGEST_S = 300.0
 """How long an entry waits whose object others have changed; doubled each time."""
 
 
+BUSY_S = 60.0
+"""So long entries may be written before a check for drift reads all again."""
+
+
 @dataclasses.dataclass(slots=True)
 class _Pause:
     count: int = 0
@@ -33,12 +37,21 @@ class Board:
         self._unserved: frozenset[str] = frozenset()
         self._served: frozenset[str] = frozenset()
         self._pauses: dict[str, _Pause] = {}
+        self._busy_until = 0.0
+
+    def is_busy(self) -> bool:
+        """Report whether entries are being written: what is read now is soon stale."""
+        now = self._clock()
+        with self._lock:
+            due = [id_ for id_ in self._steps if id_ not in self._pauses]
+            return bool(due) and now < self._busy_until
 
     def publish(self, plan: routes.Plan, desired: Desired) -> tuple[str, ...]:
         """Take over what a plan leaves; return the ids of the steps that are due."""
         now = self._clock()
         with self._lock:
             self._steps = dict(plan.entry_steps)
+            self._busy_until = now + BUSY_S
             self._waits = {node: set(ids) for node, ids in plan.waits.items()}
             self._unserved = plan.unserved | desired.unserved
             names = frozenset(node.name for node in desired.nodes)

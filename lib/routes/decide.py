@@ -65,14 +65,21 @@ def table(snapshot: TableSnapshot) -> Decided:
     actions += _by_node(snapshot, plan)
     if plan.settled:
         actions += _former(snapshot)
-    return Outcome(tuple(actions))
+    return Outcome(tuple(actions), plan.retry_after_s)
 
 
 def _unavailable(snapshot: TableSnapshot, error: Exception) -> Decided:
     """Return the outcome of a table that cannot be read: no condition is changed."""
-    summary = error.summary if isinstance(error, errors.CloudError) else str(error)
-    problem = Problem(Reason.TABLE_UNAVAILABLE, summary, is_fatal=True)
+    message = "the routes cannot be read: the cloud does not answer; the log has more"
+    if isinstance(error, errors.CloudError) and not _passes(error):
+        message = error.summary
+    problem = Problem(Reason.TABLE_UNAVAILABLE, message, is_fatal=True)
     return Outcome(_report(snapshot, TABLE, (problem,)), failure=error)
+
+
+def _passes(error: errors.CloudError) -> bool:
+    """Report whether an error ends by itself; its text may differ each time."""
+    return isinstance(error, errors.Unavailable | errors.Busy)
 
 
 def _unreadable(snapshot: TableSnapshot) -> Iterator[Problem]:

@@ -93,9 +93,9 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
 
     def _observe(self, key: str, topics: frozenset[Topic]) -> Snapshot | None:
         if key == TABLE:
-            if self._is_disabled and topics == {Topic.DRIFT}:
-                return None
             is_idle = topics == {Topic.DRIFT}
+            if is_idle and (self._is_disabled or self._board.is_busy()):
+                return None
             return self._observer.table(Depth.CHANGED if is_idle else Depth.FULL)
         if key.startswith(ENTRY):
             return self._entry(key)

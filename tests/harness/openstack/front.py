@@ -49,6 +49,15 @@ def _unnoticed(service: str, method: str, path: str) -> None:
     del service, method, path
 
 
+Refuse = Callable[[str, str, str], int]
+"""Takes service, method and path of a call; returns a status to refuse it, or 0."""
+
+
+def _accepted(service: str, method: str, path: str) -> int:
+    del service, method, path
+    return 0
+
+
 def _unchanged(service: str, path: str, headers: Headers) -> str:
     del service, headers
     return path
@@ -59,7 +68,7 @@ class Front:
 
     down: services that are refused: the connection ends without an answer. came: told
     of each call before it goes on or is refused, whatever becomes of who asked.
-    before: see `Before`. calls: all that came through so far.
+    before: see `Before`. refuse: see `Refuse`. calls: all that came so far.
     """
 
     def __init__(self, upstream: Mapping[str, int]) -> None:
@@ -67,6 +76,7 @@ class Front:
         self.down: set[str] = set()
         self.came: Came = _unnoticed
         self.before: Before = _unchanged
+        self.refuse: Refuse = _accepted
         self.calls: list[Call] = []
         self._upstream = upstream
         self._servers = {name: _Server(name, self) for name in upstream}
@@ -116,6 +126,11 @@ class Front:
             Call(service, request.command, path, answer.status, len(text), came, ended)
         )
         return answer, text
+
+    def note_refused(self, service: str, method: str, path: str, status: int) -> None:
+        """Count a call that was refused here."""
+        at = time.monotonic()
+        self.calls.append(Call(service, method, path, status, 0, at, at))
 
     def _behind(self, text: bytes) -> bytes:
         """Put our addresses in the place of the services' own."""
@@ -167,11 +182,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if service in front.down:
             self.close_connection = True
             return
+        if status := front.refuse(service, self.command, self.path):
+            front.note_refused(service, self.command, self.path, status)
+            self._refuse(status)
+            return
         try:
             self._answer(*front.forward(service, self, body))
         except OSError:
             # The service does not answer, or who asked has gone.
             self.close_connection = True
+
+    def _refuse(self, status: int) -> None:
+        text = b'{"NeutronError": {"type": "Forced", "message": "forced"}}'
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
     def _answer(self, answer: http.client.HTTPResponse, text: bytes) -> None:
         self.send_response_only(answer.status)

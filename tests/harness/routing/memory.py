@@ -39,17 +39,25 @@ class Ground:
     done then.
     """
 
-    def __init__(self, *subnets: str) -> None:
-        self.api = fake_api.FakeApi(lambda: NOW)
-        self.cloud = session.FakeOpenStack()
+    def __init__(self, *subnets: str, beside: "Ground | None" = None) -> None:
+        """beside: a cluster with which this one shares cloud, network and router."""
+        self.now = NOW
+        self.api = fake_api.FakeApi(lambda: self.now)
+        self.cluster_id: str = CLUSTER if beside is None else f"{CLUSTER}-beside"
+        self.cloud: session.FakeOpenStack = (
+            session.FakeOpenStack() if beside is None else beside.cloud
+        )
         self.neutron = self.cloud.neutron
-        self.neutron.l3.max_routes = 10_000
-        self.network_id = self.neutron.add_network("inside")
-        self.subnets = [
-            self.neutron.add_subnet(self.network_id, cidr)
-            for cidr in subnets or ("10.42.0.0/16", "fd00:42::/64")
-        ]
-        self.router_id = self.neutron.add_router(*self.subnets)
+        if beside is None:
+            self.neutron.l3.max_routes = 10_000
+            network_id = self.neutron.add_network("inside")
+            self.subnets = [
+                self.neutron.add_subnet(network_id, cidr)
+                for cidr in subnets or ("10.42.0.0/16", "fd00:42::/64")
+            ]
+            self.router_id = self.neutron.add_router(*self.subnets)
+        else:
+            self.subnets, self.router_id = beside.subnets, beside.router_id
         self.config_router = self.router_id
         self.acting = "reading"
         self.points = 0
@@ -86,20 +94,18 @@ class Ground:
         """
         if addresses is None:
             addresses = self.addresses(name) or self.port(f"server-{name}")
-        created = CREATED - datetime.timedelta(seconds=age_s)
         listed = [{"type": "InternalIP", "address": a} for a in addresses]
         document: Json = {
-            "metadata": {
-                "name": name,
-                "creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            },
+            "metadata": {"name": name},
             "spec": {
                 "providerID": f"openstack:///server-{name}",
                 "podCIDRs": list(pod_cidrs),
             },
             "status": {"addresses": listed, "conditions": self._conditions(name)},
         }
+        self.now = CREATED - datetime.timedelta(seconds=age_s)
         self.api.put(resources.NODES, document)
+        self.now = NOW
         return list(addresses)
 
     def _conditions(self, name: str) -> list[Json]:
@@ -239,7 +245,7 @@ class Process:
                 self.nodes,
                 lambda: self.routes,
                 records.Records(ground.api, ground.api),
-                lambda: CLUSTER,
+                lambda: ground.cluster_id,
                 cluster_cidrs,
                 lambda: NOW,
             ),

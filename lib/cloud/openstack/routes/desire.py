@@ -23,12 +23,14 @@ class NeutronReason(ProblemReason):
 class DesiredTable:
     """What is needed; filled Node by Node, the oldest first.
 
-    entries: with the name of the Node. unserved: Nodes that lack an entry.
+    entries: with the name of the Node. unserved: Nodes that lack an entry. pending:
+    Nodes for which there may be room: the limit is not known exactly yet.
     """
 
     entries: dict[Entry, str] = dataclasses.field(default_factory=dict)
     problems: dict[str, list[Problem]] = dataclasses.field(default_factory=dict)
     unserved: set[str] = dataclasses.field(default_factory=set)
+    pending: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, node: str, problem: Problem, *, is_unserved: bool = True) -> None:
         """Note a problem of a Node."""
@@ -85,13 +87,16 @@ def desired(target: Target, table: Table) -> DesiredTable:
     """Return what all Nodes need, within the limits that are known."""
     result = DesiredTable()
     around = ArrangedTable(target, table)
-    room = _room(table)
+    room, is_exact = _room(table)
     for node in sorted(target.nodes, key=_age):
         for cidr in node.pod_cidrs:
             entries = _entries(node, cidr, around, result)
             if room is not None and _is_new(entries, around):
-                if not room:
+                if not room and is_exact:
                     result.report(node.name, _limit_reached(table, cidr))
+                    continue
+                if not room:
+                    result.pending.add(node.name)
                     continue
                 room -= 1
             result.entries |= dict.fromkeys(entries, node.name)
@@ -107,16 +112,17 @@ def _age(node: Node) -> tuple[float, str]:
     return (created.timestamp() if created is not None else 0.0, node.name)
 
 
-def _room(table: Table) -> int | None:
-    """Return how many routes may be added now; None: any number.
+def _room(table: Table) -> tuple[int | None, bool]:
+    """Return how many routes may be added now, and whether there is no more room.
 
-    What is known is a number of routes that was refused. The limit itself is between
-    that and the number that there is: half of the distance is tried, until it is one.
+    None: any number. What is known is a number of routes that was refused. The limit
+    is between that and the number that there is: half of the distance is tried, until
+    it is one.
     """
     if table.limits.routes is None:
-        return None
+        return None, False
     distance = table.limits.routes - len(table.routes)
-    return max(0, distance // 2)
+    return max(0, distance // 2), distance <= 1
 
 
 def _limit_reached(table: Table, cidr: str) -> Problem:

@@ -25,6 +25,10 @@ from lib.cloud.routes import (
 )
 from lib.cloud.steps import Problem, Step, Verb
 
+PROBE_S = 0.5
+"""When to add more routes where the limit of the router is not known exactly yet."""
+_LIMIT = "limit"
+"""What a Node waits for in the meantime, instead of a port."""
 NAMED = 5
 """Entries named in a step, at most."""
 
@@ -87,6 +91,7 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
         settled=not has_steps and is_recorded,
         problems_of={n: tuple(some) for n, some in case.desired.problems.items()},
         unserved=frozenset(case.desired.unserved),
+        retry_after_s=PROBE_S if case.desired.pending else None,
         object_id=table.id,
     )
 
@@ -213,6 +218,8 @@ def _pair_steps(
         is_there = isinstance(entry, AddressPair) and entry in case.existing
         if isinstance(entry, AddressPair) and is_there and case.is_surplus(entry):
             removing.setdefault(entry.port_id, []).append(entry)
+    for node in case.desired.pending:
+        waits.setdefault(node, set()).add(_LIMIT)
     changed = adding.keys() | removing.keys()
     ports = {port.id: port for port in case.table.ports if port.id in changed}
     found = {

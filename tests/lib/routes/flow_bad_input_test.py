@@ -1,0 +1,279 @@
+"""Bad input at run time: one Event and a metric each; the other Nodes are served."""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from lib.cloud.openstack.fake import session, wire
+from lib.routes.model import Topic
+from tests.harness.routing import memory
+
+GOOD = ("10.100.1.0/24", "fd00:100:1::/64")
+SERVED = ("False", "RouteCreated")
+UNSERVED = ("True", "NoRouteCreated")
+CHECKS = 5
+MOST_CALLS = 3 * CHECKS
+"""Of the cloud, for so many checks for drift while the problem lasts."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One mistake. subject: of the Event. condition: of Node "bad". good: whether
+    Node "good" is served beside it."""
+
+    what: str
+    arrange: Callable[[memory.Ground], None]
+    reason: str
+    says: str
+    subject: str = "bad"
+    condition: tuple[str, str] | None = UNSERVED
+    is_good_served: bool = True
+
+
+def node(*pod_cidrs: str, **fields: object) -> Callable[[memory.Ground], None]:
+    def arrange(ground: memory.Ground) -> None:
+        ground.node("bad", *pod_cidrs, **fields)  # type: ignore[arg-type]
+
+    return arrange
+
+
+def no_router(ground: memory.Ground) -> None:
+    ground.node("bad", "10.100.2.0/24")
+    del ground.neutron.l3.routers[ground.router_id]
+
+
+def others_router(ground: memory.Ground) -> None:
+    ground.node("bad", "10.100.2.0/24")
+    ground.fault = lambda call: (
+        session.Fault(403, message="not yours") if call.parts[0] == "routers" else None
+    )
+
+
+def unreadable_router(ground: memory.Ground) -> None:
+    ground.node("bad", "10.100.2.0/24")
+    ground.fault = lambda call: (
+        session.Fault(503) if call.parts[0] == "routers" else None
+    )
+
+
+def without_interface(ground: memory.Ground) -> None:
+    network = ground.neutron.add_network("elsewhere")
+    subnet = ground.neutron.add_subnet(network, "10.77.0.0/24")
+    ground.neutron.add_port(subnet, "10.77.0.9", "server-bad")
+    ground.node("bad", "10.100.2.0/24", addresses=["10.77.0.9"])
+
+
+def conflict(ground: memory.Ground) -> None:
+    (hop, _) = ground.port("server-other")
+    ground.put_route("10.100.2.0/24", hop)
+    ground.node("bad", "10.100.2.0/24")
+
+
+def few_routes(ground: memory.Ground) -> None:
+    ground.neutron.l3.max_routes = 2
+    ground.node("bad", "10.100.2.0/24")
+
+
+def few_pairs(ground: memory.Ground) -> None:
+    ground.node("bad", "10.100.2.0/24")
+    for number in range(ground.neutron.l3.max_pairs):
+        ground.put_pair("bad", f"192.0.2.{number}/32")
+
+
+def edited_record(ground: memory.Ground) -> None:
+    key = f"{ground.router_id}.{memory.CLUSTER}"
+    ground.edit_record({key: '{"entries": "mine"}'})
+    ground.node("bad", "10.100.2.0/24")
+
+
+ROWS = (
+    Row("router not found", no_router, "RouteTableUnavailable", "not found", "ccm",
+        None, False),
+    Row("router of another project", others_router, "RouteTableUnavailable",
+        "403", "ccm", None, False),
+    Row("router not readable", unreadable_router, "RouteTableUnavailable",
+        "the cloud does not answer", "ccm", None, False),
+    Row("no interface in the Node's subnet", without_interface, "NoNextHop",
+        "no InternalIP of IPv4 in a subnet of router"),
+    Row("no address of the family", node("fd00:100:2::/64", addresses=["10.42.9.9"]),
+        "NoNextHop", "no InternalIP of IPv6"),
+    Row("podCIDR is none", node("10.100.2.0"), "InvalidPodCIDR", "must be a CIDR"),
+    Row("podCIDR has host bits", node("10.100.2.1/24"), "InvalidPodCIDR",
+        "without host bits"),
+    Row("podCIDR outside of the cluster CIDR", node("10.9.2.0/24"),
+        "PodCIDROutsideClusterCIDR", "must be within --cluster-cidr 10.100.0.0/14"),
+    Row("podCIDR used twice", node("10.100.1.0/24"), "PodCIDRNotUnique",
+        "Node good, which is older"),
+    Row("podCIDR within that of another Node", node("10.100.1.128/25"),
+        "PodCIDRNotUnique", "Node good, which is older"),
+    Row("podCIDR contains that of another Node", node("10.100.0.0/23"),
+        "PodCIDRNotUnique", "Node good, which is older"),
+    Row("podCIDR overlaps a subnet", node("10.42.4.0/24"), "PodCIDROverlapsSubnet",
+        "overlaps subnet 10.42.0.0/16"),
+    Row("next hop without a port", node("10.100.2.0/24", addresses=["10.42.7.7"]),
+        "NextHopWithoutPort", "no port has this address"),
+    Row("a route of others", conflict, "RouteConflict", "does not own"),
+    Row("max_routes reached", few_routes, "RouteLimitReached", "takes no more routes"),
+    Row("max_allowed_address_pair reached", few_pairs, "EntryRefused",
+        "the limit is reached"),
+    Row("record edited by hand", edited_record, "RouteRecordUnreadable",
+        "not as it was written", "ccm", SERVED),
+    Row("no podCIDR for 60 s", node(), "NoPodCIDR", "kube-controller-manager", "bad",
+        None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.what)
+def test_bad_input(row: Row) -> None:
+    ground = memory.Ground()
+    ground.node("good", *GOOD, age_s=3600)
+    row.arrange(ground)
+    cidrs = (memory.PODS[0].supernet(new_prefix=8), *memory.PODS[1:])
+    is_overlap = row.reason == "PodCIDROverlapsSubnet"
+    process = memory.Process(ground, cidrs if is_overlap else memory.PODS)
+    process.settle()
+    process.drift()
+    problems = process.flow.problems()
+    assert {str(r): n for r, n in problems.items() if n} == {row.reason: 1}
+    events = process.tell()
+    assert len(events) == 1, events
+    assert events[0].startswith(f"{row.subject} ")
+    assert row.says in events[0]
+    assert ground.condition("bad") == row.condition
+    assert ground.condition("good") == (SERVED if row.is_good_served else None)
+    before = len(ground.cloud.calls), len(ground.cloud.writes)
+    for _ in range(CHECKS):
+        process.drift()
+    assert process.tell() == events, "one Event, whatever comes"
+    assert len(ground.cloud.calls) - before[0] <= MOST_CALLS
+    assert len(ground.cloud.writes) == before[1]
+    print(f"{row.what:36} {row.reason:26} {ground.condition('bad')}")
+
+
+def test_every_reason_has_a_row() -> None:
+    """But that of a write that is refused for the table as a whole."""
+    process = memory.Process(memory.Ground())
+    reasons = {str(reason) for reason in process.flow.reasons}
+    assert reasons - {"RefusedByCloud"} == {row.reason for row in ROWS}
+
+
+def test_a_problem_that_ends_is_forgotten() -> None:
+    ground = memory.Ground()
+    conflict(ground)
+    process = memory.Process(ground)
+    process.settle()
+    assert ground.condition("bad") == UNSERVED
+    ground.router()["routes"] = []
+    ground.router()["revision_number"] += 1
+    process.drift()
+    assert ground.condition("bad") == SERVED
+    assert not any(process.flow.problems().values())
+
+
+def test_a_cloud_without_extra_routes_is_left_as_it_is() -> None:
+    """Reported once; no condition, no Event, and no calls but every five minutes."""
+    ground = memory.Ground()
+    ground.neutron.l3.has_routes = False
+    ground.node("node-1", *GOOD)
+    process = memory.Process(ground)
+    process.settle()
+    assert len(process.disabled) == 1
+    for _ in range(3):
+        assert process.drift() == []
+    assert process.drift(Topic.DEEP_DRIFT) == ["GET routers"]
+    assert len(process.disabled) == 1
+    assert (process.tell(), ground.condition("node-1")) == ([], None)
+    ground.neutron.l3.has_routes = True
+    process.drift(Topic.DEEP_DRIFT)
+    assert ground.condition("node-1") == SERVED
+
+
+def test_the_oldest_nodes_keep_their_routes_at_the_limit() -> None:
+    """35 Nodes, 30 routes; an older Node that comes later takes none away."""
+    ground = memory.Ground("10.42.0.0/16")
+    ground.neutron.l3.max_routes = 30
+    for number in range(35):
+        ground.node(f"node-{number:02}", f"10.100.{number}.0/24", age_s=100 - number)
+    process = memory.Process(ground)
+    process.settle()
+    served = {f"10.100.{number}.0/24" for number in range(30)}
+    assert {destination for destination, _ in ground.routes()} == served
+    states = {n: ground.condition(f"node-{n:02}") for n in range(35)}
+    assert set(list(states.values())[:30]) == {SERVED}
+    assert set(list(states.values())[30:]) == {UNSERVED}
+    writes = [c for c in ground.cloud.writes if c.parts[0] == "routers"]
+    print(f"{len(writes)} writes of the router until the limit was found")
+    assert len(writes) <= 10
+    ground.node("elder", "10.100.99.0/24", age_s=10_000)
+    process.settle()
+    assert {destination for destination, _ in ground.routes()} == served
+    ground.delete("node-00")
+    process.settle()
+    process.drift()
+    assert "10.100.99.0/24" in {destination for destination, _ in ground.routes()}
+
+
+def test_a_refused_route_does_not_keep_others_from_theirs() -> None:
+    """Neutron refuses the whole list for the sake of one."""
+    ground = memory.Ground()
+    for number in (1, 2, 3):
+        ground.node(f"node-{number}", f"10.100.{number}.0/24")
+
+    def refuse(call: wire.Call) -> session.Fault | None:
+        if "10.100.2.0/24" in str(call.body) and call.parts[0] == "routers":
+            return session.Fault(400, message="Invalid format for routes")
+        return None
+
+    ground.fault = refuse
+    process = memory.Process(ground)
+    process.settle()
+    assert {d for d, _ in ground.routes()} == {"10.100.1.0/24", "10.100.3.0/24"}
+    assert ground.condition("node-2") == UNSERVED
+    assert ground.condition("node-3") == SERVED
+
+
+def test_a_router_that_disappears_taints_no_node() -> None:
+    """Nor do ports that a list lacks."""
+    ground = memory.Ground()
+    ground.node("node-1", *GOOD)
+    process = memory.Process(ground)
+    process.settle()
+    router = ground.neutron.l3.routers.pop(ground.router_id)
+    process.drift(Topic.DEEP_DRIFT)
+    assert ground.condition("node-1") == SERVED
+    ground.neutron.l3.routers[ground.router_id] = router
+    ports = dict(ground.neutron.ports)
+    ground.neutron.ports.clear()
+    process.drift(Topic.DEEP_DRIFT)
+    assert ground.condition("node-1") == SERVED
+    assert ground.routes(), "what exists is kept"
+    ground.neutron.ports.update(ports)
+    process.drift(Topic.DEEP_DRIFT)
+    assert ground.condition("node-1") == SERVED
+
+
+def test_ports_without_port_security_get_no_pair() -> None:
+    ground = memory.Ground()
+    ground.port("server-node-1")
+    ground.port_of("node-1")["port_security_enabled"] = False
+    ground.node("node-1", *GOOD)
+    memory.Process(ground).settle()
+    assert (ground.pairs(), len(ground.routes())) == ({}, 2)
+    assert ground.condition("node-1") == SERVED
+
+
+def test_address_pairs_alone() -> None:
+    """[Route] address-pairs-only: no router is read, no condition is written."""
+    ground = memory.Ground()
+    ground.config_router = ""
+    ground.node("node-1", *GOOD)
+    process = memory.Process(ground)
+    process.settle()
+    assert ground.pairs() == {"server-node-1": set(GOOD)}
+    assert ground.condition("node-1") is None
+    assert process.drift() == ["GET ports"]
+    assert not [c for c in ground.cloud.calls if c.parts[0] == "routers"]
+    ground.delete("node-1")
+    process.settle()
+    assert ground.pairs() == {}
