@@ -71,7 +71,7 @@ def read(values: flags.Values, provider: str) -> ManagerOptions:
         cluster_id=values[table.CLUSTER_ID],
         drift_s=values[table.LB_DRIFT_PERIOD],
         routes=values[table.CONFIGURE_ROUTES],
-        cluster_cidrs=_cluster_cidrs(values[table.CLUSTER_CIDR], []),
+        cluster_cidrs=cluster_cidrs(values[table.CLUSTER_CIDR], []),
         route_s=values[table.ROUTE_PERIOD],
         leader_elect=values[common_flags.LEADER_ELECT] and not values[table.DRY_RUN],
         lease_name=values[table.LEASE_NAME],
@@ -106,7 +106,7 @@ def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...
             want = f"the path of a file, since --{one.name} is given"
             problems.append(config.FieldProblem(f"--{other.name}", None, want))
     _require_order(values, problems)
-    _cluster_cidrs(values[table.CLUSTER_CIDR], problems)
+    cluster_cidrs(values[table.CLUSTER_CIDR], problems)
     cluster_id = values[table.CLUSTER_ID]
     if cluster_id and not _CLUSTER_ID.fullmatch(cluster_id):
         want = "letters, digits, '.', '_' and '-', at most 100"
@@ -114,7 +114,7 @@ def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...
     return tuple(problems)
 
 
-def _cluster_cidrs(text: str, problems: list[config.FieldProblem]) -> tuple[Cidr, ...]:
+def cluster_cidrs(text: str, problems: list[config.FieldProblem]) -> tuple[Cidr, ...]:
     """Return the CIDRs of --cluster-cidr; none of an empty text.
 
     Source: k8s.io/cloud-provider app/core.go, startRouteController.

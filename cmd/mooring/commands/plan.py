@@ -12,6 +12,7 @@ import rich.table
 from mooring.commands import (
     edge,
     plan_osdpl,
+    plan_routes,
     plan_services,
     printable,
     providers,
@@ -28,6 +29,7 @@ def plan() -> None:
 
 
 plan.add_command(plan_osdpl.osdpl)
+plan.add_command(plan_routes.routes)
 plan.add_command(plan_services.services)
 
 

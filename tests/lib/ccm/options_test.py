@@ -248,3 +248,31 @@ def test_all_problems_are_told_together(tmp_path: pathlib.Path) -> None:
     with pytest.raises(config.ConfigError) as caught:
         options.read(flags.parse(options.FLAGS, words), "openstack")
     assert len(caught.value.problems) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "named", "expected"),
+    [
+        ("pods", "pods", "a CIDR without host bits, such as 10.111.0.0/16"),
+        ("10.111.0.0", "10.111.0.0", "a CIDR without host bits"),
+        ("10.111.0.1/16", "10.111.0.1/16", "a CIDR without host bits"),
+        ("10.1.0.0/16,x", "x", "a CIDR without host bits"),
+        ("10.1.0.0/16,10.2.0.0/16", "10.1.0.0/16,10.2.0.0/16", "one of IPv6"),
+        ("fd00::/64,fd01::/64", "fd00::/64,fd01::/64", "one CIDR, or one of IPv4"),
+        ("10.1.0.0/16,fd00::/64,fd01::/64", "fd00::/64", "one CIDR, or one of IPv4"),
+    ],
+)
+def test_a_wrong_cluster_cidr_is_named(value: str, named: str, expected: str) -> None:
+    """Flag, value and what would be valid."""
+    words = ["--cloud-provider=openstack", f"--cluster-cidr={value}"]
+    (problem,) = options.judge(flags.parse(options.FLAGS, words), "openstack")
+    assert problem.field == "--cluster-cidr"
+    assert named in str(problem)
+    assert expected in str(problem)
+
+
+@pytest.mark.parametrize("value", ["", "10.1.0.0/16", "fd00::/64,10.1.0.0/16"])
+def test_a_cluster_cidr_of_each_family_is_taken(value: str) -> None:
+    words = ["--cloud-provider=openstack", f"--cluster-cidr={value}"]
+    read = options.read(flags.parse(options.FLAGS, words), "openstack")
+    assert ",".join(map(str, read.cluster_cidrs)) == value

@@ -1,0 +1,87 @@
+"""What a reconciliation of the table would do, row by row: pure."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from lib.cloud import errors
+from lib.kube.nodes import Node
+from lib.plans.model import ApplyStep
+from lib.routes import decide, model
+from lib.routes.model import TableSnapshot
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RoutesRow:
+    """One thing that would be written, or that is wrong.
+
+    subject: router, port, ConfigMap or Node. action: "add", "change", "remove",
+    "record", "condition" or "problem". why: in words.
+    """
+
+    subject: str
+    action: str
+    why: str
+
+
+_VERBS = {"create": "add", "change": "change", "delete": "remove"}
+
+
+def rows(
+    snapshot: TableSnapshot, nodes: Mapping[str, Node], *, has_conditions: bool
+) -> Iterator[RoutesRow]:
+    """Return what would be done, in its order, and then what is wrong.
+
+    has_conditions: the Nodes' condition is kept as well.
+    """
+    plan = snapshot.plan
+    if plan is None:
+        return
+    is_fatal = any(problem.is_fatal for problem in plan.problems)
+    outcome = decide.table(snapshot)
+    for action in outcome.actions if not is_fatal else ():
+        match action:
+            case model.WriteRecord():
+                yield RoutesRow("ConfigMap kube-system/mooring-routes", "record", "")
+            case model.Publish():
+                for step in plan.entry_steps.values():
+                    yield RoutesRow(step.path[0], _VERBS[str(step.verb)], step.why)
+            case ApplyStep(step):
+                yield RoutesRow(step.path[0], _VERBS[str(step.verb)], step.why)
+    if has_conditions and not is_fatal:
+        yield from _conditions(snapshot, nodes)
+    yield from _problems(snapshot)
+
+
+def _conditions(
+    snapshot: TableSnapshot, nodes: Mapping[str, Node]
+) -> Iterator[RoutesRow]:
+    """Return the conditions that would be written once all entries are."""
+    plan = snapshot.plan
+    unserved = snapshot.desired.unserved | (plan.unserved if plan else frozenset())
+    served = frozenset(node.name for node in snapshot.desired.nodes) - unserved
+    for name, node in sorted(nodes.items()):
+        if name in served or name in unserved:
+            condition = model.SetCondition(name in served)
+            if decide.differs(node, condition):
+                text = f"{model.CONDITION} {condition.status}, {condition.reason}"
+                yield RoutesRow(f"Node {name}", "condition", text)
+
+
+def _problems(snapshot: TableSnapshot) -> Iterator[RoutesRow]:
+    plan = snapshot.plan
+    found = {"table": plan.problems if plan else ()}
+    for name in snapshot.desired.present:
+        by_plan = plan.problems_of.get(name, ()) if plan else ()
+        found[f"Node {name}"] = (*snapshot.desired.problems.get(name, ()), *by_plan)
+    for subject, problems in found.items():
+        for problem in problems:
+            text = f"{problem.reason}: {problem.message}"
+            yield RoutesRow(subject, "problem", text)
+
+
+def unread(snapshot: TableSnapshot) -> str:
+    """Return why the table could not be read; empty: it was."""
+    error = snapshot.error
+    if error is None:
+        return ""
+    return error.summary if isinstance(error, errors.CloudError) else str(error)

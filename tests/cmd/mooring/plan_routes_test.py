@@ -1,0 +1,49 @@
+"""How plans of routes are printed, and what is refused."""
+
+import io
+import pathlib
+
+import rich.console
+from click import testing
+
+from lib.ccm import previews_routes
+from lib.routes.preview import RoutesRow
+from mooring.commands import plan_routes
+
+ROWS = (
+    RoutesRow("router r", "add", "10.1.0.0/24 via 10.0.0.5"),
+    RoutesRow("Node [bold]x", "problem", "RouteConflict: \x1b[31mred"),
+)
+
+
+def printed(*rows: RoutesRow) -> str:
+    file = io.StringIO()
+    console = rich.console.Console(file=file, width=200)
+    plan_routes.show(previews_routes.RoutesPreview("r", rows, 3, ""), console)
+    return file.getvalue()
+
+
+def test_texts_of_others_are_escaped() -> None:
+    text = printed(*ROWS)
+    assert "10.1.0.0/24 via 10.0.0.5" in text
+    assert "[bold]x" in text
+    assert "\x1b" not in text
+
+
+def test_the_summary_counts_changes_and_problems() -> None:
+    made = previews_routes.RoutesPreview("r", ROWS, 3, "")
+    assert plan_routes.summary(made) == "1 changes for 3 Nodes in r, 1 problems."
+    nothing = previews_routes.RoutesPreview("r", (), 3, "")
+    assert plan_routes.summary(nothing) == "Nothing would change for 3 Nodes in r."
+
+
+def test_without_a_router_there_is_no_plan(tmp_path: pathlib.Path) -> None:
+    """One sentence that names the key."""
+    file = tmp_path / "cloud.conf"
+    file.write_text(
+        '[Global]\nauth-url="http://127.0.0.1:9"\nusername="u"\npassword="p"\n'
+        'tenant-name="t"\ndomain-id="default"\n'
+    )
+    run = testing.CliRunner().invoke(plan_routes.routes, ["--cloud-config", str(file)])
+    assert run.exit_code == 1
+    assert "[Route] router-id: not set" in run.output
