@@ -77,6 +77,21 @@ class Balancing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Routing:
+    """The route table that the configuration names.
+
+    setting: section and key. table: its ID. interfaces: number of subnets that it
+    reaches. routes: their number. error: why it cannot be used; both are 0 then.
+    """
+
+    setting: str
+    table: str
+    interfaces: int = 0
+    routes: int = 0
+    error: errors.CloudError | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Remedies:
     """What an operator does about faults, in the words of one provider.
 
@@ -149,6 +164,14 @@ class Checkup(Protocol):
 
     def balancing(self) -> Balancing | None:
         """Look for all that load balancers need; None: none are to be kept.
+
+        Raises:
+            CloudError: there is no token.
+        """
+        ...
+
+    def routing(self) -> Routing | None:
+        """Read the route table; None: the configuration names none.
 
         Raises:
             CloudError: there is no token.

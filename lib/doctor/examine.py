@@ -26,7 +26,7 @@ T = TypeVar("T")
 Now = Callable[[], datetime.datetime]
 
 _NO_TOKEN = "not asked for without a log-in"  # noqa: S105 # no password at all
-_WITH_TOKEN = (judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS)
+_WITH_TOKEN = (judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES)
 _NO_CONF = "not asked for without a configuration"
 _NO_SERVER = "not asked for: the API server does not answer"
 
@@ -111,7 +111,8 @@ def _of_cloud(
         ]
         return (judge.login(logged_in, remedies), *skipped, time)
     balancers = judge.balancers(_attempt(asked.balancing), remedies)
-    found = (*_services(asked, remedies), *_quotas(asked), *balancers)
+    routes = judge.routes(_attempt(asked.routing))
+    found = (*_services(asked, remedies), *_quotas(asked), *balancers, *routes)
     return (judge.login(logged_in, remedies), *found, time)
 
 

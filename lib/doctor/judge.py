@@ -21,6 +21,7 @@ CREDENTIALS = "credentials"
 ENDPOINTS = "endpoints"
 QUOTAS = "quotas"
 BALANCERS = "load balancers"
+ROUTES = "routes"
 CLOUD_CLOCK = "cloud's clock"
 API_SERVER = "API server"
 KUBE_CLOCK = "API server's clock"
@@ -33,6 +34,7 @@ CHECKS = (
     ENDPOINTS,
     QUOTAS,
     BALANCERS,
+    ROUTES,
     CLOUD_CLOCK,
     API_SERVER,
     KUBE_CLOCK,
@@ -133,6 +135,29 @@ def quotas(
 
 def _is_near(quota: checkup.Quota) -> bool:
     return quota.limit is not None and quota.used >= quota.limit * QUOTA_NEAR
+
+
+def routes(
+    read: Read[checkup.Routing | None] | ReadFailure,
+) -> tuple[CheckResult, ...]:
+    """Judge the route table that the configuration names; without one no line."""
+    if isinstance(read, ReadFailure):
+        return (CheckResult(ROUTES, CheckState.UNCHECKED, read.text),)
+    return () if read.value is None else (_table(read.value),)
+
+
+def _table(table: checkup.Routing) -> CheckResult:
+    named = f"{table.setting} is {table.table!r}"
+    if table.error is not None:
+        is_absent = isinstance(table.error, errors.NotFound | errors.Unsupported)
+        state = CheckState.BAD if is_absent else CheckState.ODD
+        remedy = "name a router of this project, or remove the setting"
+        return CheckResult(ROUTES, state, f"{named}: {table.error.message}", remedy)
+    if not table.interfaces:
+        remedy = "add an interface in the subnet of the Nodes"
+        return CheckResult(ROUTES, CheckState.BAD, f"{named}: no interface", remedy)
+    text = f"{named}: {table.interfaces} subnets, {table.routes} routes"
+    return CheckResult(ROUTES, CheckState.GOOD, text)
 
 
 def balancers(

@@ -20,6 +20,7 @@ from lib.cloud.openstack import quotas
 from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.http import client, endpoints, failures, session
 from lib.cloud.openstack.load_balancers import checkup as balancing
+from lib.cloud.openstack.routes import checkup as routing
 from lib.cloud.support import calls
 
 _MAJOR = {"compute": 2, "network": 2, "load-balancer": 2, "block-storage": 3}
@@ -135,6 +136,15 @@ class OpenStackCheckup:
         self._access()
         api = client.Client(self._session, self._where, calls.ignore)
         return balancing.look(api, self._config.load_balancer)
+
+    def routing(self) -> checkup.Routing | None:
+        """See the protocol."""
+        router_id = self._config.router_id
+        if not router_id or self._config.address_pairs_only:
+            return None
+        self._access()
+        api = client.Client(self._session, self._where, calls.ignore)
+        return routing.read(api, router_id)
 
     def _access(self) -> keystoneauth1.access.AccessInfo:
         auth = self._session.auth

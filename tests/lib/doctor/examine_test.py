@@ -56,6 +56,10 @@ class FakeCloud:
         self._call("balancing")
         return checkup.Balancing("2.30")
 
+    def routing(self) -> checkup.Routing:
+        self._call("routing")
+        return checkup.Routing("[Route] router-id", "r", 1, 2)
+
 
 class Answering(fake_api.FakeApi):
     """A fake API server that also answers questions for rights.
@@ -145,7 +149,7 @@ def no_server() -> greeting.Greeting:
     raise KUBE_SILENT
 
 
-WITH_TOKEN = {judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS}
+WITH_TOKEN = {judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES}
 CLOUD_SIDE = {judge.CREDENTIALS, *WITH_TOKEN, judge.CLOUD_CLOCK}
 CLUSTER_SIDE = {judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS}
 
@@ -170,6 +174,7 @@ def test_a_silent_api_server_leaves_the_cloud_to_be_looked_at() -> None:
         ("services", set(), {judge.ENDPOINTS}),
         ("quotas", set(), {judge.QUOTAS}),
         ("balancing", set(), {judge.BALANCERS}),
+        ("routing", set(), {judge.ROUTES}),
         ("time", set(), {judge.CLOUD_CLOCK}),
     ],
 )

@@ -20,6 +20,7 @@ from lib.doctor.model import (
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 SILENT = errors.Unavailable("the cloud can't be reached", operation="reach")
 REFUSED = errors.Forbidden("the cloud answered 403 Forbidden", operation="GET")
+ABSENT = errors.NotFound("not found", operation="get router")
 DAY = datetime.timedelta(days=1)
 PATCH = Right("patch", "", "nodes", "status")
 UPDATE = Right("update", "coordination.k8s.io", "leases", "", "kube-system", "l")
@@ -217,6 +218,30 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         balancing(named("", "a", "b")),
         "warn",
         "key is not set, and the first thing of several counts: a, b; remedy: set it",
+    ),
+    (
+        "a router that is used",
+        judge.routes(Read(checkup.Routing("[Route] router-id", "r", 2, 3))),
+        "ok",
+        "[Route] router-id is 'r': 2 subnets, 3 routes",
+    ),
+    (
+        "a router without an interface",
+        judge.routes(Read(checkup.Routing("[Route] router-id", "r", 0, 3))),
+        "FAIL",
+        "is 'r': no interface; remedy: add an interface",
+    ),
+    (
+        "a router that is absent",
+        judge.routes(Read(checkup.Routing("[Route] router-id", "r", error=ABSENT))),
+        "FAIL",
+        "is 'r': not found; remedy: name a router of this project",
+    ),
+    (
+        "a router that cannot be read",
+        judge.routes(Read(checkup.Routing("[Route] router-id", "r", error=SILENT))),
+        "warn",
+        "is 'r': the cloud can't be reached; remedy: name a router",
     ),
     (
         "none would do for load balancers",
@@ -418,3 +443,7 @@ def test_a_new_node_may_lack_its_id() -> None:
     listed = (NodeIdentity("new", "", is_new=True),)
     (only,) = ids.findings(Read(listed), "openstack", "", REMEDIES)
     assert only.state is CheckState.GOOD
+
+
+def test_without_a_route_table_there_is_no_line() -> None:
+    assert judge.routes(Read(None)) == ()
