@@ -156,7 +156,7 @@ class Network:
 
 
 @dataclasses.dataclass
-class Room:
+class RoutingRoom:
     """A cluster, a router behind an entrance, and the replicas between them.
 
     kubeconfig: of openstack-ccm's own ServiceAccount. prefix: of the names of Nodes and
@@ -336,7 +336,7 @@ class Room:
         self.objects.delete(resources.CONFIG_MAPS, RECORD)
 
 
-def allow_routes(made: Room, number: int) -> None:
+def allow_routes(made: RoutingRoom, number: int) -> None:
     """Set the quota of routes of one router, as an administrator."""
     project_id = made.inside.connection.current_project_id
     with (
@@ -364,7 +364,7 @@ def room(
     account: accounts.Account,
     prefix: str,
     inside: Network | None = None,
-) -> Iterator[Room]:
+) -> Iterator[RoutingRoom]:
     """Open a room for as long as the block lasts. inside: another room's network."""
     api, kubeconfig = cluster_of(where)
     with contextlib.ExitStack() as ends:
@@ -375,15 +375,17 @@ def room(
             inside = Network(connection)
             ends.callback(inside.clear)
         entrance = ends.enter_context(front.of(where).opened())
-        made = Room(where, pex, kubeconfig, account, inside, entrance, api, prefix)
+        made = RoutingRoom(
+            where, pex, kubeconfig, account, inside, entrance, api, prefix
+        )
         ends.callback(made.close)
         yield made
 
 
-Open = Callable[[str], Room]
+Open = Callable[[str], RoutingRoom]
 
 
-def quiet(made: Room, for_s: float = 6.0) -> None:
+def quiet(made: RoutingRoom, for_s: float = 6.0) -> None:
     """Wait until no write of Neutron has come for a while.
 
     Raises:
@@ -403,7 +405,7 @@ def quiet(made: Room, for_s: float = 6.0) -> None:
         time.sleep(0.3)
 
 
-def stop(made: Room) -> None:
+def stop(made: RoutingRoom) -> None:
     """End all replicas."""
     for replica in made.replicas:
         processes.stop(replica.place, [ccm.NAME])

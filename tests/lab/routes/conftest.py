@@ -36,7 +36,7 @@ def open_room(
     """Return a factory of rooms, each with a router of its own."""
     with contextlib.ExitStack() as stack:
 
-        def opened(name: str) -> real.Room:
+        def opened(name: str) -> real.RoutingRoom:
             account, _ = project(name)
             pex = pexes.beside("openstack-ccm")
             return stack.enter_context(real.room(where, pex, account, name))
