@@ -1,15 +1,18 @@
 """The flow converges from any state, also when it is killed at every single call."""
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from lib.cloud.openstack.fake import session, wire
 from lib.routes import model
 from lib.routes.model import Topic
 from tests.harness.routing import memory
 
 LIVES_MAX = 30
+BACKOFF_S = 400.0
+"""Longer than the longest backoff."""
 
 
 def first(ground: memory.Ground) -> None:
@@ -34,12 +37,12 @@ def second(ground: memory.Ground) -> None:
     ground.config_router = ground.neutron.add_router(*ground.subnets)
 
 
-def live(ground: memory.Ground) -> None:
+def live(ground: memory.Ground, quiet_s: float = memory.QUIET_S) -> None:
     """Run processes, each until it is killed, until one settles and stays so."""
     for _ in range(LIVES_MAX):
         try:
             process = memory.Process(ground)
-            process.settle()
+            process.settle(quiet_s)
             for topic in (Topic.DEEP_DRIFT,) * 4:
                 process.drift(topic)
         except memory.Killed:
@@ -48,13 +51,21 @@ def live(ground: memory.Ground) -> None:
     raise AssertionError("the flow does not settle")
 
 
-def story(kill_at: int | None = None) -> memory.Ground:
+def ok(call: wire.Call) -> session.Fault | None:
+    del call
+    return None
+
+
+def story(
+    kill_at: int | None = None, fault: Callable[[wire.Call], session.Fault | None] = ok
+) -> memory.Ground:
     ground = memory.Ground()
     first(ground)
-    ground.kill_at = kill_at
-    live(ground)
+    ground.kill_at, ground.fault = kill_at, fault
+    quiet_s = memory.QUIET_S if fault is ok else BACKOFF_S
+    live(ground, quiet_s)
     second(ground)
-    live(ground)
+    live(ground, quiet_s)
     return ground
 
 
@@ -118,3 +129,33 @@ def test_a_kill_before_and_after_every_call_ends_the_same(
     without_calls = {"Publish", "ReportProblems", "Disable", "RecordEvent"}
     calling = {kind.__name__ for kind in model.Action.__args__} - without_calls
     assert set(table) == {"reading", *calling}
+
+
+FAULTS = {
+    "refused: 409": session.Fault(409),
+    "refused: 412": session.Fault(412),
+    "refused: 429": session.Fault(429, headers={"Retry-After": "3"}),
+    "refused: 500": session.Fault(500),
+    "refused: 503": session.Fault(503),
+    "no connection": session.Fault(),
+    "answer lost": session.Fault(is_done=True),
+    "500 although it was done": session.Fault(500, is_done=True),
+}
+
+
+@pytest.mark.parametrize("every", [2, 3])
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_calls_that_fail_end_the_same(
+    undisturbed: memory.Ground, fault: session.Fault, every: int
+) -> None:
+    """Every second, or third, call of the cloud; the first eight such."""
+    count = 0
+
+    def some(call: wire.Call) -> session.Fault | None:
+        nonlocal count
+        count += 1
+        del call
+        return fault if count % every == 0 and count <= 8 * every else None
+
+    assert story(fault=some).state() == undisturbed.state()
+    assert count >= 10
