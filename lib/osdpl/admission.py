@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from lib.osdpl import decide, layers, spec
+from lib.osdpl import conditions, decide, layers, spec
 from lib.osdpl.rules import rule, table
 from lib.osdpl.snapshot import Document
 from lib.process import config, decoding
@@ -101,8 +101,7 @@ def judge(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:
     """Return what forbids a request; empty: it is admitted."""
     match request.kind:
         case Operation.DELETE:
-            change = _change(request.old_object or {}, facts, is_deletion=True)
-            return table.problems(change, table.DELETION)
+            return _judge_deletion(request.old_object or {}, facts)
         case Operation.STATUS:
             change = _change(
                 request.object or {},
@@ -114,6 +113,14 @@ def judge(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:
         case Operation.CREATE | Operation.UPDATE:
             return _judge_spec(request, facts)
     return ()
+
+
+def _judge_deletion(
+    document: Document, facts: Facts
+) -> tuple[config.FieldProblem, ...]:
+    change = _change(document, facts, is_deletion=True)
+    state = change.state or conditions.unfinished_state(document)
+    return table.problems(dataclasses.replace(change, state=state), table.DELETION)
 
 
 def _judge_spec(request: Request, facts: Facts) -> tuple[config.FieldProblem, ...]:

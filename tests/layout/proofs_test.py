@@ -27,7 +27,12 @@ OWN = {
         "lab/charts:discoverer",
         "lab/discovery:",
     ),
-    "charts/osdpl-controller": ("lab/charts:osdpl", "lab/osdpl:", "lab/tool:"),
+    "charts/osdpl-controller": (
+        "lab/charts:alerts",
+        "lab/charts:osdpl",
+        "lab/osdpl:",
+        "lab/tool:",
+    ),
     "lib/cloud/openstack/fake": (
         "bench:balancers",
         "bench:limits_nodes",

@@ -24,7 +24,7 @@ from lib.lab.osdpl import controller, deployment
 from lib.lab.run import processes
 from lib.osdpl import annotations as annotations_
 from lib.osdpl import merge, webhook, webhook_certificate
-from lib.osdpl.rules import table
+from lib.osdpl.rules import openstack, table
 from lib.process import certificates
 from tests.harness import testing, waiting
 from tests.harness.osdpl import stage
@@ -60,6 +60,9 @@ def document(name: str, tree: Tree, **status: Any) -> dict[str, Any]:
     found = deployment.manifest(SOURCE, name)
     own = {key: value for key, value in tree.items() if key[0] != "_"}
     spec = merge.merge(found["spec"], own)
+    forced = ",".join(tree.get("_forced", ()))
+    if forced:
+        found["metadata"]["annotations"] = {openstack.FORCE: forced}
     forced = ",".join(tree.get("_forced", ()))
     annotations = {annotations_.FORCE: forced} if forced else {}
     metadata = {**found["metadata"], "annotations": annotations}
