@@ -33,6 +33,7 @@ from lib.osdpl import (
 from lib.osdpl.options import Options
 from lib.process import exchange, probes, shutdown
 from lib.process import metrics as process_metrics
+from lib.process.clock import utc_now
 from lib.reconcile import jobs, queue, runner
 from lib.reconcile import metrics as reconcile_metrics
 
@@ -93,9 +94,7 @@ class Controller:
         self._settings = settings_files.IniFolder(options.settings)
         self._jobs = jobs.Jobs(options.slots, lambda name: self._ring())
         registry.register(
-            metrics.Releases(
-                self._caches.revisions, self._jobs, options.slots, observe.utc_now
-            )
+            metrics.Releases(self._caches.revisions, self._jobs, options.slots, utc_now)
         )
         self._election = self._new_election()
         self._writing = writing = guarded.Guarded(
@@ -129,7 +128,7 @@ class Controller:
         if not self._options.webhook_port:
             return ()
         served = webhook.Served(self._registry)
-        keeper = webhook.Keeper(self._writing, self._caches, observe.utc_now)
+        keeper = webhook.Keeper(self._writing, self._caches, utc_now)
         keeper.follow(served)
         endpoint = webhook.Endpoint(
             self._api, self._deployments, self._caches, self._registry
@@ -191,7 +190,7 @@ class Controller:
             work.Settings(options.namespace, self._helm_timeout_s),
             secrets=lambda: observe.secrets_of(self._caches),
             registry=self._registry,
-            now=observe.utc_now,
+            now=utc_now,
         )
         observer = observe.Observer(
             self._deployments,

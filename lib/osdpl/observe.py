@@ -1,7 +1,6 @@
 """Reads what a reconciliation needs: caches, and checks that have not passed yet."""
 
 import dataclasses
-import datetime
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -252,8 +251,3 @@ def secrets_of(kept: caches.Caches) -> frozenset[str]:
 
 def _texts(stored: credentials.Stored) -> frozenset[str]:
     return frozenset().union(*(work.texts_of(value) for value in stored.data.values()))
-
-
-def utc_now() -> datetime.datetime:
-    """Return the time of day."""
-    return datetime.datetime.now(datetime.UTC)

@@ -12,7 +12,7 @@ import pytest
 
 from lib.cloud.catalog import CatalogVolume, Condition, InstanceType, StorageType
 from lib.cloud.fake import catalog, clock, instances, load_balancers, volumes
-from lib.cloud.load_balancers import Cluster, Facts, Node, Port
+from lib.cloud.load_balancers import Facts
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from tests.contract import catalog as catalog_contract
 from tests.contract import instances as instances_contract
@@ -22,7 +22,7 @@ from tests.contract import volumes as volumes_contract
 MOST = 2**63 - 1
 
 
-class Instances:
+class Instances(instances_contract.InMemory):
     region = "RegionOne"
     nobody = instances.provider_id("nobody")
     foreign = ("dvp://vm-1", "openstack://Elsewhere/id-1")
@@ -51,15 +51,11 @@ class Instances:
         )
         return instance_id
 
-    def _change(self, instance_id: str, **changes: object) -> None:
-        old = self.instances.instances[InstanceId(instance_id)]
-        self.instances.put(dataclasses.replace(old, **changes))  # type: ignore[arg-type]
+    def stored(self, instance_id: str) -> Instance:
+        return self.instances.instances[InstanceId(instance_id)]
 
-    def stop(self, instance_id: str) -> None:
-        self._change(instance_id, phase=Phase.STOPPED)
-
-    def rename(self, instance_id: str, name: str) -> None:
-        self._change(instance_id, name=name)
+    def put(self, instance: Instance) -> None:
+        self.instances.put(instance)
 
     def delete(self, instance_id: str) -> None:
         self.instances.remove(InstanceId(instance_id))
@@ -139,24 +135,12 @@ class TestCatalog(catalog_contract.Contract):
         return Catalog()
 
 
-class LoadBalancers:
+class LoadBalancers(load_balancers_contract.InMemory):
     """Implements the contract's `Ground`; the cloud outlives the process."""
-
-    cluster_id = "cluster-1"
 
     def __init__(self) -> None:
         self._clock = clock.Clock()
         self.balancers = load_balancers.FakeLoadBalancers(self._clock)
-
-    def facts(self, name: str) -> Facts:
-        return Facts(
-            Cluster(self.cluster_id, "kubernetes"),
-            "default",
-            name,
-            f"uid-of-{name}",
-            ports=(Port(80, node_port=30080),),
-            nodes=(Node("node-1"), Node("node-2")),
-        )
 
     def invalid(self, facts: Facts) -> tuple[Facts, str]:
         key = load_balancers.ALGORITHM_ANNOTATION

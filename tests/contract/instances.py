@@ -1,5 +1,7 @@
 """What every implementation of `Instances` does, row by row."""
 
+import abc
+import dataclasses
 import time
 from typing import Protocol
 
@@ -57,6 +59,24 @@ def look(ground: Ground, name: str, provider_id: str = "") -> Observation[Instan
 def seen(observed: Observation[Instance]) -> Instance:
     assert isinstance(observed, Seen), observed
     return observed.value
+
+
+class InMemory(abc.ABC):
+    """What grounds of clouds in memory share."""
+
+    @abc.abstractmethod
+    def stored(self, instance_id: str) -> Instance:
+        """Return an instance that is there."""
+
+    @abc.abstractmethod
+    def put(self, instance: Instance) -> None:
+        """Keep an instance in the place of the one of its ID."""
+
+    def stop(self, instance_id: str) -> None:
+        self.put(dataclasses.replace(self.stored(instance_id), phase=Phase.STOPPED))
+
+    def rename(self, instance_id: str, name: str) -> None:
+        self.put(dataclasses.replace(self.stored(instance_id), name=name))
 
 
 class Contract:

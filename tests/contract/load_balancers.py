@@ -8,9 +8,11 @@ import pytest
 
 from lib.cloud import errors
 from lib.cloud.load_balancers import (
+    Cluster,
     Depth,
     Facts,
     LoadBalancers,
+    Node,
     Observed,
     Owned,
     Plan,
@@ -161,6 +163,23 @@ class Served:
 
 def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
+
+
+class InMemory:
+    """What grounds of clouds in memory share: a Service of one port, and two Nodes."""
+
+    cluster_id = "cluster-1"
+
+    def facts(self, name: str) -> Facts:
+        """See `Ground`."""
+        return Facts(
+            Cluster(self.cluster_id, "kubernetes"),
+            "default",
+            name,
+            f"uid-of-{name}",
+            ports=(Port(80, node_port=30080),),
+            nodes=(Node("node-1"), Node("node-2")),
+        )
 
 
 class Contract:

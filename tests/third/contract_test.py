@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from lib.cloud.catalog import StorageType
-from lib.cloud.load_balancers import Cluster, Facts, Node, Port
+from lib.cloud.load_balancers import Facts
 from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.cloud.volumes import VolumeSpec
 from tests.contract import catalog, instances, load_balancers
@@ -15,7 +15,7 @@ from tests.third import balancers, cloud
 from tests.third.volumes import MeadowVolumes
 
 
-class Instances:
+class Instances(instances.InMemory):
     region = ""
     nobody = cloud.provider_id("nobody")
     foreign = ("openstack:///1", "dvp://vm-1")
@@ -40,16 +40,11 @@ class Instances:
         )
         return id_
 
-    def _change(self, instance_id: str, **fields: object) -> None:
-        old = self.world.instances[InstanceId(instance_id)]
-        changed = dataclasses.replace(old, **fields)  # type: ignore[arg-type]
-        self.world.instances[old.id] = changed
+    def stored(self, instance_id: str) -> Instance:
+        return self.world.instances[InstanceId(instance_id)]
 
-    def stop(self, instance_id: str) -> None:
-        self._change(instance_id, phase=Phase.STOPPED)
-
-    def rename(self, instance_id: str, name: str) -> None:
-        self._change(instance_id, name=name)
+    def put(self, instance: Instance) -> None:
+        self.world.instances[instance.id] = instance
 
     def delete(self, instance_id: str) -> None:
         del self.world.instances[InstanceId(instance_id)]
@@ -62,9 +57,7 @@ class TestInstances(instances.Contract):
         return Instances()
 
 
-class Balancers:
-    cluster_id = "cluster-1"
-
+class Balancers(load_balancers.InMemory):
     def __init__(self) -> None:
         self.world = cloud.World()
         self.restart()
@@ -72,16 +65,6 @@ class Balancers:
     def restart(self) -> None:
         self.balancers = balancers.MeadowLoadBalancers(
             self.world.relays, self.world.lock
-        )
-
-    def facts(self, name: str) -> Facts:
-        return Facts(
-            Cluster(self.cluster_id, "kubernetes"),
-            "default",
-            name,
-            f"uid-of-{name}",
-            ports=(Port(80, node_port=30080),),
-            nodes=(Node("node-1"), Node("node-2")),
         )
 
     def invalid(self, facts: Facts) -> tuple[Facts, str]:
