@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from lib.cloud.load_balancers import PortProtocol
+from lib.cloud.openstack.load_balancers.plan import protocols, session_affinity
 from lib.cloud.openstack.load_balancers.read.native import Member
 from lib.cloud.openstack.load_balancers.read.observed import Features
 from lib.cloud.openstack.load_balancers.spec import names
@@ -52,29 +53,6 @@ class Context:
     tags: tuple[str, ...]
     member_subnet_id: str
     monitors: bool
-
-
-def listener_protocol(wanted: Wanted, port: WantedPort) -> str:
-    """Choose a listener's protocol; TLS beats HTTP, and both are only for TCP."""
-    if port.protocol is PortProtocol.TCP and wanted.tls_ref:
-        return "TERMINATED_HTTPS"
-    if port.protocol is PortProtocol.TCP and wanted.forwards_for:
-        return "HTTP"
-    return str(port.protocol)
-
-
-def pool_protocol(wanted: Wanted, port: WantedPort) -> str:
-    """Choose a pool's protocol."""
-    if port.protocol is not PortProtocol.TCP:
-        return str(port.protocol)
-    if wanted.proxy:
-        return str(wanted.proxy)
-    return "HTTP" if wanted.forwards_for or wanted.tls_ref else "TCP"
-
-
-def transport(protocol: str) -> str:
-    """Say which ports exclude each other: those of one transport."""
-    return protocol if protocol in ("UDP", "SCTP") else "TCP"
 
 
 def asks_health_port(context: Context, port: WantedPort) -> bool:
@@ -153,22 +131,15 @@ def changed_member(
     return {**body, "monitor_port": body.get("monitor_port"), "weight": WEIGHT}
 
 
-def persistence(wanted: Wanted) -> Body | None:
-    """Say how clients are kept at their member."""
-    return {"type": "SOURCE_IP"} if wanted.has_affinity else None
-
-
 def pool(context: Context, port: WantedPort, name: str) -> Body:
     """Describe a pool without members and monitor."""
     wanted = context.wanted
     body: Body = {
         "name": name,
-        "protocol": pool_protocol(wanted, port),
+        "protocol": protocols.of_pool(wanted, port),
         "lb_algorithm": wanted.algorithm,
     }
-    if wanted.has_affinity:
-        body["session_persistence"] = persistence(wanted)
-    return body
+    return body | session_affinity.of_new_pool(wanted)
 
 
 def timeouts(wanted: Timeouts) -> dict[str, int]:
@@ -184,7 +155,7 @@ def timeouts(wanted: Timeouts) -> dict[str, int]:
 def listener(context: Context, port: WantedPort, name: str) -> Body:
     """Describe a listener without its pool."""
     wanted, can = context.wanted, context.can
-    protocol = listener_protocol(wanted, port)
+    protocol = protocols.of_listener(wanted, port)
     body: Body = {
         "name": name,
         "protocol": protocol,
@@ -195,7 +166,7 @@ def listener(context: Context, port: WantedPort, name: str) -> Body:
         body["tags"] = list(context.tags)
     if can.timeouts:
         body |= timeouts(wanted.timeouts)
-    if wanted.forwards_for and transport(protocol) == "TCP":
+    if wanted.forwards_for and protocols.transport(protocol) == "TCP":
         body["insert_headers"] = {FORWARDED_FOR: "true"}
     if protocol == "TERMINATED_HTTPS":
         body["default_tls_container_ref"] = wanted.tls_ref

@@ -12,7 +12,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from lib.cloud.load_balancers import Reason, Ref
-from lib.cloud.openstack.load_balancers.plan import actions, bodies, creation, members
+from lib.cloud.openstack.load_balancers.plan import (
+    actions,
+    bodies,
+    creation,
+    members,
+    protocols,
+    session_affinity,
+)
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.read import identity
@@ -93,7 +100,7 @@ class TreePlace:
 def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
     """Find wanted ports that somebody else's listener has."""
     taken = {
-        (bodies.transport(one.protocol), one.protocol_port)
+        (protocols.transport(one.protocol), one.protocol_port)
         for one in place.children.listeners
         if not place.owns(one)
     }
@@ -116,7 +123,7 @@ def steps(place: TreePlace, context: Context) -> tuple[Step, ...]:
     ours = [one for one in place.children.listeners if place.owns(one)]
     found = {(one.protocol, one.protocol_port): one for one in ours}
     wanted = {
-        (bodies.listener_protocol(context.wanted, port), port.port): port
+        (protocols.of_listener(context.wanted, port), port.port): port
         for port in context.wanted.ports
     }
     left = [one for key, one in found.items() if key not in wanted]
@@ -128,7 +135,7 @@ def steps(place: TreePlace, context: Context) -> tuple[Step, ...]:
     in_the_way = [
         one
         for one in left
-        if (bodies.transport(one.protocol), one.protocol_port) in missing
+        if (protocols.transport(one.protocol), one.protocol_port) in missing
     ]
     result = list(removals(place, in_the_way, "its port gets another protocol"))
     for key, port in wanted.items():
@@ -197,7 +204,7 @@ def _pool(
 ) -> Iterator[Step]:
     path = (*place.path, _shown(listener))
     pool = place.pool_of(listener)
-    protocol = bodies.pool_protocol(context.wanted, port)
+    protocol = protocols.of_pool(context.wanted, port)
     if pool is not None and pool.protocol != protocol:
         why = f"its protocol is {pool.protocol}, wanted {protocol}"
         yield _delete_pool(place, listener, pool, why)
@@ -266,7 +273,7 @@ def _listener_changes(context: Context, found: Listener) -> Body:
     if found.connection_limit != wanted.connection_limit:
         changed["connection_limit"] = wanted.connection_limit
     headers = found.insert_headers or {}
-    forwards = wanted.forwards_for and bodies.transport(found.protocol) == "TCP"
+    forwards = wanted.forwards_for and protocols.transport(found.protocol) == "TCP"
     if (headers.get(bodies.FORWARDED_FOR) == "true") != forwards:
         rest = {k: v for k, v in headers.items() if k != bodies.FORWARDED_FOR}
         more = {bodies.FORWARDED_FOR: "true"} if forwards else {}
@@ -287,9 +294,7 @@ def _pool_changes(context: Context, found: Pool) -> Body:
     changed: Body = {}
     if found.lb_algorithm != context.wanted.algorithm:
         changed["lb_algorithm"] = context.wanted.algorithm
-    kept = found.session_persistence is not None
-    if kept != context.wanted.has_affinity:
-        changed["session_persistence"] = bodies.persistence(context.wanted)
+    changed |= session_affinity.changes(context.wanted, found)
     return changed | _switched_on(found)
 
 
@@ -360,7 +365,7 @@ def _new_listener(place: TreePlace, context: Context, port: WantedPort) -> Step:
 def _spare_pool(place: TreePlace, context: Context, port: WantedPort) -> Pool | None:
     """Find the pool that a listener of ours had which somebody has deleted."""
     name = names.child("pool", port.index, context.owner)
-    protocol = bodies.pool_protocol(context.wanted, port)
+    protocol = protocols.of_pool(context.wanted, port)
     return next(
         (
             pool
@@ -377,7 +382,7 @@ def _delete_pool(place: TreePlace, listener: Listener, pool: Pool, why: str) -> 
 
 
 def _transport(context: Context, port: WantedPort) -> str:
-    return bodies.transport(bodies.listener_protocol(context.wanted, port))
+    return protocols.transport(protocols.of_listener(context.wanted, port))
 
 
 def _shown(listener: Listener) -> str:
