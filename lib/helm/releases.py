@@ -79,15 +79,22 @@ def revision(metadata: objects.ObjectMeta) -> model.Revision | None:
 
 
 def _modified_at(metadata: objects.ObjectMeta) -> datetime.datetime | None:
-    """Return when helm wrote a Secret last, by the clock of its host.
+    """Return when helm wrote a Secret last, as far as it is known.
+
+    An upgrade takes the labels over from the revision before, also those with times:
+    they are then older than the Secret, so the latest time counts.
 
     Source: helm.sh/helm/v4 pkg/storage/driver, secrets.go: seconds since 1970.
     """
-    labels = metadata.labels
-    text = labels.get("modifiedAt") or labels.get("createdAt") or ""
-    if text.isdecimal() and len(text) <= SECONDS_DIGITS:
-        return datetime.datetime.fromtimestamp(int(text), datetime.UTC)
-    return metadata.creation_timestamp
+    texts = (metadata.labels.get(name, "") for name in ("modifiedAt", "createdAt"))
+    times = [
+        datetime.datetime.fromtimestamp(int(text), datetime.UTC)
+        for text in texts
+        if text.isdecimal() and len(text) <= SECONDS_DIGITS
+    ]
+    if metadata.creation_timestamp is not None:
+        times.append(metadata.creation_timestamp)
+    return max(times, default=None)
 
 
 def latest(secrets: Iterable[objects.ObjectMeta]) -> Mapping[str, model.Revision]:

@@ -186,7 +186,7 @@ def _waits(
     if state.state is not State.IN_SYNC or is_behind(state):
         yield _Wait(state.service, state.failure or state.waits, state.wait_s)
         return
-    age_s = _age_s(state, now)
+    age_s = _age_s(snapshot, state, now)
     for workload in snapshot.workloads.releases.get(state.name, ()):
         if not snapshot.workloads.ready.get(workload):
             pods = snapshot.workloads.pods.get(workload, "")
@@ -204,7 +204,10 @@ def _waits(
         yield _Wait(state.service, "", left_s)
 
 
-def _age_s(state: ReleaseState, now: datetime.datetime) -> float:
-    """Return how long ago helm wrote a release."""
-    at = state.revision.modified_at if state.revision is not None else None
-    return (now - at).total_seconds() if at is not None else float("inf")
+def _age_s(snapshot: Snapshot, state: ReleaseState, now: datetime.datetime) -> float:
+    """Return how long ago helm wrote a release, or its run by this process ended."""
+    written = state.revision.modified_at if state.revision is not None else None
+    attempt = snapshot.work.attempts.get(state.name)
+    ended = attempt.ended_at if attempt is not None else None
+    times = [one for one in (written, ended) if one is not None]
+    return (now - max(times)).total_seconds() if times else float("inf")
