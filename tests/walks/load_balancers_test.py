@@ -15,7 +15,7 @@ from tests.walks import tracing
 
 PACKAGE = Path(package.__file__).parent
 OBSERVE_FILES = 5
-PLAN_FILES = 11
+PLAN_FILES = 13
 
 PORTS = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
 SERVICES = {
