@@ -22,8 +22,6 @@ from lib.routes.model import ENTRY, NODE, TABLE, Memory, Topic
 from lib.routes.records import Records
 
 WRITE_TIMEOUT_S = 10.0
-LEARNED_S = 0.5
-"""When to plan again after a refusal that the next plan takes into account."""
 
 Due = Callable[[Iterable[str], Topic, float], None]
 """Makes keys due for a topic after some seconds."""
@@ -95,9 +93,10 @@ class Actor:
     def _write_table(self, action: ApplyStep) -> None:
         try:
             self._tools.engine.apply(TABLE, action)
-        except errors.Busy as error:
-            raise failures.Postponed(error.summary, LEARNED_S) from error
         except errors.CloudError as error:
+            if isinstance(error, errors.Busy) and error.retry_after_s is not None:
+                wait_s = error.retry_after_s
+                raise failures.Postponed(error.summary, wait_s) from error
             if summary := self._tools.engine.refusal(TABLE, error):
                 self._tools.recorder.emit(
                     self._tools.table_ref, "Warning", model.FAILED, summary

@@ -33,6 +33,8 @@ NO_ROUTER = "address-pairs"
 TIMEOUT_S = 60.0
 """For all reads of one observation."""
 WRITE_TIMEOUT_S = 60.0
+LEARNED_S = 0.5
+"""When to plan again after a refusal that the next plan takes into account."""
 PAGE = 5000
 FILTERED = 100
 """So many ids fit in one URL of 8 KiB."""
@@ -210,7 +212,7 @@ class NeutronRoutes:
         return plans.plan(target, observed, now)
 
     def apply(self, step: Step, within_s: float = math.inf) -> StepResult:
-        """See the protocol. Busy also for what the next plan will avoid."""
+        """See the protocol. Busy with a time for what the next plan will avoid."""
         action = actions.of(step)
         began = self._api.now()
         request = actions.write(action)
@@ -224,6 +226,7 @@ class NeutronRoutes:
                     error.message,
                     operation=request.operation,
                     resource=request.resource,
+                    retry_after_s=LEARNED_S,
                 ) from error
             raise
         self._note(action, body)
