@@ -113,6 +113,30 @@ def charts() -> None:
 
 
 @lab.command()
+@click.argument("name")
+@click.option("--components", type=FOLDER, help="Folder with the PEX file to contain.")
+@click.option("--output", type=FOLDER, default="dist", help="Where NAME.tar is put.")
+def image(
+    name: str, components: pathlib.Path | None, output: pathlib.Path | None
+) -> None:
+    """Build the image NAME of images/, in a checkout, as an OCI archive."""
+    where = edge.where()
+    with edge.plainly(), edge.display() as shown:
+        from lib.lab import errors
+        from lib.lab.artifacts import pexes
+        from lib.lab.images import images
+
+        root = edge.checkout()
+        if root is None:
+            raise errors.LabError("there is no checkout here with a folder images")
+        sources = _sources(components)
+        pexes.bring(where, sources.checkout, sources.folder, shown, (name,))
+        pex = pexes.path(where, name)
+        made = images.build(where, root, name, pex, output or root / "dist", shown)
+    click.echo(f"{made.file}: {made.reference}, {made.size / 1e6:.0f} MB")
+
+
+@lab.command()
 def status() -> None:
     """Show programs, Nodes and servers; exit code 1 if something does not run."""
     where = edge.where()
