@@ -107,29 +107,7 @@ class Checks:
         return Blocker(Refused.HELM_BUNDLE_NOT_OWNED, words)
 
     def _pods_are_allowed(self) -> Blocker | None:
-        namespace = self._caches.namespace
-        try:
-            self._api.create(
-                resources.PODS,
-                msgspec.json.encode(_POD),
-                namespace,
-                query={"dryRun": "All"},
-                timeout_s=TIMEOUT_S,
-            )
-        except errors.NotFound:
-            words = f"namespace {namespace}: want one that exists"
-            return Blocker(Refused.NAMESPACE_MISSING, words)
-        except errors.Forbidden as error:
-            if "PodSecurity" not in error.message:
-                return _of_error(error, f"pods in namespace {namespace}")
-            words = (
-                f"namespace {namespace}: want the label {LEVEL}=privileged: pods with"
-                " the host's network and PIDs, such as libvirt's, are not allowed"
-            )
-            return Blocker(Refused.POD_SECURITY, words)
-        except errors.KubeError as error:
-            return _of_error(error, f"pods in namespace {namespace}")
-        return None
+        return pods_refused(self._api, self._caches.namespace)
 
     def _caches_are_filled(self) -> Blocker | None:
         """Explain why a kind is not listed."""
@@ -147,6 +125,32 @@ class Checks:
                 return _of_error(error, f"{resource.plural}")
             return Blocker(Refused.UNKNOWN, f"{resource.plural}: not listed yet")
         return None
+
+
+def pods_refused(api: client.Api, namespace: str) -> Blocker | None:
+    """Return why privileged pods are refused in a namespace; None: they are allowed."""
+    try:
+        api.create(
+            resources.PODS,
+            msgspec.json.encode(_POD),
+            namespace,
+            query={"dryRun": "All"},
+            timeout_s=TIMEOUT_S,
+        )
+    except errors.NotFound:
+        words = f"namespace {namespace}: want one that exists"
+        return Blocker(Refused.NAMESPACE_MISSING, words)
+    except errors.Forbidden as error:
+        if "PodSecurity" not in error.message:
+            return _of_error(error, f"pods in namespace {namespace}")
+        words = (
+            f"namespace {namespace}: want the label {LEVEL}=privileged: pods with"
+            " the host's network and PIDs, such as libvirt's, are not allowed"
+        )
+        return Blocker(Refused.POD_SECURITY, words)
+    except errors.KubeError as error:
+        return _of_error(error, f"pods in namespace {namespace}")
+    return None
 
 
 def _of_error(error: errors.KubeError, thing: str) -> Blocker:

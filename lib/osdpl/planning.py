@@ -97,7 +97,7 @@ class Planner:
         kept = caches.open_caches(self._api, namespace)
         for _, one in kept.all():
             one.relist()
-        desired = self._desired(document, kept)
+        desired = desired_of(document, kept.stored(), self._default)
         key = objects.key_of(document)
         status = kept.statuses.get(key)
         problems = desired.problems or decide.violations(
@@ -141,21 +141,6 @@ class Planner:
             return held or file or {}
         metadata = {**held["metadata"], "generation": 0}
         return {**file, "metadata": metadata}
-
-    def _desired(self, document: Document, kept: caches.Caches) -> Desired:
-        """Return what is desired; credentials that are missing have placeholders."""
-        stored = dict(kept.stored())
-        desired = desire.desire(document, stored, self._default)
-        if not desired.missing:
-            return desired
-        shapes = desire.shapes(document)
-        placeholders = generating.Placeholders()
-        for write in credentials.writes(shapes, stored, placeholders):
-            known = stored.get(write.name)
-            data = {**(known.data if known else {}), **write.data}
-            priority = known.priority if known else 0
-            stored[write.name] = credentials.Stored(data, priority)
-        return desire.desire(document, stored, self._default)
 
     def _snapshot(
         self, document: Document, kept: caches.Caches, desired: Desired
@@ -238,6 +223,23 @@ class Planner:
         before = installed.manifest if installed is not None else ""
         lines = difference(before, after)
         return tuple(outcome.scrub(line, secrets) for line in lines[:DIFF_LINES]), ""
+
+
+def desired_of(
+    document: Document, stored: desire.Secrets, default: model.Source | None
+) -> Desired:
+    """Return what is desired; credentials that are missing have placeholders."""
+    desired = desire.desire(document, stored, default)
+    if not desired.missing:
+        return desired
+    found = dict(stored)
+    shapes = desire.shapes(document)
+    for write in credentials.writes(shapes, found, generating.Placeholders()):
+        known = found.get(write.name)
+        data = {**(known.data if known else {}), **write.data}
+        priority = known.priority if known else 0
+        found[write.name] = credentials.Stored(data, priority)
+    return desire.desire(document, found, default)
 
 
 def _reason(state: states.ReleaseState) -> str:

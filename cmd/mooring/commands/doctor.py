@@ -1,6 +1,5 @@
 """`mooring doctor`: what is wrong between a cluster and its cloud."""
 
-import json
 import os
 import pathlib
 import sys
@@ -8,16 +7,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import edge, printable, providers, reach
+from mooring.commands import doctor_osdpl, edge, findings, providers, reach
 
 if TYPE_CHECKING:
-    from lib.doctor import examine, model
+    from lib.doctor import examine
 
-_COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red", "skip": "cyan"}
+USUAL = "ccm"
+"""Command that needs no name."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
 
-@click.command()
+class _Doctor(click.Group):
+    """A group whose first command needs no name: `mooring doctor` is older than it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the first command if the arguments name none."""
+        named = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if named else [USUAL, *args])
+
+
+@click.group(cls=_Doctor)
+def doctor() -> None:
+    """Check what keeps openstack-ccm or osdpl-controller from working."""
+
+
+doctor.add_command(doctor_osdpl.osdpl)
+
+
+@doctor.command(USUAL)
 @reach.options
 @click.option(
     "--leader-elect-resource-name",
@@ -45,7 +62,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
     default=10.0,
     help="Seconds for each call.",
 )
-def doctor(  # noqa: PLR0913 - one argument for each option
+def ccm(  # noqa: PLR0913 - one argument for each option
     kubeconfig: str,
     context: str,
     cloud: str,
@@ -60,7 +77,8 @@ def doctor(  # noqa: PLR0913 - one argument for each option
     """Look for what keeps the cloud controller manager from working.
 
     Run it with the daemon's own kubeconfig and cloud.conf, or name its ServiceAccount.
-    One line for each thing looked at; exit code 1 if one has failed.
+    One line for each thing looked at; exit code 1 if one has failed. `mooring doctor
+    osdpl` does the same for osdpl-controller.
     """
     with edge.plainly():
         from lib.doctor import cluster, examine
@@ -86,15 +104,15 @@ def doctor(  # noqa: PLR0913 - one argument for each option
         )
         from lib.process.clock import utc_now
 
-        findings = examine.examine(doors, wanted, utc_now)
-        _show(findings, output)
-    sys.exit(0 if examine.is_well(findings) else 1)
+        found = examine.examine(doors, wanted, utc_now)
+        findings.show(found, output)
+    sys.exit(0 if examine.is_well(found) else 1)
 
 
 def _wanted(
     cloud: str, lease: tuple[str, str], account: str, rbac: pathlib.Path | None
 ) -> "examine.Expected":
-    from lib.doctor import examine, model, rights
+    from lib.doctor import examine, rights
 
     provider = providers.of(cloud)
     text = rbac.read_text() if rbac else rights.manifest(provider.component)
@@ -102,33 +120,5 @@ def _wanted(
         wanted = rights.parse(text)
     except rights.ManifestError as error:
         raise click.BadParameter(str(error), param_hint="--rbac") from error
-    named = account.split("/")
-    if account and (len(named) != 2 or not all(named)):
-        right = f"{account!r} is not of the form NAMESPACE/NAME"
-        raise click.BadParameter(right, param_hint="--service-account")
-    who = model.DaemonAccount(*named) if account else None
+    who = findings.account(account)
     return examine.Expected(cloud, provider.remedies(), wanted, *lease, who)
-
-
-def _show(findings: "tuple[model.CheckResult, ...]", output: str) -> None:
-    from lib.process import redaction
-
-    if output == reach.JSON:
-        lines = [
-            {
-                "check": one.check,
-                "state": one.state.value,
-                "text": redaction.scrub(one.text),
-                "remedy": one.remedy,
-            }
-            for one in findings
-        ]
-        click.echo(json.dumps(lines, indent=2))
-        return
-    width = max(len(one.check) for one in findings)
-    for one in findings:
-        state = click.style(f"{one.state.value:4}", fg=_COLOURS[one.state.value])
-        remedy = f"; remedy: {one.remedy}" if one.remedy else ""
-        text = redaction.scrub(one.text)
-        said = printable.text(f"{text}{remedy}")
-        click.echo(f"{state}  {one.check:{width}}  {said}")

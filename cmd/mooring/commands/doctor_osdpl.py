@@ -1,0 +1,87 @@
+"""`mooring doctor osdpl`: what keeps osdpl-controller from working."""
+
+import pathlib
+import sys
+import tempfile
+
+import click
+
+from mooring.commands import edge, findings, reach
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+
+
+@click.command()
+@click.argument("file", type=FILE, required=False)
+@click.option("--kubeconfig", default="", help="In-cluster or $KUBECONFIG if empty.")
+@click.option("--context", default="", help="Of the kubeconfig; its current one.")
+@click.option("--namespace", default="openstack", show_default=True, help="Served one.")
+@click.option("--charts", "source", default="", help="As --chart-source of the daemon.")
+@click.option(
+    "--leader-elect-resource-name",
+    "lease",
+    default="osdpl-controller",
+    show_default=True,
+    help="The daemon's Lease.",
+)
+@click.option(
+    "--service-account",
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="Judge its rights, not those of the kubeconfig's user.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.1),
+    default=10.0,
+    help="Seconds for each call.",
+)
+@click.option(
+    "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
+)
+def osdpl(  # noqa: PLR0913 - one argument for each option
+    file: pathlib.Path | None,
+    kubeconfig: str,
+    context: str,
+    namespace: str,
+    source: str,
+    lease: str,
+    service_account: str,
+    timeout_s: float,
+    output: str,
+) -> None:
+    """Check what keeps osdpl-controller from working.
+
+    Of the OpenStackDeployment in the cluster, or of FILE in its place. Only reads; what
+    is offered to the API server is a dry run. One line for each fact, with a remedy;
+    exit code 1 if a check has failed.
+    """
+    with edge.plainly():
+        from lib.doctor import examine
+        from lib.helm import cache
+        from lib.kube import client
+        from lib.osdpl import diagnosis, model
+        from lib.process.clock import utc_now
+        from mooring.commands import render_osdpl
+
+        reach.quiet()
+        document = render_osdpl.document(file) if file is not None else None
+        found = reach.cluster(kubeconfig, context)
+        settings = diagnosis.Settings(
+            namespace=namespace,
+            lease=lease,
+            timeout_s=timeout_s,
+            account=findings.account(service_account),
+            default=model.Source(name="--charts", url=source) if source else None,
+        )
+        with tempfile.TemporaryDirectory(prefix="mooring-doctor-") as folder:
+            lines = diagnosis.Diagnosis(
+                client.KubeClient(found, user_agent="mooring-doctor"),
+                cache.Charts(pathlib.Path(folder)),
+                settings,
+                utc_now,
+                document,
+            ).examine()
+        findings.show(lines, output)
+    sys.exit(0 if examine.is_well(lines) else 1)
