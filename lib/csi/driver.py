@@ -12,6 +12,7 @@ from lib.csi import (
     claims,
     clouds,
     controller,
+    identity_rpcs,
     identity_service,
     messages,
     options,
@@ -114,7 +115,7 @@ class Plugin:
             self._has_zones,
             self._program.features,
         )
-        offered = [services.identity(identity_service.IdentityService(who))]
+        offered = [identity_rpcs.rpcs(identity_service.IdentityService(who))]
         if self._wanted.has_controller:
             offered.append(services.controller(self._controller(env)))
         counted = server.RpcMetrics(self._program.driver, self._registry)

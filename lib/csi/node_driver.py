@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import prometheus_client
 
 from lib.csi import (
+    identity_rpcs,
     identity_service,
     kubelet_registration,
     node,
@@ -17,7 +18,6 @@ from lib.csi import (
     options,
 )
 from lib.csi import server as csi_server
-from lib.csi.services import identity as rpcs_of_identity
 from lib.daemon import common_flags
 from lib.kernel import errors
 from lib.kernel.model import Link, Mount
@@ -209,7 +209,7 @@ class NodePlugin:
         )
         flow = NodeVolumesFlow(self._kernel, program.hints, self._note)
         services = (
-            rpcs_of_identity(identity_service.IdentityService(who)),
+            identity_rpcs.rpcs(identity_service.IdentityService(who)),
             node_service.node(node.NodeService(flow, settings)),
         )
         counted = csi_server.RpcMetrics(program.driver, self._registry)
@@ -233,7 +233,7 @@ class NodePlugin:
         return kubelet_registration.Registration(self._program.driver, path, socket)
 
     def _http(self) -> "serving.HttpServer | None":
-        # Its TLS takes memory, and many nodes serve no HTTP.
+        # It takes memory, and many nodes serve no HTTP.
         from lib.process import serving
 
         address = options.http_endpoint(self._values[node_flags.HTTP_ENDPOINT], [])

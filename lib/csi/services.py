@@ -1,7 +1,6 @@
-"""Which method answers which RPC."""
+"""Which method answers which RPC of the controller service."""
 
 from lib.csi.controller import Controller, Kind
-from lib.csi.identity_service import IdentityService
 from lib.csi.server import Rpc, RpcService
 
 _RPCS = {
@@ -11,16 +10,6 @@ _RPCS = {
     Kind.MODIFY_VOLUME: "ControllerModifyVolume",
 }
 """RPCs that are answered with UNIMPLEMENTED where they are not offered."""
-
-
-def identity(of: IdentityService) -> RpcService:
-    """Give the identity service."""
-    methods: dict[str, Rpc] = {
-        "GetPluginInfo": of.info,
-        "GetPluginCapabilities": of.offers,
-        "Probe": of.probe,
-    }
-    return RpcService("csi.v1.Identity", methods, quiet=frozenset(methods))
 
 
 def controller(of: Controller) -> RpcService:

@@ -23,7 +23,6 @@ from lib.process import (
     shutdown,
     slis,
     standard_endpoints,
-    tls,
 )
 from lib.reconcile import loops
 
@@ -134,7 +133,7 @@ class Daemon:
         self,
         address: tuple[str, int],
         routes: exchange.HttpRoutes,
-        certificate: Callable[[], tls.Certificate] | None = None,
+        certificate: Callable[[], serving.Certificate] | None = None,
         limits: exchange.Limits | None = None,
     ) -> None:
         """Serve HTTPS with a certificate, else plain HTTP; on port 0 nothing.

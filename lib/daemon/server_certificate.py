@@ -2,11 +2,11 @@
 
 import platform
 
-from lib.process import certificates, tls
+from lib.process import certificates, serving, tls
 from lib.process.clock import utc_now
 
 
-def choose(files: tuple[str, str], authorities: str = "") -> tls.Certificate:
+def choose(files: tuple[str, str], authorities: str = "") -> serving.Certificate:
     """Return the certificate of two files, or a self-signed one in memory.
 
     files: of the certificate and of its private key; both empty: none given.

@@ -11,12 +11,23 @@ import socket
 import socketserver
 import ssl
 import threading
-from typing import cast
+from typing import Protocol, cast
 
-from lib.process import config, exchange, tls
+from lib.process import config, exchange
 
 _BACKLOG = 128
 _POLL_S = 0.1
+
+
+class Certificate(Protocol):
+    """Source of a server's certificate; `tls.py` has those that there are.
+
+    Declared here, so that a program which serves plain HTTP needs no cryptography.
+    """
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for one new connection; cheap, called for each."""
+        ...
 
 
 def listen(address: str, port: int) -> socket.socket | None:
@@ -124,7 +135,7 @@ class _Acceptor(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(
         self,
         listener: socket.socket,
-        certificate: tls.Certificate | None,
+        certificate: Certificate | None,
         routes: exchange.HttpRoutes,
         limits: exchange.Limits,
     ) -> None:
@@ -182,7 +193,7 @@ class HttpServer:
     def __init__(
         self,
         listener: socket.socket,
-        certificate: tls.Certificate | None,
+        certificate: Certificate | None,
         routes: exchange.HttpRoutes,
         limits: exchange.Limits | None = None,
     ) -> None:

@@ -4,17 +4,8 @@ import os
 import pathlib
 import ssl
 import threading
-from typing import Protocol
 
 from lib.process import certificates, config, files, logs
-
-
-class Certificate(Protocol):
-    """Where a server gets its certificate from."""
-
-    def context(self) -> ssl.SSLContext:
-        """Give the context for one new connection; cheap, called for each."""
-        ...
 
 
 class Clients:

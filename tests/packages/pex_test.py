@@ -246,3 +246,29 @@ def test_every_component_is_in_the_table() -> None:
         asked = [row.values[1] for row in TABLE if row.values[0] == name]
         assert ["--help"] in asked
         assert ["--version"] in asked
+
+
+NODE_REQUIREMENTS = {
+    "click",
+    "grpcio",
+    "msgspec",
+    "prometheus_client",
+    "protobuf",
+    "pyyaml",
+    "structlog",
+    "typing_extensions",
+}
+NODE_PEX_BYTES_MAX = 15 * 10**6
+
+
+def test_the_node_plugin_contains_no_sdk_and_is_small() -> None:
+    """No cloud SDK, no client of Kubernetes, no cryptography: it runs on every node."""
+    names = {
+        name.split("/")[1].partition("-")[0].lower()
+        for name in zipfile.ZipFile(find("csi-node")).namelist()
+        if name.startswith(".deps/")
+    }
+    size = find("csi-node").stat().st_size
+    print(f"csi-node.pex: {size / 10**6:.1f} MB with {', '.join(sorted(names))}")
+    assert names == NODE_REQUIREMENTS
+    assert size <= NODE_PEX_BYTES_MAX

@@ -86,7 +86,7 @@ def serve(make_pair: MakePair) -> Iterator[Serve]:
         def start(
             handlers: Mapping[str, exchange.Handler] | None = None,
             limits: exchange.Limits | None = None,
-            certificate: tls.Certificate | None = None,
+            certificate: serving.Certificate | None = None,
             posts: Mapping[str, exchange.Handler] | None = None,
         ) -> Place:
             pair = make_pair()
