@@ -21,7 +21,8 @@ _LEAST = 8
 class Lookup:
     """Result of a search. disk: None unless exactly one matches.
 
-    matches: names of all disks that match. searched, present: for messages.
+    matches: names of all disks that match. searched, present: for messages; present is
+    empty when the disk was found.
     """
 
     disk: Disk | None
@@ -69,12 +70,16 @@ def find(
         for disk in disks
         if has_serial(disk, serial) or (disk.number in named and fits(disk, serial))
     ]
-    present = (
+    only = matching[0] if len(matching) == 1 else None
+    present = () if only is not None else _present(links, disks)
+    return Lookup(only, tuple(disk.name for disk in matching), searched, present)
+
+
+def _present(links: Sequence[Link], disks: Sequence[Disk]) -> tuple[str, ...]:
+    return (
         *(f"{disk.name} (serial {disk.serial or 'none'})" for disk in disks),
         *(link.name for link in links),
     )
-    only = matching[0] if len(matching) == 1 else None
-    return Lookup(only, tuple(disk.name for disk in matching), searched, present)
 
 
 def has_serial(disk: Disk, serial: str) -> bool:

@@ -9,6 +9,7 @@ import errno
 import os
 import pathlib
 import stat
+import time
 from collections.abc import Iterator, Sequence
 
 from lib.kernel import errors, mountinfo, signatures
@@ -25,7 +26,9 @@ from lib.kernel.model import (
     Usage,
 )
 from lib.kernel.protocol import Changes
+from lib.process.shared_read import SharedRead
 
+_BY_ID = "by-id"
 _MOUNT_S = 600.0
 _MKFS_S = 3600.0
 _FSCK_S = 6 * 3600.0
@@ -52,6 +55,10 @@ _EXPAND = {
 """Source: k8s.io/mount-utils resizefs_linux.go."""
 
 
+def _read_mounts() -> tuple[Mount, ...]:
+    return mountinfo.parse(pathlib.Path("/proc/self/mountinfo").read_text())
+
+
 class LinuxKernel:
     """Implements the protocol. dev, sys: the roots of /dev and /sys."""
 
@@ -61,13 +68,19 @@ class LinuxKernel:
         self._runner = runner
         self._dev = dev
         self._sys = sys
+        # A hundred calls in parallel read a hundred disks each.
+        self._disks = SharedRead(lambda: devices.disks(dev, sys))
+        self._links = SharedRead(lambda: devices.links(dev / "disk" / _BY_ID))
+        self._mounts = SharedRead(_read_mounts)
 
     def disks(self) -> tuple[Disk, ...]:
-        """Return every whole disk."""
-        return devices.disks(self._dev, self._sys)
+        """Return every whole disk, by a read that has begun since the call."""
+        return self._disks.get(time.monotonic())
 
     def links(self, folder: str) -> tuple[Link, ...]:
         """Return the links of a folder of /dev/disk."""
+        if folder == _BY_ID:
+            return self._links.get(time.monotonic())
         return devices.links(self._dev / "disk" / folder)
 
     def watch(self) -> contextlib.AbstractContextManager[Changes]:
@@ -85,7 +98,7 @@ class LinuxKernel:
 
     def mounts(self) -> tuple[Mount, ...]:
         """Return all mounts, in the order of their creation."""
-        return mountinfo.parse(pathlib.Path("/proc/self/mountinfo").read_text())
+        return self._mounts.get(time.monotonic())
 
     def entry(self, path: str) -> Entry:
         """Return what a path is."""

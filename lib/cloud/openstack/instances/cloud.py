@@ -21,8 +21,9 @@ from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.instances import lists, singles, translate
 from lib.cloud.openstack.instances.addresses import Wiring
-from lib.cloud.support import absence_scope, calls, circuits, shared_read
+from lib.cloud.support import absence_scope, calls, circuits
 from lib.cloud.support import refs as refs_of
+from lib.process import shared_read
 
 READ_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""

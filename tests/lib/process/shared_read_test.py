@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lib.cloud.support import shared_read
+from lib.process import shared_read
 
 PATIENCE_S = 5.0
 
