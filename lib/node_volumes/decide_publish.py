@@ -30,11 +30,9 @@ def publish(request: NodePublish, snapshot: Snapshot) -> NodeOutcome:
     published = top_mount(snapshot.mounts, request.target_path)
     if published is not None:
         return _published(request, snapshot, published, staged.number)
-    if request.is_exclusive and (other := _other_target(request, snapshot, staged)):
-        text = f'volume "{request.volume.id}": published at {other} already'
-        return failed(
-            FailureReason.NOT_STAGED, f"{text}; its access mode allows one target"
-        )
+    others = _targets(snapshot, staged) if request.is_exclusive else ()
+    if refused := _second_target(request, others):
+        return refused
     return _create(request, snapshot, EntryKind.DIRECTORY, request.staging_path)
 
 
@@ -58,17 +56,26 @@ def _unusable(
     return None
 
 
-def _other_target(request: NodePublish, snapshot: Snapshot, staged: Mount) -> str:
-    """Return another target path of the volume, empty for none."""
+def _targets(snapshot: Snapshot, staged: Mount) -> tuple[str, ...]:
+    """Return the targets of all mounts of what is staged."""
+    return tuple(
+        mount.target
+        for mount in snapshot.mounts
+        if (mount.number, mount.root) == (staged.number, staged.root)
+    )
+
+
+def _second_target(
+    request: NodePublish, targets: tuple[str, ...]
+) -> NodeOutcome | None:
+    """Return the failure of a volume with one writer that has another target."""
     own = (request.staging_path, request.target_path)
-    return next(
-        (
-            mount.target
-            for mount in snapshot.mounts
-            if (mount.number, mount.root) == (staged.number, staged.root)
-            and mount.target not in own
-        ),
-        "",
+    other = next((target for target in targets if target not in own), None)
+    if other is None:
+        return None
+    text = f'volume "{request.volume.id}": published at {other} already'
+    return failed(
+        FailureReason.NOT_STAGED, f"{text}; its access mode allows one target"
     )
 
 
@@ -106,6 +113,8 @@ def _publish_disk(request: NodePublish, snapshot: Snapshot) -> NodeOutcome:
     published = top_mount(snapshot.mounts, request.target_path)
     if published is not None:
         return _published(request, snapshot, published, disk.number)
+    if refused := _second_target(request, snapshot.block_targets):
+        return refused
     return _create(request, snapshot, EntryKind.FILE, disk.path)
 
 

@@ -93,7 +93,8 @@ class Snapshot:
 
     mounts: those of btrfs carry the number of their disk. lookup: the volume's disk.
     disks: all. entry: of the request's own path. has_folder: the folder of that path
-    exists. content, size_bytes: None unless read; of the volume's disk.
+    exists. content, size_bytes: None unless read; of the volume's disk. block_targets:
+    where its device file is mounted, read for a raw block volume with one writer.
     """
 
     mounts: tuple[Mount, ...]
@@ -103,6 +104,7 @@ class Snapshot:
     has_folder: bool
     content: Content | None = None
     size_bytes: int | None = None
+    block_targets: tuple[str, ...] = ()
 
     def disk(self, number: DeviceNumber | None) -> Disk | None:
         """Return the disk with a number; None when it is absent."""

@@ -4,7 +4,7 @@ import dataclasses
 import posixpath
 from collections.abc import Callable, Sequence
 
-from lib.kernel.model import EntryKind, Link, Mount, top_mount
+from lib.kernel.model import Disk, EntryKind, Link, Mount, top_mount
 from lib.kernel.protocol import Kernel
 from lib.node_volumes import lookup
 from lib.node_volumes.model import (
@@ -44,8 +44,30 @@ def observe(
     mounts = tuple(with_disk(kernel, mount) for mount in kernel.mounts())
     path = own_path(request)
     folder = kernel.entry(posixpath.dirname(path)).kind is EntryKind.DIRECTORY
-    snapshot = Snapshot(mounts, disks, found, kernel.entry(path), folder)
+    snapshot = Snapshot(
+        mounts,
+        disks,
+        found,
+        kernel.entry(path),
+        folder,
+        block_targets=_block_targets(kernel, request, mounts, found.disk),
+    )
     return _with(kernel, snapshot, request, read)
+
+
+def _block_targets(
+    kernel: Kernel, request: Request, mounts: Sequence[Mount], disk: Disk | None
+) -> tuple[str, ...]:
+    """Return where a disk's device file is mounted: that of each mount is read."""
+    is_exclusive = isinstance(request, NodePublish) and request.is_exclusive
+    if disk is None or not is_exclusive:
+        return ()
+    return tuple(
+        mount.target
+        for mount in mounts
+        if posixpath.basename(mount.root) == disk.name
+        and kernel.entry(mount.target).number == disk.number
+    )
 
 
 def _with(

@@ -144,6 +144,10 @@ def test_a_raw_disk_is_published_written_and_unpublished(node: Node) -> None:
     publish = dataclasses.replace(node.publish(node.device), is_block=True)
     assert node.count(publish) == 1
     assert node.count(publish) == 0
+    alone = dataclasses.replace(publish, is_exclusive=True)
+    node.settle(alone)
+    with pytest.raises(CallFailed, match=f"published at {node.device} already"):
+        node.settle(dataclasses.replace(alone, target_path=f"{node.device}-2"))
     with open(node.device, "r+b") as device:
         device.write(b"raw data")
     assert node.disk.read(0, 8) == b"raw data"

@@ -266,6 +266,15 @@ def failure(node: Node, request: Request) -> CallFailed:
         ),
         pytest.param(
             fs("ext4"),
+            (STAGE_BLOCK, PUBLISH_BLOCK),
+            NodePublish(VOLUME, STAGING, SECOND, is_block=True, is_exclusive=True),
+            FailureReason.NOT_STAGED,
+            f'volume "{ID}": published at {DEVICE} already; its access mode allows one'
+            " target",
+            id="a raw disk published twice with an exclusive access mode",
+        ),
+        pytest.param(
+            fs("ext4"),
             (),
             NodeExpand(VOLUME, TARGET),
             FailureReason.NOT_FOUND,
