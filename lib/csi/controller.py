@@ -19,7 +19,7 @@ from lib.cloud.volumes import (
     VolumeRequest,
     VolumeSpec,
 )
-from lib.csi import capabilities, messages, sizes
+from lib.csi import capabilities, formatting, messages, sizes
 from lib.csi.clouds import Clouds
 from lib.csi.spec import csi_pb2
 from lib.volumes import callers, flow, model
@@ -52,7 +52,8 @@ CLAIM_NAMESPACE = "csi.storage.k8s.io/pvc/namespace"
 PROVISIONER_KEYS = (CLAIM_NAME, CLAIM_NAMESPACE, "csi.storage.k8s.io/pv/name")
 """Source: kubernetes-csi/external-provisioner, --extra-create-metadata."""
 
-_ADDED = frozenset(PROVISIONER_KEYS)
+_NOT_OF_CLOUD = frozenset({*PROVISIONER_KEYS, formatting.KEY})
+"""Parameters that the provider does not receive."""
 PROVISIONER_IDENTITY = "storage.kubernetes.io/csiProvisionerIdentity"
 """Added to the volume context. Source: kubernetes-csi/external-provisioner."""
 
@@ -117,6 +118,7 @@ class Controller:
         if request.HasField("volume_content_source") and not self._clones:
             _refuse("volume_content_source is set; want none: it is not supported")
         cluster = self._settings.cluster
+        options = formatting.context(request.parameters, request.volume_capabilities)
         try:
             spec = cloud.place(self._spec(request, cloud, call), call)
         except RefusedCall as refused:
@@ -127,7 +129,9 @@ class Controller:
         )
         source = request.volume_content_source if spec.source else None
         return csi_pb2.CreateVolumeResponse(
-            volume=messages.volume(made, spec.context, topology, source)
+            volume=messages.volume(
+                made, (*spec.context, *options.items()), topology, source
+            )
         )
 
     @property
@@ -142,14 +146,14 @@ class Controller:
     ) -> VolumeSpec:
         requirement = request.accessibility_requirements
         preferred, requisite = self._settings.topology.wanted(requirement)
-        given = dict(request.parameters)
-        metadata = {key: given.pop(key) for key in PROVISIONER_KEYS if key in given}
+        parameters = request.parameters
+        metadata = {k: parameters[k] for k in PROVISIONER_KEYS if k in parameters}
         spec = cloud.parse(
             VolumeRequest(
                 name=request.name,
                 size_bytes=sizes.fit(request.capacity_range, cloud.sizing),
                 cluster=self._settings.cluster,
-                parameters=given,
+                parameters=_of_cloud(parameters),
                 changes=dict(request.mutable_parameters),
                 metadata=metadata,
                 annotations=self._annotations(request.name, metadata, cloud, call),
@@ -266,16 +270,15 @@ class Controller:
 
         Source: CSI specification 1.12, ValidateVolumeCapabilities: confirmed.
         """
-        known = cloud.context_keys | {PROVISIONER_IDENTITY}
+        known = cloud.context_keys | {PROVISIONER_IDENTITY, formatting.KEY}
         for key in sorted(set(request.volume_context) - known):
             return f"volume_context has {key!r}, which this driver never writes"
-        given = {k: v for k, v in request.parameters.items() if k not in _ADDED}
         spec = cloud.parse(
             VolumeRequest(
                 name=volume.name,
                 size_bytes=volume.size_bytes,
                 cluster=self._settings.cluster,
-                parameters=given,
+                parameters=_of_cloud(request.parameters),
                 changes=dict(request.mutable_parameters),
             )
         )
@@ -318,7 +321,7 @@ class Controller:
                 name="",
                 size_bytes=sizing.default_bytes,
                 cluster=self._settings.cluster,
-                parameters=dict(request.parameters),
+                parameters=_of_cloud(request.parameters),
                 preferred=preferred,
             )
         )
@@ -402,6 +405,11 @@ def _refuse(text: str) -> None:
 
 def _wrong(problems: Sequence[VolumeProblem]) -> RefusedCall:
     return RefusedCall(Code.INVALID_ARGUMENT, "; ".join(str(one) for one in problems))
+
+
+def _of_cloud(parameters: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the parameters of a StorageClass that the provider interprets."""
+    return {k: v for k, v in parameters.items() if k not in _NOT_OF_CLOUD}
 
 
 def _source(request: csi_pb2.CreateVolumeRequest) -> VolumeId | None:

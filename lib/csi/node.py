@@ -8,10 +8,10 @@ import posixpath
 import time
 from collections.abc import Callable, Mapping
 
-from lib.csi import capabilities
+from lib.csi import capabilities, formatting
 from lib.csi.spec import csi_pb2
 from lib.kernel.model import is_below, top_mount
-from lib.node_volumes import decide_stage, mkfs_options, stats
+from lib.node_volumes import decide_stage, stats
 from lib.node_volumes.call_failures import CallFailed, FailureReason
 from lib.node_volumes.flow import NodeVolumesFlow
 from lib.node_volumes.model import (
@@ -55,7 +55,8 @@ _OFFERED = (
 )
 
 Serial = Callable[[str, Mapping[str, str]], str]
-"""Returns the serial of a volume's disk, from volume id and publish context."""
+"""Returns the serial of a volume's disk, from volume id and publish context; empty
+where the context lacks what it is derived from."""
 
 
 class IdentityUnknown(Exception):
@@ -98,7 +99,7 @@ class NodeService:
         self, request: csi_pb2.NodeStageVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodeStageVolumeResponse:
         """Mount the volume's file system at the staging path."""
-        volume = self._volume(request.volume_id, request.publish_context)
+        volume = self._with_disk(request.volume_id, request.publish_context)
         path = self._path("staging_target_path", request.staging_target_path)
         capability = _capability(request.volume_capability)
         fs_type = capability.mount.fs_type.lower()
@@ -109,7 +110,7 @@ class NodeService:
             path,
             fs_type,
             tuple(flag for flag in capability.mount.mount_flags if flag),
-            _mkfs_options(request.volume_context, fs_type),
+            formatting.words(request.volume_context, fs_type),
             is_block=capability.WhichOneof("access_type") == "block",
         )
         self._settle(wanted, call)
@@ -128,7 +129,7 @@ class NodeService:
         self, request: csi_pb2.NodePublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.NodePublishVolumeResponse:
         """Mount the staged volume, or bind the disk, at the target path."""
-        volume = self._volume(request.volume_id, request.publish_context)
+        volume = self._with_disk(request.volume_id, request.publish_context)
         target = self._path("target_path", request.target_path)
         capability = _capability(request.volume_capability)
         if request.volume_context.get(_EPHEMERAL) == "true":
@@ -227,6 +228,17 @@ class NodeService:
             raise RefusedCall(Code.INVALID_ARGUMENT, "volume_id: not set")
         return NodeVolume(volume_id, self._settings.serial(volume_id, publish_context))
 
+    def _with_disk(
+        self, volume_id: str, publish_context: Mapping[str, str]
+    ) -> NodeVolume:
+        """Return a volume of which the disk is required."""
+        volume = self._volume(volume_id, publish_context)
+        if not volume.serial:
+            text = f'publish_context: does not name the disk of volume "{volume_id}"'
+            text = f"{text}: must be the context of ControllerPublishVolume"
+            raise RefusedCall(Code.INVALID_ARGUMENT, text)
+        return volume
+
     def _path(self, field: str, path: str) -> str:
         if not path:
             raise RefusedCall(Code.INVALID_ARGUMENT, f"{field}: not set")
@@ -271,16 +283,6 @@ def _capability(
     if problem := capabilities.wrong(capability, None):
         raise RefusedCall(Code.INVALID_ARGUMENT, f"volume_capability: {problem}")
     return capability
-
-
-def _mkfs_options(context: Mapping[str, str], fs_type: str) -> tuple[str, ...]:
-    key = mkfs_options.KEY
-    try:
-        return mkfs_options.read(
-            context.get(key, ""), fs_type or decide_stage.FS_TYPES[0]
-        )
-    except ValueError as error:
-        raise RefusedCall(Code.INVALID_ARGUMENT, f"{key}: {error}") from error
 
 
 def _size_bytes(snapshot: Snapshot, request: NodeExpand) -> int:

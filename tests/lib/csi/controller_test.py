@@ -1,6 +1,7 @@
 """What a successful call answers: sizes, zones, contexts, pages, capabilities."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -25,6 +26,7 @@ from lib.volumes.csi_codes import Code, RefusedCall
 
 KEY = "topology.example/zone"
 GIB = volume_rules.GIB
+OPTIONS = "mooring.io/mkfs-options"
 NODE = InstanceId("node-1")
 Mode = pb.VolumeCapability.AccessMode
 
@@ -165,6 +167,66 @@ def test_the_provisioners_keys_become_metadata_and_no_parameters() -> None:
     assert request.metadata == given
     assert request.cluster == "c"
     assert world.asked == [("web", "data")]
+
+
+def cap_of(fs_type: str) -> pb.VolumeCapability:
+    made = cap()
+    made.mount.fs_type = fs_type
+    return made
+
+
+@pytest.mark.parametrize(
+    ("fs_type", "options"),
+    [
+        ("", "-I 512 -m 1"),
+        ("ext4", "-E lazy_itable_init=0,nodiscard -O ^has_journal"),
+        ("EXT3", "-b 4096"),
+        ("xfs", "-m reflink=0,crc=1 -K"),
+        ("btrfs", "--nodesize 16k -m dup"),
+    ],
+)
+def test_options_of_mkfs_reach_the_node_and_not_the_cloud(
+    fs_type: str, options: str
+) -> None:
+    """They are in the volume context, whose keys the driver knows as its own."""
+    world = World()
+    parameters = {OPTIONS: options, "type": "fast"}
+    made = world.create(parameters=parameters, volume_capabilities=[cap_of(fs_type)])
+    assert dict(made.volume_context) == {OPTIONS: options}
+    assert world.cloud.requests[0].parameters == {"type": "fast"}
+    validated = pb.ValidateVolumeCapabilitiesRequest(
+        volume_id=made.volume_id,
+        volume_capabilities=[cap_of(fs_type)],
+        volume_context=made.volume_context,
+        parameters=parameters,
+    )
+    assert world.controller.validate(validated, world.call()).message == ""
+    capacity = pb.GetCapacityRequest(parameters=parameters)
+    assert world.controller.get_capacity(capacity, world.call()).available_capacity > 0
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "options", "expected"),
+    [
+        ([cap()], "-S", 'unsupported option "-S" of mkfs.ext4: must be one of'),
+        ([cap_of("xfs")], "-I 512", 'unsupported option "-I" of mkfs.xfs'),
+        ([cap_of("xfs")], "-l logdev=/dev/vda", "mkfs.xfs -l: invalid value"),
+        ([cap_of("btrfs")], "-d raid0", 'unsupported option "-d" of mkfs.btrfs'),
+        ([cap_of("ext4")], "-m", "mkfs.ext4 -m: not set: requires a value"),
+        ([cap_of("vfat")], "-F 32", 'file system "vfat": has no mkfs options'),
+        ([cap_of("ext4"), cap_of("xfs")], "-O quota", 'option "-O" of mkfs.xfs'),
+        ([cap(block=True)], "-S", 'unsupported option "-S" of mkfs.ext4'),
+    ],
+)
+def test_other_options_of_mkfs_create_no_volume(
+    capabilities: list[pb.VolumeCapability], options: str, expected: str
+) -> None:
+    world = World()
+    with pytest.raises(RefusedCall, match=re.escape(expected)) as refused:
+        world.create(parameters={OPTIONS: options}, volume_capabilities=capabilities)
+    assert refused.value.code is Code.INVALID_ARGUMENT
+    assert refused.value.message.startswith(f"{OPTIONS}: ")
+    assert world.cloud.volumes() == ()
 
 
 def test_a_volume_that_exists_needs_no_annotations() -> None:
