@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 from typing import TYPE_CHECKING
@@ -31,9 +32,44 @@ def _openstack(values: flags.Values, kernel: Kernel) -> node_driver.NodeDriverPr
     return openstack_node.program(NAME, version.VERSION, values, kernel)
 
 
-PROVIDERS: Mapping[
-    str, Callable[[flags.Values, Kernel], node_driver.NodeDriverProgram]
-] = {"openstack": _openstack}
+def _dvp(values: flags.Values, kernel: Kernel) -> node_driver.NodeDriverProgram:
+    from csi_node import dvp_node
+
+    del kernel
+    return dvp_node.program(NAME, version.VERSION, values)
+
+
+def _dvp_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
+    from csi_node import dvp_node
+
+    return dvp_node.judge(values)
+
+
+def _zvirt(values: flags.Values, kernel: Kernel) -> node_driver.NodeDriverProgram:
+    from csi_node import zvirt_node
+
+    del kernel
+    return zvirt_node.program(NAME, version.VERSION, values)
+
+
+def _any_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
+    del values
+    return ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeProvider:
+    """A kind of cloud. judge: its flags. program: the plugin for its nodes."""
+
+    judge: Callable[[flags.Values], tuple[config.FieldProblem, ...]]
+    program: Callable[[flags.Values, Kernel], node_driver.NodeDriverProgram]
+
+
+PROVIDERS: Mapping[str, NodeProvider] = {
+    "openstack": NodeProvider(_any_flags, _openstack),
+    "dvp": NodeProvider(_dvp_flags, _dvp),
+    "zvirt": NodeProvider(_any_flags, _zvirt),
+}
 CLOUD = flag_table.cloud(tuple(PROVIDERS))
 FLAGS = (CLOUD, *node_flags.WORKING, *node_flags.INERT)
 
@@ -48,7 +84,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with the flags."""
     from lib.csi import node_driver
 
-    return node_driver.judge(values)
+    return (*node_driver.judge(values), *PROVIDERS[values[CLOUD]].judge(values))
 
 
 def run(values: flags.Values) -> int:
@@ -69,7 +105,7 @@ def run(values: flags.Values) -> int:
         pathlib.Path(values[node_flags.DEV]),
         pathlib.Path(values[node_flags.SYS]),
     )
-    program = PROVIDERS[values[CLOUD]](values, kernel)
+    program = PROVIDERS[values[CLOUD]].program(values, kernel)
     code = node_driver.run(program, kernel, values)
     shutdown.end_now(code)  # a call that hangs must not keep the process
     return code

@@ -1,6 +1,7 @@
-"""The flags of the node plugin: the reference's, and a few of ours.
+"""The flags of the node plugin: those of the references, and a few of ours.
 
-Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin, v1.36 `--help`.
+Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin, v1.36 `--help`;
+Deckhouse dvp-csi-driver; openshift/ovirt-csi-driver.
 """
 
 from lib.csi import flag_table
@@ -72,6 +73,13 @@ METADATA_ADDRESS = Flag(
     "Address of the metadata service, http://host[:port]; the cloud's own if empty.",
 )
 
+NODE_NAME = Flag(
+    "node-name",
+    kinds.TEXT,
+    "",
+    "Name of the Node, which is the node's id with --cloud=dvp; required there.",
+)
+
 WORKING: tuple[Flag[object], ...] = (
     ENDPOINT,
     CLOUD_CONFIG,
@@ -85,6 +93,7 @@ WORKING: tuple[Flag[object], ...] = (
     DEV,
     SYS,
     METADATA_ADDRESS,
+    NODE_NAME,
     common_flags.LOGGING_FORMAT,
     command_line.VERBOSITY,
     command_line.VMODULE,
@@ -98,6 +107,9 @@ def _inert(
 
 
 INERT: tuple[Flag[object], ...] = (
+    _inert("drivername", kinds.TEXT, "", "--cloud selects the name of the driver"),
+    _inert("ovirt-conf", kinds.TEXT, "", _NO_CLOUD),
+    _inert("namespace", kinds.TEXT, "", _NO_API),
     _inert("nodeid", kinds.TEXT, "", "the node reads its own identity"),
     _inert("cloud-name", kinds.ARRAY, (), _NO_CLOUD),
     _inert("cluster", kinds.TEXT, "", "only csi-controller creates volumes"),

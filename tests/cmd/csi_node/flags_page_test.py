@@ -7,11 +7,11 @@ from lib.process import command_line
 
 HEAD = """# Flags of csi-node
 
-Every flag of the reference is accepted. Those marked **No effect** do nothing here, for
-the reason given, and warn once at start. Flags of our own, which the reference does not
-know: `--cloud`, `--dev-root`, `--kubelet-directory`, `--kubelet-registration-path`,
-`--logging-format`, `--max-volumes`, `--metadata-address`, `--registration-socket`,
-`--sys-root`.
+Every flag of the references is accepted: cinder-csi-plugin, dvp-csi-driver,
+ovirt-csi-driver. Those marked **No effect** do nothing here, for the reason given, and
+warn once at start. Flags of our own, which the references do not know: `--cloud`,
+`--dev-root`, `--kubelet-directory`, `--kubelet-registration-path`, `--logging-format`,
+`--max-volumes`, `--metadata-address`, `--registration-socket`, `--sys-root`.
 
 """
 
@@ -20,8 +20,10 @@ endpoint cloud-config cloud-name cluster with-topology additional-topology
 http-endpoint provide-controller-service provide-node-service pvc-annotations master
 kubeconfig kube-api-qps kube-api-burst min-resync-period user-agent nodeid
 node-service-no-os-client
+node-name drivername ovirt-conf namespace
 """.split()
-"""Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin/main.go."""
+"""Source: kubernetes/cloud-provider-openstack cmd/cinder-csi-plugin/main.go; Deckhouse
+dvp-csi-driver; openshift/ovirt-csi-driver."""
 
 
 def test_the_page_of_flags_is_up_to_date() -> None:

@@ -1,16 +1,12 @@
 """Which server this is: sources in the configured order, then DMI for the id only."""
 
 import pathlib
-import re
 import threading
 from collections.abc import Callable, Sequence
 
 from lib.cloud.openstack.instance_metadata import document
 from lib.cloud.openstack.instance_metadata.document import InstanceMetadata
-
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NIL = "00000000-0000-0000-0000-000000000000"
-_DMI = "class/dmi/id/product_uuid"
+from lib.kernel import dmi
 
 Source = Callable[[], bytes | None]
 """Returns meta_data.json, None when the source is absent; raises ValueError."""
@@ -56,21 +52,8 @@ class ServerIdentity:
                 reasons.append(f"{name}: not found")
             except ValueError as error:
                 reasons.append(f"{name}: {error}")
-        server_id = product_uuid(self._sys)
+        server_id = dmi.product_uuid(self._sys)
         if server_id:
             return InstanceMetadata(server_id, "", "", is_complete=False)
-        reasons.append(f"{self._sys / _DMI}: no UUID")
+        reasons.append(f"{self._sys / dmi.PATH}: no UUID")
         raise UnknownIdentity("; ".join(reasons))
-
-
-def product_uuid(sys: pathlib.Path) -> str:
-    """Return the UUID that the firmware reports, empty for none.
-
-    Source: SMBIOS 3.7, 7.2.1; all zeros or all ones mean "not set".
-    """
-    try:
-        text = (sys / _DMI).read_text().strip().lower()
-    except OSError:
-        return ""
-    is_set = text not in (_NIL, _NIL.replace("0", "f"))
-    return text if _UUID.fullmatch(text) and is_set else ""

@@ -1,0 +1,117 @@
+"""What differs between clouds is frozen: names, topology, identity, serials, limits."""
+
+import dataclasses
+import hashlib
+import pathlib
+
+import pytest
+
+from csi_node import dvp_node, main
+from lib.csi import node, node_driver
+from lib.kernel.fake.kernel import FakeKernel
+from lib.node_volumes import lookup
+from lib.process import config, flags
+
+MACHINE = "83679162-1378-4288-a2d4-70e13ec132aa"
+DISK = "11111111-2222-3333-4444-555555555555"
+UID = "0b9e3a5e-6a0f-4f0e-8a53-0a4d7d7a2f11"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Forms of one cloud. serial, link: of the disk of volume `DISK`."""
+
+    cloud: str
+    driver: str
+    zone_key: str
+    node_id: str
+    serial: str
+    link: str
+    limit: int | None
+
+
+MD5 = hashlib.md5(UID.encode()).hexdigest()  # noqa: S324 - as the cloud does
+TABLE = (
+    Row(
+        "openstack",
+        "cinder.csi.openstack.org",
+        "topology.cinder.csi.openstack.org/zone",
+        MACHINE,
+        DISK,
+        f"virtio-{DISK[:20]}",
+        None,
+    ),
+    Row(
+        "dvp",
+        "csi.dvp.deckhouse.io",
+        "",
+        "worker-1",
+        MD5,
+        f"scsi-0QEMU_QEMU_HARDDISK_{MD5}",
+        15,
+    ),
+    Row(
+        "zvirt",
+        "csi.ovirt.org",
+        "",
+        MACHINE,
+        DISK,
+        f"scsi-0QEMU_QEMU_HARDDISK_{DISK}",
+        None,
+    ),
+)
+
+
+@pytest.fixture()
+def sys(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Return a /sys with the UUID of the machine, as some firmware writes it."""
+    file = tmp_path / "class/dmi/id/product_uuid"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{MACHINE.upper()}\n")
+    return tmp_path
+
+
+def program(
+    cloud: str, sys: pathlib.Path, *words: str
+) -> node_driver.NodeDriverProgram:
+    given = (
+        f"--cloud={cloud}",
+        "--endpoint=unix:///csi.sock",
+        f"--sys-root={sys}",
+        "--metadata-address=http://127.0.0.1:9",
+        *words,
+    )
+    values = flags.parse(main.FLAGS, given)
+    config.require(main.judge(values))
+    return main.PROVIDERS[cloud].program(values, FakeKernel())
+
+
+def test_every_cloud_has_a_row() -> None:
+    assert [row.cloud for row in TABLE] == list(main.PROVIDERS)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.cloud)
+def test_forms_of_a_cloud(row: Row, sys: pathlib.Path) -> None:
+    made = program(row.cloud, sys, "--node-name=worker-1", "--with-topology=false")
+    serial = made.serial(DISK, {dvp_node.DISK_UID: UID})
+    shown = (made.driver, made.zone_key, made.place(False).id, serial)
+    print(f"{row.cloud:10} {' '.join(shown)} {row.link} limit={made.volumes_max}")
+    assert shown == (row.driver, row.zone_key, row.node_id, row.serial)
+    assert row.link in lookup.names(serial)
+    assert made.volumes_max == row.limit
+
+
+def test_keys_of_the_publish_context_are_frozen() -> None:
+    assert dvp_node.DISK_UID == "mooring.io/virtual-disk-uid"
+    assert dvp_node.serial(DISK, {}) == ""
+
+
+def test_a_node_of_dvp_must_be_named(sys: pathlib.Path) -> None:
+    with pytest.raises(config.ConfigError, match="--node-name"):
+        program("dvp", sys)
+
+
+def test_a_node_of_zvirt_is_never_guessed(sys: pathlib.Path) -> None:
+    (sys / "class/dmi/id/product_uuid").unlink()
+    with pytest.raises(node.IdentityUnknown, match="product_uuid: no UUID"):
+        program("zvirt", sys).place(False)
