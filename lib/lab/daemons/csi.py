@@ -5,11 +5,11 @@ starts them again; here whoever needs them does, with `start_sidecars`.
 """
 
 import pathlib
-import socket
 from collections.abc import Mapping, Sequence
 
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
+from lib.lab.daemons import csi_node
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import processes
 
@@ -100,18 +100,8 @@ def start_driver(
     )
     command = [*pexes.command(pex), *words]
     processes.start(where, NAME, command, pexes.environment(where))
-    processes.wait_for(where, NAME, lambda: listens(where), _START_S)
-
-
-def listens(where: places.Places) -> bool:
-    """Say whether somebody accepts connections at the socket."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(2)
-        try:
-            probe.connect(str(address(where)))
-        except OSError:
-            return False
-    return True
+    socket = address(where)
+    processes.wait_for(where, NAME, lambda: csi_node.listens(socket), _START_S)
 
 
 def arguments(name: str) -> tuple[str, ...]:

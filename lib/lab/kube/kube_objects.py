@@ -23,6 +23,7 @@ POD = Resource("", "v1", "pods", "Pod", True)
 NODE = Resource("", "v1", "nodes", "Node", False)
 CSI_NODE = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False)
 CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False)
+EVENT = Resource("", "v1", "events", "Event", True)
 ATTACHMENT = Resource(
     "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False
 )
@@ -77,9 +78,13 @@ class Objects:
             kind, name, json.dumps(parts).encode(), space, timeout_s=TIMEOUT_S
         )
 
-    def delete(self, kind: Resource, name: str) -> None:
-        """Delete an object at once; fine when there is none."""
+    def delete(self, kind: Resource, name: str, grace_s: int | None = 0) -> None:
+        """Delete an object; fine when there is none.
+
+        grace_s: seconds; 0: at once, None: the object's own.
+        """
         space = self._space(kind)
-        body = json.dumps({"gracePeriodSeconds": 0}).encode()
+        options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        body = json.dumps(options).encode()
         with contextlib.suppress(kube_errors.NotFound):
             self.api.delete(kind, name, space, body=body, timeout_s=TIMEOUT_S)

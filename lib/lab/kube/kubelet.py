@@ -91,6 +91,22 @@ def up(where: places.Places, shown: progress.Progress, name: str = NODE) -> None
         processes.wait_for(where, "kubelet", lambda: _node_ready(where, name), _READY_S)
 
 
+def resume(where: places.Places, name: str) -> None:
+    """Start the kubelet of a node that is up, if it was killed, and wait for it.
+
+    Raises:
+        LabError: it did not start.
+    """
+    if processes.find(where, "kubelet") is not None:
+        return
+    _start_kubelet(where, name)
+
+    def is_healthy() -> bool:
+        return admin_api.serves(where, "kubelet-health", "/healthz")
+
+    processes.wait_for(where, "kubelet", is_healthy, _READY_S)
+
+
 def _make_folders(where: places.Places) -> None:
     for folder in (
         kubelet_files.containerd_room(where) / "cni",

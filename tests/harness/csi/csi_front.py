@@ -1,7 +1,7 @@
 """A gRPC entrance to a CSI driver at which calls are recorded and answered at will.
 
 Sidecars connect to it in place of the driver: what they do after a code is seen in the
-calls that follow.
+calls that follow. csi-sanity, which expects one driver, finds controller and node here.
 """
 
 import concurrent.futures
@@ -17,6 +17,8 @@ import grpc
 from lib.csi.spec import csi_pb2
 
 THREADS = 64
+FORWARD_S = 3600.0
+_NODE = "/csi.v1.Node/"
 CLAIM_NAME = "csi.storage.k8s.io/pvc/name"
 """A parameter of CreateVolume. Source: external-provisioner --extra-create-metadata."""
 
@@ -47,10 +49,11 @@ class CsiFront:
     faults: by method and subject; change them at will.
     """
 
-    def __init__(self, driver: pathlib.Path) -> None:
-        """driver: its socket."""
+    def __init__(self, driver: pathlib.Path, node: pathlib.Path | None = None) -> None:
+        """driver: its socket. node: of the node service, where that is another one."""
         self.faults: dict[tuple[str, str], Fault] = {}
         self._driver = driver
+        self._node = node or driver
         self._lock = threading.Lock()
         self._calls: list[CsiCall] = []
 
@@ -59,8 +62,11 @@ class CsiFront:
         """Serve at a socket."""
         pool = concurrent.futures.ThreadPoolExecutor(THREADS, "csi-front")
         server = grpc.server(pool)
-        with grpc.insecure_channel(f"unix://{self._driver}") as channel:
-            server.add_generic_rpc_handlers((_Handlers(self, channel),))
+        with (
+            grpc.insecure_channel(f"unix://{self._driver}") as driver,
+            grpc.insecure_channel(f"unix://{self._node}") as node,
+        ):
+            server.add_generic_rpc_handlers((_Handlers(self, driver, node),))
             server.add_insecure_port(f"unix://{address}")
             server.start()
             try:
@@ -107,16 +113,20 @@ _PARSERS: Mapping[str, Callable[[bytes], _OfVolume]] = {
 class _Handlers(grpc.GenericRpcHandler):
     """Passes every method on, as bytes."""
 
-    def __init__(self, front: CsiFront, channel: grpc.Channel) -> None:
+    def __init__(
+        self, front: CsiFront, driver: grpc.Channel, node: grpc.Channel
+    ) -> None:
         self._front = front
-        self._channel = channel
+        self._driver = driver
+        self._node = node
 
     def service(
         self, details: grpc.HandlerCallDetails
     ) -> "grpc.RpcMethodHandler[bytes, bytes]":
         path = str(details.method)
+        channel = self._node if path.startswith(_NODE) else self._driver
         forward: grpc.UnaryUnaryMultiCallable[bytes, bytes]
-        forward = self._channel.unary_unary(
+        forward = channel.unary_unary(
             path, request_serializer=_same, response_deserializer=_same
         )
         method = path.rpartition("/")[2]
@@ -159,7 +169,9 @@ def _forwarded(
     request: bytes,
     timeout_s: float | None,
 ) -> tuple[grpc.StatusCode, str, bytes]:
-    call = forward.future(request, timeout=timeout_s)
+    # A caller without a deadline has one in gRPC that no call may be given.
+    limit_s = FORWARD_S if timeout_s is None else min(timeout_s, FORWARD_S)
+    call = forward.future(request, timeout=limit_s)
     code = call.code()  # waits
     body = call.result() if code is grpc.StatusCode.OK else b""
     return code, call.details() or "", body

@@ -1,10 +1,10 @@
-"""Keeps csi-controller and the sidecars running, and kills the former at random."""
+"""Keeps the programs of a driver running, and kills some of them at random."""
 
 import concurrent.futures
 import contextlib
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import psutil
 
@@ -22,15 +22,25 @@ It creates nothing in its first 10 s: only longer lives get on with that.
 
 
 class CsiKeeper:
-    """Starts csi-controller and the sidecars again when they end, as a kubelet would.
+    """Starts programs again when they end, as a kubelet or systemd would.
 
-    kills: how often it killed csi-controller itself, between `kill` and its end.
+    kills: how often it killed a program itself, in blocks of `killing`.
     """
 
     def __init__(
-        self, where: places.Places, start: Callable[[], None], chance: random.Random
+        self,
+        where: places.Places,
+        start: Callable[[], None],
+        chance: random.Random,
+        victims: Sequence[str] = (csi.NAME,),
+        lives_s: tuple[float, float] = LIVES_S,
     ) -> None:
-        """start: starts what does not run, and returns when the driver listens."""
+        """start: starts what does not run, and returns when it serves.
+
+        victims: programs that are killed. lives_s: the range of times between kills.
+        """
+        self._victims = victims
+        self._lives_s = lives_s
         self._where = where
         self._start = start
         self._chance = chance
@@ -44,13 +54,13 @@ class CsiKeeper:
         while not self._stop.is_set():
             self._start()
             if self._killing.is_set():
-                self._stop.wait(self._chance.uniform(*LIVES_S))
+                self._stop.wait(self._chance.uniform(*self._lives_s))
                 self._kill()
             else:
                 self._stop.wait(LOOK_S)
 
     def _kill(self) -> None:
-        process = processes.find(self._where, csi.NAME)
+        process = processes.find(self._where, self._chance.choice(self._victims))
         if process is not None and self._killing.is_set():
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -59,7 +69,7 @@ class CsiKeeper:
 
     @contextlib.contextmanager
     def killing(self) -> Iterator[None]:
-        """Kill csi-controller at random while the block lasts."""
+        """Kill a program at random while the block lasts."""
         self._killing.set()
         try:
             yield

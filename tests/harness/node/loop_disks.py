@@ -75,6 +75,10 @@ class LoopDisk:
         self.file.truncate(size_bytes)
         fcntl.ioctl(self._descriptor, _SET_CAPACITY)
 
+    def follow(self) -> None:
+        """Take over the size that the file has now."""
+        fcntl.ioctl(self._descriptor, _SET_CAPACITY)
+
     def truncate(self, size_bytes: int) -> None:
         """Cut the file under the disk: what lies behind gives I/O errors."""
         self.file.truncate(size_bytes)
@@ -147,6 +151,10 @@ class Machine:
         file.truncate(size_bytes)
         return self._plug(file, serial, links)
 
+    def plug_file(self, path: pathlib.Path, serial: str, *links: str) -> LoopDisk:
+        """Add a disk with the data and the size of a file that stays."""
+        return self._plug(path.open("r+b"), serial, links)
+
     def plug_again(self, disk: LoopDisk, serial: str, *links: str) -> LoopDisk:
         """Add a disk with the data of one that was unplugged, as another device."""
         return self._plug(os.fdopen(os.dup(disk.file.fileno()), "r+b"), serial, links)
@@ -179,6 +187,22 @@ class Machine:
         for link in list(self._by_id.iterdir()):
             if os.readlink(link).endswith(f"/{disk.name}"):
                 link.unlink()
+
+    def disk(self, serial: str) -> LoopDisk:
+        """Return the disk with a serial; StopIteration when there is none."""
+        shown = (
+            file.parent.name
+            for file in (self.sys / "block").glob("*/serial")
+            if file.read_text().strip() == serial
+        )
+        name = next(shown)
+        return next(disk for disk in self._disks if disk.name == name)
+
+    def pull(self, disk: LoopDisk) -> None:
+        """Remove a disk for good: the loop device is free once nothing is mounted."""
+        self.unplug(disk)
+        self._disks.remove(disk)
+        disk.close()
 
     def close(self) -> None:
         """Detach every disk."""

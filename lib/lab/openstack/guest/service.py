@@ -117,6 +117,7 @@ def nova(chosen: argparse.Namespace):
     objects.Service.enable_min_version_cache()
     keep_node_ids(chosen.compute_host)
     remember_instances()
+    keep_disks()
     skip_allocations()
     service.Service.create(binary="nova-conductor").start()
     service.Service.create(binary="nova-scheduler").start()
@@ -162,6 +163,16 @@ def remember_instances() -> None:
         return instances
 
     fake.FakeDriver.process_instances_at_startup = recall
+
+
+def keep_disks() -> None:
+    """Have attached volumes appear as files, see `lab_disks`."""
+    import lab_disks
+    from nova.virt import block_device, fake
+    from oslo_config import cfg
+
+    disks = lab_disks.Disks(cfg.CONF.state_path)
+    lab_disks.follow_nova(fake.FakeDriver, block_device.DriverVolumeBlockDevice, disks)
 
 
 def skip_allocations() -> None:

@@ -1,0 +1,99 @@
+"""Runs csi-node on a machine of loop devices, as an instance of the lab's OpenStack."""
+
+import dataclasses
+import pathlib
+import socket
+from collections.abc import Mapping, Sequence
+
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.run import processes
+
+NAME = "csi-node"
+DRIVER = "cinder.csi.openstack.org"
+ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
+_START_S = 120.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CsiNodeSettings:
+    """What csi-node is told of its machine.
+
+    dev, sys: roots of /dev and /sys. kubelet: its folder. metadata: URL of the
+    metadata service. env: where the programs of file systems are found. registration:
+    folder in which the kubelet searches sockets; None: it is not registered.
+    """
+
+    pex: pathlib.Path
+    dev: pathlib.Path
+    sys: pathlib.Path
+    kubelet: pathlib.Path
+    metadata: str
+    env: Mapping[str, str]
+    registration: pathlib.Path | None = None
+
+
+def address(settings: CsiNodeSettings) -> pathlib.Path:
+    """Return the socket at which csi-node serves."""
+    return settings.kubelet / "plugins/cinder/csi.sock"
+
+
+def arguments(settings: CsiNodeSettings, extra: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the command. extra: more of its command line."""
+    words = (
+        f"--endpoint=unix://{address(settings)}",
+        f"--dev-root={settings.dev}",
+        f"--sys-root={settings.sys}",
+        f"--kubelet-directory={settings.kubelet}",
+        f"--metadata-address={settings.metadata}",
+        "--logging-format=json",
+        *extra,
+    )
+    if settings.registration is not None:
+        file = settings.registration / "cinder-reg.sock"
+        words += (f"--registration-socket={file}",)
+    return (*_like_a_pod(settings), *pexes.command(settings.pex), *words)
+
+
+def _like_a_pod(settings: CsiNodeSettings) -> tuple[str, ...]:
+    """Return a command that gives csi-node a mount namespace of its own.
+
+    Its mounts reach the namespace of its starter through the kubelet's folder alone, if
+    that is a shared mount: what a pod has with "Bidirectional" for this folder and with
+    "HostToContainer" for /dev.
+    """
+    if settings.registration is None:
+        return ()
+    script = 'mount --rbind "$0" "$0" && mount --make-rslave "$0" && exec "$@"'
+    unshare = ("unshare", "--mount", "--propagation", "unchanged", "--")
+    return (*unshare, "sh", "-c", script, str(settings.dev))
+
+
+def start(
+    where: places.Places, settings: CsiNodeSettings, extra: Sequence[str] = ()
+) -> None:
+    """Start csi-node, unless it runs, and wait until it listens.
+
+    Raises:
+        LabError: it ended, or did not listen in time.
+    """
+    address(settings).parent.mkdir(parents=True, exist_ok=True)
+    env = {**settings.env, **pexes.environment(where)}
+    processes.start(where, NAME, arguments(settings, extra), env)
+    processes.wait_for(where, NAME, lambda: listens(address(settings)), _START_S)
+
+
+def listens(file: pathlib.Path) -> bool:
+    """Report whether a process accepts connections at a socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(2)
+        try:
+            probe.connect(str(file))
+        except OSError:
+            return False
+    return True
+
+
+def stop(where: places.Places) -> None:
+    """End it; fine when it does not run."""
+    processes.stop(where, [NAME])

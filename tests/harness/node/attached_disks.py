@@ -1,0 +1,110 @@
+"""Plays the machine of an instance: volumes attached by Nova become loop devices.
+
+The lab's Nova keeps a link per attached volume (`openstack/guest/lab_disks.py`). To be
+used in a private mount namespace, see `loop_disks.py`.
+"""
+
+import contextlib
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from lib.lab import places
+from lib.lab.openstack import layout
+from tests.harness.node import loop_disks
+
+POLL_S = 0.05
+SERIAL = 20
+"""Characters of a serial that virtio-blk shows. Source: Linux VIRTIO_BLK_ID_BYTES."""
+
+
+def folder(where: places.Places, instance_id: str) -> pathlib.Path:
+    """Return the folder in which Nova links the volumes of an instance."""
+    return layout.of(where).root / "disks/attachments" / instance_id
+
+
+def virtio(volume_id: str) -> tuple[str, Sequence[str]]:
+    """Return serial and links of a volume as virtio-blk and udev name them."""
+    return volume_id[:SERIAL], (f"virtio-{volume_id[:SERIAL]}",)
+
+
+def at_once(volume_id: str) -> float:
+    """Return no delay."""
+    del volume_id
+    return 0.0
+
+
+class AttachedDisks:
+    """Keeps the disks of one machine the same as the attachments of its instance.
+
+    delay_s: seconds by which a disk appears after Nova attached it, for each volume.
+    """
+
+    def __init__(
+        self,
+        attachments: pathlib.Path,
+        machine: loop_disks.Machine,
+        delay_s: Callable[[str], float] = at_once,
+    ) -> None:
+        self._attachments = attachments
+        self._machine = machine
+        self._delay_s = delay_s
+        self._due: dict[str, float] = {}
+        self.disks: dict[str, loop_disks.LoopDisk] = {}
+        self.late = 0
+
+    def follow(self) -> None:
+        """Plug, pull and extend disks once; late counts those plugged after a delay."""
+        links = {link.name: link for link in self._links()}
+        for volume_id in [one for one in self.disks if one not in links]:
+            self._machine.pull(self.disks.pop(volume_id))
+        self._due = {name: due for name, due in self._due.items() if name in links}
+        for volume_id, link in links.items():
+            if volume_id in self.disks:
+                self.disks[volume_id].follow()
+            else:
+                self._plug(volume_id, link)
+
+    def _links(self) -> list[pathlib.Path]:
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(self._attachments.iterdir())
+        return []
+
+    def _plug(self, volume_id: str, link: pathlib.Path) -> None:
+        now = time.monotonic()
+        if volume_id not in self._due:
+            delay_s = self._delay_s(volume_id)
+            self.late += delay_s > 0
+            self._due[volume_id] = now + delay_s
+        if now < self._due[volume_id]:
+            return
+        serial, names = virtio(volume_id)
+        with contextlib.suppress(FileNotFoundError):
+            disk = self._machine.plug_file(link, serial, *names)
+            self.disks[volume_id] = disk
+
+
+@contextlib.contextmanager
+def followed(machine: AttachedDisks) -> Iterator[None]:
+    """Follow the attachments for as long as the block lasts."""
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            while not stop.wait(POLL_S):
+                machine.follow()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    thread = threading.Thread(target=run, name="attached-disks")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,212 @@
+"""csi-node and cinder-csi-plugin on one machine of loop devices.
+
+They share their socket and the kubelet's folder: one of them runs at a time.
+"""
+
+import contextlib
+import dataclasses
+import pathlib
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import grpc
+from google.protobuf import message
+
+from lib.csi.spec import csi_pb2
+from lib.lab import errors, places
+from lib.lab.artifacts import pexes, programs
+from lib.lab.daemons import csi_node
+from tests.harness import testing, waiting
+from tests.harness.csi import csi_wire
+from tests.harness.node import loop_disks, metadata_service, reference_node
+
+M = TypeVar("M", bound=message.Message)
+
+CALL_S = 180.0
+SERVER = "83679162-1378-4288-a2d4-70e13ec132aa"
+OURS, REFERENCE = csi_node.NAME, reference_node.PROGRAM
+_Capability = csi_pb2.VolumeCapability
+
+
+@dataclasses.dataclass
+class NodePluginProcess:
+    """One of the two programs. words: its command. endpoint: of both."""
+
+    name: str
+    words: tuple[str, ...]
+    env: Mapping[str, str]
+    endpoint: pathlib.Path
+    log: pathlib.Path
+    process: "subprocess.Popen[bytes] | None" = None
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        self.endpoint.unlink(missing_ok=True)
+        self.process = reference_node.start(self.words, self.env, self.log)
+        waiting.until(f"{self.name} listens", self._listens)
+
+    def _listens(self) -> bool:
+        if self.process is None or self.process.poll() is not None:
+            raise errors.LabError(f"{self.name} ended: {self.log.read_text()[-3000:]}")
+        return csi_node.listens(self.endpoint)
+
+    def kill(self) -> None:
+        """Kill it; fine when it does not run."""
+        if self.process is not None:
+            reference_node.kill(self.process)
+            self.process = None
+
+    def call(self, method: str, request: message.Message, kind: type[M]) -> M:
+        """Call a method of the node service, without "Node".
+
+        Raises:
+            LabError: with code and details.
+        """
+        caller = csi_wire.Caller(self.endpoint)
+        try:
+            return caller(f"Node/Node{method}", request, kind, CALL_S)
+        except grpc.RpcError as error:
+            raise errors.LabError(f"{self.name}, {method}: {error}") from error
+        finally:
+            caller.close()
+
+
+@dataclasses.dataclass
+class MountedVolume:
+    """One volume, and the calls that a kubelet makes for it.
+
+    kind: a type of file system, or "block".
+    """
+
+    id: str
+    kind: str
+    kubelet: pathlib.Path
+
+    @property
+    def staging(self) -> str:
+        """Return the staging path."""
+        return str(self.kubelet / "staging" / self.id)
+
+    @property
+    def target(self) -> pathlib.Path:
+        """Return the target path."""
+        return self.kubelet / "pods" / self.id
+
+    @property
+    def file(self) -> pathlib.Path:
+        """Where a pod writes."""
+        return self.target if self.kind == "block" else self.target / "data"
+
+    @property
+    def capability(self) -> csi_pb2.VolumeCapability:
+        """Return the capability: one node writes."""
+        mode = _Capability.AccessMode(mode=_Capability.AccessMode.SINGLE_NODE_WRITER)
+        if self.kind == "block":
+            block = _Capability.BlockVolume()
+            return _Capability(block=block, access_mode=mode)
+        mount = _Capability.MountVolume(fs_type=self.kind)
+        return _Capability(mount=mount, access_mode=mode)
+
+    def mount(self, plugin: NodePluginProcess) -> None:
+        """Stage and publish. The kubelet creates the parents of these paths."""
+        self.stage(plugin)
+        self.publish(plugin)
+
+    def stage(self, plugin: NodePluginProcess) -> None:
+        """Stage."""
+        pathlib.Path(self.staging).mkdir(parents=True, exist_ok=True)
+        stage = csi_pb2.NodeStageVolumeRequest(
+            volume_id=self.id,
+            staging_target_path=self.staging,
+            volume_capability=self.capability,
+        )
+        plugin.call("StageVolume", stage, csi_pb2.NodeStageVolumeResponse)
+
+    def publish(self, plugin: NodePluginProcess) -> None:
+        """Publish."""
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        publish = csi_pb2.NodePublishVolumeRequest(
+            volume_id=self.id,
+            staging_target_path=self.staging,
+            target_path=str(self.target),
+            volume_capability=self.capability,
+        )
+        plugin.call("PublishVolume", publish, csi_pb2.NodePublishVolumeResponse)
+
+    def unmount(self, plugin: NodePluginProcess) -> None:
+        """Unpublish and unstage."""
+        unpublish = csi_pb2.NodeUnpublishVolumeRequest(
+            volume_id=self.id, target_path=str(self.target)
+        )
+        plugin.call("UnpublishVolume", unpublish, csi_pb2.NodeUnpublishVolumeResponse)
+        unstage = csi_pb2.NodeUnstageVolumeRequest(
+            volume_id=self.id, staging_target_path=self.staging
+        )
+        plugin.call("UnstageVolume", unstage, csi_pb2.NodeUnstageVolumeResponse)
+
+    def total_bytes(self, plugin: NodePluginProcess) -> int:
+        """Return the size by NodeGetVolumeStats."""
+        request = csi_pb2.NodeGetVolumeStatsRequest(
+            volume_id=self.id, volume_path=str(self.target)
+        )
+        kind = csi_pb2.NodeGetVolumeStatsResponse
+        usage = plugin.call("GetVolumeStats", request, kind).usage
+        return next(each.total for each in usage if each.unit == each.BYTES)
+
+    def expand(self, plugin: NodePluginProcess, size_bytes: int) -> None:
+        """Expand while mounted."""
+        request = csi_pb2.NodeExpandVolumeRequest(
+            volume_id=self.id,
+            volume_path=str(self.target),
+            staging_target_path=self.staging,
+            volume_capability=self.capability,
+            capacity_range=csi_pb2.CapacityRange(required_bytes=size_bytes),
+        )
+        plugin.call("ExpandVolume", request, csi_pb2.NodeExpandVolumeResponse)
+
+
+@contextlib.contextmanager
+def both(
+    machine: loop_disks.Machine, env: Mapping[str, str], folder: pathlib.Path
+) -> Iterator[Mapping[str, NodePluginProcess]]:
+    """Return both programs; neither runs yet. In the end both are killed.
+
+    env: where programs of file systems are found. folder: for sockets and logs.
+    """
+    where = places.default()
+    programs.build(where, [reference_node.GROUP], testing.shown())
+    kubelet = str(machine.kubelet)
+    subprocess.run(["mount", "--bind", kubelet, kubelet], check=True)
+    subprocess.run(["mount", "--make-rshared", kubelet], check=True)
+    with metadata_service.served(SERVER, "nova") as metadata:
+        settings = csi_node.CsiNodeSettings(
+            pexes.beside("csi-node"),
+            machine.dev,
+            machine.sys,
+            machine.kubelet,
+            metadata,
+            env,
+            folder,
+        )
+        endpoint = csi_node.address(settings)
+        endpoint.parent.mkdir(parents=True)
+        program = programs.path(where, REFERENCE)
+        words = {
+            REFERENCE: reference_node.command(
+                program, machine, folder, endpoint, SERVER
+            ),
+            OURS: csi_node.arguments(settings),
+        }
+        further = {**env, **pexes.environment(where)}
+        plugins = {
+            name: NodePluginProcess(
+                name, command, further, endpoint, folder / f"{name}.log"
+            )
+            for name, command in words.items()
+        }
+        try:
+            yield plugins
+        finally:
+            for plugin in plugins.values():
+                plugin.kill()

@@ -1,0 +1,49 @@
+"""What a killed test process leaves on the machine: nothing."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.harness import waiting
+from tests.harness.node import loop_disks
+
+KILLED = """\
+import pathlib, signal, sys, tempfile
+from tests.harness.node import loop_disks
+loop_disks.enter_private_mounts()
+with loop_disks.machine(pathlib.Path(sys.argv[1])) as machine:
+    disk = machine.plug("serial", 64 * 2**20)
+    import subprocess
+    device, target = machine.dev / disk.name, machine.kubelet / "mounted"
+    target.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", device], check=True)
+    subprocess.run(["mount", device, target], check=True)
+    print(disk.name, flush=True)
+    signal.pause()
+"""
+
+
+def test_a_killed_run_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    """Neither a loop device nor a mount nor a file."""
+    if reason := loop_disks.unavailable():
+        pytest.skip(reason)
+    path = os.pathsep.join([*filter(None, sys.path), os.getcwd()])
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert name.startswith("loop")
+        backing = pathlib.Path(f"/sys/block/{name}/loop/backing_file")
+        assert backing.exists()
+        process.send_signal(signal.SIGKILL)
+    waiting.until("the loop device is free", lambda: not backing.exists())
+    assert str(tmp_path) not in pathlib.Path("/proc/self/mountinfo").read_text()
+    assert list(tmp_path.iterdir()) == []

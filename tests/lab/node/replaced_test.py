@@ -1,0 +1,104 @@
+"""cinder-csi-plugin and csi-node replace each other while volumes are mounted."""
+
+import os
+import pathlib
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from tests.harness.node import loop_disks, node_plugins
+from tests.harness.node.node_plugins import (
+    OURS,
+    REFERENCE,
+    MountedVolume,
+    NodePluginProcess,
+)
+
+MIB = 2**20
+SIZE, EXPANDED = 320 * MIB, 512 * MIB
+VOLUMES = {
+    "xfs": "11111111-2222-3333-4444-555555555555",
+    "ext4": "22222222-2222-3333-4444-555555555555",
+    "block": "33333333-2222-3333-4444-555555555555",
+}
+
+
+@pytest.fixture()
+def plugins(
+    machine: loop_disks.Machine,
+    tools: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Mapping[str, NodePluginProcess]]:
+    """Return both programs; neither runs yet."""
+    folder = tmp_path_factory.mktemp("r")
+    with node_plugins.both(machine, tools, folder) as made:
+        yield made
+
+
+def mounts(kubelet: pathlib.Path) -> list[str]:
+    """Return ids and targets of all mounts of volumes.
+
+    Source: proc_pid_mountinfo(5); the id stays for as long as the mount exists.
+    """
+    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    fields = [line.split(" ") for line in lines]
+    return [f"{f[0]} {f[4]}" for f in fields if f[4].startswith(f"{kubelet}/")]
+
+
+@pytest.fixture()
+def volumes(machine: loop_disks.Machine) -> list[MountedVolume]:
+    """Return a volume of each kind, with its disk."""
+    for volume_id in VOLUMES.values():
+        machine.plug(volume_id[:20], SIZE, f"virtio-{volume_id[:20]}")
+    return [MountedVolume(id_, kind, machine.kubelet) for kind, id_ in VOLUMES.items()]
+
+
+@pytest.mark.parametrize(("before", "after"), [(REFERENCE, OURS), (OURS, REFERENCE)])
+def test_replaced_while_volumes_are_mounted(
+    plugins: Mapping[str, NodePluginProcess],
+    machine: loop_disks.Machine,
+    volumes: list[MountedVolume],
+    before: str,
+    after: str,
+) -> None:
+    """Nothing is unmounted, and writers of open files do not notice."""
+    first, second = plugins[before], plugins[after]
+    first.start()
+    each(f"mounted by {before}", volumes, lambda volume: volume.mount(first))
+    writers = [volume.file.open("w+b", buffering=0) for volume in volumes]
+    for writer in writers:
+        writer.write(b"first.")
+    shown = mounts(machine.kubelet)
+    assert len(shown) == 5  # the raw disk is staged without a mount
+    first.kill()
+    second.start()
+    assert mounts(machine.kubelet) == shown
+    for writer in writers:
+        writer.write(b"second")
+        os.fsync(writer.fileno())
+        writer.close()
+    # Called again, the reference binds a raw disk once more.
+    again = [v for v in volumes if after == OURS or v.kind != "block"]
+    each(f"mounted again by {after}: no change", again, lambda v: v.mount(second))
+    assert mounts(machine.kubelet) == shown
+    xfs, *_ = volumes  # ext4 requires CAP_SYS_RESOURCE
+    machine.disk(xfs.id[:20]).grow(EXPANDED)
+    each(f"expanded by {after}", [xfs], lambda v: v.expand(second, EXPANDED))
+    assert xfs.total_bytes(second) > SIZE
+    each(f"unmounted by {after}", volumes, lambda volume: volume.unmount(second))
+    assert mounts(machine.kubelet) == []
+    each(f"mounted by {after}", volumes, lambda volume: volume.mount(second))
+    for volume in volumes:
+        with volume.file.open("rb") as reader:
+            assert reader.read(12) == b"first.second"
+    each(f"unmounted by {after}", volumes, lambda volume: volume.unmount(second))
+    assert mounts(machine.kubelet) == []
+
+
+def each(
+    what: str, volumes: list[MountedVolume], act: Callable[[MountedVolume], object]
+) -> None:
+    """Do something with each volume, and print a row for it."""
+    for volume in volumes:
+        act(volume)
+        print(f"{what:52} {volume.kind}")
