@@ -106,9 +106,9 @@ class Services:
         for name in names:
             self._objects.delete(resources.SERVICES, name)
 
-    def abandon(self) -> None:
-        """Delete all without their load balancers, where nobody serves them."""
-        for name in self.all():
+    def abandon(self, names: Collection[str] | None = None) -> None:
+        """Delete some, or all, without their load balancers, where no daemon runs."""
+        for name in self.all() if names is None else names:
             self._objects.patch(resources.SERVICES, name, metadata={"finalizers": None})
             self.delete([name])
 

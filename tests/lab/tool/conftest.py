@@ -1,5 +1,6 @@
 """Fixtures of the tests of the operator's tool."""
 
+import contextlib
 import pathlib
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.slots import leases
 from tests.harness.openstack import testing
+from tests.harness.services import balancing
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +43,21 @@ def ccm_kubeconfig(where: places.Places, api: client.Api) -> pathlib.Path:
     admin, target = control_plane.admin_kubeconfig(where), where.state / "ccm-account"
     cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, target)
     return target
+
+
+@pytest.fixture(scope="module")
+def open_room(
+    where: places.Places,
+    project: testing.MakeProject,
+    ccm_pex: pathlib.Path,
+    ccm_kubeconfig: pathlib.Path,
+) -> Iterator[balancing.Open]:
+    """Return a factory of rooms in which calls are counted and refused."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(name: str, nodes: int) -> balancing.Room:
+            account, _ = project(name)
+            room = balancing.room(where, ccm_pex, ccm_kubeconfig, account, nodes)
+            return stack.enter_context(room)
+
+        yield opened

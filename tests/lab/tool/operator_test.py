@@ -6,21 +6,14 @@ import dataclasses
 import datetime
 import email.utils
 import json
-import logging
-import os
 import pathlib
 import re
-import signal
-import subprocess
-import sys
 import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
-import structlog
 import yaml
-from click import testing
 
 from lib.kube import client, lease, resources
 from lib.kube import errors as kube_errors
@@ -29,12 +22,10 @@ from lib.lab.daemons import ccm
 from lib.lab.kube import cluster, control_plane
 from lib.lab.openstack import accounts, layout, tenant
 from lib.lab.run import processes
-from mooring.commands import main
+from tests.harness.daemons.tool import mooring, mooring_process
 from tests.harness.faults import fault_proxy
 from tests.harness.openstack import regions
 
-RUN = "import sys; from mooring.commands import main; main.main()"
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 SERVER = "operator-1"
 PASSWORD = "operator-s3cret"
@@ -71,53 +62,6 @@ floating-network-id = {NOBODY}
 WEB = "operator-web"
 PATIENCE_S = 180
 """For Octavia's side of a change, on a machine that is busy."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Said:
-    """What one run of the tool printed, and its exit code."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def mooring(*words: str) -> Said:
-    """Run the tool's commands in this process: most rows are about what they print."""
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    kept = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "COLUMNS": "200"}
-    env = {**dict.fromkeys(os.environ), **kept}
-    try:
-        done = testing.CliRunner().invoke(
-            main.commands, words, env=env, prog_name="mooring"
-        )
-    finally:
-        root.handlers[:], root.level = before
-        logging.captureWarnings(False)
-        structlog.reset_defaults()
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return Said(done.exit_code, done.stdout, done.stderr)
-
-
-def mooring_process(*words: str) -> Said:
-    """Run the tool as its user does, as a process of its own."""
-    path = os.pathsep.join(one for one in sys.path if one)
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *words],
-        env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
-        | {"COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
 
 
 @dataclasses.dataclass(frozen=True)
