@@ -7,20 +7,18 @@ from types import ModuleType
 ROOT = pathlib.Path()
 LONGEST_S = {"default": 240, "long": 480}
 ROW = re.compile(r"^\| `(tests/[^`]+)` \| (default|long) \| \d+ \| \S.* \|$")
+CSI = ("bench:node_plugin", "bench:volumes", "lab/csi:", "lab/kubelet:", "lab/node:")
+"""Batches of csi-controller and of csi-node, which share lib/csi."""
 OWN = {
     "lib/discoverer": ("bench:discovery", "lab/discovery:"),
     "lib/discovery": ("bench:discovery", "lab/discovery:"),
     "lib/discovery/openstack": ("bench:discovery", "lab/discovery:"),
-    "lib/volumes": ("bench:volumes", "lab/csi:", "lab/node:"),
-    "lib/csi": ("bench:volumes", "lab/csi:", "lab/node:"),
-    "lib/doctor": ("lab/osdpl:", "lab/tool:"),
+    "lib/volumes": CSI,
+    "lib/csi": CSI,
+    # lib/osdpl has checks of its own for the doctor.
+    "lib/doctor": ("bench:osdpl_values", "lab/osdpl:", "lab/tool:"),
     "cmd/mooring/commands": ("lab/osdpl:", "lab/tool:"),
-    "charts/csi-controller": (
-        "bench:volumes",
-        "lab/charts:csi",
-        "lab/csi:",
-        "lab/node:",
-    ),
+    "charts/csi-controller": (*CSI, "lab/charts:csi"),
     "charts/cloud-data-discoverer": (
         "bench:discovery",
         "lab/charts:alerts",
@@ -28,6 +26,7 @@ OWN = {
         "lab/discovery:",
     ),
     "charts/osdpl-controller": (
+        "bench:osdpl_values",
         "lab/charts:alerts",
         "lab/charts:osdpl",
         "lab/osdpl:",
@@ -35,8 +34,10 @@ OWN = {
     ),
     "lib/cloud/openstack/fake": (
         "bench:balancers",
-        "bench:limits_nodes",
+        "bench:limits_",
         "bench:octavia",
+        "bench:orphans",
+        "bench:routes",
         "lab/services:",
     ),
 }
