@@ -267,6 +267,15 @@ def remove(site: OperatorStage, name: str) -> None:
     )
 
 
+def wait_until_known(site: OperatorStage, name: str) -> None:
+    """Wait until the controller refuses a second object besides this one."""
+    waiting.until(
+        f"the controller knows {name}",
+        lambda: "is older" in create(site, document("next", {})),
+        poll_s=0.2,
+    )
+
+
 def expected(tree: Tree) -> dict[str, str]:
     return {rule.name: str(one) for rule, one in table.violations(change(tree))}
 
@@ -277,6 +286,7 @@ def test_each_rule_is_applied_by_the_api_server(site: OperatorStage) -> None:
     for example, invalid, valid in requests():
         if "_others" in example.invalid:
             assert create(site, document(FIRST, {}), dry=False) == ""
+            wait_until_known(site, FIRST)
         with existing(site, invalid) as before:
             why = before or send(site, invalid)
         if "_others" in example.invalid:

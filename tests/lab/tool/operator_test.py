@@ -171,10 +171,15 @@ def test_plan_shows_what_the_daemon_would_do_and_only_reads(
     region: regions.Region,
     proxied: tuple[str, ...],
 ) -> None:
-    """A new Node, one whose server is gone, and one that is well."""
+    """A new Node, one whose server is gone, and one that is known by its server."""
     gone = f"openstack:///{NOBODY}"
-    wanted = (node(SERVER, "", is_new=True), node("operator-gone", gone))
-    with nodes(api, *wanted):
+    desired = (
+        node(SERVER, "", is_new=True),
+        node("operator-gone", gone),
+        # Without it an absence would not count: the project may be another one.
+        node("operator-known", f"openstack:///{ground.server}"),
+    )
+    with nodes(api, *desired):
         said = mooring_process("plan", "nodes", *proxied)
         calls = [(request.method, request.path) for request in _nova(region)]
         print(said.stdout, calls)
@@ -182,7 +187,7 @@ def test_plan_shows_what_the_daemon_would_do_and_only_reads(
     assert (said.returncode, said.stderr) == (0, "")
     document = json.loads(told.stdout)
     actions = [(row["node"], row["action"]) for row in document["actions"]]
-    mine = [row for row in actions if row[0].startswith("operator-")]
+    mine = [row for row in actions if row[0] in (SERVER, "operator-gone")]
     assert mine == [
         (SERVER, "set addresses"),
         (SERVER, "initialise"),

@@ -328,7 +328,8 @@ def running(tmp_path: pathlib.Path) -> Iterator[Row]:
 def test_what_was_given_back_serves_the_next_process(running: Row) -> None:
     """A second process takes the slot while the programs of the first still run."""
     running.until("runs")
-    server = json.loads((running.slot / "lab" / "run" / "nova.pid").read_text())["pid"]
+    mark = running.slot / "lab" / "run" / "cloud-1.pid"
+    server = json.loads(mark.read_text())["pid"]
     end_well(running)
 
     assert psutil.pid_exists(server)
