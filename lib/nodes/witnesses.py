@@ -53,7 +53,7 @@ class Witnesses:
         return self._are_observed
 
     def _ask(self, refs: Iterable[InstanceRef]) -> None:
-        """Read until one is there or enough are not; a foreign one costs no call."""
+        """Read until one exists or enough do not; another provider's costs no call."""
         asked = 0
         for ref in _by_id(refs):
             answers = self._instances().look({ref})

@@ -224,7 +224,7 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
         """Keys of the targets for which something was deleted."""
 
     def observe(self, due: float) -> tuple[CleanupCase, ...]:
-        """Ask for the gates of open plans, and read all others anew."""
+        """Read the gates of open plans, and observe all others again."""
         self._waiting.wait(due)
         self._failed.clear()
         some = {key: self._targets[key] for key in sorted(self._waiting.open)}
@@ -344,7 +344,7 @@ class RouteDeletion(waiting.WaitingFlow[Routed, Action]):
         self._waiting = _Waiting(self._entries.keys(), clocks, told)
 
     def observe(self, due: float) -> Routed:
-        """Read the tables with their records anew."""
+        """Read the tables with their records again."""
         self._waiting.wait(due)
         return self._read()
 
@@ -372,7 +372,7 @@ class RouteDeletion(waiting.WaitingFlow[Routed, Action]):
         return outcome.Outcome(tuple(actions), None if open_ <= ended else POLL_S)
 
     def act(self, snapshot: Routed, action: Action) -> Routed:
-        """Carry one action out; what was refused is decided upon anew."""
+        """Carry one action out; what was refused is decided again."""
         if isinstance(action, Finish):
             self._waiting.finish(action)
         elif isinstance(action, ReleaseStep):

@@ -94,7 +94,7 @@ def look_around(lab: parts.Lab) -> None:
 
 
 def current(where: places.Places) -> parts.Lab:
-    """Give the lab that was started here.
+    """Return the lab that was started here.
 
     Raises:
         LabError: there is none.
@@ -108,7 +108,7 @@ def current(where: places.Places) -> parts.Lab:
 
 
 def grounds(where: places.Places) -> ground_protocol.Grounds:
-    """Give the grounds of the lab that was started here, or of the usual provider."""
+    """Return the grounds of the lab that was started here, or of the usual provider."""
     try:
         kept = record.read(where)
     except errors.LabError:

@@ -125,13 +125,13 @@ def of(name: str) -> Provider:
 
 
 def option(command: F) -> F:
-    """Give a command the option `--cloud`."""
+    """Add the option `--cloud` to a command."""
     choice = click.Choice(tuple(PROVIDERS))
     return click.option("--cloud", type=choice, default=DEFAULT)(command)
 
 
 def existing_options(command: F) -> F:
-    """Give `lab up` its option for an existing cloud of each provider.
+    """Add the option for an existing cloud of each provider to `lab up`.
 
     `--cloud` is shown once there is a choice.
     """

@@ -121,7 +121,7 @@ def _refuse_unsafe(
 
 
 def _note(found: "sources.ConfigurationSources") -> None:
-    """Say on standard error what the user may have expected otherwise."""
+    """Print to standard error what the user may not expect."""
     if found.is_assumed and found.configuration is not None:
         click.echo(
             "Without OpenStackCloudDiscoveryData, networks, zones and instances are"

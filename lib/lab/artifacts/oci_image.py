@@ -13,7 +13,7 @@ _LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
 def archive(name: str, program: str, content: bytes, architecture: str) -> bytes:
-    """Give an archive that `ctr images import` reads.
+    """Return an archive that `ctr images import` reads.
 
     name: with a tag ("lab.local/pause:1"). program: its name, which is all there is in
     the image and what it starts. architecture: as Go writes it ("amd64").

@@ -19,7 +19,7 @@ from lib.lab.artifacts import commands, go_modules, go_toolchain
 from lib.lab.run import progress
 
 _CACHED = "available in build cache"
-"""Source: Go, cmd/go/internal/work/buildid.go: such a package is not compiled again."""
+"""Source: buildid.go of the go command: such a package is not compiled again."""
 
 
 def path(where: places.Places, program: str) -> pathlib.Path:

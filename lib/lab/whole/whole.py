@@ -73,7 +73,7 @@ def _require(lab: parts.Lab, sources: Sources) -> None:
 def _merged(
     old: record.Record | None, wanted: record.Record, before: footing.Footing
 ) -> record.Record:
-    """Give what is wanted now, with what an earlier start made and must remember."""
+    """Return what is desired now, with what an earlier start created and recorded."""
     if old is None:
         return wanted
     same = _sides(old) == _sides(wanted)
@@ -100,7 +100,7 @@ class _Start:
     more: tuple[str, ...] = ()
 
     def plan(self) -> tuple[steps.StartStep, ...]:
-        """Give the steps; those of an existing cluster or cloud are left out."""
+        """Return the steps; those of an existing cluster or cloud are left out."""
         wanted = self.lab.record
         plan = [
             steps.StartStep("pexes", self.pexes),
@@ -152,7 +152,7 @@ class _Start:
         self.lab.grounds.up(self.where, self.shown)
 
     def account(self) -> None:
-        """Give the manager its rights in the cluster."""
+        """Grant the manager its permissions in the cluster."""
         kubeconfig, target = self.lab.kubeconfig, self.lab.manager_kubeconfig
         manifest = self.lab.grounds.manifest
         if self.lab.record.kubeconfig:
@@ -302,7 +302,7 @@ def _leave(where: places.Places, ground: grounds.Grounds, *, wipe: bool) -> None
 
 
 def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
-    """Say how every program of the lab fares."""
+    """Return the state of every program of the lab."""
     where, name = lab.where, lab.grounds.manager
     manager = processes.find(where, name) is not None
     hollow = processes.find(where, parts.HOLLOW) is not None

@@ -35,7 +35,7 @@ def pair(folder: pathlib.Path, name: str) -> tuple[str, str]:
 
 @pytest.fixture()
 def taken() -> Iterator[int]:
-    """Give a port that is in use."""
+    """Yield a port that is in use."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
         yield int(listener.getsockname()[1])
 

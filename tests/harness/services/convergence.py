@@ -69,7 +69,7 @@ SHARED = Kind("shared", ("TCP", "TCP"), is_shared=True)
 
 
 def inactive(room: Room, ids: Collection[str]) -> list[str]:
-    """Say which of these load balancers is not ACTIVE, and what it is."""
+    """Return which of these load balancers are not ACTIVE, with their status."""
     there = balancers.listed(room.mine.connection, BALANCERS)
     states = {id_: there[id_]["provisioning_status"] for id_ in ids if id_ in there}
     return [
@@ -123,7 +123,7 @@ class Ground:
     before: Census
 
     def changed(self) -> list[str]:
-        """Say what of others has been changed or deleted."""
+        """Return the objects of others that were changed or deleted."""
         changes = census.changes(self.before, census.take(self.room.mine.connection))
         foreign = self.before[BALANCERS].keys() - {self.own_id}
         return inactive(self.room, foreign) + [
@@ -141,7 +141,7 @@ class Ground:
         return change.kind == BALANCERS and change.id == self.own_id
 
     def left(self) -> list[str]:
-        """Say what is there beyond what was there before, or otherwise than it was."""
+        """Return the objects that are new, or differ from those before."""
         changes = census.changes(self.before, census.take(self.room.mine.connection))
         found = inactive(self.room, self.before[BALANCERS])
         return found + [str(change) for change in changes]
@@ -155,7 +155,7 @@ def open_ground(open_room: balancing.Open, name: str) -> Ground:
 
 
 def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
-    """Say what in the cloud is not as the Services want it."""
+    """Return what in the cloud differs from what the Services ask for."""
     room = ground.room
     now = census.take(room.mine.connection)
     there = room.services.all()
@@ -180,7 +180,7 @@ def _is_of(one: Json, uids: set[str]) -> bool:
 
 
 def receivers(room: Room) -> set[str]:
-    """Give the addresses of the Nodes that receive traffic."""
+    """Return the addresses of the Nodes that receive traffic."""
     return {
         room.nodes[name]
         for name, labels in services.node_labels(room.api).items()

@@ -63,7 +63,7 @@ def label(
     key: str,
     value: Any,
 ) -> Iterator[None]:
-    """Give objects another label, and the former one back."""
+    """Set another label on objects, and restore the former one."""
     former = {name: labels_of(site, kind, name).get(key) for name in names}
     try:
         for name in names:

@@ -476,12 +476,12 @@ class World:
         self.process = None
 
     def short_list(self, name: str) -> None:
-        """Let lists lack all servers of now, until the end."""
+        """Make lists lack all present servers, until the end."""
         del name
         self.ground.cloud.unlisted.update(self.ground.cloud.instances)
 
     def elsewhere(self, name: str) -> None:
-        """Let a process start with credentials of another project, and work a while."""
+        """Start a process with credentials of another project; it runs for a while."""
         del name
         cloud, before = self.ground.cloud, self.ground.state().keys()
         servers = dict(cloud.instances)

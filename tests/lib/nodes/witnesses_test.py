@@ -54,7 +54,7 @@ class World:
         self.cloud.put(Instance(InstanceId(name), name, Phase.RUNNING, owner, ()))
 
     def confirm(self, name: str) -> None:
-        """Let a user confirm that a Node may be deleted."""
+        """Confirm as a user that a Node may be deleted."""
         (node,) = (
             node
             for node in self.api.all(resources.NODES)

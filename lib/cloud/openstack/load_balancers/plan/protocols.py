@@ -26,5 +26,5 @@ def of_pool(wanted: Wanted, port: WantedPort) -> str:
 
 
 def transport(protocol: str) -> str:
-    """Say which ports exclude each other: those of one transport."""
+    """Return the transport of a port: ports of one transport exclude each other."""
     return protocol if protocol in ("UDP", "SCTP") else "TCP"

@@ -216,7 +216,7 @@ def annotations(
 
 
 def results(case: Case, reached: Reached) -> Results:
-    """Give what may be written now; without an address the status stays as it is."""
+    """Return what may be written now; without an address the status stays as it is."""
     ids = annotations(case.balancer, case.relation)
     if not reached.address:
         return Results(annotations=ids)
@@ -227,7 +227,7 @@ def results(case: Case, reached: Reached) -> Results:
 
 
 def ingress(case: Case, address: str) -> tuple[Ingress, ...]:
-    """Give the status: a hostname, or addresses with their mode.
+    """Return the status: a hostname, or addresses with their mode.
 
     With the proxy protocol kube-proxy must not short-cut the load balancer.
 

@@ -312,7 +312,7 @@ def depths(
     depth: Depth,
     config: settings.LoadBalancer,
 ) -> Mapping[str, Depth]:
-    """Say of which load balancers the children matter, and how much of them.
+    """Return the load balancers whose children matter, and how much of them.
 
     Those that Octavia is at will have others soon, and those that go need none, but
     where only our part of them goes.
@@ -345,7 +345,7 @@ def _needs(
 
 
 def needs_members(wanted: Wanted) -> bool:
-    """Say whether monitor ports or subnets count, which only lists of members show.
+    """Report whether monitor ports or subnets count, which only lists of members show.
 
     What the configuration says of subnets is compared by deep looks alone: it changes
     seldom, and for all Services at once.

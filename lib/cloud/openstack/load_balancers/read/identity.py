@@ -47,12 +47,12 @@ def marks_of(found: LoadBalancer) -> frozenset[str]:
 
 
 def marks(tags: Iterable[str]) -> frozenset[str]:
-    """Give all marks among tags, of whichever cluster."""
+    """Return all marks among tags, of any cluster."""
     return frozenset([tag for tag in tags if tag.startswith(names.MARK_PREFIX)])
 
 
 def marks_in(text: str | None) -> frozenset[str]:
-    """Give the mark at the end of a description."""
+    """Return the mark at the end of a description."""
     return frozenset(names.MARKED.findall(text or ""))
 
 
@@ -149,7 +149,7 @@ def _has_former(found: FloatingIp, ref: Ref) -> bool:
 
 
 def relation_to_former(ref: Ref, one: LoadBalancer) -> Relation:
-    """Say what one that a Service has left was to it."""
+    """Return what a load balancer that a Service has left was to it."""
     is_marked = names_of(ref).mark in marks_of(one)
     return Relation.OWNED if is_marked else Relation.SHARED
 

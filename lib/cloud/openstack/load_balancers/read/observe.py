@@ -329,7 +329,7 @@ def _former(
 
 
 def features(version: Version, provider: str) -> Features:
-    """Say what there is; ovn has tags and little else."""
+    """Return the features of a provider; ovn has tags and little else."""
     is_full = provider != "ovn"
     return Features(
         timeouts=is_full and version >= (2, 1),
