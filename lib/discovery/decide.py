@@ -13,6 +13,7 @@ import msgspec
 from lib.cloud.catalog import InstanceType
 from lib.discovery import class_changes, model, quantity
 from lib.discovery.model import Action
+from lib.kube import objects
 from lib.orphans import volume_references
 from lib.process import decoding
 from lib.reconcile.outcome import Outcome
@@ -62,8 +63,8 @@ def _told(seen: model.SeenConditions) -> str:
 
 
 def _kept(config_map: bytes) -> str:
-    stored = decoding.decode(config_map, model.StoredConfigMap)
-    return stored.data.get(model.CONDITIONS_KEY, "")
+    stored = decoding.decode(config_map, objects.ConfigMap)
+    return (stored.data or {}).get(model.CONDITIONS_KEY, "")
 
 
 def catalog_items(offered: tuple[InstanceType, ...]) -> tuple[model.CatalogItem, ...]:

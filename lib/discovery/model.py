@@ -136,12 +136,6 @@ class StoredSecret(msgspec.Struct, frozen=True):
     metadata: objects.ObjectMeta = objects.ObjectMeta()
 
 
-class StoredConfigMap(msgspec.Struct, frozen=True):
-    """A ConfigMap."""
-
-    data: Mapping[str, str] = {}
-
-
 class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     """A StorageClass. type_parameter: added by `observe`, no field of Kubernetes."""
 

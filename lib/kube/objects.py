@@ -64,6 +64,13 @@ class Bare(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
 
 
+class ConfigMap(msgspec.Struct, frozen=True):
+    """A ConfigMap."""
+
+    metadata: ObjectMeta
+    data: Mapping[str, str] | None = None
+
+
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     """What a Status says beyond its message."""
 

@@ -57,12 +57,6 @@ class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
     load_balancer: ServiceLoadBalancer = ServiceLoadBalancer()
 
 
-class ConfigMap(msgspec.Struct, frozen=True):
-    """A ConfigMap that holds records."""
-
-    data: Mapping[str, str] | None = None
-
-
 class Service(msgspec.Struct, frozen=True):
     """A Service, with only what refers to resources of a cloud."""
 

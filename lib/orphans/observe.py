@@ -39,7 +39,7 @@ def records(api: client.Api, settings: Settings) -> model.Records | FailedList:
         return ()
     except kube_errors.KubeError as error:
         return FailedList(str(error))
-    data = decoding.decode(body, model.ConfigMap).data or {}
+    data = decoding.decode(body, objects.ConfigMap).data or {}
     found = tuple(route_records.read(data, settings.cluster.id).values())
     if not all(record.is_readable for record in found):
         return FailedList(f"ConfigMap {namespace}/{name}: a record is not readable")

@@ -66,13 +66,6 @@ class Custom(msgspec.Struct, frozen=True):
         return {"metadata": metadata, "spec": self.spec, "status": self.status}
 
 
-class ConfigMap(msgspec.Struct, frozen=True):
-    """A ConfigMap."""
-
-    metadata: objects.ObjectMeta
-    data: Mapping[str, str] = {}
-
-
 _WORKLOADS = {
     model.Kind.DEPLOYMENT: resources.DEPLOYMENTS,
     model.Kind.STATEFUL_SET: resources.STATEFUL_SETS,
@@ -119,7 +112,7 @@ class Caches:
     workloads: Mapping[model.Kind, store.Store[WorkloadObject]]
     bundles: store.Store[Custom]
     statuses: store.Store[Custom]
-    settings: store.Store[ConfigMap]
+    settings: store.Store[objects.ConfigMap]
 
     def all(self) -> Iterator[tuple[resources.Resource, store.Store[Any]]]:
         """Yield each store with what it holds."""
@@ -179,7 +172,7 @@ class Caches:
     def ini_files(self) -> Mapping[str, str]:
         """Return the ini files of the ConfigMap with settings, by name."""
         found = self.settings.get(f"{self.namespace}/{CONFIG_MAP}")
-        data = found.data if found is not None else {}
+        data = (found.data if found is not None else None) or {}
         return {
             f"ConfigMap {CONFIG_MAP} {name}": data[name]
             for name in sorted(data)
@@ -229,7 +222,7 @@ def open_caches(api: client.Api, namespace: str) -> Caches:
         settings=store.Store(
             api,
             resources.CONFIG_MAPS,
-            ConfigMap,
+            objects.ConfigMap,
             namespace=namespace,
             field_selector=f"metadata.name={CONFIG_MAP}",
         ),

@@ -16,7 +16,7 @@ from lib.doctor.model import CheckResult, CheckState, DaemonAccount, Read, Right
 from lib.helm import cache
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
-from lib.kube import client, errors, objects, resources
+from lib.kube import client, errors, resources
 from lib.osdpl import (
     caches,
     checks,
@@ -58,10 +58,6 @@ class Settings:
     timeout_s: float
     account: DaemonAccount | None = None
     default: model.Source | None = None
-
-
-class _Named(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
 
 
 class _Things(msgspec.Struct, frozen=True):

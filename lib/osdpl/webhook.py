@@ -314,9 +314,5 @@ class Endpoint:
         return True
 
 
-class _Written(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
-
-
 def _version(answer: bytes) -> str:
-    return decoding.decode(answer, _Written).metadata.resource_version
+    return decoding.decode(answer, objects.Bare).metadata.resource_version

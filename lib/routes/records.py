@@ -10,11 +10,6 @@ from lib.routes.model import Stored
 TIMEOUT_S = 10.0
 
 
-class _ConfigMap(msgspec.Struct, frozen=True):
-    metadata: objects.ObjectMeta
-    data: dict[str, str] | None = None
-
-
 def read(api: client.Api) -> Stored:
     """Read the ConfigMap.
 
@@ -94,5 +89,5 @@ class Records:
 
 
 def _stored(body: bytes) -> Stored:
-    found = decoding.decode(body, _ConfigMap)
+    found = decoding.decode(body, objects.ConfigMap)
     return Stored(found.metadata.resource_version, found.data or {})
