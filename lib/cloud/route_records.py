@@ -15,6 +15,7 @@ from lib.cloud.routes import AddressPair, Entry, Record, Recorded, Route
 
 NAMESPACE = "kube-system"
 NAME = "mooring-routes"
+KEY = f"{NAMESPACE}/{NAME}"
 """The ConfigMap of every cluster."""
 VERSION = 1
 UNREADABLE = ".unreadable"

@@ -53,9 +53,8 @@ class Board:
             self._steps = dict(plan.entry_steps)
             self._busy_until = now + BUSY_S
             self._waits = {node: set(ids) for node, ids in plan.waits.items()}
-            self._unserved = plan.unserved | desired.unserved
-            names = frozenset(node.name for node in desired.nodes)
-            self._served = names - self._unserved
+            self._unserved = desired.unserved_by(plan)
+            self._served = desired.served_by(plan)
             self._pauses = {
                 id_: pause for id_, pause in self._pauses.items() if id_ in self._steps
             }

@@ -85,10 +85,9 @@ def _passes(error: errors.CloudError) -> bool:
 def _unreadable(snapshot: TableSnapshot) -> Iterator[Problem]:
     """Report records that were edited by hand, as long as their text is kept."""
     for key in snapshot.unreadable:
-        name = f"{route_records.NAMESPACE}/{route_records.NAME}"
         message = (
-            f"ConfigMap {name}: {key}: not as it was written: nothing in it is"
-            " removed; delete the key once it was looked through"
+            f"ConfigMap {route_records.KEY}: {key}: not as it was written: nothing in"
+            " it is removed; delete the key once it was looked through"
         )
         yield Problem(Reason.RECORD_UNREADABLE, message)
 
@@ -127,13 +126,13 @@ def _former(snapshot: TableSnapshot) -> Iterator[Action]:
 
 
 def _by_node(snapshot: TableSnapshot, plan: routes.Plan) -> Iterator[Action]:
-    for name in snapshot.desired.present:
-        problems = (
-            *snapshot.desired.problems.get(name, ()),
-            *plan.problems_of.get(name, ()),
+    desired = snapshot.desired
+    unserved = desired.unserved_by(plan)
+    for name in desired.present:
+        problems = desired.problems_by(plan, name)
+        yield from _report(
+            snapshot, f"{NODE}{name}", problems, is_unserved=name in unserved
         )
-        is_unserved = name in plan.unserved or name in snapshot.desired.unserved
-        yield from _report(snapshot, f"{NODE}{name}", problems, is_unserved=is_unserved)
 
 
 def _report(

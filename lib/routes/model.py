@@ -37,7 +37,7 @@ class Desired:
     """What the Nodes of the cluster ask for, before a cloud is asked.
 
     nodes, present: as in `lib.cloud.routes.Target`. problems: by Node. unserved: Nodes
-    with a podCIDR that cannot get a route. with_cidrs: names of Nodes that have any.
+    with a podCIDR that cannot get a route.
     """
 
     nodes: tuple[routes.Node, ...] = ()
@@ -46,6 +46,18 @@ class Desired:
         default_factory=dict
     )
     unserved: frozenset[str] = frozenset()
+
+    def unserved_by(self, plan: routes.Plan) -> frozenset[str]:
+        """Return the Nodes that lack an entry, by what they ask for or by a plan."""
+        return self.unserved | plan.unserved
+
+    def served_by(self, plan: routes.Plan) -> frozenset[str]:
+        """Return the Nodes whose Pods are reached once a plan is carried out."""
+        return frozenset(node.name for node in self.nodes) - self.unserved_by(plan)
+
+    def problems_by(self, plan: routes.Plan, node: str) -> tuple[Problem, ...]:
+        """Return what is wrong with a Node, in what it asks for and in a plan."""
+        return (*self.problems.get(node, ()), *plan.problems_of.get(node, ()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

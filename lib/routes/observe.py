@@ -103,7 +103,7 @@ def _leaving(old: Record, current: Record, plan: Plan, wanted: Desired) -> Targe
     What Nodes have there is kept as long as the current table cannot serve them, and so
     are address pairs that the current table needs.
     """
-    unserved = plan.unserved | wanted.unserved
+    unserved = wanted.unserved_by(plan)
     present = {n: cidrs for n, cidrs in wanted.present.items() if n in unserved}
     both = (*current.owned, *(plan.record.owned if plan.record else ()))
     kept = frozenset(entry for entry in both if isinstance(entry, AddressPair))

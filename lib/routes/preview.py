@@ -3,11 +3,12 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from lib.cloud import errors
+from lib.cloud import errors, route_records
+from lib.cloud.routes import Plan
 from lib.kube.nodes import Node
 from lib.plans.model import ApplyStep
 from lib.routes import decide, model
-from lib.routes.model import TableSnapshot
+from lib.routes.model import Desired, TableSnapshot
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,24 +42,22 @@ def rows(
     for action in outcome.actions if not is_fatal else ():
         match action:
             case model.WriteRecord():
-                yield RoutesRow("ConfigMap kube-system/mooring-routes", "record", "")
+                yield RoutesRow(f"ConfigMap {route_records.KEY}", "record", "")
             case model.Publish():
                 for step in plan.entry_steps.values():
                     yield RoutesRow(step.path[0], _VERBS[str(step.verb)], step.why)
             case ApplyStep(step):
                 yield RoutesRow(step.path[0], _VERBS[str(step.verb)], step.why)
     if has_conditions and not is_fatal:
-        yield from _conditions(snapshot, nodes)
-    yield from _problems(snapshot)
+        yield from _conditions(snapshot.desired, plan, nodes)
+    yield from _problems(snapshot.desired, plan)
 
 
 def _conditions(
-    snapshot: TableSnapshot, nodes: Mapping[str, Node]
+    desired: Desired, plan: Plan, nodes: Mapping[str, Node]
 ) -> Iterator[RoutesRow]:
     """Return the conditions that would be written once all entries are."""
-    plan = snapshot.plan
-    unserved = snapshot.desired.unserved | (plan.unserved if plan else frozenset())
-    served = frozenset(node.name for node in snapshot.desired.nodes) - unserved
+    unserved, served = desired.unserved_by(plan), desired.served_by(plan)
     for name, node in sorted(nodes.items()):
         if name in served or name in unserved:
             condition = model.SetCondition(name in served)
@@ -67,12 +66,10 @@ def _conditions(
                 yield RoutesRow(f"Node {name}", "condition", text)
 
 
-def _problems(snapshot: TableSnapshot) -> Iterator[RoutesRow]:
-    plan = snapshot.plan
-    found = {"table": plan.problems if plan else ()}
-    for name in snapshot.desired.present:
-        by_plan = plan.problems_of.get(name, ()) if plan else ()
-        found[f"Node {name}"] = (*snapshot.desired.problems.get(name, ()), *by_plan)
+def _problems(desired: Desired, plan: Plan) -> Iterator[RoutesRow]:
+    found = {"table": plan.problems}
+    for name in desired.present:
+        found[f"Node {name}"] = desired.problems_by(plan, name)
     for subject, problems in found.items():
         for problem in problems:
             text = f"{problem.reason}: {problem.message}"

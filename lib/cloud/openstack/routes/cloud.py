@@ -220,7 +220,7 @@ class NeutronRoutes:
             deadline = began + WRITE_TIMEOUT_S
             body = self._api.write(request, deadline, began + within_s)
         except errors.CloudError as error:
-            self._forget(action)
+            self._forget()
             if self._refusals.learn(action, error):
                 raise errors.Busy(
                     error.message,
@@ -232,9 +232,8 @@ class NeutronRoutes:
         self._note(action, body)
         return StepResult()
 
-    def _forget(self, action: actions.Action) -> None:
+    def _forget(self) -> None:
         """Have everything read again, since the last answer is not known."""
-        del action
         with self._lock:
             self._known.is_whole = False
 
@@ -247,7 +246,7 @@ class NeutronRoutes:
             with self._lock:
                 self._known.ports[answer.port.id] = answer.port
             return
-        self._forget(action)
+        self._forget()
 
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
         """See the protocol: Neutron has carried a write out when it answers."""
