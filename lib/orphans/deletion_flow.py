@@ -5,6 +5,7 @@ balancer's plan is the daemon's own for a Service that is deleted, restricted to
 was listed. State is in the cloud alone: an interrupted deletion is simply run again.
 """
 
+import abc
 import dataclasses
 import datetime
 import itertools
@@ -17,6 +18,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from typing import TypeVar
 
 from lib.cloud import errors, load_balancers
 from lib.cloud import routes as cloud_routes
@@ -32,6 +34,8 @@ from lib.plans import model as plans
 from lib.plans.engine import Engine
 from lib.reconcile import failure, outcome, waiting
 
+S = TypeVar("S")
+"""What a deletion has read."""
 POLL_S = 2.0
 PATIENCE_S = 900.0
 """For one batch; what is not deleted by then is reported."""
@@ -158,10 +162,10 @@ class _Waiting:
     """The end of every target, and the waiting in between."""
 
     def __init__(
-        self, keys: Collection[str], clocks: PollClocks, told: Finished
+        self, keys: Collection[str], clocks: PollClocks, on_finish: Finished
     ) -> None:
         self._clocks = clocks
-        self._told = told
+        self._on_finish = on_finish
         self._open = set(keys)
         self._until = clocks.monotonic() + PATIENCE_S
         self._failures: dict[str, int] = {}
@@ -181,7 +185,7 @@ class _Waiting:
     def finish(self, action: Finish) -> None:
         """Note the end of a target."""
         self._open.discard(action.key)
-        self._told(action.key, action.why)
+        self._on_finish(action.key, action.why)
 
     def note_failure(self, key: str, error: errors.CloudError) -> None:
         """Note a failed write, or read; it is made again in the next round."""
@@ -199,24 +203,53 @@ class _Waiting:
         return self._last.get(key, f"it was not deleted within {PATIENCE_S:.0f} s")
 
 
-class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
-    """Deletes what is left of some Services, all of them side by side.
+class _Deletion(waiting.WaitingFlow[S, Action]):
+    """What all deletions share: a failure concerns one target, and so does its end.
 
-    Implements lib/reconcile/waiting.py, Flow.
+    Implements lib/reconcile/waiting.py, WaitingFlow, but for reads and decisions.
     """
 
     name = "orphans"
 
     def __init__(
+        self, keys: Collection[str], on_finish: Finished, clocks: PollClocks
+    ) -> None:
+        self._waiting = _Waiting(keys, clocks, on_finish)
+
+    @abc.abstractmethod
+    def _write(self, action: Action) -> None:
+        """Carry out an action that writes; note its failure."""
+
+    def act(self, snapshot: S, action: Action) -> S:
+        """Carry one action out."""
+        if isinstance(action, Finish):
+            self._waiting.finish(action)
+        else:
+            self._write(action)
+        return snapshot
+
+    def is_note(self, action: Action) -> bool:
+        """Report whether an action only notes the end of a target."""
+        return isinstance(action, Finish)
+
+    def failure(self, error: Exception) -> failure.Failure | None:
+        """Explain no error: those of the cloud are noted for their targets."""
+        return failure.none_expected(error)
+
+
+class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
+    """Deletes what is left of some Services, all of them side by side."""
+
+    def __init__(
         self,
         balancers: LoadBalancers,
         targets: Mapping[str, Target],
-        told: Finished,
+        on_finish: Finished,
         clocks: PollClocks,
     ) -> None:
+        super().__init__(targets.keys(), on_finish, clocks)
         self._balancers = balancers
         self._targets = targets
-        self._waiting = _Waiting(targets.keys(), clocks, told)
         kept = memory.Memory[Target, Results](clocks.monotonic)
         self._engine = Engine(lambda: balancers, kept, clocks.monotonic)
         self._failed: set[str] = set()
@@ -287,17 +320,9 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
         elif not plan.steps:
             yield None, POLL_S if plan.retry_after_s is None else plan.retry_after_s
 
-    def act(
-        self, snapshot: tuple[CleanupCase, ...], action: Action
-    ) -> tuple[CleanupCase, ...]:
-        """Carry one action out; a failure concerns no other target."""
-        if isinstance(action, Finish):
-            self._waiting.finish(action)
-        elif isinstance(action, Apply) and action.key not in self._failed:
-            self._apply(action)
-        return snapshot
-
-    def _apply(self, action: Apply) -> None:
+    def _write(self, action: Action) -> None:
+        if not isinstance(action, Apply) or action.key in self._failed:
+            return
         key, step = action.key, action.step
         try:
             result = self._engine.apply(key, step)
@@ -312,36 +337,22 @@ class BalancerDeletion(waiting.WaitingFlow[tuple[CleanupCase, ...], Action]):
                 target = self._targets[key]
                 self._engine.go_on(key, target, step, result, frozenset())
 
-    def is_note(self, action: Action) -> bool:
-        """Report whether an action only notes the end of a target."""
-        return isinstance(action, Finish)
 
-    def failure(self, error: Exception) -> failure.Failure | None:
-        """Explain no error: those of the cloud are noted for their targets."""
-        return failure.none_expected(error)
-
-
-class RouteDeletion(waiting.WaitingFlow[Routed, Action]):
-    """Removes recorded routes and address pairs, and nothing else of their objects.
-
-    Implements lib/reconcile/waiting.py, Flow.
-    """
-
-    name = "orphans"
+class RouteDeletion(_Deletion[Routed]):
+    """Removes recorded routes and address pairs, and nothing else of their objects."""
 
     def __init__(
         self,
         tables: cloud_routes.Routes,
         read: Callable[[], Routed],
         entries: Collection[cloud_routes.Entry],
-        told: Finished,
+        on_finish: Finished,
         clocks: PollClocks,
     ) -> None:
         """read: returns what is recorded and exists now."""
+        super().__init__([str(entry) for entry in entries], on_finish, clocks)
         self._tables = tables
         self._read = read
-        self._entries = {str(entry): entry for entry in entries}
-        self._waiting = _Waiting(self._entries.keys(), clocks, told)
 
     def observe(self, due: float) -> Routed:
         """Read the tables with their records again."""
@@ -371,47 +382,31 @@ class RouteDeletion(waiting.WaitingFlow[Routed, Action]):
         ended = {one.key for one in actions if isinstance(one, Finish)}
         return outcome.Outcome(tuple(actions), None if open_ <= ended else POLL_S)
 
-    def act(self, snapshot: Routed, action: Action) -> Routed:
-        """Carry one action out; what was refused is decided again."""
-        if isinstance(action, Finish):
-            self._waiting.finish(action)
-        elif isinstance(action, ReleaseStep):
-            try:
-                self._tables.apply(action.step)
-            except errors.CloudError as error:
-                for key in action.keys:
-                    self._waiting.note_failure(key, error)
-        return snapshot
-
-    def is_note(self, action: Action) -> bool:
-        """Report whether an action only notes the end of an entry."""
-        return isinstance(action, Finish)
-
-    def failure(self, error: Exception) -> failure.Failure | None:
-        """Explain no error: those of the cloud are noted for their entries."""
-        return failure.none_expected(error)
+    def _write(self, action: Action) -> None:
+        if not isinstance(action, ReleaseStep):
+            return
+        try:
+            self._tables.apply(action.step)
+        except errors.CloudError as error:
+            for key in action.keys:
+                self._waiting.note_failure(key, error)
 
 
-class VolumeDeletion(waiting.WaitingFlow[cloud_volumes.VolumesReading, Action]):
-    """Deletes volumes that are attached to nothing.
-
-    Implements lib/reconcile/waiting.py, Flow.
-    """
-
-    name = "orphans"
+class VolumeDeletion(_Deletion[cloud_volumes.VolumesReading]):
+    """Deletes volumes that are attached to nothing."""
 
     def __init__(
         self,
         volumes: Volumes,
         ids: Collection[str],
         cluster: str,
-        told: Finished,
+        on_finish: Finished,
         clocks: PollClocks,
     ) -> None:
         """cluster: ID in the ownership metadata; without it nothing is deleted."""
+        super().__init__(ids, on_finish, clocks)
         self._volumes = volumes
         self._cluster = cluster
-        self._waiting = _Waiting(ids, clocks, told)
 
     def observe(self, due: float) -> cloud_volumes.VolumesReading:
         """Read the volumes that are left, with unfinished attachments."""
@@ -441,27 +436,13 @@ class VolumeDeletion(waiting.WaitingFlow[cloud_volumes.VolumesReading, Action]):
         is_over = self._waiting.open <= ended
         return outcome.Outcome(tuple(actions), None if is_over else POLL_S)
 
-    def act(
-        self, snapshot: cloud_volumes.VolumesReading, action: Action
-    ) -> cloud_volumes.VolumesReading:
-        """Carry one action out; a failure concerns no other volume."""
-        match action:
-            case Finish():
-                self._waiting.finish(action)
-            case DeleteVolume(key):
-                try:
-                    self._volumes.delete(cloud_volumes.VolumeId(key))
-                except errors.CloudError as error:
-                    self._waiting.note_failure(key, error)
-        return snapshot
-
-    def is_note(self, action: Action) -> bool:
-        """Report whether an action only notes the end of a volume."""
-        return isinstance(action, Finish)
-
-    def failure(self, error: Exception) -> failure.Failure | None:
-        """Explain no error: those of the cloud are noted for their volumes."""
-        return failure.none_expected(error)
+    def _write(self, action: Action) -> None:
+        if not isinstance(action, DeleteVolume):
+            return
+        try:
+            self._volumes.delete(cloud_volumes.VolumeId(action.key))
+        except errors.CloudError as error:
+            self._waiting.note_failure(action.key, error)
 
 
 _DELETABLE = (cloud_volumes.VolumePhase.AVAILABLE, cloud_volumes.VolumePhase.FAILED)
