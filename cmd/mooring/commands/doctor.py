@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import doctor_osdpl, edge, findings, providers, reach
+from mooring.commands import doctor_osdpl, edge, findings, paths, providers, reach
 
 if TYPE_CHECKING:
     from lib.doctor import examine
 
 USUAL = "ccm"
 """Command that needs no name."""
-_FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 
 
 class _Doctor(click.Group):
@@ -48,20 +47,11 @@ doctor.add_command(doctor_osdpl.osdpl)
     default="kube-system",
     help="Its namespace.",
 )
+@findings.account_option
 @click.option(
-    "--service-account",
-    default="",
-    metavar="NAMESPACE/NAME",
-    help="Judge its rights, not those of the kubeconfig's user.",
+    "--rbac", type=paths.FILE, help="Manifest of the rights; the chart's own."
 )
-@click.option("--rbac", type=_FILE, help="Manifest of the rights; the chart's own.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0.1),
-    default=10.0,
-    help="Seconds for each call.",
-)
+@findings.timeout_option
 def ccm(  # noqa: PLR0913 - one argument for each option
     kubeconfig: str,
     context: str,
@@ -83,6 +73,7 @@ def ccm(  # noqa: PLR0913 - one argument for each option
     with edge.plainly():
         from lib.doctor import cluster, examine
         from lib.kube import client, greeting
+        from lib.process.clock import utc_now
 
         reach.quiet()
         wanted = _wanted(cloud, (lease_namespace, lease_name), service_account, rbac)
@@ -102,8 +93,6 @@ def ccm(  # noqa: PLR0913 - one argument for each option
             greet,
             ask,
         )
-        from lib.process.clock import utc_now
-
         found = examine.examine(doors, wanted, utc_now)
         findings.show(found, output)
     sys.exit(0 if examine.is_well(found) else 1)

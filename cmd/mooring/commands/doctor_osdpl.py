@@ -6,17 +6,15 @@ import tempfile
 
 import click
 
-from mooring.commands import edge, findings, reach
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+from mooring.commands import edge, findings, osdpl_options, reach
 
 
 @click.command()
-@click.argument("file", type=FILE, required=False)
-@click.option("--kubeconfig", default="", help="In-cluster or $KUBECONFIG if empty.")
-@click.option("--context", default="", help="Of the kubeconfig; its current one.")
+@osdpl_options.file
+@osdpl_options.kubeconfig
+@osdpl_options.context
 @click.option("--namespace", default="openstack", show_default=True, help="Served one.")
-@click.option("--charts", "source", default="", help="As --chart-source of the daemon.")
+@osdpl_options.charts
 @click.option(
     "--leader-elect-resource-name",
     "lease",
@@ -24,22 +22,9 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
     show_default=True,
     help="The daemon's Lease.",
 )
-@click.option(
-    "--service-account",
-    default="",
-    metavar="NAMESPACE/NAME",
-    help="Judge its rights, not those of the kubeconfig's user.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0.1),
-    default=10.0,
-    help="Seconds for each call.",
-)
-@click.option(
-    "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
-)
+@findings.account_option
+@findings.timeout_option
+@osdpl_options.output
 def osdpl(  # noqa: PLR0913 - one argument for each option
     file: pathlib.Path | None,
     kubeconfig: str,
@@ -61,7 +46,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
         from lib.doctor import examine
         from lib.helm import cache
         from lib.kube import client
-        from lib.osdpl import diagnosis, model
+        from lib.osdpl import diagnosis
         from lib.process.clock import utc_now
         from mooring.commands import render_osdpl
 
@@ -73,7 +58,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
             lease=lease,
             timeout_s=timeout_s,
             account=findings.account(service_account),
-            default=model.Source(name="--charts", url=source) if source else None,
+            default=osdpl_options.chart_source(source),
         )
         with tempfile.TemporaryDirectory(prefix="mooring-doctor-") as folder:
             lines = diagnosis.Diagnosis(

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
 
     from lib.doctor import model
 
+account_option = click.option(
+    "--service-account",
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="Judge its rights, not those of the kubeconfig's user.",
+)
+timeout_option = click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.1),
+    default=10.0,
+    help="Seconds for each call.",
+)
 _COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red", "skip": "cyan"}
 
 

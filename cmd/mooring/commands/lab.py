@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 import click
 import rich.console
 
-from mooring.commands import edge, lab_osdpl, lab_server, providers
+from mooring.commands import edge, lab_osdpl, lab_server, paths, providers
 
 if TYPE_CHECKING:
     from lib.lab.whole import whole
-
-EXISTING = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
-FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
 
 
 @click.group()
@@ -30,13 +27,15 @@ lab.add_command(lab_osdpl.osdpl)
 
 
 @lab.command()
-@click.option("--kubeconfig", type=EXISTING, help="Use this cluster, start none.")
+@click.option("--kubeconfig", type=paths.FILE, help="Use this cluster, start none.")
 @providers.existing_options
 @click.option("--flavor", default="", help="Of the servers; the smallest by default.")
 @click.option("--image", default="", help="Of the servers; the first by default.")
 @click.option("--network", default="", help="Of the servers; the first by default.")
 @click.option("--node", is_flag=True, help="Add a real kubelet with containerd.")
-@click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
+@click.option(
+    "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
+)
 def up(  # noqa: PLR0913 - one argument for each option
     kubeconfig: pathlib.Path | None,
     flavor: str,
@@ -77,7 +76,9 @@ def up(  # noqa: PLR0913 - one argument for each option
 
 
 @lab.command()
-@click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
+@click.option(
+    "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
+)
 @click.option("--node", is_flag=True, help="Also what a real kubelet needs.")
 @click.option("--tests", is_flag=True, help="Also all that only tests use.")
 def build(components: pathlib.Path | None, node: bool, tests: bool) -> None:
@@ -114,8 +115,12 @@ def charts() -> None:
 
 @lab.command()
 @click.argument("name")
-@click.option("--components", type=FOLDER, help="Folder with the PEX file to contain.")
-@click.option("--output", type=FOLDER, default="dist", help="Where NAME.tar is put.")
+@click.option(
+    "--components", type=paths.FOLDER, help="Folder with the PEX file to contain."
+)
+@click.option(
+    "--output", type=paths.FOLDER, default="dist", help="Where NAME.tar is put."
+)
 def image(
     name: str, components: pathlib.Path | None, output: pathlib.Path | None
 ) -> None:

@@ -14,7 +14,7 @@ import click
 import rich.console
 import rich.live
 
-from mooring.commands import edge
+from mooring.commands import edge, paths
 
 if TYPE_CHECKING:
     from lib.kube import client
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lib.lab.osdpl import lab
     from lib.lab.run import progress
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
-FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
 SETTLE_S = 600
 _POLL_S = 1.0
 
@@ -34,8 +32,12 @@ def osdpl() -> None:
 
 
 @osdpl.command()
-@click.option("--charts", type=FOLDER, help="Checkout of openstack-helm to install.")
-@click.option("--components", type=FOLDER, help="Folder with the PEX files to run.")
+@click.option(
+    "--charts", type=paths.FOLDER, help="Checkout of openstack-helm to install."
+)
+@click.option(
+    "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
+)
 def up(charts: pathlib.Path | None, components: pathlib.Path | None) -> None:
     """Start the lab and install OpenStack; may be repeated."""
     with edge.plainly():
@@ -93,7 +95,7 @@ def down(wipe: bool) -> None:
 
 
 @osdpl.command(hidden=True)
-@click.option("--kubeconfig", type=FILE, required=True)
+@click.option("--kubeconfig", type=paths.FILE, required=True)
 def simulate(kubeconfig: pathlib.Path) -> None:
     """Run the workload simulator."""
     with edge.plainly():

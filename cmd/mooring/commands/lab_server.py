@@ -7,9 +7,7 @@ import threading
 
 import click
 
-from mooring.commands import edge, providers
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
+from mooring.commands import edge, paths, providers
 
 
 @click.group()
@@ -86,7 +84,7 @@ def boot(name: str) -> None:
 
 
 @click.command("hollow-kubelets", hidden=True)
-@click.option("--kubeconfig", type=FILE, required=True)
+@click.option("--kubeconfig", type=paths.FILE, required=True)
 @providers.option
 @click.option("--existing-cloud", required=True)
 @click.option("--existing-file", default="")

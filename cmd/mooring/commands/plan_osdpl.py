@@ -11,24 +11,20 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import edge, reach
+from mooring.commands import edge, osdpl_options, reach
 
 if TYPE_CHECKING:
     from lib.osdpl import planning
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
-
 
 @click.command()
-@click.argument("file", type=FILE, required=False)
-@click.option("--kubeconfig", default="", help="In-cluster or $KUBECONFIG if empty.")
-@click.option("--context", default="", help="Of the kubeconfig; its current one.")
+@osdpl_options.file
+@osdpl_options.kubeconfig
+@osdpl_options.context
 @click.option("--helm", default="helm", show_default=True, help="Program of helm.")
-@click.option("--charts", "source", default="", help="As --chart-source of the daemon.")
+@osdpl_options.charts
 @click.option("--diff/--no-diff", "has_diff", default=True, help="Show manifests.")
-@click.option(
-    "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
-)
+@osdpl_options.output
 def osdpl(  # noqa: PLR0913 - one argument for each option
     file: pathlib.Path | None,
     kubeconfig: str,
@@ -56,14 +52,14 @@ def _plan(
 ) -> "planning.Plan":
     from lib.helm import cache, command
     from lib.kube import client
-    from lib.osdpl import model, planning
+    from lib.osdpl import planning
     from mooring.commands import render_osdpl
 
     document = render_osdpl.document(file) if file is not None else None
     api = client.KubeClient(
         reach.cluster(kubeconfig, context), user_agent="mooring-plan"
     )
-    default = model.Source(name="--charts", url=source) if source else None
+    default = osdpl_options.chart_source(source)
     with tempfile.TemporaryDirectory(prefix="mooring-plan-") as folder:
         home = pathlib.Path(folder)
         program = command.Command(helm, home / "helm", None, os.environ)

@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mooring.commands import paths
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lib.discovery.openstack import render as rendering
     from lib.discovery.openstack import sources
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 PARTS = ("secrets", "templates", "values")
 
 
 @click.command()
 @click.option(
     "--cluster-configuration",
-    type=FILE,
+    type=paths.FILE,
     required=True,
     help="YAML documents: OpenStackClusterConfiguration; and, if you like,"
     " ClusterConfiguration, ModuleConfig, NodeGroups and their instance classes.",
 )
 @click.option(
     "--discovery-data",
-    type=FILE,
+    type=paths.FILE,
     multiple=True,
     help="What the base infrastructure reported, or discovery-data.json; may be"
     " given twice. Without the first, what the layout will make is assumed.",
@@ -37,7 +38,7 @@ PARTS = ("secrets", "templates", "values")
 @click.option("--cluster-uuid", default="", help="Needed where there are NodeGroups.")
 @click.option(
     "--previous",
-    type=FILE,
+    type=paths.FILE,
     help="The configuration in use: print nothing if going on from it would destroy"
     " something, and say what.",
 )

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mooring.commands import osdpl_options, paths
+
 if TYPE_CHECKING:
     from lib.helm import cache, command
     from lib.osdpl import model
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=pathlib.Path)
 FOLDER = click.Path(file_okay=False, path_type=pathlib.Path)
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@click.argument("file", type=paths.FILE)
 @click.option(
     "--charts",
     "source",
@@ -77,9 +78,7 @@ def _render(file: pathlib.Path, source: str) -> "model.Rendered":
             spec=plain,
         ),
         credentials=credentials.placeholders(services),
-        repository_default=(
-            model.Source(name="--charts", url=source) if source else None
-        ),
+        repository_default=osdpl_options.chart_source(source),
     )
     return render.render(inputs)
 

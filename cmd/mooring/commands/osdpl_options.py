@@ -1,0 +1,31 @@
+"""Options that the commands about an OpenStackDeployment share."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mooring.commands import paths, reach
+
+if TYPE_CHECKING:
+    from lib.osdpl import model
+
+file = click.argument("file", type=paths.FILE, required=False)
+kubeconfig = click.option(
+    "--kubeconfig", default="", help="In-cluster or $KUBECONFIG if empty."
+)
+context = click.option(
+    "--context", default="", help="Of the kubeconfig; its current one."
+)
+charts = click.option(
+    "--charts", "source", default="", help="As --chart-source of the daemon."
+)
+output = click.option(
+    "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
+)
+
+
+def chart_source(address: str) -> "model.Source | None":
+    """Return the source of charts that --charts names; None: it is not given."""
+    from lib.osdpl import model
+
+    return model.Source(name="--charts", url=address) if address else None
