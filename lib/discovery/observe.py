@@ -11,7 +11,7 @@ from lib.cloud.catalog import CatalogPart
 from lib.cloud.model import Seen, Unknown
 from lib.discovery import cycle_report, model
 from lib.discovery.model import DiscoveryStep
-from lib.kube import client, objects, resources
+from lib.kube import client, listing, resources
 from lib.kube import errors as kube_errors
 from lib.kube import persistent_volumes as kube_volumes
 from lib.kube.resources import Resource
@@ -19,7 +19,6 @@ from lib.process import decoding
 
 TIMEOUT_S = 10.0
 """Of every call to the API server. Source: the reference's own."""
-PAGE = 500
 _PERIODS = 0.9
 """Of discovery, between two reads that count as two: cycles are not exactly regular."""
 
@@ -204,15 +203,7 @@ class CatalogObserver:
             return None
 
     def _all(self, resource: Resource, of: type[T]) -> tuple[T, ...]:
-        found: list[T] = []
-        query = {"limit": str(PAGE)}
-        while True:
-            body = self._api.list_page(resource, query=query, timeout_s=TIMEOUT_S)
-            page = objects.decode_list(body, of)
-            found.extend(page.items)
-            if not page.metadata.continue_:
-                return tuple(found)
-            query["continue"] = page.metadata.continue_
+        return listing.read(self._api, resource, of, timeout_s=TIMEOUT_S).items
 
 
 class _CloudFailed(Exception):

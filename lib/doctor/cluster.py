@@ -4,11 +4,9 @@ import datetime
 
 from lib.doctor import rights
 from lib.doctor.model import DaemonAccount, LeaseHolder, NodeIdentity, Right
-from lib.kube import client, errors, objects, resources
+from lib.kube import client, errors, listing, resources
 from lib.kube import lease as kube_lease
 from lib.kube import nodes as kube_nodes
-
-_PAGE = "500"
 
 
 class ClusterReader:
@@ -57,17 +55,10 @@ class ClusterReader:
         Raises:
             KubeError: they can't be listed.
         """
-        found: list[NodeIdentity] = []
-        query = {"limit": _PAGE}
-        while True:
-            body = self._api.list_page(
-                resources.NODES, query=query, timeout_s=self._timeout_s
-            )
-            page = objects.decode_list(body, kube_nodes.Node)
-            found += map(_node, page.items)
-            if not page.metadata.continue_:
-                return tuple(found)
-            query["continue"] = page.metadata.continue_
+        found = listing.read(
+            self._api, resources.NODES, kube_nodes.Node, timeout_s=self._timeout_s
+        )
+        return tuple(map(_node, found.items))
 
 
 def _node(found: kube_nodes.Node) -> NodeIdentity:

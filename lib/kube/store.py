@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import msgspec
 import structlog
 
-from lib.kube import client, errors, interrupt, objects, resources
+from lib.kube import client, errors, interrupt, listing, objects, resources
 from lib.process import decoding, repeats
 
 LIST_TIMEOUT_S = 60.0
@@ -75,7 +75,7 @@ class Store(Generic[T]):
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
-        page_size: int = 500,
+        page_size: int = listing.PAGE,
         read_timeout_s: float = READ_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
@@ -192,24 +192,16 @@ class Store(Generic[T]):
         self.synced.set()
 
     def _list(self) -> tuple[dict[str, T], str]:
-        try:
-            return self._pages(self._page_size)
-        except errors.Gone:
-            # The token outlived the server's memory: all on one page then.
-            return self._pages(0)
-
-    def _pages(self, limit: int) -> tuple[dict[str, T], str]:
-        query = {**self._selectors, **({"limit": str(limit)} if limit else {})}
-        listed: dict[str, T] = {}
-        while True:
-            body = self._api.list_page(
-                self._resource, self._namespace, query=query, timeout_s=LIST_TIMEOUT_S
-            )
-            page = objects.decode_list(body, self._type)
-            listed.update((value.metadata.key, value) for value in page.items)
-            if not page.metadata.continue_:
-                return listed, page.metadata.resource_version
-            query["continue"] = page.metadata.continue_
+        found = listing.read(
+            self._api,
+            self._resource,
+            self._type,
+            timeout_s=LIST_TIMEOUT_S,
+            namespace=self._namespace,
+            selectors=self._selectors,
+            page_size=self._page_size,
+        )
+        return {value.metadata.key: value for value in found.items}, found.version
 
     def run(self, stop: threading.Event) -> None:
         """List and watch until told to stop; never raises."""

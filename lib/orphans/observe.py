@@ -8,7 +8,7 @@ from typing import TypeVar
 from lib.cloud import errors, protocol, route_records
 from lib.cloud import routes as cloud_routes
 from lib.cloud.load_balancers import LoadBalancers, Role
-from lib.kube import client, nodes, objects, resources, store
+from lib.kube import client, listing, nodes, objects, resources
 from lib.kube import errors as kube_errors
 from lib.kube import persistent_volumes as kube_volumes
 from lib.orphans import model
@@ -16,6 +16,7 @@ from lib.orphans.model import CloudLists, ClusterLists, FailedList, Other, Setti
 from lib.process import decoding
 
 TIMEOUT_S = 10.0
+LIST_TIMEOUT_S = 60.0
 _TOGETHER = (
     frozenset({Role.LOAD_BALANCER, Role.USE}),
     frozenset({Role.PART}),
@@ -129,12 +130,11 @@ def _node_names(api: client.Api) -> frozenset[str] | FailedList:
 def _all(
     api: client.Api, resource: resources.Resource, of: type[Object]
 ) -> tuple[Object, ...] | FailedList:
-    kept = store.Store(api, resource, of)
     try:
-        kept.relist()
+        found = listing.read(api, resource, of, timeout_s=LIST_TIMEOUT_S).items
     except kube_errors.KubeError as error:
         return FailedList(str(error))
-    return tuple(one for _, one in sorted(kept.items().items()))
+    return tuple(sorted(found, key=lambda one: one.metadata.key))
 
 
 def _caught(read: Callable[[], T]) -> T | FailedList:

@@ -7,7 +7,7 @@ is created is a dry run. No secret reaches a line.
 import dataclasses
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from lib.doctor.model import CheckResult, CheckState, DaemonAccount, Read, Right
 from lib.helm import cache
 from lib.helm import errors as helm_errors
 from lib.helm import model as helm
-from lib.kube import client, errors, resources
+from lib.kube import client, errors, listing, objects, resources
 from lib.osdpl import (
     caches,
     checks,
@@ -29,9 +29,8 @@ from lib.osdpl import (
 )
 from lib.osdpl.snapshot import Desired, Document, Refused, Snapshot
 from lib.osdpl.webhook_certificate import Held
-from lib.process import config, decoding
+from lib.process import config
 
-T = TypeVar("T")
 COMPONENT = "osdpl-controller"
 NOTHING = "there is no OpenStackDeployment: name a FILE with one"
 NO_SERVER = "not asked: the API server does not answer"
@@ -43,7 +42,6 @@ CRDS = (
     resources.HELM_BUNDLES,
 )
 CLASSES = ("persistent_volume_storage_class", "local_volume_storage_class")
-_PAGE = {"limit": "500"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,10 +56,6 @@ class Settings:
     timeout_s: float
     account: DaemonAccount | None = None
     default: model.Source | None = None
-
-
-class _Things(msgspec.Struct, frozen=True):
-    items: tuple[dict[str, Any], ...] = ()
 
 
 class Diagnosis:
@@ -135,8 +129,7 @@ class Diagnosis:
         """Read the OpenStackDeployment and what it means; lines only of errors."""
         for kept in (self._kept.secrets, self._kept.bundles):
             kept.relist()
-        found = self._list(resources.OPENSTACK_DEPLOYMENTS)
-        held = min(found, key=_age, default=None)
+        held = planning.oldest(self._api, self._settings.timeout_s)
         self._document = self._file or held
         if self._document is not None:
             document = {"metadata": {}, **self._document}
@@ -146,13 +139,11 @@ class Diagnosis:
             self._desired = planning.desired_of(document, stored, default)
         return ()
 
-    def _list(self, kind: resources.Resource) -> list[dict[str, Any]]:
-        """Return all objects of a kind in the cluster."""
-        body = self._api.list_page(
-            kind, query=_PAGE, timeout_s=self._settings.timeout_s
-        )
-        header = {"apiVersion": kind.api_version, "kind": kind.kind}
-        return [{**header, **one} for one in decoding.decode(body, _Things).items]
+    def _list(self, kind: resources.Resource) -> list[objects.ObjectMeta]:
+        """Return the metadata of all objects of a kind in the cluster."""
+        timeout_s = self._settings.timeout_s
+        found = listing.read(self._api, kind, objects.Bare, timeout_s=timeout_s)
+        return [one.metadata for one in found.items]
 
     def _definitions(self) -> Iterable[CheckResult]:
         lines: list[CheckResult] = []
@@ -190,8 +181,7 @@ class Diagnosis:
     def _nodes(self) -> Iterable[CheckResult]:
         if self._desired.rendered is None:
             return self._not_rendered(findings.NODES)
-        asked = self._list(resources.NODES)
-        labels = [one["metadata"].get("labels") or {} for one in asked]
+        labels = [one.labels for one in self._list(resources.NODES)]
         return findings.nodes(roles(self._desired.rendered), labels)
 
     def _not_rendered(self, check: str) -> tuple[CheckResult, ...]:
@@ -206,8 +196,7 @@ class Diagnosis:
             return findings.unchecked(findings.STORAGE, NOTHING)
         spec = self._document.get("spec") or {}
         fields = {name: str(spec[name]) for name in CLASSES if spec.get(name)}
-        found = self._list(resources.STORAGE_CLASSES)
-        known = frozenset(str(one["metadata"]["name"]) for one in found)
+        known = frozenset(one.name for one in self._list(resources.STORAGE_CLASSES))
         return findings.storage(fields, known)
 
     def _chart_sources(self) -> Iterable[CheckResult]:
@@ -356,7 +345,3 @@ def selectors(tree: Mapping[str, Any]) -> set[tuple[str, str]]:
         if isinstance(below, Mapping):
             found |= selectors(below)
     return found
-
-
-def _age(document: Document) -> str:
-    return str(document["metadata"].get("creationTimestamp") or "")

@@ -70,6 +70,21 @@ class _List(msgspec.Struct, frozen=True):
     items: list[dict[str, Any]] = []
 
 
+def oldest(api: client.Api, timeout_s: float) -> Document | None:
+    """Return the OpenStackDeployment that is served; None: there is none.
+
+    Raises:
+        KubeError: they cannot be listed.
+    """
+    kind = resources.OPENSTACK_DEPLOYMENTS
+    body = api.list_page(kind, query={}, timeout_s=timeout_s)
+    known = objects.Objects()
+    for one in decoding.decode(body, _List).items:
+        known.put({"apiVersion": kind.api_version, "kind": kind.kind, **one})
+    keys = known.by_age()
+    return known.get(keys[0]) if keys else None
+
+
 class Planner:
     """Plans for one namespace. charts: a cache that may be thrown away."""
 
@@ -125,15 +140,7 @@ class Planner:
 
     def _document(self, file: Document | None) -> Document:
         """Return the oldest object; with a file: its spec in the object's place."""
-        body = self._api.list_page(
-            resources.OPENSTACK_DEPLOYMENTS, query={}, timeout_s=LIST_TIMEOUT_S
-        )
-        known = objects.Objects()
-        for one in decoding.decode(body, _List).items:
-            kind = resources.OPENSTACK_DEPLOYMENTS
-            known.put({"apiVersion": kind.api_version, "kind": kind.kind, **one})
-        keys = known.by_age()
-        held = known.get(keys[0]) if keys else None
+        held = oldest(self._api, LIST_TIMEOUT_S)
         if file is None and held is None:
             expected = "an OpenStackDeployment in the cluster, or a FILE with one"
             raise config.ConfigError([config.FieldProblem("cluster", None, expected)])

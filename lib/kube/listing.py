@@ -1,0 +1,55 @@
+"""Lists of all objects of a kind, read page by page."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from lib.kube import client, errors, objects
+from lib.kube.resources import Resource
+
+PAGE = 500
+"""Objects on a page. Source: client-go tools/pager, defaultPageSize."""
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """All objects. version: the resourceVersion of the list."""
+
+    items: tuple[T, ...]
+    version: str
+
+
+def read(  # noqa: PLR0913 # keyword only, with sound defaults
+    api: client.Api,
+    resource: Resource,
+    of: type[T],
+    *,
+    timeout_s: float,
+    namespace: str | None = None,
+    selectors: Mapping[str, str] | None = None,
+    page_size: int = PAGE,
+) -> Listed[T]:
+    """List all objects. timeout_s: for each page. selectors: label and field selector.
+
+    Raises:
+        KubeError: they could not be listed.
+    """
+
+    def pages(limit: int) -> Listed[T]:
+        query = {**(selectors or {}), **({"limit": str(limit)} if limit else {})}
+        found: list[T] = []
+        while True:
+            body = api.list_page(resource, namespace, query=query, timeout_s=timeout_s)
+            page = objects.decode_list(body, of)
+            found.extend(page.items)
+            if not page.metadata.continue_:
+                return Listed(tuple(found), page.metadata.resource_version)
+            query["continue"] = page.metadata.continue_
+
+    try:
+        return pages(page_size)
+    except errors.Gone:
+        # The token outlived the server's memory: all on one page then.
+        return pages(0)
