@@ -1,15 +1,18 @@
 """Fixtures of the OpenStack operator: one control plane with simulated workloads."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from lib.lab import places
-from lib.lab.artifacts import programs
+from lib.lab.artifacts import pexes, programs
 from lib.lab.osdpl import chart_sources, lab
 from lib.lab.run import processes
 from lib.lab.slots import leases
 from tests.harness import testing
+from tests.harness.osdpl import stage
+from tests.harness.osdpl.stage import OperatorStage
 
 OFFSET = 200
 """Of the ports, from those of the slot."""
@@ -25,3 +28,22 @@ def where(lease: leases.Lease) -> Iterator[places.Places]:
         yield place
     finally:
         processes.stop(place, processes.names(place), patience_s=2)
+
+
+@pytest.fixture(scope="module")
+def site(where: places.Places) -> Iterator[OperatorStage]:
+    """Run a cluster and the controller until the last test of this file."""
+    pex = pexes.beside(pexes.OSDPL)
+    with stage.opened(where, pex, testing.shown()) as opened:
+        opened.start()
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def source(where: places.Places) -> str:
+    """Return the address of the charts that are installed."""
+    checkout = os.environ.get("MOORING_OPENSTACK_HELM")
+    if checkout:
+        return checkout
+    print("MOORING_OPENSTACK_HELM is not set: only the lab's own charts are used")
+    return chart_sources.serve_repository(where)

@@ -7,7 +7,6 @@ of openstack-helm in MOORING_OPENSTACK_HELM they install that instead of the lab
 import collections
 import datetime
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,16 +19,14 @@ from lib.helm import cache, releases
 from lib.helm import model as helm_model
 from lib.kube import resources
 from lib.lab import errors, places
-from lib.lab.artifacts import pexes, programs
+from lib.lab.artifacts import programs
 from lib.lab.charts import helm
 from lib.lab.kube import control_plane
 from lib.lab.osdpl import chart_set, chart_sources, deployment, view
 from lib.osdpl import bundles as bundle_status
 from lib.osdpl import public_secrets
 from mooring.commands import plan_osdpl
-from tests.harness import testing
 from tests.harness.kube import audit
-from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage
 
 RELEASES = {
@@ -80,25 +77,6 @@ RSS_MAX = 120 * 1024 * 1024
 PATIENCE_S = 300
 INSTALL_S = 900
 QUIET_S = 6
-
-
-@pytest.fixture(scope="module")
-def site(where: places.Places) -> Iterator[OperatorStage]:
-    """Run a cluster and the controller until the last test of this file."""
-    pex = pexes.beside(pexes.OSDPL)
-    with stage.opened(where, pex, testing.shown()) as opened:
-        opened.start()
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def source(where: places.Places) -> str:
-    """Return the address of the charts that are installed."""
-    checkout = os.environ.get("MOORING_OPENSTACK_HELM")
-    if checkout:
-        return checkout
-    print("MOORING_OPENSTACK_HELM is not set: only the lab's own charts are used")
-    return chart_sources.serve_repository(where)
 
 
 def test_nothing_is_installed_before_what_it_needs_is_ready(

@@ -7,20 +7,15 @@ started. A checkout of openstack-helm is used, if MOORING_OPENSTACK_HELM names o
 import datetime
 import itertools
 import json
-import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from lib.lab import places
-from lib.lab.artifacts import pexes
-from lib.lab.osdpl import chart_sources, deployment, lab, view
+from lib.lab.osdpl import deployment, lab, view
 from lib.osdpl import graph, upgrade
-from tests.harness import testing
-from tests.harness.osdpl import stage
 from tests.harness.osdpl.stage import OperatorStage
 
 INSTALL_S = 900
@@ -34,25 +29,6 @@ HELD = "placement/api"
 OF_CRON_JOB = re.compile(r"-\d{8}-\w+$")
 """Ends the names of pods that start at their own time."""
 Json = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def site(where: places.Places) -> Iterator[OperatorStage]:
-    """Run a cluster and the controller until the last test of this file."""
-    pex = pexes.beside(pexes.OSDPL)
-    with stage.opened(where, pex, testing.shown()) as opened:
-        opened.start()
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def source(where: places.Places) -> str:
-    """Return the address of the charts that are installed."""
-    checkout = os.environ.get("MOORING_OPENSTACK_HELM")
-    if checkout:
-        return checkout
-    print("MOORING_OPENSTACK_HELM is not set: only the lab's own charts are used")
-    return chart_sources.serve_repository(where)
 
 
 def status(site: OperatorStage) -> Json:
