@@ -8,24 +8,9 @@ import sys
 
 import pytest
 
+from tests.harness.daemons.unreachable import CONF, SECRET
+
 RUN = "import sys; from mooring.commands import main; main.main()"
-SECRET = "hunter2-and-more"
-CONF = f"""
-[Global]
-auth-url = http://127.0.0.1:1/v3
-username = u
-password = {SECRET}
-tenant-id = p
-domain-id = default
-"""
-KUBECONFIG = f"""
-apiVersion: v1
-kind: Config
-current-context: c
-clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:1"}}}}]
-users: [{{name: c, user: {{token: {SECRET}}}}}]
-contexts: [{{name: c, context: {{cluster: c, user: c}}}}]
-"""
 WANT_TEXT = "want a text file that can be read"
 
 
@@ -40,15 +25,6 @@ def mooring(*words: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
-
-
-@pytest.fixture()
-def nowhere(tmp_path: pathlib.Path) -> tuple[str, ...]:
-    """Files that are right, of a cloud and a cluster that are not there."""
-    conf, kubeconfig = tmp_path / "cloud.conf", tmp_path / "kubeconfig"
-    conf.write_text(CONF)
-    kubeconfig.write_text(KUBECONFIG)
-    return (f"--cloud-config={conf}", f"--kubeconfig={kubeconfig}")
 
 
 @pytest.mark.parametrize(

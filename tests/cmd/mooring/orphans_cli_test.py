@@ -6,25 +6,9 @@ import pytest
 from click import testing
 
 from mooring.commands import main
+from tests.harness.daemons.unreachable import CONF, SECRET
 
 UUID = "0b1d4a6e-0000-4000-8000-00000000000a"
-SECRET = "hunter2-and-more"
-CONF = f"""
-[Global]
-auth-url = http://127.0.0.1:1/v3
-username = u
-password = {SECRET}
-tenant-id = p
-domain-id = default
-"""
-KUBECONFIG = f"""
-apiVersion: v1
-kind: Config
-current-context: c
-clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:1"}}}}]
-users: [{{name: c, user: {{token: {SECRET}}}}}]
-contexts: [{{name: c, context: {{cluster: c, user: c}}}}]
-"""
 ROWS: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no duration": (
         ("--older-than=soon",),
@@ -52,15 +36,6 @@ ROWS: dict[str, tuple[tuple[str, ...], int, str]] = {
     ),
     "a cluster that does not answer": ((), 1, "namespaces"),
 }
-
-
-@pytest.fixture()
-def nowhere(tmp_path: pathlib.Path) -> tuple[str, ...]:
-    """Valid files, of a cloud and a cluster that do not exist."""
-    conf, kubeconfig = tmp_path / "cloud.conf", tmp_path / "kubeconfig"
-    conf.write_text(CONF)
-    kubeconfig.write_text(KUBECONFIG)
-    return (f"--cloud-config={conf}", f"--kubeconfig={kubeconfig}")
 
 
 @pytest.mark.parametrize("row", ROWS)
