@@ -63,6 +63,20 @@ def test_two_clusters_with_one_pod_cidr_are_a_conflict() -> None:
     assert of_second.tell()[0].startswith("second FailedToCreateRoute: podCIDR")
 
 
+def test_a_route_through_the_other_family_is_not_adopted() -> None:
+    """It leads to the Node's own address, and is a conflict all the same."""
+    ground = memory.Ground()
+    (_, second) = ground.node("node-1", "10.100.1.0/24")
+    ground.put_route("10.100.1.0/24", second)
+    before = ground.routes()
+    process = memory.Process(ground)
+    process.settle()
+    process.drift(Topic.DEEP_DRIFT)
+    assert ":" in second
+    assert ground.routes() == before
+    assert ground.condition("node-1") == ("True", "NoRouteCreated")
+
+
 def test_two_processes_of_one_cluster() -> None:
     """They do not know of one another, take turns, and Nodes come and go."""
     ground = memory.Ground()

@@ -222,9 +222,14 @@ def _conflict(node: Node, route: Route, around: ArrangedTable) -> Problem | None
 
 
 def is_adoptable(node: Node, route: Route) -> bool:
-    """Report whether a route without a record leads to the Node's own pods."""
+    """Report whether a route without a record leads to the Node's own pods.
+
+    A next hop of the other family is not what the reference creates, so that such a
+    route belongs to others.
+    """
     is_own = route.next_hop in {address.address for address in node.addresses}
-    return is_own and route.destination in node.pod_cidrs
+    is_of_family = _version(route.next_hop) == _version(route.destination)
+    return is_own and is_of_family and route.destination in node.pod_cidrs
 
 
 def adoptable(nodes: Iterable[Node], table: Table) -> Iterator[tuple[Route, str]]:
