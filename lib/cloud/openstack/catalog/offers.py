@@ -1,6 +1,5 @@
 """The catalog of one OpenStack project."""
 
-import concurrent.futures
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +11,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.catalog import lists, native, translate
 from lib.cloud.openstack.config.settings import Credentials
 from lib.cloud.openstack.http import client, session
-from lib.cloud.support import calls, circuits
+from lib.cloud.support import calls, circuits, parallel
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -136,10 +135,7 @@ class OpenStackCatalog:
                 for one in some
             }
 
-        if not by_service:
-            return _Shelf({})
-        with concurrent.futures.ThreadPoolExecutor(len(by_service), "catalog") as pool:
-            fetched = list(pool.map(fetch, by_service.values()))
+        fetched = parallel.each(fetch, by_service.values(), "catalog")
         return _Shelf({one: seen for part in fetched for one, seen in part.items()})
 
 
