@@ -139,7 +139,7 @@ class Manager:
         lease: election.Election | None,
         recorders: dict[str, events.Recorder],
     ) -> parts.Parts:
-        """Give what all controllers share; their recorders are put into `recorders`."""
+        """Return what all controllers share; their recorders go into `recorders`."""
         permit = self._permit(lease)
         writing = guarded.Guarded(api, permit)
         emitted = metrics.EventMetrics(self._registry).emitted

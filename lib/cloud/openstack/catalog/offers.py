@@ -57,7 +57,7 @@ def connect(
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> protocol.Cloud:
-    """Give the cloud of these credentials; logs in with its first call.
+    """Return the cloud of these credentials; logs in with its first call.
 
     The token is kept for as long as it lives, so that a cycle takes one at most.
 
@@ -146,7 +146,7 @@ class _Shelf:
         self._kept = kept
 
     def get(self, one: _List[T]) -> T:
-        """Give a list.
+        """Return a list.
 
         Raises:
             CloudError: what it failed with.
@@ -160,7 +160,7 @@ class _Shelf:
 def _wanted(
     parts: frozenset[CatalogPart], given: Seen[translate.Given] | Unknown
 ) -> tuple[_List[object], ...]:
-    """Name the lists that these parts are made of, each once."""
+    """Return the lists that these parts are made of, each once."""
     wanted: dict[_List[object], None] = {}
     if CatalogPart.INSTANCE_TYPES in parts:
         wanted[_FLAVORS] = None

@@ -123,5 +123,5 @@ class Handle:
 
 
 def handle(volume: volumes.Volume) -> Handle:
-    """Give what this room wrote into a volume; an empty one for anybody else's."""
+    """Return what this room wrote into a volume; an empty one for anybody else's."""
     return volume.native if isinstance(volume.native, Handle) else Handle("")
