@@ -136,8 +136,11 @@ def _serves(port: int) -> bool:
     return status == 200
 
 
-def ask(port: int, path: str) -> tuple[int, str]:
-    """Return status and body of a path of the controller; status 0: no answer."""
+def ask(port: int, path: str, token: str = "") -> tuple[int, str]:
+    """Return status and body of a path of the controller; status 0: no answer.
+
+    token: of the client; empty: it shows none.
+    """
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -146,7 +149,8 @@ def ask(port: int, path: str) -> tuple[int, str]:
     )
     try:
         with contextlib.closing(connection):
-            connection.request("GET", path)
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
     except (OSError, http.client.HTTPException):

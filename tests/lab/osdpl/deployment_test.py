@@ -15,14 +15,16 @@ import click.testing as testing_click
 import pytest
 import yaml
 
+from lib.doctor import rights
 from lib.helm import cache, releases
 from lib.helm import model as helm_model
+from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.lab import errors, places
 from lib.lab.artifacts import programs
 from lib.lab.charts import helm
 from lib.lab.kube import control_plane
-from lib.lab.osdpl import chart_set, chart_sources, deployment, view
+from lib.lab.osdpl import chart_set, chart_sources, controller, deployment, view
 from lib.osdpl import bundles as bundle_status
 from lib.osdpl import public_secrets
 from mooring.commands import plan_osdpl
@@ -77,6 +79,13 @@ RSS_MAX = 120 * 1024 * 1024
 PATIENCE_S = 300
 INSTALL_S = 900
 QUIET_S = 6
+
+
+@pytest.fixture(scope="module")
+def site(site: OperatorStage) -> OperatorStage:
+    """Run cluster and controller, and let the API server ask its webhook."""
+    controller.install_webhook(site.where)
+    return site
 
 
 def test_nothing_is_installed_before_what_it_needs_is_ready(
@@ -403,7 +412,11 @@ def test_a_killed_controller_is_completed_by_its_successor(site: OperatorStage) 
 def test_a_second_deployment_is_refused_and_nothing_else_happens(
     site: OperatorStage, source: str
 ) -> None:
+    """Also when the webhook, which refuses it, is not asked."""
     before = site.revisions()
+    with pytest.raises(kube_errors.KubeError, match="one OpenStackDeployment"):
+        site.apply(deployment.manifest(source, "second"))
+    controller.remove_webhook(site.api)
     site.apply(deployment.manifest(source, "second"))
     condition = site.wait(
         "the second has a condition",
@@ -467,3 +480,68 @@ def test_charts_of_the_other_sources_are_installed(
     assert bundle["spec"]["repositories"] == [
         {"name": deployment.REPOSITORY, "url": address}
     ]
+
+
+_GRANTED_ON = "a Role or ClusterRole of the charts grants it: nobody grants more"
+UNUSED: Mapping[tuple[str, str, str], str] = {
+    **{
+        (group, resource, ""): _GRANTED_ON
+        for group in ("", "extensions", "batch", "apps")
+        for resource in "services endpoints pods secrets jobs daemonsets".split()
+        # Of these each granted verb is used.
+        if (group, resource)
+        not in (("", "secrets"), ("batch", "jobs"), ("apps", "daemonsets"))
+    },
+    ("", "nodes", ""): _GRANTED_ON,
+    ("", "pods", "log"): "helm explains a failed hook Job",
+    ("", "persistentvolumeclaims", ""): "charts with a claim, and mooring.io/purge",
+    ("networking.k8s.io", "ingresses", ""): "values that switch them on",
+    ("networking.k8s.io", "networkpolicies", ""): "values that switch them on",
+    ("", "events", ""): "patch: an Event that is repeated",
+    ("lcm.mirantis.com", "openstackdeployments", "finalizers"): (
+        "API servers with OwnerReferencesPermissionEnforcement"
+    ),
+}
+"""Kinds of which not each granted verb is used here, with the reason."""
+
+
+def test_each_granted_permission_is_used(site: OperatorStage) -> None:
+    """Verbs used, by the audit log, equal verbs granted, by the chart."""
+    token = control_plane_token(site)
+    status, _ = controller.ask(site.where.port(controller.NAME), "/metrics", token)
+    assert status == 403
+    granted = {
+        (right.verb, right.group, right.resource, right.subresource)
+        for right in rights.parse(rights.manifest(controller.NAME))
+    }
+    rows = audit.rows(site.where, controller.ACCOUNT)
+    used = collections.Counter(
+        (verb, row.group, row.resource, row.subresource)
+        for row in rows
+        for verb in verbs_of(row)
+        if row.resource and row.code != 403
+    )
+    print(f"{len(granted)} granted, {len(used)} used, {sum(used.values())} requests")
+    for key in sorted(granted | set(used)):
+        why = "" if used[key] else UNUSED.get(key[1:], "NO REASON")
+        print(f"{used[key]:5} {' '.join(key):60} {why}")
+    assert set(used) - granted == set()
+    unused = {key[1:] for key in granted - set(used)}
+    assert unused - set(UNUSED) == set()
+    # A reason that is not needed any more is removed.
+    kinds = {key[1:] for key in granted}
+    assert {key for key in UNUSED if key in kinds} - unused == set()
+
+
+def verbs_of(row: audit.Row) -> tuple[str, ...]:
+    """Return the verbs that were needed: what an apply creates needs create, too."""
+    return (
+        ("patch", "create") if (row.verb, row.code) == ("patch", 201) else (row.verb,)
+    )
+
+
+def control_plane_token(site: OperatorStage) -> str:
+    """Return the token of the controller's own ServiceAccount."""
+    text = controller.kubeconfig(site.where).read_text()
+    (user,) = yaml.safe_load(text)["users"]
+    return str(user["user"]["token"])
