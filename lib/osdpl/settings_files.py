@@ -46,6 +46,8 @@ class IniFolder:
         found: dict[str, str] = {}
         for folder in (self._path, self._path / "conf.d"):
             for file in sorted(folder.glob("*.ini")):
+                if not file.is_file():
+                    continue  # to open a pipe would wait for its other end
                 try:
                     with file.open(encoding="utf-8", errors="replace") as opened:
                         found[str(file.relative_to(self._path))] = opened.read(SIZE_MAX)

@@ -1,5 +1,6 @@
 """Settings of ini files and ConfigMap: each applied, or reported once as ignored."""
 
+import os
 import pathlib
 import threading
 from typing import Any
@@ -108,6 +109,16 @@ def test_later_files_override_earlier_ones(tmp_path: pathlib.Path) -> None:
     assert folder.look()
     assert settings.read(folder.files()).ready_timeout_s == 1
     assert not folder.look()
+
+
+def test_what_is_no_file_is_left_out(tmp_path: pathlib.Path) -> None:
+    """Nobody waits for the other end of a pipe."""
+    os.mkfifo(tmp_path / "pipe.ini")
+    (tmp_path / "folder.ini").mkdir()
+    (tmp_path / "file.ini").write_text("[osctl]")
+    (tmp_path / "link.ini").symlink_to(tmp_path / "file.ini")
+    files = settings_files.IniFolder(tmp_path).files()
+    assert dict(files) == {"file.ini": "[osctl]", "link.ini": "[osctl]"}
 
 
 def test_a_change_of_a_file_is_noticed(tmp_path: pathlib.Path) -> None:

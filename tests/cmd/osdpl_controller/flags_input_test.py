@@ -1,0 +1,40 @@
+"""Each bad flag is one message with flag, value and what would be valid."""
+
+import re
+
+import pytest
+from click import testing
+
+from lib.osdpl import options
+from lib.process import command_line
+from osdpl_controller import main, version
+
+ROWS = {
+    "--helm-timeout=0s": "'0s'.* of 1s at least",
+    "--helm-timeout=-5s": "'-5s'.* of 1s at least",
+    "--helm-timeout=soon": "'soon'.* duration such as 5m0s",
+    "--helm-slots=0": "'0'.* from 1 to 64",
+    "--helm-slots=x": "'x'.* from 1 to 64",
+    "--webhook-port=65536": "'65536'.* from 0 to 65535",
+    "--secure-port=-1": "'-1'.* from 0 to 65535",
+    "--settings=/absent": "'/absent'.* folder that exists",
+    "--kubeconfig=/absent": "'/absent'.* file that exists",
+    "--tls-cert-file=/dev/null/x": "'/dev/null/x'.* file that exists",
+    "--chart-source=ftp://user:secret@host": r"http\(s\)://host/path",
+    "--namespace=": "name of a namespace",
+}
+"""What the message matches, after the name of the flag."""
+
+
+@pytest.mark.parametrize("word", ROWS)
+def test_a_bad_flag_is_named(word: str) -> None:
+    program = command_line.Program(main.NAME, main.HELP, version.VERSION, options.FLAGS)
+    command = command_line.command(program, main.run)
+    result = testing.CliRunner().invoke(command, [word])
+    flag = word.partition("=")[0]
+    (line,) = (line for line in result.output.splitlines() if f"{flag}:" in line)
+    print(line)
+    assert result.exit_code == 2
+    assert re.search(f"{flag}: .*{ROWS[word]}", line)
+    assert "secret" not in result.output
+    assert "Traceback" not in result.output
