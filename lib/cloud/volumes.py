@@ -290,7 +290,7 @@ class Volumes(Protocol):
 
     @property
     def sizing(self) -> Sizing:
-        """Return what sizes there are."""
+        """Say what sizes there are."""
         ...
 
     @property
@@ -410,7 +410,7 @@ class Volumes(Protocol):
         raise errors.Unsupported("volumes keep their types", operation="retype")
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
-        """Return what can still be made of a type (empty: the default), in these zones.
+        """Say what can still be made of a type (empty: the default), in these zones.
 
         Raises:
             InvalidRequest: no such type.

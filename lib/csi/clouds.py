@@ -23,11 +23,11 @@ class Clouds:
 
     @property
     def default(self) -> flow.VolumesFlow:
-        """Return the cloud of requests that name none."""
+        """Give the cloud of requests that name none."""
         return self._flows[self._default]
 
     def of(self, secrets: Mapping[str, str]) -> flow.VolumesFlow:
-        """Return the cloud that a request's secrets name.
+        """Give the cloud that a request's secrets name.
 
         Raises:
             Refused: INVALID_ARGUMENT; there is no such cloud.
@@ -58,7 +58,7 @@ class Clouds:
         raise missing
 
     def all(self, call: callers.Caller, after: str) -> Iterator[tuple[str, Volume]]:
-        """Yield all volumes, each with the token that stands for "after this one".
+        """Give all volumes, each with the token that stands for "after this one".
 
         after: such a token, or empty. Volumes come cloud by cloud, in order of their
         ids: a token stays good when the volume it names is deleted.

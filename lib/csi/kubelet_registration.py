@@ -16,15 +16,13 @@ import grpc
 from google.protobuf import message
 
 from lib.csi.spec import pluginregistration_pb2
-from lib.process import config, logs
+from lib.process import config, logs, unix_sockets
 
 _SERVICE = "pluginregistration.Registration"
 _TYPE = "CSIPlugin"
 _VERSIONS = ("1.0.0",)
 """Of CSI, as the registrar reports them. Source: kubernetes pkg/volume/csi
 (csi_plugin.go, ValidatePlugin)."""
-PATH_BYTES_MAX = 107
-"""Source: unix(7), sun_path."""
 CHECK_S = 5.0
 _GRACE_S = 1.0
 
@@ -43,7 +41,7 @@ class Registration:
         self._socket = pathlib.Path(socket)
         self._log = logs.get(__name__)
         self.is_registered = False
-        if reason := _unusable(self._socket):
+        if reason := unix_sockets.unusable(self._socket):
             problem = config.FieldProblem("--registration-socket", socket, reason)
             raise config.ConfigError([problem])
 
@@ -66,6 +64,10 @@ class Registration:
             self._socket.unlink()
 
     def _serve(self) -> grpc.Server | None:
+        if unix_sockets.is_served(self._socket):
+            text = "another process serves the registration socket"
+            self._log.warning(text, socket=str(self._socket))
+            return None
         with contextlib.suppress(OSError):
             if self._socket.is_socket():
                 self._socket.unlink()
@@ -130,16 +132,3 @@ def _inode(path: pathlib.Path) -> int | None:
         return os.lstat(path).st_ino
     except OSError:
         return None
-
-
-def _unusable(socket: pathlib.Path) -> str:
-    """Return what would be right for a path that cannot hold the socket."""
-    if not socket.is_absolute():
-        return "an absolute path"
-    if len(os.fsencode(socket)) > PATH_BYTES_MAX:
-        return f"a path of at most {PATH_BYTES_MAX} bytes"
-    if not socket.parent.is_dir():
-        return "a path in an existing folder"
-    if socket.exists() and not socket.is_socket():
-        return "the path of a socket, or a free one"
-    return ""

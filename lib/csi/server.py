@@ -8,7 +8,6 @@ are never logged: they hold secrets.
 
 import contextlib
 import dataclasses
-import os
 import pathlib
 import threading
 import time
@@ -22,7 +21,7 @@ from google.protobuf import message, message_factory
 
 from lib.csi import grpc_status
 from lib.csi.spec import csi_pb2
-from lib.process import config, logs
+from lib.process import config, logs, unix_sockets
 from lib.volumes import callers
 from lib.volumes.csi_codes import Code, RefusedCall
 
@@ -264,7 +263,7 @@ def _target(endpoint: str) -> str:
     """Read "unix://path" or "tcp://host:port" as gRPC's target.
 
     A path is absolute, also where it does not begin with a slash; a socket that a
-    killed process left there is taken away. No host means all addresses.
+    killed process left there is removed. No host means all addresses.
 
     Source: kubernetes/cloud-provider-openstack pkg/csi/cinder (ParseEndpoint, serve).
     """
@@ -276,7 +275,8 @@ def _target(endpoint: str) -> str:
         wanted = "unix:///path/of/a/socket or tcp://host:port"
         problem = config.FieldProblem("--endpoint", endpoint or None, wanted)
         raise config.ConfigError([problem])
-    with contextlib.suppress(OSError):
-        if pathlib.Path(f"/{path}").is_socket():
-            os.unlink(f"/{path}")
-    return f"unix:/{path}"
+    socket = pathlib.Path("/", path)
+    if reason := unix_sockets.unusable(socket):
+        raise config.ConfigError([config.FieldProblem("--endpoint", endpoint, reason)])
+    socket.unlink(missing_ok=True)
+    return f"unix:{socket}"

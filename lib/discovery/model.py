@@ -270,7 +270,7 @@ Snapshot = (
 
 
 def step_of(snapshot: Snapshot) -> DiscoveryStep:
-    """Return which step a snapshot is of."""
+    """Say which step a snapshot is of."""
     match snapshot:
         case FailedStep(step=step):
             return step

@@ -13,7 +13,8 @@ class KernelError(Exception):
         self.output = output
 
     def __str__(self) -> str:
-        return f"{self.message}: {self.output}" if self.output else self.message
+        output = " ".join(self.output.split())
+        return f"{self.message}: {output}" if output else self.message
 
 
 class Failed(KernelError):

@@ -50,12 +50,15 @@ _REASONS: Mapping[type[errors.KernelError], FailureReason] = {
 }
 
 
-def from_kernel(error: errors.KernelError, is_mounted: bool) -> CallFailed:
+def from_kernel(
+    error: errors.KernelError, is_mounted: bool, message: str
+) -> CallFailed:
     """Return the failure that an error of the kernel means; the caller chains it.
 
     is_mounted: the volume is mounted already, so that no final reason may be returned.
+    message: names the volume beside the error.
     """
     reason = _REASONS.get(type(error), FailureReason.FAILED)
     if is_mounted and reason is FailureReason.FAILED:
         reason = FailureReason.UNCERTAIN
-    return CallFailed(reason, str(error))
+    return CallFailed(reason, message)

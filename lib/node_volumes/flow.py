@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from lib.kernel import errors
 from lib.kernel.protocol import Changes, Kernel
-from lib.node_volumes import act, decide, observe
+from lib.node_volumes import act, decide, fields, observe
 from lib.node_volumes.call_failures import CallFailed, FailureReason, from_kernel
 from lib.node_volumes.model import (
     Action,
@@ -79,7 +79,7 @@ class NodeVolumesFlow:
             read = outcome.read
             if outcome.waiting_for:
                 past = _without_rescans(past)
-                with self._translated(past):
+                with _translated(request, past):
                     waiting.wait(outcome.waiting_for)
             elif outcome.action is not None:
                 past = self._act(request, outcome.action, past)
@@ -90,7 +90,7 @@ class NodeVolumesFlow:
     def _observe(
         self, request: Request, read: CostlyRead | None, past: NodeCallHistory
     ) -> Snapshot:
-        with self._translated(past):
+        with _translated(request, past):
             return observe.observe(self.kernel, request, read, self._hints)
 
     def _act(
@@ -102,26 +102,31 @@ class NodeVolumesFlow:
                 FailureReason.UNCERTAIN, f'volume "{request.volume.id}": {text}'
             )
         began = self._clock()
-        with self._translated(past, action):
+        with _translated(request, past, action):
             check = act.act(self.kernel, action, request.volume)
         if self._on_action is not None:
             self._on_action(request.volume.id, action, self._clock() - began)
         content = None if isinstance(action, MakeFileSystem) else past.content
         return NodeCallHistory((*past.actions, action), check or past.check, content)
 
-    @contextlib.contextmanager
-    def _translated(
-        self, past: NodeCallHistory, action: Action | None = None
-    ) -> Iterator[None]:
-        try:
-            yield
-        except errors.KernelError as error:
-            is_mounted = past.has(MountDisk) or isinstance(action, _WHILE_MOUNTED)
-            raise from_kernel(error, is_mounted) from error
+
+@contextlib.contextmanager
+def _translated(
+    request: Request, past: NodeCallHistory, action: Action | None = None
+) -> Iterator[None]:
+    """Translate errors of the kernel; messages name the volume and the field."""
+    try:
+        yield
+    except errors.KernelError as error:
+        is_mounted = past.has(MountDisk) or isinstance(action, _WHILE_MOUNTED)
+        parts = [f'volume "{request.volume.id}": {error}']
+        if field := fields.named(request, action):
+            parts.append(field)
+        raise from_kernel(error, is_mounted, "; ".join(parts)) from error
 
 
 def _without_rescans(past: NodeCallHistory) -> NodeCallHistory:
-    """Forget rescans of a disk: its new size may arrive later."""
+    """Let a disk be rescanned again: its new size may arrive later."""
     actions = tuple(a for a in past.actions if not isinstance(a, RescanDisk))
     return dataclasses.replace(past, actions=actions)
 

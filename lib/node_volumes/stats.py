@@ -31,7 +31,8 @@ def read(kernel: Kernel, volume_id: str, path: str) -> Stats:
     try:
         return _read(kernel, volume_id, kernel.resolve(path))
     except errors.KernelError as error:
-        raise from_kernel(error, is_mounted=False) from error
+        message = f'volume "{volume_id}": {error}'
+        raise from_kernel(error, False, message) from error
 
 
 def _read(kernel: Kernel, volume_id: str, path: str) -> Stats:

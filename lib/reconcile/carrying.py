@@ -26,13 +26,13 @@ class Steps(Protocol[Snapshot, Action]):
 
     @property
     def name(self) -> str:
-        """Return the name of the controller, for logs and metrics."""
+        """Name the controller, for logs and metrics."""
         ...
 
     def decide(
         self, snapshot: Snapshot, now: datetime.datetime
     ) -> outcomes.Outcome[Action]:
-        """Return what is to be done; pure."""
+        """Say what is to be done; pure."""
         ...
 
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:

@@ -34,7 +34,7 @@ class Waiting(Protocol):
         ...
 
     def age_s(self) -> float:
-        """Return how long the oldest of them has been due, in seconds."""
+        """Tell how long the oldest of them has been due, in seconds."""
         ...
 
 

@@ -15,7 +15,7 @@ class Stop(Protocol):
     """What a periodic pass needs of a threading.Event."""
 
     def is_set(self) -> bool:
-        """Report whether to end."""
+        """Tell whether to end."""
         ...
 
     def wait(self, timeout: float | None = None) -> bool:

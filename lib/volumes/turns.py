@@ -58,7 +58,7 @@ class Turn:
         self._turns.wait(self, call)
 
     def leave(self) -> None:
-        """Release the turn for the next call. Does nothing when called again."""
+        """Let the next one act. Does nothing when it has left before."""
         self._turns.leave(self)
 
 

@@ -58,7 +58,7 @@ class Ground(Protocol):
         ...
 
     def break_next(self) -> str:
-        """Make the creation of the next volume fail; return the type to request."""
+        """Let the next volume fail while it is made; name the type to ask for."""
         ...
 
     def quota(self, size_bytes: int | None) -> None:
@@ -66,7 +66,7 @@ class Ground(Protocol):
         ...
 
     def let_pass(self) -> None:
-        """Advance the time."""
+        """Let some time pass."""
         ...
 
 

@@ -11,7 +11,7 @@ class Clock:
         self._seconds = seconds
 
     def __call__(self) -> float:
-        """Return the time."""
+        """Tell the time."""
         with self._lock:
             return self._seconds
 
@@ -21,6 +21,6 @@ class Clock:
         self.move(seconds)
 
     def move(self, seconds: float) -> None:
-        """Advance the time."""
+        """Let time pass."""
         with self._lock:
             self._seconds += seconds

@@ -12,7 +12,7 @@ REGISTRATION = "d8-node-manager-cloud-provider"
 
 
 def registration(provider: model.ProviderSettings) -> manifests.Manifest:
-    """Return the manifest that registers the cloud with the node manager.
+    """Tell the node manager about the cloud.
 
     Source: Deckhouse, node-manager, Secret d8-node-manager-cloud-provider; the capi*
     keys as in its sibling providers.
@@ -37,7 +37,7 @@ def registration(provider: model.ProviderSettings) -> manifests.Manifest:
 
 
 def description(provider: model.ProviderSettings) -> Mapping[str, object]:
-    """Return what machine templates read as `provider`. It holds the password.
+    """Give what machine templates read as `provider`. It holds the password.
 
     `tags` is there for those templates; the reference forgets it.
     """
@@ -55,7 +55,7 @@ def description(provider: model.ProviderSettings) -> Mapping[str, object]:
 def cloud_controller_manager(
     provider: model.ProviderSettings, *, ignore_volume_microversion: bool
 ) -> manifests.Manifest:
-    """Return the Secret that openstack-ccm and the CSI driver mount."""
+    """Give the Secret that openstack-ccm and the CSI driver mount."""
     text = cloud_conf_writer.render(
         provider, ignore_volume_microversion=ignore_volume_microversion
     )
@@ -68,7 +68,7 @@ def cloud_controller_manager(
 
 
 def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifest:
-    """Return the Secret from which the discoverer has its environment."""
+    """Give the Secret from which the discoverer has its environment."""
     given = provider.connection
     module_config = {
         **_if_any("instances", _instances(provider.instances)),

@@ -70,7 +70,8 @@ def _ends(device: str, flags: int) -> signatures.Ends:
 def _refused(device: str, error: OSError) -> errors.KernelError:
     text = f"open {device}: {error.strerror}"
     if error.errno == errno.EBUSY:
-        return errors.Busy(text)
+        holders = "a mount, mkfs, fsck, LVM, device mapper or md"
+        return errors.Busy(f"{text}: must not be held by {holders}")
     if error.errno in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
         return errors.NotFound(text)
     return errors.Failed(text)

@@ -76,7 +76,7 @@ class FakeApi(client.Api):
             self._changed.notify_all()
 
     def all(self, resource: Resource) -> tuple[Json, ...]:
-        """Return all objects of a kind, in the order of their keys."""
+        """Give all objects of a kind, in the order of their keys."""
         with self._changed:
             kind = (resource.group, resource.plural)
             return tuple(self._db.select(kind, None, {}))
@@ -306,5 +306,5 @@ class _Request:
 
 
 def expired(message: str, operation: str) -> errors.Gone:
-    """Return the error for what is forgotten."""
+    """Give the error for what is forgotten."""
     return errors.Gone(message, operation=operation, status=410, reason="Expired")

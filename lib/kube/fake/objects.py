@@ -26,7 +26,7 @@ class Change:
     new: Json | None
 
     def event(self, query: Mapping[str, str], namespace: str | None) -> Json | None:
-        """Return what a watch with these selectors sees of it, if anything."""
+        """Give what a watch with these selectors sees of it, if anything."""
 
         def seen(document: Json | None) -> bool:
             return (
@@ -63,7 +63,7 @@ class Database:
         self.history: list[Change] = []
 
     def get(self, kind: Kind, key: tuple[str, str], operation: str) -> Json:
-        """Return one object.
+        """Give one object.
 
         Raises:
             NotFound: it isn't there.
@@ -81,7 +81,7 @@ class Database:
     def select(
         self, kind: Kind, namespace: str | None, query: Mapping[str, str]
     ) -> list[Json]:
-        """Return the selected objects of a kind, in the order of their keys."""
+        """Give the selected objects of a kind, in the order of their keys."""
         return [
             value
             for key, value in sorted(self._objects.get(kind, {}).items())
@@ -173,12 +173,12 @@ class Database:
 
 
 def invalid(message: str, operation: str, status: int = 422) -> errors.Invalid:
-    """Return the error for a malformed object."""
+    """Give the error for a malformed object."""
     return errors.Invalid(message, operation=operation, status=status, reason="Invalid")
 
 
 def conflict(kind: Kind, name: str, operation: str) -> errors.Conflict:
-    """Return the error for an object that has changed."""
+    """Give the error for an object that has changed."""
     return errors.Conflict(
         f'Operation cannot be fulfilled on {kind[1]} "{name}":'
         " the object has been modified",

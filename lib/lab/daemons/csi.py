@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
-from lib.lab.daemons import csi_node
 from lib.lab.kube import cluster, control_plane
 from lib.lab.run import processes
+from lib.process import unix_sockets
 
 NAME = "csi-controller"
 ACCOUNT = ("kube-system", "csi-controller")
@@ -73,7 +73,7 @@ def allow(where: places.Places) -> pathlib.Path:
 
 
 def address(where: places.Places) -> pathlib.Path:
-    """Return the socket of the driver."""
+    """Give the socket of the driver."""
     return where.state / "csi.sock"
 
 
@@ -101,11 +101,11 @@ def start_driver(
     command = [*pexes.command(pex), *words]
     processes.start(where, NAME, command, pexes.environment(where))
     socket = address(where)
-    processes.wait_for(where, NAME, lambda: csi_node.listens(socket), _START_S)
+    processes.wait_for(where, NAME, lambda: unix_sockets.is_served(socket), _START_S)
 
 
 def arguments(name: str) -> tuple[str, ...]:
-    """Return what a sidecar is told besides where driver and API server are.
+    """Give what a sidecar is told besides where driver and API server are.
 
     name: one of SIDECARS.
     """

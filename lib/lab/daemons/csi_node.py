@@ -2,12 +2,12 @@
 
 import dataclasses
 import pathlib
-import socket
 from collections.abc import Mapping, Sequence
 
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.run import processes
+from lib.process import unix_sockets
 
 NAME = "csi-node"
 DRIVER = "cinder.csi.openstack.org"
@@ -80,18 +80,8 @@ def start(
     address(settings).parent.mkdir(parents=True, exist_ok=True)
     env = {**settings.env, **pexes.environment(where)}
     processes.start(where, NAME, arguments(settings, extra), env)
-    processes.wait_for(where, NAME, lambda: listens(address(settings)), _START_S)
-
-
-def listens(file: pathlib.Path) -> bool:
-    """Report whether a process accepts connections at a socket."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(2)
-        try:
-            probe.connect(str(file))
-        except OSError:
-            return False
-    return True
+    path = address(settings)
+    processes.wait_for(where, NAME, lambda: unix_sockets.is_served(path), _START_S)
 
 
 def stop(where: places.Places) -> None:

@@ -163,7 +163,7 @@ class Tenant:
             self.connection.compute.delete_server(server_id, ignore_missing=True)
 
     def rename(self, server_id: str, name: str) -> None:
-        """Rename a server."""
+        """Give a server another name."""
         with cloud.sentences():
             self.connection.compute.update_server(server_id, name=name)
 

@@ -15,11 +15,11 @@ class ProgressStep(Protocol):
     """One thing being done."""
 
     def note(self, text: str) -> None:
-        """Report which part of it is in progress."""
+        """Say what part of it is under way now."""
         ...
 
     def advance(self, done: int, total: int) -> None:
-        """Report how far it has come."""
+        """Say how far it has come."""
         ...
 
 

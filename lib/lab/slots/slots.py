@@ -47,7 +47,7 @@ class Slot:
         return port_base(self.number)
 
     def release(self) -> None:
-        """Release the slot for the next process."""
+        """Let the next process take the slot."""
         os.close(self.lock)
 
 

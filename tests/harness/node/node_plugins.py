@@ -17,6 +17,7 @@ from lib.csi.spec import csi_pb2
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import csi_node
+from lib.process import unix_sockets
 from tests.harness import testing, waiting
 from tests.harness.csi import csi_wire
 from tests.harness.node import loop_disks, metadata_service, reference_node
@@ -49,7 +50,7 @@ class NodePluginProcess:
     def _listens(self) -> bool:
         if self.process is None or self.process.poll() is not None:
             raise errors.LabError(f"{self.name} ended: {self.log.read_text()[-3000:]}")
-        return csi_node.listens(self.endpoint)
+        return unix_sockets.is_served(self.endpoint)
 
     def kill(self) -> None:
         """Kill it; fine when it does not run."""
@@ -167,6 +168,52 @@ class MountedVolume:
 
 
 @contextlib.contextmanager
+def ours(
+    machine: loop_disks.Machine,
+    env: Mapping[str, str],
+    folder: pathlib.Path,
+    metadata: str = "",
+) -> Iterator[NodePluginProcess]:
+    """Return csi-node, which does not run yet. In the end it is killed.
+
+    env: where programs of file systems are found. folder: for its log. metadata: URL of
+    the metadata service; one is served if empty.
+    """
+    with contextlib.ExitStack() as stack:
+        if not metadata:
+            metadata = stack.enter_context(metadata_service.served(SERVER, "nova"))
+        settings = _settings(machine, env, metadata, None)
+        made = _process(OURS, csi_node.arguments(settings), settings, folder)
+        made.endpoint.parent.mkdir(parents=True)
+        try:
+            yield made
+        finally:
+            made.kill()
+
+
+def _settings(
+    machine: loop_disks.Machine,
+    env: Mapping[str, str],
+    metadata: str,
+    registration: pathlib.Path | None,
+) -> csi_node.CsiNodeSettings:
+    pex = pexes.beside("csi-node")
+    dev, sys, kubelet = machine.dev, machine.sys, machine.kubelet
+    return csi_node.CsiNodeSettings(pex, dev, sys, kubelet, metadata, env, registration)
+
+
+def _process(
+    name: str,
+    words: tuple[str, ...],
+    settings: csi_node.CsiNodeSettings,
+    folder: pathlib.Path,
+) -> NodePluginProcess:
+    env = {**settings.env, **pexes.environment(places.default())}
+    endpoint = csi_node.address(settings)
+    return NodePluginProcess(name, words, env, endpoint, folder / f"{name}.log")
+
+
+@contextlib.contextmanager
 def both(
     machine: loop_disks.Machine, env: Mapping[str, str], folder: pathlib.Path
 ) -> Iterator[Mapping[str, NodePluginProcess]]:
@@ -180,15 +227,7 @@ def both(
     subprocess.run(["mount", "--bind", kubelet, kubelet], check=True)
     subprocess.run(["mount", "--make-rshared", kubelet], check=True)
     with metadata_service.served(SERVER, "nova") as metadata:
-        settings = csi_node.CsiNodeSettings(
-            pexes.beside("csi-node"),
-            machine.dev,
-            machine.sys,
-            machine.kubelet,
-            metadata,
-            env,
-            folder,
-        )
+        settings = _settings(machine, env, metadata, folder)
         endpoint = csi_node.address(settings)
         endpoint.parent.mkdir(parents=True)
         program = programs.path(where, REFERENCE)
@@ -198,11 +237,8 @@ def both(
             ),
             OURS: csi_node.arguments(settings),
         }
-        further = {**env, **pexes.environment(where)}
         plugins = {
-            name: NodePluginProcess(
-                name, command, further, endpoint, folder / f"{name}.log"
-            )
+            name: _process(name, command, settings, folder)
             for name, command in words.items()
         }
         try:

@@ -1,9 +1,7 @@
-"""csi-node as it is packaged: registered, killed, and examined by csi-sanity."""
+"""csi-node as it is packaged: registered, and killed."""
 
 import dataclasses
-import json
 import lzma
-import os
 import pathlib
 import socket
 import subprocess
@@ -21,8 +19,7 @@ from google.protobuf import message
 from lib.csi.spec import csi_pb2
 from lib.csi.spec import pluginregistration_pb2 as registration_pb2
 from lib.lab import places
-from lib.lab.artifacts import pexes, programs
-from lib.lab.daemons import csi
+from lib.lab.artifacts import pexes
 from tests.harness import testing, waiting
 from tests.harness.csi import csi_wire
 from tests.harness.node import loop_disks
@@ -264,55 +261,3 @@ def ignoring(daemon: Daemon) -> Callable[[], None]:
             print(f"cut off: {error.code()}")
 
     return run
-
-
-SPECS = 18
-"""Of csi-sanity 5.6.0: identity, and the node's without those that create volumes."""
-CREATE_VOLUMES = (
-    "is already mounted|should remove target path|NodeStageVolume should fail when no"
-    " volume capability|does not exist on the specified path|no volume path is provided"
-    "|node-expand is called after node-publish"
-)
-"""Specs of the node that call CreateVolume, whatever the plugin offers."""
-
-
-def test_csi_sanity_of_identity_and_node(
-    daemon: Daemon, where: places.Places, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Those specs that need no controller; twice on one state."""
-    programs.build(where, [csi.GROUP], testing.shown())
-    folder = tmp_path_factory.mktemp("sanity")
-    below = daemon.machine.kubelet / "sanity"
-    below.mkdir()
-    for number in ("first", "second"):
-        report = folder / f"{number}.json"
-        done = subprocess.run(
-            [
-                programs.path(where, "csi-sanity"),
-                f"--csi.endpoint=unix://{daemon.endpoint}",
-                f"--csi.mountdir={below}/mount",
-                f"--csi.stagingdir={below}/staging",
-                "--ginkgo.focus=Identity Service|Node Service",
-                f"--ginkgo.skip={CREATE_VOLUMES}",
-                "--ginkgo.no-color",
-                f"--ginkgo.json-report={report}",
-            ],
-            cwd=folder,
-            env=dict(os.environ),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=500,
-        )
-        specs = json.loads(report.read_bytes())[0]["SpecReports"]
-        names = [
-            (" ".join([*(s["ContainerHierarchyTexts"] or ()), s["LeafNodeText"]]), s)
-            for s in specs
-        ]
-        passed = [name for name, spec in names if spec["State"] == "passed"]
-        failed = [name for name, spec in names if spec["State"] == "failed"]
-        print("\n".join(passed), f"\n{len(passed)} passed")
-        assert failed == [], done.stdout[-6000:]
-        assert done.returncode == 0
-        assert len(passed) == SPECS
-    assert daemon.mounts() == []

@@ -87,7 +87,7 @@ class Ground:
         return Process(self)
 
     def secret(self) -> dict[str, Any] | None:
-        """Return the published document."""
+        """Give the published document."""
         for one in self.api.all(resources.SECRETS):
             found: dict[str, Any] = one
             if found["metadata"]["name"] == model.DATA_SECRET:
@@ -97,7 +97,7 @@ class Ground:
         return None
 
     def classes(self) -> dict[str, Any]:
-        """Return the StorageClasses by name."""
+        """Give the StorageClasses by name."""
         found: dict[str, Any] = {}
         for one in self.api.all(resources.STORAGE_CLASSES):
             named: dict[str, Any] = one

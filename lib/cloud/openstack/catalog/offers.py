@@ -1,5 +1,6 @@
 """The catalog of one OpenStack project."""
 
+import concurrent.futures
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,7 +12,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.catalog import lists, native, translate
 from lib.cloud.openstack.config.settings import Credentials
 from lib.cloud.openstack.http import client, session
-from lib.cloud.support import calls, circuits, parallel
+from lib.cloud.support import calls, circuits
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -57,7 +58,7 @@ def connect(
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> protocol.Cloud:
-    """Return the cloud of these credentials; logs in with its first call.
+    """Give the cloud of these credentials; logs in with its first call.
 
     The token is kept for as long as it lives, so that a cycle takes one at most.
 
@@ -135,7 +136,10 @@ class OpenStackCatalog:
                 for one in some
             }
 
-        fetched = parallel.each(fetch, by_service.values(), "catalog")
+        if not by_service:
+            return _Shelf({})
+        with concurrent.futures.ThreadPoolExecutor(len(by_service), "catalog") as pool:
+            fetched = list(pool.map(fetch, by_service.values()))
         return _Shelf({one: seen for part in fetched for one, seen in part.items()})
 
 
@@ -146,7 +150,7 @@ class _Shelf:
         self._kept = kept
 
     def get(self, one: _List[T]) -> T:
-        """Return a list.
+        """Give a list.
 
         Raises:
             CloudError: what it failed with.
@@ -160,7 +164,7 @@ class _Shelf:
 def _wanted(
     parts: frozenset[CatalogPart], given: Seen[translate.Given] | Unknown
 ) -> tuple[_List[object], ...]:
-    """Return the lists that these parts are made of, each once."""
+    """Name the lists that these parts are made of, each once."""
     wanted: dict[_List[object], None] = {}
     if CatalogPart.INSTANCE_TYPES in parts:
         wanted[_FLAVORS] = None

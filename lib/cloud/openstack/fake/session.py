@@ -21,11 +21,11 @@ class FakeClock:
         self.now = 1000.0
 
     def __call__(self) -> float:
-        """Return the time in seconds."""
+        """Give the time in seconds."""
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Advance the time."""
+        """Let time pass."""
         self.now += seconds
 
 
@@ -44,7 +44,7 @@ class Fault:
 
 
 def nothing(call: wire.Call) -> Fault | None:
-    """Return None for every call: no fault."""
+    """Let every call through."""
     del call
     return None
 
@@ -87,13 +87,13 @@ class FakeOpenStack:
         return [call for call in self.calls if call.method != "GET"]
 
     def new_id(self, kind: str) -> str:
-        """Return a UUID that says what it is of: kinds by number, counted up."""
+        """Give a UUID that says what it is of: kinds by number, counted up."""
         self._made[kind] += 1
         number = list(self._made).index(kind) + 1
         return f"{number:08x}-0000-4000-8000-{self._made[kind]:012x}"
 
     def client(self) -> client.Client:
-        """Return the real client, connected to this."""
+        """Give the real client, connected to this."""
         effects = client.Effects(self.clock, self.clock, self.clock.sleep, lambda: 0.5)
         where = client.Where("RegionOne", "public")
 

@@ -44,8 +44,11 @@ class Name(msgspec.Struct, frozen=True):
     id: str = ""
 
 
-VolumesPage = native.page("volumes", msgspec.Raw)
-"""GET /volumes/detail. items: decoded one by one, each may be of anybody."""
+class VolumesPage(msgspec.Struct, frozen=True):
+    """GET /volumes/detail. items: decoded one by one, each may be of anybody."""
+
+    items: tuple[msgspec.Raw, ...] = msgspec.field(name="volumes")
+    links: tuple[native.PageLink, ...] = msgspec.field(default=(), name="volumes_links")
 
 
 class VolumeAnswer(msgspec.Struct, frozen=True):
@@ -63,8 +66,13 @@ class Reservation(msgspec.Struct, frozen=True):
     volume_id: str = ""
 
 
-ReservationsPage = native.page("attachments", Reservation)
-"""GET /attachments."""
+class ReservationsPage(msgspec.Struct, frozen=True):
+    """GET /attachments."""
+
+    items: tuple[Reservation, ...] = msgspec.field(name="attachments")
+    links: tuple[native.PageLink, ...] = msgspec.field(
+        default=(), name="attachments_links"
+    )
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -74,8 +82,13 @@ class Message(msgspec.Struct, frozen=True):
     user_message: str = ""
 
 
-MessagesPage = native.page("messages", Message)
-"""GET /messages."""
+class MessagesPage(msgspec.Struct, frozen=True):
+    """GET /messages."""
+
+    items: tuple[Message, ...] = msgspec.field(name="messages")
+    links: tuple[native.PageLink, ...] = msgspec.field(
+        default=(), name="messages_links"
+    )
 
 
 class VolumeType(msgspec.Struct, frozen=True):
@@ -86,8 +99,13 @@ class VolumeType(msgspec.Struct, frozen=True):
     extra_specs: dict[str, str | None] | None = None
 
 
-VolumeTypesPage = native.page("volume_types", VolumeType, "volume_type_links")
-"""GET /types."""
+class VolumeTypesPage(msgspec.Struct, frozen=True):
+    """GET /types."""
+
+    items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
+    links: tuple[native.PageLink, ...] = msgspec.field(
+        default=(), name="volume_type_links"
+    )
 
 
 class VolumeTypeAnswer(msgspec.Struct, frozen=True):
@@ -123,5 +141,5 @@ class Handle:
 
 
 def handle(volume: volumes.Volume) -> Handle:
-    """Return what this room wrote into a volume; an empty one for anybody else's."""
+    """Give what this room wrote into a volume; an empty one for anybody else's."""
     return volume.native if isinstance(volume.native, Handle) else Handle("")

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from lib.cloud.openstack.native import FixedIp, page
+from lib.cloud.openstack.native import PageLink
 
 ACTIVE = "ACTIVE"
 ERROR = "ERROR"
@@ -191,6 +191,13 @@ class SecurityGroup(msgspec.Struct, frozen=True):
     created_at: str | None = ""
 
 
+class FixedIp(msgspec.Struct, frozen=True):
+    """One address of a port."""
+
+    ip_address: str
+    subnet_id: str = ""
+
+
 class Port(msgspec.Struct, frozen=True):
     """A Neutron port, as security groups and subnets are concerned."""
 
@@ -221,16 +228,25 @@ class Network(msgspec.Struct, frozen=True):
     subnets: tuple[str, ...] = ()
 
 
-LoadBalancersPage = page("loadbalancers", LoadBalancer)
-"""GET /lbaas/loadbalancers."""
+class LoadBalancersPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/loadbalancers."""
+
+    items: tuple[LoadBalancer, ...] = msgspec.field(name="loadbalancers")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="loadbalancers_links")
 
 
-ListenersPage = page("listeners", Listener)
-"""GET /lbaas/listeners."""
+class ListenersPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/listeners."""
+
+    items: tuple[Listener, ...] = msgspec.field(name="listeners")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="listeners_links")
 
 
-PoolsPage = page("pools", Pool)
-"""GET /lbaas/pools."""
+class PoolsPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/pools."""
+
+    items: tuple[Pool, ...] = msgspec.field(name="pools")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="pools_links")
 
 
 class MonitorAnswer(msgspec.Struct, frozen=True):
@@ -239,32 +255,55 @@ class MonitorAnswer(msgspec.Struct, frozen=True):
     healthmonitor: Monitor
 
 
-MonitorsPage = page("healthmonitors", Monitor)
-"""GET /lbaas/healthmonitors."""
+class MonitorsPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/healthmonitors."""
+
+    items: tuple[Monitor, ...] = msgspec.field(name="healthmonitors")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="healthmonitors_links")
 
 
-MembersPage = page("members", Member)
-"""GET /lbaas/pools/{id}/members."""
+class MembersPage(msgspec.Struct, frozen=True):
+    """GET /lbaas/pools/{id}/members."""
+
+    items: tuple[Member, ...] = msgspec.field(name="members")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="members_links")
 
 
-FloatingIpsPage = page("floatingips", FloatingIp)
-"""GET /v2.0/floatingips."""
+class FloatingIpsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/floatingips."""
+
+    items: tuple[FloatingIp, ...] = msgspec.field(name="floatingips")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="floatingips_links")
 
 
-SecurityGroupsPage = page("security_groups", SecurityGroup)
-"""GET /v2.0/security-groups."""
+class SecurityGroupsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/security-groups."""
+
+    items: tuple[SecurityGroup, ...] = msgspec.field(name="security_groups")
+    links: tuple[PageLink, ...] = msgspec.field(
+        default=(), name="security_groups_links"
+    )
 
 
-PortsPage = page("ports", Port)
-"""GET /v2.0/ports."""
+class PortsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/ports."""
+
+    items: tuple[Port, ...] = msgspec.field(name="ports")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
 
 
-SubnetsPage = page("subnets", Subnet)
-"""GET /v2.0/subnets."""
+class SubnetsPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/subnets."""
+
+    items: tuple[Subnet, ...] = msgspec.field(name="subnets")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="subnets_links")
 
 
-NetworksPage = page("networks", Network)
-"""GET /v2.0/networks."""
+class NetworksPage(msgspec.Struct, frozen=True):
+    """GET /v2.0/networks."""
+
+    items: tuple[Network, ...] = msgspec.field(name="networks")
+    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
 
 
 class LoadBalancerAnswer(msgspec.Struct, frozen=True):

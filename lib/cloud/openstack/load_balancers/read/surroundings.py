@@ -350,7 +350,7 @@ def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
 
 
 def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
-    """Return how the floating IP differs from the desired one; empty: it does not.
+    """Say in what the floating IP that is there is not what is wanted; empty: in none.
 
     One that was asked for by its address fits.
     """
@@ -376,7 +376,7 @@ def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
 
 
 def _needs_floating_ip(batch: Batch, wanted: Wanted, port_id: str | None) -> bool:
-    """Report whether a floating IP may have to be made."""
+    """Say whether a floating IP may have to be made."""
     if wanted.address:
         known = {ip.floating_ip_address for ip in batch.floating_ips}
         return wanted.address not in known
