@@ -123,6 +123,11 @@ class Volume:
     message: str = ""
     native: object = None
 
+    @property
+    def is_in_creation(self) -> bool:
+        """Whether its content is not complete."""
+        return self.phase is VolumePhase.CREATING
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeProblem:

@@ -135,13 +135,12 @@ def _doubt(key: str) -> str:
 def orphans(
     seen: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
 ) -> frozenset[tuple[str, str]]:
-    """Return ID and name of the volumes that no PersistentVolume leads to."""
-    claimed = volume_references.claims(seen.persistent)
+    """Return ID and name of the volumes that nothing in the cluster leads to."""
+    referenced = volume_references.references(seen.persistent, seen.claims)
     return frozenset(
         (volume.id, volume.name)
         for volume in seen.volumes
-        if volume_references.is_orphan(volume.id, volume.name, claimed)
-        and not volume.is_in_creation
+        if volume_references.is_orphan(volume, referenced)
         and not volume_references.is_young(volume.created, min_age, now)
     )
 

@@ -226,11 +226,16 @@ class SeenDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SeenDisks:
-    """shown: those that the metric shows, id and name."""
+    """What orphaned disks are decided by.
+
+    shown: those that the metric shows, id and name. claims: PersistentVolumeClaims;
+    read only when some volume is not referenced by any PersistentVolume.
+    """
 
     volumes: tuple[CatalogVolume, ...]
     persistent: tuple[kube_volumes.PersistentVolume, ...]
     shown: frozenset[tuple[str, str]]
+    claims: tuple[kube_volumes.VolumeClaim, ...] = ()
 
 
 class MissingType(enum.Enum):

@@ -15,6 +15,7 @@ from lib.kube import client, listing, resources
 from lib.kube import errors as kube_errors
 from lib.kube import persistent_volumes as kube_volumes
 from lib.kube.resources import Resource
+from lib.orphans import volume_references
 from lib.process import decoding
 
 TIMEOUT_S = 10.0
@@ -158,11 +159,22 @@ class CatalogObserver:
     def _disks(self, volumes: tuple[catalog.CatalogVolume, ...]) -> model.SeenDisks:
         """Read the PersistentVolumes after the volumes, whose twins they are."""
         persistent: tuple[kube_volumes.PersistentVolume, ...] = ()
+        claims: tuple[kube_volumes.VolumeClaim, ...] = ()
         if volumes:
             of = resources.PERSISTENT_VOLUMES
             persistent = self._all(of, kube_volumes.PersistentVolume)
+        referenced = volume_references.references(persistent)
+        if any(volume_references.is_orphan(one, referenced) for one in volumes):
+            claims = self._claims()
         shown = self._shown(DiscoveryStep.ORPHANED_DISKS)
-        return model.SeenDisks(volumes, persistent, shown)
+        return model.SeenDisks(volumes, persistent, shown, claims)
+
+    def _claims(self) -> tuple[kube_volumes.VolumeClaim, ...]:
+        """Read the claims; none without the right to, which the reference lacks."""
+        try:
+            return self._all(resources.CLAIMS, kube_volumes.VolumeClaim)
+        except kube_errors.Forbidden:
+            return ()
 
     def _missing(
         self,

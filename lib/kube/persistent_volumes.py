@@ -54,3 +54,13 @@ class VolumeClaim(msgspec.Struct, frozen=True):
 
     metadata: objects.ObjectMeta
     spec: ClaimSpec = ClaimSpec()
+
+    @property
+    def uid(self) -> str:
+        """The UID, after which the external-provisioner names the volume."""
+        return self.metadata.uid
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a PersistentVolume is bound to it."""
+        return bool(self.spec.volume_name)

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lib.cloud import load_balancers, routes, volumes
 from lib.cloud.load_balancers import Role
-from lib.cloud.volumes import VolumePhase
-from lib.orphans import model
-from lib.orphans import volume_references as claimed_volumes
+from lib.orphans import model, volume_references
 from lib.orphans.model import (
     CloudLists,
     ClusterLists,
@@ -52,7 +50,7 @@ def decide(
             continue
         if isinstance(found, UnknownSubject):
             unknown.append(found)
-        elif not claimed_volumes.is_young(found.created, settings.min_age, now):
+        elif not volume_references.is_young(found.created, settings.min_age, now):
             findings.append(found)
     order = {subject: index for index, subject in enumerate(model.SUBJECTS)}
     findings.sort(key=lambda one: (order[one.subject], one.created_for, one.id))
@@ -299,10 +297,9 @@ def _volumes(
     if why:
         yield UnknownSubject(Other.VOLUME, why)
         return
-    claimed = _claims(cluster, settings)
+    referenced = _references(cluster, settings)
     for one in owned:
-        is_orphan = claimed_volumes.is_orphan(one.id, one.name, claimed)
-        if is_orphan and one.phase is not VolumePhase.CREATING:
+        if volume_references.is_orphan(one, referenced):
             yield _orphaned(one, settings)
 
 
@@ -317,17 +314,16 @@ def _volume_doubt(cluster: ClusterLists, settings: Settings, *, has_owned: bool)
     return ""
 
 
-def _claims(
+def _references(
     cluster: ClusterLists, settings: Settings
-) -> claimed_volumes.VolumeReferences:
+) -> volume_references.VolumeReferences:
     if settings.is_gone:
-        return claimed_volumes.VolumeReferences()
+        return volume_references.VolumeReferences()
     persistent = (
         () if isinstance(cluster.persistent, FailedList) else cluster.persistent
     )
     claims = () if isinstance(cluster.claims, FailedList) else cluster.claims
-    unbound = (one.metadata.uid for one in claims if not one.spec.volume_name)
-    return claimed_volumes.claims(persistent, unbound)
+    return volume_references.references(persistent, claims)
 
 
 def _orphaned(one: volumes.Volume, settings: Settings) -> Finding:
@@ -341,7 +337,7 @@ def _orphaned(one: volumes.Volume, settings: Settings) -> Finding:
 
 def _resembles(one: volumes.Volume) -> bool:
     """Report whether a volume without ownership metadata is called after a claim."""
-    return one.cluster is None and one.name.startswith(claimed_volumes.CLAIM_PREFIX)
+    return one.cluster is None and one.name.startswith(volume_references.CLAIM_PREFIX)
 
 
 def _resembling(one: volumes.Volume) -> Finding:

@@ -23,6 +23,39 @@ class PersistentVolume(Protocol):
         ...
 
 
+class ClaimReference(Protocol):
+    """What is compared of a PersistentVolumeClaim. uid: of its metadata."""
+
+    @property
+    def uid(self) -> str:
+        """The UID, after which the external-provisioner names the volume."""
+        ...
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a PersistentVolume is bound to it."""
+        ...
+
+
+class Volume(Protocol):
+    """What is compared of a volume."""
+
+    @property
+    def id(self) -> str:
+        """The ID in the cloud."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name in the cloud."""
+        ...
+
+    @property
+    def is_in_creation(self) -> bool:
+        """Whether its content is not complete."""
+        ...
+
+
 CLAIM_PREFIX = "pvc-"
 """Source: kubernetes-csi/external-provisioner, --volume-name-prefix: a volume is called
 after the UID of its claim."""
@@ -36,17 +69,18 @@ class VolumeReferences:
     names: frozenset[str] = frozenset()
 
 
-def claims(
-    persistent: Iterable[PersistentVolume], pending: Iterable[str] = ()
+def references(
+    persistent: Iterable[PersistentVolume], claims: Iterable[ClaimReference] = ()
 ) -> VolumeReferences:
     """Return what PersistentVolumes and unbound claims lead to.
 
     A PersistentVolume that names its volume by ID refers to that one only: another
     volume of its name is what a creation with an unknown outcome leaves behind.
-    pending: UIDs of PersistentVolumeClaims without a PersistentVolume.
+    claims: PersistentVolumeClaims; a volume may be being provisioned for one that is
+    not bound.
     """
     handles: set[str] = set()
-    names = {f"{CLAIM_PREFIX}{uid}" for uid in pending}
+    names = {f"{CLAIM_PREFIX}{claim.uid}" for claim in claims if not claim.is_bound}
     for volume in persistent:
         if volume.handle:
             handles.add(volume.handle)
@@ -55,9 +89,11 @@ def claims(
     return VolumeReferences(frozenset(handles), frozenset(names))
 
 
-def is_orphan(volume_id: str, name: str, claimed: VolumeReferences) -> bool:
-    """Report whether nothing in the cluster leads to a volume."""
-    return volume_id not in claimed.handles and name not in claimed.names
+def is_orphan(volume: Volume, referenced: VolumeReferences) -> bool:
+    """Report whether nothing in the cluster leads to a volume that is complete."""
+    if volume.is_in_creation:
+        return False
+    return volume.id not in referenced.handles and volume.name not in referenced.names
 
 
 def is_young(

@@ -136,9 +136,12 @@ class Stock:
         self._post(COMPUTE, "/os-server-groups", {"server_group": spread})
         self.volume_type("SSD R1")
         for name in ("pvc-known", "static", "pvc-lost", "pvc-foreign"):
-            mark = "another" if name == "pvc-foreign" else cluster_id
-            body = {"name": name, "size": 1, "metadata": {CLUSTER_KEY: mark}}
-            self._post(BLOCK_STORAGE, "/volumes", {"volume": body})
+            self.volume(name, "another" if name == "pvc-foreign" else cluster_id)
+
+    def volume(self, name: str, cluster_id: str) -> None:
+        """Create a volume with the ownership metadata of a cluster."""
+        body = {"name": name, "size": 1, "metadata": {CLUSTER_KEY: cluster_id}}
+        self._post(BLOCK_STORAGE, "/volumes", {"volume": body})
 
     def _post(
         self, service: str, path: str, body: object, *, is_admin: bool = False

@@ -57,6 +57,7 @@ kind: ServiceAccount
 metadata: {name: prometheus, namespace: d8-monitoring}
 """
 STEPS = 5
+CLAIM = "provisioned"
 FLAGS = (
     "--manage-storage-classes",
     "--discovery-period=1s",
@@ -123,10 +124,25 @@ def ground(where: places.Places, api: client.Api, stock: Stock) -> Iterator[clie
         }
         body = {"metadata": {"name": name}, "spec": spec}
         create(api, resources.PERSISTENT_VOLUMES, body)
+    stock.volume(f"pvc-{claim(api)}", CLUSTER)
     yield api
+    remove(api, resources.CLAIMS, CLAIM, "default")
     for name in volumes:
         remove(api, resources.PERSISTENT_VOLUMES, name)
     clear(api)
+
+
+def claim(api: client.Api) -> str:
+    """Create a claim that no provisioner serves; return its UID."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "none",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    body = {"metadata": {"name": CLAIM}, "spec": spec}
+    create(api, resources.CLAIMS, body, "default")
+    found = api.read(resources.CLAIMS, CLAIM, "default", timeout_s=10)
+    return str(json.loads(found)["metadata"]["uid"])
 
 
 def is_served(api: client.Api) -> bool:
@@ -489,7 +505,10 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
 
 
 def test_orphans_are_told_by_name_and_by_handle(daemon: Daemon, stock: Stock) -> None:
-    """Volumes of another cluster are not reported; young ones only when they age."""
+    """Volumes of another cluster are not reported; young ones only when they age.
+
+    Nor is the volume of a claim that is still being provisioned.
+    """
     wanted = (({"id": volume(stock, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
     series = "cloud_data_discovery_orphaned_disk_info"
     waiting.until("the orphan", lambda: daemon.samples(series) == wanted, 90)

@@ -83,6 +83,12 @@ class Ground:
             resources.PERSISTENT_VOLUMES, {"metadata": {"name": name}, "spec": spec}
         )
 
+    def claim(self) -> str:
+        """Add a PersistentVolumeClaim that is not bound; return its UID."""
+        metadata = {"name": "claim", "namespace": "default"}
+        made: Any = self.api.put(resources.CLAIMS, {"metadata": metadata, "spec": {}})
+        return str(made["metadata"]["uid"])
+
     def process(self) -> "Process":
         return Process(self)
 

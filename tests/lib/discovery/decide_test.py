@@ -36,6 +36,12 @@ def persistent(
     )
 
 
+def claim(uid: str, volume_name: str = "") -> kube_volumes.VolumeClaim:
+    return kube_volumes.VolumeClaim(
+        objects.ObjectMeta(name="claim", uid=uid), kube_volumes.ClaimSpec(volume_name)
+    )
+
+
 ORPHANS = [
     ("no PersistentVolume at all", volume("1", "pvc-1"), (), True),
     ("one of the volume's name", volume("1", "pvc-1"), (persistent("pvc-1"),), False),
@@ -104,6 +110,24 @@ def test_orphans(
     seen = model.SeenDisks((one,), known, frozenset())
     found = decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)
     assert found == (frozenset({(one.id, one.name)}) if is_orphan else frozenset())
+
+
+CLAIMS = [
+    ("a claim that is still being provisioned", volume("1", "pvc-1"), claim("1"), 0),
+    ("a claim of another volume", volume("1", "pvc-1"), claim("2"), 1),
+    ("a claim that is bound elsewhere", volume("1", "pvc-1"), claim("1", "mine"), 1),
+    ("a volume without the prefix", volume("1", "1"), claim("1"), 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "known", "count"), [row[1:] for row in CLAIMS], ids=[r[0] for r in CLAIMS]
+)
+def test_a_volume_of_an_unbound_claim_is_not_orphaned(
+    one: catalog.CatalogVolume, known: kube_volumes.VolumeClaim, count: int
+) -> None:
+    seen = model.SeenDisks((one,), (), frozenset(), (known,))
+    assert len(decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)) == count
 
 
 def test_the_vector_is_changed_only_when_it_differs() -> None:

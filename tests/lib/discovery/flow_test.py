@@ -285,6 +285,28 @@ def test_with_no_volumes_left_no_orphan_is_shown(ground: Any) -> None:
     assert process.orphans() == set()
 
 
+def test_the_volume_of_a_claim_that_is_provisioned_is_not_orphaned(ground: Any) -> None:
+    """Claims are read only for volumes without a PersistentVolume.
+
+    Without the right to, which the reference does not have, such a volume is orphaned.
+    """
+    provisioned = ground.volume("2", f"pvc-{ground.claim()}")
+    volumes = (ground.volume("1", "pvc-1"), provisioned)
+    ground.cloud.marked = {ground.settings.cluster_id: volumes}
+    process = ground.process()
+    process.cycle()
+    assert process.orphans() == {"1"}
+    ground.api.faults.append(calls.Fault(REFUSED, "list", "persistentvolumeclaims"))
+    assert process.cycle() == {}
+    assert process.orphans() == {"1", "2"}
+    ground.persistent("pvc-1")
+    ground.persistent("mine", "2")
+    ground.api.calls.clear()
+    process.cycle()
+    assert process.orphans() == set()
+    assert not any(c.resource == "persistentvolumeclaims" for c in ground.api.calls)
+
+
 def test_conditions_are_shown_and_stored_with_the_right_to(ground: Any) -> None:
     ground.cloud.conditions = (
         catalog.Condition("Quota", "none left", is_ok=False),
