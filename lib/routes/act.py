@@ -91,17 +91,31 @@ class Actor:
     # ------------------------------------------------------------ the cloud
 
     def _write_table(self, action: ApplyStep) -> None:
+        self._require_due()
         try:
             self._tools.engine.apply(TABLE, action)
         except errors.CloudError as error:
-            if isinstance(error, errors.Busy) and error.retry_after_s is not None:
-                wait_s = error.retry_after_s
+            wait_s = error.retry_after_s
+            self._board.pause(wait_s or 0.0)
+            if isinstance(error, errors.Busy) and wait_s is not None:
                 raise failures.Postponed(error.summary, wait_s) from error
             if summary := self._tools.engine.refusal(TABLE, error):
                 self._tools.recorder.emit(
                     self._tools.table_ref, "Warning", model.FAILED, summary
                 )
             raise
+
+    def _require_due(self) -> None:
+        """Check that a pause that the cloud asked for is over.
+
+        A check for drift comes earlier, and finds the same write to be due.
+
+        Raises:
+            Postponed: it is not over.
+        """
+        left_s = self._board.pause_s()
+        if left_s > 0:
+            raise failures.Postponed("the cloud asked for a pause", left_s)
 
     def _write_entries(self, key: str, action: ApplyStep) -> None:
         """Write the entries of one object; one that others changed is planned again."""

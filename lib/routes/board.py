@@ -38,6 +38,7 @@ class Board:
         self._served: frozenset[str] = frozenset()
         self._pauses: dict[str, _Pause] = {}
         self._busy_until = 0.0
+        self._paused_until = 0.0
 
     def is_busy(self) -> bool:
         """Report whether entries are being written: what is read now is soon stale."""
@@ -45,6 +46,16 @@ class Board:
         with self._lock:
             due = [id_ for id_ in self._steps if id_ not in self._pauses]
             return bool(due) and now < self._busy_until
+
+    def pause(self, seconds: float) -> None:
+        """Note the pause of writes of the table that the cloud asked for."""
+        with self._lock:
+            self._paused_until = self._clock() + seconds
+
+    def pause_s(self) -> float:
+        """Return the seconds that are left of the pause; 0: none."""
+        with self._lock:
+            return max(0.0, self._paused_until - self._clock())
 
     def publish(self, plan: routes.Plan, desired: Desired) -> tuple[str, ...]:
         """Take over what a plan leaves; return the ids of the steps that are due."""

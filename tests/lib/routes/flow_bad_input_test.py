@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from lib.cloud.openstack.fake import session, wire
-from lib.routes.model import Topic
+from lib.routes.model import TABLE, Topic
 from tests.harness.routing import memory
 
 GOOD = ("10.100.1.0/24", "fd00:100:1::/64")
@@ -231,6 +231,31 @@ def test_a_refused_route_does_not_keep_others_from_theirs() -> None:
     assert {d for d, _ in ground.routes()} == {"10.100.1.0/24", "10.100.3.0/24"}
     assert ground.condition("node-2") == UNSERVED
     assert ground.condition("node-3") == SERVED
+
+
+@pytest.mark.parametrize("status", [409, 412, 429, 503])
+def test_a_pause_that_the_cloud_asks_for_is_kept(status: int) -> None:
+    """Checks for drift in the meantime read, and write nothing."""
+    ground = memory.Ground()
+    ground.node("node-1", *GOOD)
+
+    def refuse(call: wire.Call) -> session.Fault | None:
+        if call.method == "PUT" and call.parts[0] == "routers":
+            return session.Fault(status, headers={"Retry-After": "120"})
+        return None
+
+    ground.fault = refuse
+    process = memory.Process(ground)
+    process.turn()
+    assert len(ground.cloud.writes) == 1
+    for _ in range(10):
+        process.queue.add(TABLE, Topic.DRIFT)
+        process.turn()
+        ground.cloud.clock.sleep(10)
+    assert len(ground.cloud.writes) == 1
+    ground.fault = session.nothing
+    process.settle(quiet_s=150)
+    assert ground.condition("node-1") == SERVED
 
 
 def test_a_router_that_disappears_taints_no_node() -> None:
