@@ -15,6 +15,10 @@ from lib.helm import child, errors, model, outcome
 
 LEAST = (3, 18)
 """Source: labels on release Secrets and --labels of upgrade."""
+SERVER_SIDE = (4, 0)
+"""Source: helm 4 applies on the server and fails with a conflict where another program
+has changed a field; helm 3 overwrites it (pkg/kube, client.go)."""
+OVERWRITING = ("--server-side=true", "--force-conflicts")
 HISTORY = 3
 """Revisions that are kept."""
 VERSION_LIMIT_S = 20.0
@@ -67,6 +71,10 @@ class Command:
     home: pathlib.Path
     kubeconfig: str | None
     env: Mapping[str, str] = dataclasses.field(repr=False)
+    _versions: list[tuple[int, int]] = dataclasses.field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """Of the program, once it has been asked for it."""
 
     def check(self, cancel: threading.Event) -> str:
         """See `Helm.check`."""
@@ -80,10 +88,14 @@ class Command:
             raise errors.HelmMissing(
                 f"helm version: {text[:40]!r}: want {least} or later"
             )
+        self._versions.append((int(found[1]), int(found[2])))
         return text
 
     def upgrade(self, run: model.Upgrade, cancel: threading.Event) -> None:
         """See `Helm.upgrade`."""
+        if not self._versions:
+            self.check(cancel)
+        is_server_side = self._versions[-1] >= SERVER_SIDE
         labels = ",".join(f"{key}={value}" for key, value in run.labels.items())
         with self._values(run.values) as values:
             arguments = (
@@ -92,6 +104,8 @@ class Command:
                 *("--history-max", str(HISTORY), "--timeout", f"{run.timeout_s:.0f}s"),
                 *(("--labels", labels) if labels else ()),
                 *("--reset-values", "--skip-crds", "--hide-notes"),
+                # What was changed manually is overwritten, as helm 3 does.
+                *(OVERWRITING if is_server_side else ()),
             )
             ended = self._run(arguments, child.Limits(run.limit_s), cancel)
         outcome.require(ended, f"upgrade of {run.release}", run.secrets)

@@ -12,15 +12,20 @@ from lib.helm import command, errors, model, outcome
 RECORDER = """#!/usr/bin/env python3
 import json, os, sys
 arguments = sys.argv[1:]
+def file(name):
+    return open(os.path.join(os.path.dirname(__file__), name))
+if arguments[0] == "version":
+    print(file("version").read(), end="")
+    sys.exit(0)
 record = {"arguments": arguments, "env": dict(os.environ)}
 if "--values" in arguments:
     path = arguments[arguments.index("--values") + 1]
     record["mode"] = oct(os.stat(path).st_mode & 0o777)
     record["values"] = json.load(open(path))
 json.dump(record, open(os.path.join(os.path.dirname(__file__), "record"), "w"))
-print(open(os.path.join(os.path.dirname(__file__), "output")).read(), end="")
-sys.stderr.write(open(os.path.join(os.path.dirname(__file__), "error")).read())
-sys.exit(int(open(os.path.join(os.path.dirname(__file__), "code")).read()))
+print(file("output").read(), end="")
+sys.stderr.write(file("error").read())
+sys.exit(int(file("code").read()))
 """
 VALUES = {"endpoints": {"auth": {"password": "pa55-word-of-keystone"}}}
 
@@ -34,6 +39,7 @@ class Program:
         self.path.write_text(RECORDER)
         self.path.chmod(0o755)
         self.ends(0)
+        self.reports("v4.3.1\n")
         self.home = folder / "home"
         env = {"PATH": "/opt/venv/bin:/usr/bin:/bin", "OS_PASSWORD": "never-passed-on"}
         self.helm = command.Command(str(self.path), self.home, "/kube/config", env)
@@ -41,6 +47,9 @@ class Program:
     def ends(self, code: int, output: str = "", error: str = "") -> None:
         for name, text in (("code", str(code)), ("output", output), ("error", error)):
             (self.folder / name).write_text(text)
+
+    def reports(self, version: str) -> None:
+        (self.folder / "version").write_text(version)
 
     def record(self) -> dict[str, object]:
         read: dict[str, object] = json.loads((self.folder / "record").read_text())
@@ -148,14 +157,28 @@ def test_secrets_are_removed_from_errors(program: Program) -> None:
 
 @pytest.mark.parametrize("output", ["v3.9.4", "nonsense", ""])
 def test_an_old_helm_is_refused(program: Program, output: str) -> None:
-    program.ends(0, output)
+    program.reports(output)
     with pytest.raises(errors.HelmMissing, match=r"want 3\.18 or later"):
         program.helm.check(threading.Event())
 
 
 def test_a_recent_helm_is_accepted(program: Program) -> None:
-    program.ends(0, "v4.3.1\n")
     assert program.helm.check(threading.Event()) == "v4.3.1"
+
+
+@pytest.mark.parametrize(
+    ("version", "flags"),
+    [("v3.18.4", set()), ("v4.3.1", {"--server-side=true", "--force-conflicts"})],
+)
+def test_manual_changes_never_stop_an_upgrade(
+    program: Program, version: str, flags: set[str]
+) -> None:
+    """helm 4 fails with a conflict without these flags; helm 3 overwrites."""
+    program.reports(version)
+    program.helm.upgrade(upgrade(), threading.Event())
+    arguments = program.record()["arguments"]
+    assert isinstance(arguments, list)
+    assert {one for one in arguments if "server-side" in one or "force" in one} == flags
 
 
 def test_a_missing_helm_is_named(tmp_path: pathlib.Path) -> None:
