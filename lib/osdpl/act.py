@@ -29,7 +29,8 @@ _APPLY = {"fieldManager": MANAGER, "force": "true"}
 class Actor:
     """Writes to the API server, each field by one owner, and starts jobs.
 
-    stored: the Secrets of the namespace, without those of helm.
+    stored: the Secrets of the namespace, without those of helm. generator: of new
+    credentials.
     """
 
     def __init__(  # noqa: PLR0913 # the parts of an act
@@ -40,7 +41,9 @@ class Actor:
         worker: work.Worker,
         recorder: events.Recorder,
         stored: Callable[[], Mapping[str, credentials.Stored]],
+        generator: generating.Generator,
     ) -> None:
+        self._generator = generator
         self._api = api
         self._deployments = deployments
         self._observer = observer
@@ -202,11 +205,14 @@ class Actor:
 
     def _ensure_credentials(self, snapshot: Snapshot, name: str) -> None:
         """Write what a Secret lacks; a new one is created, never replaced."""
-        shapes = desire.shapes(snapshot.document)
-        writes = credentials.writes(shapes, self._stored(), generating.Random())
-        for write in writes:
-            if write.name != name:
-                continue
+        stored = self._stored()
+        # Of this Secret only: keys that are generated and dropped take long.
+        shapes = [
+            shape
+            for shape in desire.shapes(snapshot.document)
+            if credentials.active(shape, stored) == name
+        ]
+        for write in credentials.writes(shapes, stored, self._generator):
             data = {key: _base64(value) for key, value in write.data.items()}
             answer = (
                 self._create_secret(snapshot, name, data)

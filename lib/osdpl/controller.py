@@ -23,6 +23,7 @@ from lib.osdpl import (
     caches,
     checks,
     flow,
+    generating,
     metrics,
     observe,
     settings,
@@ -207,6 +208,7 @@ class Controller:
             worker,
             self._recorder,
             self._caches.stored,
+            generating.Random(),
         )
         heartbeat = probes.Heartbeat()
         self._daemon.probes.add_live("osdpl", heartbeat.within(STALL_S))

@@ -51,6 +51,14 @@ class FakeApi(client.Api):
         self._open: set[watches.Watch] = set()
         self._applied: dict[tuple[object, ...], Json] = {}
 
+    def copy(self, now: Callable[[], datetime.datetime]) -> "FakeApi":
+        """Return another one with the same objects; its log and history are empty."""
+        other = FakeApi(now)
+        with self._changed:
+            other._db = self._db.copy(now)
+            other._applied = dict(self._applied)
+        return other
+
     # What tests arrange and look at, past faults, hooks and the log.
 
     def put(self, resource: Resource, document: Json) -> Json:

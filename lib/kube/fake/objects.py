@@ -62,6 +62,14 @@ class Database:
         """History before this version is forgotten."""
         self.history: list[Change] = []
 
+    def copy(self, now: Callable[[], datetime.datetime]) -> "Database":
+        """Return another one with the same objects and without their history."""
+        other = Database(now)
+        other._objects = {kind: dict(kept) for kind, kept in self._objects.items()}
+        other._uids, other.version = self._uids, self.version
+        other.oldest = self.version
+        return other
+
     def get(self, kind: Kind, key: tuple[str, str], operation: str) -> Json:
         """Give one object.
 

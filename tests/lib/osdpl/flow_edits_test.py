@@ -1,6 +1,5 @@
 """The spec is edited while helm runs: it is seen at once, and no run is interrupted."""
 
-import pathlib
 import threading
 import time
 from collections.abc import Callable
@@ -63,13 +62,9 @@ def change(cluster: Cluster, keystone: int, glance: int = 0) -> None:
 
 
 @pytest.fixture()
-def cluster(tmp_path: pathlib.Path) -> Cluster:
+def cluster(installed: Cluster) -> Cluster:
     """Return a cluster with all releases."""
-    found = Cluster(tmp_path)
-    found.create()
-    Process(found).settle()
-    found.helm.runs.clear()
-    return found
+    return installed
 
 
 def test_an_edit_while_helm_runs(cluster: Cluster) -> None:

@@ -224,45 +224,43 @@ def test_a_new_deployment_does_not_restore_a_backup(cluster: Cluster) -> None:
     assert cluster.deployed() == RELEASES
 
 
-def test_a_backup_is_restored_once(cluster: Cluster) -> None:
+def test_a_backup_is_restored_once(installed: Cluster) -> None:
     """Neither a change, nor a deleted workload, nor a restart restores it again."""
-    cluster.create()
-    process = Process(cluster)
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
-    cluster.change(services=restore(True))
+    installed.helm.runs.clear()
+    installed.change(services=restore(True))
     process.settle()
-    assert cluster.helm.runs == [MARIADB]
+    assert installed.helm.runs == [MARIADB]
     both = restore(True)
     both["database"]["mariadb"]["values"]["of_the_test"] = 1
-    cluster.change(services=both)
+    installed.change(services=both)
     steps(process)
-    steps(Process(cluster))
-    assert cluster.helm.runs == [MARIADB]
-    assert FIELD in cluster.condition("Applied")["message"]
+    steps(Process(installed))
+    assert installed.helm.runs == [MARIADB]
+    assert FIELD in installed.condition("Applied")["message"]
     off = restore(False)
     off["database"]["mariadb"]["values"]["of_the_test"] = 1
-    cluster.change(services=off)
-    Process(cluster).settle()
-    assert cluster.helm.runs == [MARIADB] * 2
-    assert cluster.condition("Applied")["status"] == "True"
+    installed.change(services=off)
+    Process(installed).settle()
+    assert installed.helm.runs == [MARIADB] * 2
+    assert installed.condition("Applied")["status"] == "True"
 
 
-def test_a_restore_that_failed_is_not_repeated(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_a_restore_that_failed_is_not_repeated(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
+    installed.helm.runs.clear()
     error = helm_errors.Failed("upgrade of openstack-mariadb: Job restore failed")
-    cluster.helm.faults.append(fake_helm.Fault("openstack-mariadb", error))
-    cluster.change(services=restore(True))
+    installed.helm.faults.append(fake_helm.Fault("openstack-mariadb", error))
+    installed.change(services=restore(True))
     steps(process)
-    steps(Process(cluster))
-    assert cluster.helm.runs == [MARIADB]
-    assert FIELD in cluster.condition("Applied")["message"]
-    cluster.change(services=restore(False))
-    Process(cluster).settle()
-    assert cluster.condition("Applied")["status"] == "True"
+    steps(Process(installed))
+    assert installed.helm.runs == [MARIADB]
+    assert FIELD in installed.condition("Applied")["message"]
+    installed.change(services=restore(False))
+    Process(installed).settle()
+    assert installed.condition("Applied")["status"] == "True"
 
 
 def test_a_database_of_which_a_workload_is_missing_is_not_restored(

@@ -62,15 +62,14 @@ def test_an_install_writes_few_statuses(cluster: Cluster) -> None:
             assert release["revision"] == 1
 
 
-def test_nothing_changed_means_no_call(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_nothing_changed_means_no_call(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    cluster.api.calls.clear()
-    cluster.helm.runs.clear()
+    installed.api.calls.clear()
+    installed.helm.runs.clear()
     assert process.step() == ([], None)
-    assert cluster.api.calls == []
-    assert cluster.helm.runs == []
+    assert installed.api.calls == []
+    assert installed.helm.runs == []
 
 
 def test_a_restart_writes_and_runs_nothing(cluster: Cluster) -> None:
@@ -85,16 +84,15 @@ def test_a_restart_writes_and_runs_nothing(cluster: Cluster) -> None:
     assert cluster.helm.runs == []
 
 
-def test_one_changed_value_is_one_run(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_one_changed_value_is_one_run(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
+    installed.helm.runs.clear()
     values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
-    cluster.change(services={"identity": values})
+    installed.change(services={"identity": values})
     process.settle()
-    assert cluster.helm.runs == ["upgrade openstack-keystone"]
-    assert cluster.condition("Applied")["status"] == "True"
+    assert installed.helm.runs == ["upgrade openstack-keystone"]
+    assert installed.condition("Applied")["status"] == "True"
 
 
 def test_gates_hold_back_what_waits(cluster: Cluster) -> None:
@@ -141,74 +139,6 @@ def test_one_slot_is_enough(cluster: Cluster) -> None:
     assert process.most <= 1
 
 
-@pytest.mark.parametrize("moment", ["begin", "pending", "end"])
-@pytest.mark.parametrize("release", sorted(RELEASES))
-def test_killed_during_a_run(cluster: Cluster, moment: str, release: str) -> None:
-    """A successor finds the pending release, repairs it and completes the rest."""
-    cluster.create()
-    cluster.death = (moment, release)
-    with pytest.raises(Death):
-        Process(cluster).settle()
-    Process(cluster).settle()
-    assert cluster.deployed() == RELEASES
-    again = sorted(set(cluster.upgrades()))
-    assert again == sorted(f"upgrade {one}" for one in RELEASES)
-    extra = len(cluster.upgrades()) - len(RELEASES)
-    assert extra == (0 if moment == "end" else 1)
-
-
-def test_killed_around_each_call(tmp_path: pathlib.Path) -> None:
-    """The process is killed before and after the first and last call of each kind."""
-    whole = Cluster(tmp_path / "whole")
-    whole.create()
-    Process(whole).settle()
-    made = list(whole.api.calls)
-    rows = set()
-    first, last = numbers_of(made)
-    for number in sorted(first | last):
-        for when in ("before_call", "after_call"):
-            cluster = Cluster(tmp_path / f"{when}-{number}")
-            cluster.create()
-            killed = kill(cluster, number, when)
-            secrets = credentials(cluster)
-            Process(cluster).settle()
-            assert cluster.deployed() == RELEASES, killed
-            kept = credentials(cluster)
-            assert {name: kept[name] for name in secrets} == secrets, killed
-            rows.add((killed.verb, killed.resource, killed.subresource or "", when))
-    print("\n".join(" ".join(row) for row in sorted(rows)))
-    kinds = {(one.verb, one.resource, one.subresource or "") for one in made}
-    whens = ("before_call", "after_call")
-    assert {(*kind, when) for kind in kinds for when in whens} <= rows
-
-
-def kill(cluster: Cluster, number: int, when: str) -> calls.Call:
-    """Run a process that is killed at one of its calls; return that call."""
-    killed: list[calls.Call] = []
-    count = 0
-
-    def hook(call: calls.Call) -> None:
-        nonlocal count
-        count += 1
-        if count == number + 1:
-            killed.append(call)
-            raise Death
-
-    setattr(cluster.api, when, hook)
-    with pytest.raises(Death):
-        Process(cluster).settle()
-    setattr(cluster.api, when, None)
-    return killed[0]
-
-
-def credentials(cluster: Cluster) -> dict[str, object]:
-    return {
-        one["metadata"]["name"]: one["data"]
-        for one in cluster.documents(resources.SECRETS)
-        if one.get("type") == "Opaque"
-    }
-
-
 def test_a_failed_run_is_repeated_and_the_others_go_on(cluster: Cluster) -> None:
     error = helm_errors.Failed("upgrade of openstack-glance: Job glance-db-sync failed")
     cluster.helm.faults.append(fake_helm.Fault("openstack-glance", error))
@@ -235,48 +165,31 @@ def test_existing_credentials_are_kept(cluster: Cluster) -> None:
     cluster.api.put(resources.SECRETS, old)
     cluster.create()
     Process(cluster).settle()
-    assert credentials(cluster)["other"] == data
+    assert cluster.credentials()["other"] == data
 
 
-def test_a_service_that_is_not_desired_any_more(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_a_service_that_is_not_desired_any_more(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
-    extra = {"features": {**cluster.deployment()["spec"]["features"], "services": []}}
-    cluster.change(**extra)
+    installed.helm.runs.clear()
+    extra = {"features": {**installed.deployment()["spec"]["features"], "services": []}}
+    installed.change(**extra)
     process.settle()
-    assert cluster.helm.runs == [], "a preset's services cannot be dropped by a list"
+    assert installed.helm.runs == [], "a preset's services cannot be dropped by a list"
 
 
-def test_deletion_uninstalls_in_reverse_order(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_deletion_uninstalls_in_reverse_order(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
-    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+    installed.helm.runs.clear()
+    installed.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
     process.settle()
-    runs = [one.removeprefix("uninstall ") for one in cluster.helm.runs]
+    runs = [one.removeprefix("uninstall ") for one in installed.helm.runs]
     assert sorted(runs) == sorted(RELEASES)
     assert runs.index("openstack-nova") < runs.index("openstack-keystone")
     assert runs.index("openstack-keystone") < runs.index("openstack-mariadb")
-    assert cluster.documents(resources.OPENSTACK_DEPLOYMENTS) == []
-    assert cluster.deployed() == frozenset()
-
-
-def leave(cluster: Cluster, release: str) -> None:
-    """Create what a release leaves behind: a hook Job, and the claim of a pod."""
-    for kind in (resources.JOBS, resources.CLAIMS):
-        cluster.api.put(
-            kind,
-            {
-                "metadata": {
-                    "name": f"{release}-left",
-                    "namespace": "openstack",
-                    "labels": {"release_group": release},
-                }
-            },
-        )
+    assert installed.documents(resources.OPENSTACK_DEPLOYMENTS) == []
+    assert installed.deployed() == frozenset()
 
 
 def left(cluster: Cluster, kind: resources.Resource) -> list[str]:
@@ -298,98 +211,56 @@ def install_heat(cluster: Cluster) -> None:
     releases = [{"name": "openstack-heat", "requires": ["openstack-keystone"]}]
     bundle = {"metadata": metadata, "spec": {"releases": releases}}
     cluster.api.put(resources.HELM_BUNDLES, bundle)
-    leave(cluster, "openstack-heat")
-    leave(cluster, "openstack-glance")
+    cluster.leave("openstack-heat")
+    cluster.leave("openstack-glance")
 
 
 @pytest.mark.parametrize("has_database", [True, False])
 @pytest.mark.parametrize("is_purged", [True, False])
 def test_a_service_that_is_removed(
-    cluster: Cluster, has_database: bool, is_purged: bool
+    installed: Cluster, has_database: bool, is_purged: bool
 ) -> None:
     """Its leftovers go; what holds data stays, unless an annotation says otherwise."""
-    cluster.create()
-    process = Process(cluster)
+    process = Process(installed)
     process.settle()
-    install_heat(cluster)
+    install_heat(installed)
     if is_purged:
-        annotate(cluster, purge="image, orchestration")
+        annotate(installed, purge="image, orchestration")
     if not has_database:
-        cluster.api.remove(resources.STATEFUL_SETS, "mariadb-server", "openstack")
+        installed.api.remove(resources.STATEFUL_SETS, "mariadb-server", "openstack")
     process.settle()
-    assert cluster.helm.runs == ["uninstall openstack-heat"]
-    assert cluster.helm.hooks == {"openstack-heat": has_database}
-    assert cluster.deployed() == RELEASES
-    assert "openstack-orchestration" not in left(cluster, resources.HELM_BUNDLES)
-    assert left(cluster, resources.JOBS) == ["openstack-glance-left"]
+    assert installed.helm.runs == ["uninstall openstack-heat"]
+    assert installed.helm.hooks == {"openstack-heat": has_database}
+    assert installed.deployed() == RELEASES
+    assert "openstack-orchestration" not in left(installed, resources.HELM_BUNDLES)
+    assert left(installed, resources.JOBS) == ["openstack-glance-left"]
     claims = {"openstack-glance-left", "openstack-heat-left"}
     expected = claims - {"openstack-heat-left"} if is_purged else claims
-    assert set(left(cluster, resources.CLAIMS)) == expected
+    assert set(left(installed, resources.CLAIMS)) == expected
     # Of a service that is still desired nothing is purged.
-    assert "generated-image-passwords" in credentials(cluster)
+    assert "generated-image-passwords" in installed.credentials()
 
 
-def test_the_deletion_leaves_data_and_nothing_else(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_the_deletion_leaves_data_and_nothing_else(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    before = credentials(cluster)
+    before = installed.credentials()
     for release in RELEASES:
-        leave(cluster, release)
-    annotate(cluster, purge="compute,messaging")
-    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+        installed.leave(release)
+    annotate(installed, purge="compute,messaging")
+    installed.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
     process.settle()
-    assert left(cluster, resources.JOBS) == []
-    assert left(cluster, resources.HELM_BUNDLES) == []
+    assert left(installed, resources.JOBS) == []
+    assert left(installed, resources.HELM_BUNDLES) == []
     purged = {"openstack-nova", "openstack-libvirt", "openstack-rabbitmq"}
     kept = {f"{release}-left" for release in RELEASES - purged}
-    assert set(left(cluster, resources.CLAIMS)) == kept
+    assert set(left(installed, resources.CLAIMS)) == kept
     gone = {
         *("generated-compute-passwords", "generated-nova-ssh-creds"),
         "generated-rabbitmq-password",
     }
-    assert set(before) - set(credentials(cluster)) == gone
-    assert left(cluster, resources.OPENSTACK_DEPLOYMENTS) == []
-
-
-def test_a_deletion_that_is_killed_is_completed(tmp_path: pathlib.Path) -> None:
-    """Before the first and after the last call of each kind."""
-    whole = Cluster(tmp_path / "whole")
-    begin_deletion(whole)
-    Process(whole).settle()
-    first, last = numbers_of(whole.api.calls)
-    rows = set()
-    for when, numbers in (("before_call", first), ("after_call", last)):
-        for number in sorted(numbers):
-            cluster = Cluster(tmp_path / f"{when}-{number}")
-            begin_deletion(cluster)
-            killed = kill(cluster, number, when)
-            Process(cluster).settle()
-            assert left(cluster, resources.JOBS) == [], killed
-            assert left(cluster, resources.HELM_BUNDLES) == [], killed
-            assert left(cluster, resources.OPENSTACK_DEPLOYMENTS) == [], killed
-            assert cluster.deployed() == frozenset(), killed
-            rows.add((killed.verb, killed.resource, when))
-    print("\n".join(" ".join(row) for row in sorted(rows)))
-    deleted = {resource for verb, resource, _ in rows if verb == "delete"}
-    assert deleted == {"helmbundles", "jobs"}
-
-
-def begin_deletion(cluster: Cluster) -> None:
-    cluster.create()
-    Process(cluster).settle()
-    for release in ("openstack-nova", "openstack-keystone", "openstack-mariadb"):
-        leave(cluster, release)
-    cluster.api.calls.clear()
-    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
-
-
-def numbers_of(made: list[calls.Call]) -> tuple[set[int], set[int]]:
-    """Return the numbers of the first, and of the last call of each kind."""
-    kinds = [(one.verb, one.resource, one.subresource or "") for one in made]
-    first = {kinds.index(one) for one in kinds}
-    last = {len(kinds) - 1 - kinds[::-1].index(one) for one in kinds}
-    return first, last
+    assert set(before) - set(installed.credentials()) == gone
+    assert left(installed, resources.OPENSTACK_DEPLOYMENTS) == []
 
 
 def test_a_second_deployment_gets_a_condition_and_nothing_else(
@@ -479,30 +350,29 @@ def test_an_annotation_that_names_no_release_is_reported(cluster: Cluster) -> No
     assert cluster.deployed() == RELEASES
 
 
-def test_a_helm_process_of_an_administrator_is_awaited(cluster: Cluster) -> None:
+def test_a_helm_process_of_an_administrator_is_awaited(installed: Cluster) -> None:
     """Until the time is over that a run may last: then it was killed."""
-    cluster.create()
-    process = Process(cluster)
+    process = Process(installed)
     process.settle()
     (labels,) = {
         tuple(one["metadata"]["labels"].items())
-        for one in cluster.documents(resources.SECRETS)
+        for one in installed.documents(resources.SECRETS)
         if one["metadata"]["name"] == "sh.helm.release.v1.openstack-glance.v1"
     }
-    cluster.death = ("pending", "openstack-glance")
+    installed.death = ("pending", "openstack-glance")
     with pytest.raises(Death):
-        run_by_hand(cluster, "openstack-glance", dict(labels))
-    cluster.helm.runs.clear()
-    began_s = cluster.clock.seconds
+        run_by_hand(installed, "openstack-glance", dict(labels))
+    installed.helm.runs.clear()
+    began_s = installed.clock.seconds
     done, wait_s = process.step()
-    assert cluster.helm.runs == []
+    assert installed.helm.runs == []
     assert wait_s is not None
     assert wait_s > 600
-    assert "another helm process" in cluster.condition("Applied")["message"]
-    cluster.clock.seconds = began_s + wait_s
+    assert "another helm process" in installed.condition("Applied")["message"]
+    installed.clock.seconds = began_s + wait_s
     process.settle()
-    assert cluster.helm.runs == ["upgrade openstack-glance"]
-    assert cluster.deployed() == RELEASES
+    assert installed.helm.runs == ["upgrade openstack-glance"]
+    assert installed.deployed() == RELEASES
 
 
 def test_a_helm_process_that_is_killed_alone(cluster: Cluster) -> None:
@@ -517,54 +387,51 @@ def test_a_helm_process_that_is_killed_alone(cluster: Cluster) -> None:
     assert cluster.deployed() == RELEASES
 
 
-def test_a_release_that_is_removed_by_hand_is_restored(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_a_release_that_is_removed_by_hand_is_restored(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
     run = helm.Uninstall("openstack-glance", "openstack", 1, limit_s=1)
-    cluster.helm.uninstall(run, threading.Event())
-    cluster.helm.runs.clear()
+    installed.helm.uninstall(run, threading.Event())
+    installed.helm.runs.clear()
     process.settle()
-    assert cluster.helm.runs == ["upgrade openstack-glance"]
-    assert cluster.deployed() == RELEASES
+    assert installed.helm.runs == ["upgrade openstack-glance"]
+    assert installed.deployed() == RELEASES
 
 
-def test_a_release_that_is_rolled_back_by_hand_is_restored(cluster: Cluster) -> None:
+def test_a_release_that_is_rolled_back_by_hand_is_restored(installed: Cluster) -> None:
     """helm gives the new revision the labels of the one that it restores.
 
     Source: helm.sh/helm/v4 pkg/action, rollback.go.
     """
-    cluster.create()
-    process = Process(cluster)
+    process = Process(installed)
     process.settle()
-    owner = cluster.deployment()["metadata"]["uid"]
+    owner = installed.deployment()["metadata"]["uid"]
     labels = {states.OWNER_LABEL: owner, states.HASH_LABEL: "of-an-older-revision"}
-    run_by_hand(cluster, "openstack-glance", labels)
+    run_by_hand(installed, "openstack-glance", labels)
     process.settle()
-    assert cluster.helm.runs == ["upgrade openstack-glance"]
-    assert cluster.condition("Applied")["status"] == "True"
+    assert installed.helm.runs == ["upgrade openstack-glance"]
+    assert installed.condition("Applied")["status"] == "True"
 
 
-def test_a_release_that_cannot_be_read_is_named(cluster: Cluster) -> None:
-    cluster.create()
-    process = Process(cluster)
+def test_a_release_that_cannot_be_read_is_named(installed: Cluster) -> None:
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
+    installed.helm.runs.clear()
     name = "sh.helm.release.v1.openstack-glance.v1"
     secret = next(
         one
-        for one in cluster.documents(resources.SECRETS)
+        for one in installed.documents(resources.SECRETS)
         if one["metadata"]["name"] == name
     )
-    cluster.api.put(resources.SECRETS, {**secret, "data": {"release": "eA=="}})
+    installed.api.put(resources.SECRETS, {**secret, "data": {"release": "eA=="}})
     ((reason, message),) = warnings(process, 5)
     assert reason == "Failed"
     assert f"Secret openstack/{name}" in message
-    assert cluster.helm.runs == []
-    cluster.api.remove(resources.SECRETS, name, "openstack")
+    assert installed.helm.runs == []
+    installed.api.remove(resources.SECRETS, name, "openstack")
     process.settle()
-    assert cluster.helm.runs == ["upgrade openstack-glance"]
-    assert cluster.deployed() == RELEASES
+    assert installed.helm.runs == ["upgrade openstack-glance"]
+    assert installed.deployed() == RELEASES
 
 
 def test_helm_s_words_decide_nothing(cluster: Cluster) -> None:
@@ -609,7 +476,7 @@ def test_bad_specs(
     assert (condition["status"], condition["reason"]) == ("False", reason)
     assert words in condition["message"]
     assert cluster.helm.runs == []
-    assert credentials(cluster) == {}
+    assert cluster.credentials() == {}
 
 
 def test_a_rule_beyond_the_schema_is_a_refusal(cluster: Cluster) -> None:
@@ -620,7 +487,7 @@ def test_a_rule_beyond_the_schema_is_a_refusal(cluster: Cluster) -> None:
     ((reason, message),) = warnings(Process(cluster), 5)
     assert reason == "InvalidSpec"
     assert message.startswith("spec.features.horizon.themes[0].description: want ")
-    assert credentials(cluster) == {}
+    assert cluster.credentials() == {}
     assert cluster.helm.runs == []
 
 
@@ -763,31 +630,30 @@ def test_a_draft_changes_nothing(cluster: Cluster) -> None:
     assert cluster.helm.runs == []
 
 
-def test_a_pause_stops_all_writes(cluster: Cluster) -> None:
+def test_a_pause_stops_all_writes(installed: Cluster) -> None:
     """Also a deletion; what has begun goes on, and after it all is done."""
-    cluster.create()
-    process = Process(cluster)
+    process = Process(installed)
     process.settle()
-    cluster.helm.runs.clear()
-    annotate(cluster, paused="true")
+    installed.helm.runs.clear()
+    annotate(installed, paused="true")
     process.settle()
-    condition = cluster.condition("Applied")
+    condition = installed.condition("Applied")
     assert (condition["status"], condition["reason"]) == ("False", "Paused")
     assert "mooring.io/paused" in condition["message"]
-    cluster.api.calls.clear()
+    installed.api.calls.clear()
     values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
-    cluster.change(services={"identity": values})
+    installed.change(services={"identity": values})
     process.settle()
     # The condition names the generation that was observed.
-    written = {(one.resource, one.subresource) for one in writes(cluster)}
+    written = {(one.resource, one.subresource) for one in writes(installed)}
     assert written <= {("openstackdeployments", "status")}
-    cluster.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
+    installed.api.remove(resources.OPENSTACK_DEPLOYMENTS, "osh-dev", "openstack")
     process.settle()
-    assert cluster.helm.runs == []
-    annotate(cluster, paused="no")
+    assert installed.helm.runs == []
+    annotate(installed, paused="no")
     process.settle()
-    assert len(cluster.helm.runs) == len(RELEASES)
-    assert cluster.deployed() == frozenset()
+    assert len(installed.helm.runs) == len(RELEASES)
+    assert installed.deployed() == frozenset()
 
 
 def test_a_pause_before_the_first_install(cluster: Cluster) -> None:
@@ -796,7 +662,7 @@ def test_a_pause_before_the_first_install(cluster: Cluster) -> None:
     process = Process(cluster)
     process.settle()
     assert cluster.condition("Applied")["reason"] == "Paused"
-    assert credentials(cluster) == {}
+    assert cluster.credentials() == {}
     annotate(cluster)
     process.settle()
     assert cluster.deployed() == RELEASES

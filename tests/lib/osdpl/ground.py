@@ -5,6 +5,7 @@ import json
 import pathlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import prometheus_client
@@ -14,7 +15,17 @@ from lib.helm.fake import helm as fake_helm
 from lib.kube import events, resources
 from lib.kube.fake import api as fake_api
 from lib.operator_edge import objects
-from lib.osdpl import act, actions, bundles, caches, checks, decide, observe, work
+from lib.osdpl import (
+    act,
+    actions,
+    bundles,
+    caches,
+    checks,
+    decide,
+    generating,
+    observe,
+    work,
+)
 from lib.osdpl.snapshot import Snapshot
 from lib.reconcile import jobs
 from lib.reconcile.outcome import Outcome
@@ -41,6 +52,14 @@ GATES = {
 
 class Death(BaseException):
     """The process is killed here."""
+
+
+class Generator(generating.Random):
+    """Random credentials, but for SSH keys: an RSA key takes a tenth of a second."""
+
+    def ssh_key(self, name: str) -> tuple[str, str]:
+        """Return random texts in the place of both parts."""
+        return self.password(name, 32), self.password(name, 32)
 
 
 class Clock:
@@ -111,6 +130,16 @@ class Cluster:
             },
         )
 
+    def copy(self) -> "Cluster":
+        """Return another cluster in the same state; no call or run was made in it."""
+        other = Cluster(self.folder)
+        other.clock.seconds = self.clock.seconds
+        other.api = self.api.copy(other.clock.now)
+        other.helm = fake_helm.FakeHelm(other.api)
+        other.helm.hook = other._on_run
+        other.helm.given.update(self.helm.given)
+        return other
+
     def create(self, name: str = "osh-dev", **changes: Any) -> None:
         document: dict[str, object] = {
             "apiVersion": "lcm.mirantis.com/v1alpha1",
@@ -146,6 +175,24 @@ class Cluster:
 
     def upgrades(self) -> list[str]:
         return [one for one in self.helm.runs if one.startswith("upgrade ")]
+
+    def leave(self, release: str) -> None:
+        """Create what a release leaves behind: a hook Job, and the claim of a pod."""
+        metadata = {
+            "name": f"{release}-left",
+            "namespace": NAMESPACE,
+            "labels": {"release_group": release},
+        }
+        for kind in (resources.JOBS, resources.CLAIMS):
+            self.api.put(kind, {"metadata": metadata})
+
+    def credentials(self) -> dict[str, object]:
+        """Return the data of all Secrets that are not of helm, by name."""
+        return {
+            one["metadata"]["name"]: one["data"]
+            for one in self.documents(resources.SECRETS)
+            if one.get("type") == "Opaque"
+        }
 
     def deployed(self) -> frozenset[str]:
         return frozenset(
@@ -189,6 +236,10 @@ class Cluster:
         )
 
 
+Installed = Callable[[str], Cluster]
+"""Returns a copy of a cluster in which all releases of an OpenStack version are."""
+
+
 class Process:
     """One life of osdpl-controller, without its threads."""
 
@@ -228,6 +279,7 @@ class Process:
             self.worker,
             self.recorder,
             self.caches.stored,
+            Generator(),
         )
 
     def refresh(self) -> None:

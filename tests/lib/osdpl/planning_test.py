@@ -11,7 +11,7 @@ from lib.helm import model as helm
 from lib.kube import resources
 from lib.osdpl import planning, states
 from lib.process import config
-from tests.lib.osdpl.ground import RELEASES, Cluster, Process
+from tests.lib.osdpl.ground import RELEASES, Cluster
 
 
 @pytest.fixture()
@@ -39,22 +39,18 @@ def test_before_the_first_install(cluster: Cluster) -> None:
     assert all(row.state is states.State.PENDING for row in made.rows)
 
 
-def test_everything_in_sync(cluster: Cluster) -> None:
-    cluster.create()
-    Process(cluster).settle()
-    made = plan(cluster)
+def test_everything_in_sync(installed: Cluster) -> None:
+    made = plan(installed)
     assert actions(made) == dict.fromkeys(RELEASES, "skip")
     assert {row.state.value for row in made.rows} == {"InSync"}
     assert not any(row.diff for row in made.rows)
 
 
-def test_a_file_in_the_place_of_the_object(cluster: Cluster) -> None:
-    cluster.create()
-    Process(cluster).settle()
-    held = cluster.deployment()
+def test_a_file_in_the_place_of_the_object(installed: Cluster) -> None:
+    held = installed.deployment()
     values = {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": 1}}}}}}
     spec = {**held["spec"], "services": {"identity": values}}
-    made = plan(cluster, {**held, "spec": spec})
+    made = plan(installed, {**held, "spec": spec})
     found = {row.name: row for row in made.rows if row.action.value != "skip"}
     assert set(found) == {"openstack-keystone"}
     row = found["openstack-keystone"]
@@ -63,7 +59,7 @@ def test_a_file_in_the_place_of_the_object(cluster: Cluster) -> None:
     text = "\n".join(row.diff)
     assert "Secret/openstack-keystone: changed" in text
     assert "ConfigMap/openstack-keystone" in text
-    for secret in cluster.documents(resources.SECRETS):
+    for secret in installed.documents(resources.SECRETS):
         if secret.get("type") == "Opaque":
             for value in secret["data"].values():
                 assert value not in text

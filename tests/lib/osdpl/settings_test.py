@@ -141,9 +141,8 @@ def config_map(cluster: Cluster, text: str, name: str = settings.CONFIG_MAP) -> 
     cluster.api.put(resources.CONFIG_MAPS, document)
 
 
-def test_the_config_map_is_read_again_without_a_restart(tmp_path: pathlib.Path) -> None:
-    cluster = Cluster(tmp_path)
-    cluster.create()
+def test_the_config_map_is_read_again_without_a_restart(installed: Cluster) -> None:
+    cluster = installed
     process = Process(cluster)
     process.settle()
     assert process.observer.settings().ready_timeout_s == 1200
@@ -156,9 +155,8 @@ def test_the_config_map_is_read_again_without_a_restart(tmp_path: pathlib.Path) 
     assert process.observer.settings().ready_timeout_s == 1200
 
 
-def test_what_is_ignored_is_one_event(tmp_path: pathlib.Path) -> None:
-    cluster = Cluster(tmp_path)
-    cluster.create()
+def test_what_is_ignored_is_one_event(installed: Cluster) -> None:
+    cluster = installed
     config_map(cluster, "[osctl]\nmax_workers = 5\nwait = 1\n")
     process = Process(cluster)
     found = []

@@ -1,7 +1,6 @@
 """An upgrade to another OpenStack version: its order, its gates, and what stops it."""
 
 import json
-import pathlib
 import threading
 from typing import Any
 
@@ -13,7 +12,7 @@ from lib.helm.fake import helm as fake_helm
 from lib.kube import resources
 from lib.osdpl import graph, upgrade
 from tests.lib.osdpl import ground
-from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Process
+from tests.lib.osdpl.ground import RELEASES, Cluster, Death, Installed, Process
 
 STEPS = 40
 SERVICES = {
@@ -25,13 +24,9 @@ ORDERED = [one for one in graph.UPGRADE_ORDER if one in graph.RELEASES]
 
 
 @pytest.fixture()
-def cluster(tmp_path: pathlib.Path) -> Cluster:
+def cluster(installed_version: Installed) -> Cluster:
     """Return a cluster with all releases of the version before."""
-    found = Cluster(tmp_path)
-    found.create(openstack_version="flamingo")
-    Process(found).settle()
-    found.helm.runs.clear()
-    return found
+    return installed_version("flamingo")
 
 
 def status(cluster: Cluster) -> dict[str, Any]:
@@ -285,10 +280,8 @@ def test_a_draft_may_begin_during_an_upgrade(cluster: Cluster) -> None:
     assert versions(cluster) == {"gazpacho"}
 
 
-def test_a_new_service_waits_for_its_turn(tmp_path: pathlib.Path) -> None:
+def test_a_new_service_waits_for_its_turn(cluster: Cluster) -> None:
     """Unless services of the order may require it."""
-    cluster = Cluster(tmp_path)
-    cluster.create(openstack_version="flamingo")
     process = Process(cluster)
     process.settle()
     for release in ("openstack-horizon", "openstack-memcached"):
