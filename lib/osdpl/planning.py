@@ -21,6 +21,7 @@ from lib.osdpl import (
     decide,
     desire,
     generating,
+    live,
     model,
     observe,
     settings,
@@ -58,12 +59,14 @@ class Plan:
     """What would be done.
 
     refused: why the object as a whole is not served; empty: it is. ignored: a text per
-    field of the spec that has no effect, with its path.
+    field of the spec that has no effect, with its path. changes: manual ones of objects
+    of releases.
     """
 
     rows: tuple[Row, ...]
     refused: str = ""
     ignored: tuple[str, ...] = ()
+    changes: tuple[live.LiveChange, ...] = ()
 
 
 class _List(msgspec.Struct, frozen=True):
@@ -101,8 +104,10 @@ class Planner:
         self._default = default
         self._now = datetime.datetime.now(datetime.UTC)
 
-    def plan(self, file: Document | None) -> Plan:
+    def plan(self, file: Document | None, is_live: bool = False) -> Plan:
         """Return the plan for the object of the cluster, or of a file in its place.
+
+        is_live: also compare the objects of the releases with the cluster.
 
         Raises:
             KubeError: the cluster cannot be read. ConfigError: there is no object.
@@ -136,7 +141,9 @@ class Planner:
                     reason=f"{refusal.reason.value}: {words}",
                 )
             )
-        return Plan(tuple(rows), ignored=decide.ignored(snapshot, desired.rendered))
+        changes = tuple(live.changes(self._api, kept)) if is_live else ()
+        ignored = decide.ignored(snapshot, desired.rendered)
+        return Plan(tuple(rows), ignored=ignored, changes=changes)
 
     def _document(self, file: Document | None) -> Document:
         """Return the oldest object; with a file: its spec in the object's place."""

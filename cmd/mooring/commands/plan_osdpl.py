@@ -1,5 +1,6 @@
 """`mooring plan osdpl`: what would be done to the releases of a cloud."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 @click.option("--helm", default="helm", show_default=True, help="Program of helm.")
 @osdpl_options.charts
 @click.option("--diff/--no-diff", "has_diff", default=True, help="Show manifests.")
+@click.option(
+    "--live",
+    "is_live",
+    is_flag=True,
+    help="Show manual changes to objects of releases; asks by dry runs.",
+)
 @osdpl_options.output
 def osdpl(  # noqa: PLR0913 - one argument for each option
     file: pathlib.Path | None,
@@ -32,39 +39,48 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     helm: str,
     source: str,
     has_diff: bool,
+    is_live: bool,
     output: str,
 ) -> None:
     """Show state, action and reason of each release, and what would change.
 
     Of the OpenStackDeployment in the cluster, or of FILE in its place. Only reads. Of
-    Secrets only is shown that they change. Exit code 1 if something is refused.
+    Secrets only is shown that they change. With --live also the objects of releases
+    that were changed or deleted manually. Exit code 1 if something is refused.
     """
     with edge.plainly():
         reach.quiet()
-        made = _plan(file, kubeconfig, context, helm, source)
+        made = _plan(_Reach(kubeconfig, context, helm, source), file, is_live)
         _show(made, output, has_diff)
     is_bad = made.refused or any(row.state == "Invalid" for row in made.rows)
     sys.exit(1 if is_bad else 0)
 
 
-def _plan(
-    file: pathlib.Path | None, kubeconfig: str, context: str, helm: str, source: str
-) -> "planning.Plan":
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Reach:
+    """How cluster, helm and charts are reached."""
+
+    kubeconfig: str
+    context: str
+    helm: str
+    source: str
+
+
+def _plan(through: _Reach, file: pathlib.Path | None, is_live: bool) -> "planning.Plan":
     from lib.helm import cache, command
     from lib.kube import client
     from lib.osdpl import planning
     from mooring.commands import render_osdpl
 
     document = render_osdpl.document(file) if file is not None else None
-    api = client.KubeClient(
-        reach.cluster(kubeconfig, context), user_agent="mooring-plan"
-    )
-    default = osdpl_options.chart_source(source)
+    cluster = reach.cluster(through.kubeconfig, through.context)
+    api = client.KubeClient(cluster, user_agent="mooring-plan")
+    default = osdpl_options.chart_source(through.source)
     with tempfile.TemporaryDirectory(prefix="mooring-plan-") as folder:
         home = pathlib.Path(folder)
-        program = command.Command(helm, home / "helm", None, os.environ)
+        program = command.Command(through.helm, home / "helm", None, os.environ)
         charts = cache.Charts(home / "charts")
-        return planning.Planner(api, program, charts, default).plan(document)
+        return planning.Planner(api, program, charts, default).plan(document, is_live)
 
 
 def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
@@ -84,6 +100,7 @@ def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
             "refused": made.refused,
             "ignored": list(made.ignored),
             "releases": releases,
+            "live": [dataclasses.asdict(one) for one in made.changes],
         }
         click.echo(json.dumps(document, indent=2))
         return
@@ -101,6 +118,10 @@ def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
     if made.ignored:
         click.echo("Fields without effect:")
         click.echo("\n".join(f"  {text}" for text in made.ignored))
+    if made.changes:
+        click.echo("Changed manually, and left as it is:")
+        for one in made.changes:
+            click.echo(f"  {one.release}: {one.kind} {one.name}: {one.change}")
     for row in made.rows if has_diff else ():
         if row.diff:
             click.echo(f"\n{row.name}:")
