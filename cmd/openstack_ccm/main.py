@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
-    """Say what is wrong with the flags; what cloud.conf holds is judged later."""
+    """Return what is wrong with the flags; what cloud.conf holds is judged later."""
     problems = options.judge(values, PROVIDER)
     if values[flag_table.CLOUD_CONFIG]:
         return problems

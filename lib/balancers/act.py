@@ -221,7 +221,7 @@ class ServiceActor:
 def patch(
     service: Service, action: model.Action
 ) -> tuple[Mapping[str, object], str | None]:
-    """Give the merge patch that carries an action out, and its subresource.
+    """Return the merge patch that carries an action out, and its subresource.
 
     Finalizers go by the status, for which alone the reference's rights suffice.
 
@@ -248,7 +248,7 @@ def patch(
 
 
 def written(service: Service, action: model.Action) -> Service:
-    """Give a Service as it is after one of our writes: what parsing reads of it."""
+    """Return a Service as it is after one of our writes: what parsing reads of it."""
     match action:
         case model.SetAnnotations(annotations):
             both = {**service.metadata.annotations, **dict(annotations)}

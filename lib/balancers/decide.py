@@ -20,7 +20,7 @@ Decided = Outcome[Action]
 
 
 def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decided:
-    """Say what brings the Service's load balancer one step closer.
+    """Return what brings the Service's load balancer one step closer.
 
     Pure, as `make_plan` is. At most one step that closes a gate, or that can't be
     repeated, is among the actions; the rest of its plan waits for the gate.
@@ -123,7 +123,7 @@ def _is_fatal(problems: tuple[Problem, ...]) -> bool:
 def _announced(
     seen: Snapshot, observed: Observed, plan: Plan, *, is_wanted: bool
 ) -> tuple[Action, ...]:
-    """Say once that something is begun."""
+    """Report once that something has begun."""
     if seen.is_in_progress or not plan.steps:
         return ()
     if not is_wanted:
@@ -138,7 +138,7 @@ def _announced(
 
 
 def _settled(seen: Snapshot, plan: Plan, *, is_wanted: bool) -> tuple[Action, ...]:
-    """Say once that what was begun is done."""
+    """Report once that what had begun is complete."""
     if not is_wanted:
         done = _event("DeletedLoadBalancer", "Deleted load balancer")
         return (model.RemoveFinalizer(), done)
@@ -155,7 +155,7 @@ def _settled(seen: Snapshot, plan: Plan, *, is_wanted: bool) -> tuple[Action, ..
 
 
 def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
-    """Say what is to be written on a Service for these results to hold there."""
+    """Return what is to be written on a Service for these results to hold there."""
     actions: list[Action] = []
     there = service.metadata.annotations
     wrong = tuple(

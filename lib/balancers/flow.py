@@ -90,7 +90,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         )
 
     def needs_read(self, snapshot: Snapshot) -> bool:
-        """Say whether the cloud's lists and trees have to be read for it."""
+        """Report whether the cloud's lists and trees have to be read for it."""
         return self._observer.needs_read(snapshot)
 
     def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
@@ -128,7 +128,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         return isinstance(action, ApplyStep) and not action.object_id
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Say what a failed pass means; None for a bug."""
+        """Return what a failed pass means; None for a bug."""
         match error:
             case kube_errors.Conflict():
                 text = "the service was changed meanwhile"
@@ -161,7 +161,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
 
 
 def is_changed(old: Service | None, new: Service) -> bool:
-    """Say whether a change of a Service is any of our business."""
+    """Report whether a change of a Service is any of our business."""
     if old is None or not (old.concerns_us or new.concerns_us):
         return new.concerns_us
     before, after = old.metadata, new.metadata
@@ -175,7 +175,7 @@ def is_changed(old: Service | None, new: Service) -> bool:
 
 
 def watch(services: store.Store[Service], flow: BalancersFlow, add: Enqueue) -> None:
-    """Let every change of a Service bring it into the queue."""
+    """Add a Service to the queue at each of its changes."""
 
     def changed(key: str, old: Service | None, new: Service | None) -> None:
         if old is not None and not _goes_on(old, new):
@@ -192,7 +192,7 @@ def _goes_on(old: Service, new: Service | None) -> bool:
 
 
 def concerned(services: store.Store[Service]) -> tuple[str, ...]:
-    """Give the keys of all Services that have, or are to have, a load balancer."""
+    """Return the keys of all Services that have, or are to have, a load balancer."""
     return tuple(key for key, one in services.items().items() if one.concerns_us)
 
 

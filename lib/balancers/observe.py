@@ -21,7 +21,7 @@ Claim = tuple[str, frozenset[Topic]]
 
 
 def depth(topics: Iterable[Topic]) -> Depth:
-    """Say how much is to be read for these topics."""
+    """Return how much is to be read for these topics."""
     found = set(topics)
     if Topic.DEEP_DRIFT in found:
         return Depth.FULL
@@ -62,7 +62,7 @@ class ServiceObserver:
         )
 
     def observe(self, claims: Sequence[Claim]) -> Mapping[str, Snapshot]:
-        """Give one snapshot per Service that concerns us; one call serves all.
+        """Return one snapshot per Service that concerns us; one call serves all.
 
         Those that `needs_read` names have nothing of the cloud in them yet.
         """
@@ -142,7 +142,7 @@ class ServiceObserver:
         return found
 
     def needs_read(self, snapshot: Snapshot) -> bool:
-        """Say whether it must be looked at: not so when all that counts was well."""
+        """Report whether it must be looked at: not so when all that counts was well."""
         if snapshot.held or snapshot.resumed is not None or snapshot.target is None:
             return False
         settled = self._memory.settled(snapshot.service.metadata.uid)

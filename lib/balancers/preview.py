@@ -65,7 +65,7 @@ def row(
     make_plan: decide.MakePlan,
     explain: Explain,
 ) -> Row:
-    """Say what the flow would do about one Service; see `decide.decide`."""
+    """Return what the flow would do about one Service; see `decide.decide`."""
     key = seen.service.key
     if seen.target is None:
         return Row(key, State.REFUSED, problems=seen.problems)
@@ -105,7 +105,7 @@ def _state(
 
 
 def _written(service: Service, actions: Iterable[model.Action]) -> Iterable[Touched]:
-    """Say what would be written on the Service itself."""
+    """Return what would be written on the Service itself."""
     for action in actions:
         match action:
             case model.AddFinalizer():
@@ -143,7 +143,7 @@ def _addresses(ingress: Iterable[Ingress]) -> str:
 
 
 def _later(seen: Snapshot, observed: Observed, made: Plan) -> Iterable[Touched]:
-    """Say what is written on the Service when the steps are done."""
+    """Return what is written on the Service when the steps are done."""
     if not made.steps or seen.target is None:
         return
     if seen.target.spec is None:

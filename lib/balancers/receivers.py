@@ -55,7 +55,7 @@ class Receivers:
         self._changed()
 
     def all(self) -> tuple[Receiver, ...]:
-        """Give them by name."""
+        """Return them by name."""
         with self._lock:
             if self._all is None:
                 self._all = tuple(one for _, one in sorted(self._by_name.items()))

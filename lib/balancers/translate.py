@@ -35,7 +35,7 @@ def target(
 
 
 def of(service: Service, nodes: tuple[Node, ...], cluster: Cluster) -> Facts:
-    """Say what a Service and the Nodes that may receive traffic ask for."""
+    """Return what a Service and the Nodes that may receive traffic ask for."""
     spec = service.spec
     is_local = spec.external_traffic_policy == "Local"
     families = tuple(IpFamily(family) for family in spec.ip_families)
@@ -69,7 +69,7 @@ def _port(port: ServicePort) -> Port:
 
 
 def ingress(service: Service) -> tuple[Ingress, ...]:
-    """Give the addresses that the Service shows now."""
+    """Return the addresses that the Service shows now."""
     return tuple(map(_ingress, service.status.load_balancer.ingress))
 
 

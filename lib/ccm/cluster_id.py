@@ -15,7 +15,7 @@ TURN_S = 1.0
 
 
 def read(api: client.Api, cluster_id: str, name: str) -> Cluster:
-    """Say which cluster this is.
+    """Return which cluster this is.
 
     cluster_id: what the user gave; the uid of namespace kube-system if empty.
 

@@ -32,7 +32,7 @@ def handler(values: flags.Values) -> exchange.Handler:
 
 
 def document(values: flags.Values) -> Json:
-    """Give the CloudControllerManagerConfiguration that the flags stand for.
+    """Return the CloudControllerManagerConfiguration that the flags stand for.
 
     A flag without effect here is shown as it was given.
     """
@@ -73,7 +73,7 @@ def document(values: flags.Values) -> Json:
 
 
 def _number(value: object) -> object:
-    """Give what is a number as one; the flag takes any text."""
+    """Return what is a number as one; the flag takes any text."""
     try:
         return float(str(value))
     except ValueError:

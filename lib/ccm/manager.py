@@ -139,7 +139,7 @@ class Manager:
         lease: election.Election | None,
         recorders: dict[str, events.Recorder],
     ) -> parts.Parts:
-        """Give what all controllers share; their recorders are put into `recorders`."""
+        """Return what all controllers share; their recorders go into `recorders`."""
         permit = self._permit(lease)
         writing = guarded.Guarded(api, permit)
         emitted = metrics.EventMetrics(self._registry).emitted
@@ -211,7 +211,7 @@ class Manager:
             retry_s=wanted.retry_s,
             on_slow_path=self._leader.slow_path,
         )
-        self._daemon.elect(lease, wanted.lease_name)
+        self._daemon.elect(lease)
         return lease
 
     def _controllers(
@@ -265,7 +265,6 @@ class Manager:
             self._log.info("dry run: nothing is written, no lease is taken")
         else:
             self._leader.leading()
-            self._log.info("leading", lease=self._wanted.lease_name)
         for one in controllers:
             for name in one.names:
                 self._running.started(flag_table.CONTROLLERS[name])

@@ -119,7 +119,7 @@ class NodeControllers:
             self._new_nodes.initialised(created, utc_now())
 
     def _tell(self, error: errors.CloudError | None) -> None:
-        """Say on the Lease, which outlives the process, that the cloud went or came."""
+        """Record on the Lease, which outlives the process, if the cloud answers."""
         name, namespace = self._wanted.lease_name, self._wanted.lease_namespace
         about = events.ObjectRef(
             "Lease", name, namespace, "", resources.LEASES.api_version

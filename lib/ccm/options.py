@@ -89,7 +89,7 @@ def read(values: flags.Values, provider: str) -> ManagerOptions:
 
 
 def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...]:
-    """Say what is wrong with the command line, as a whole."""
+    """Return what is wrong with the command line, as a whole."""
     problems: list[config.FieldProblem] = []
     named = values[table.CLOUD_PROVIDER]
     if named != provider:
@@ -150,7 +150,7 @@ def _check_open_paths(
 def _controllers(
     words: Sequence[str], problems: list[config.FieldProblem]
 ) -> frozenset[str]:
-    """Give the names of those that run.
+    """Return the names of those that run.
 
     Source: k8s.io/controller-manager app.IsControllerEnabled: a name beats "*".
     """

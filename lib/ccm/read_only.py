@@ -7,7 +7,7 @@ from lib.kube import client, errors, guarded
 
 
 def read_only(api: client.Api) -> client.Api:
-    """Give an Api that lets only reads through.
+    """Return an Api that lets only reads through.
 
     In a dry run nobody should ask it for anything else: this is the second lock. What
     is no read raises Forbidden, unsent.

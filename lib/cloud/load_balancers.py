@@ -315,7 +315,7 @@ class LoadBalancers(Protocol):
         ...
 
     def refer(self, facts: Facts) -> Ref:
-        """Say how to find what there is for these facts, however wrong they are."""
+        """Return how to find what there is for these facts, however wrong they are."""
         ...
 
     def parse(self, facts: Facts) -> Spec | Problems:
@@ -333,7 +333,7 @@ class LoadBalancers(Protocol):
         ...
 
     def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
-        """Say what brings the target closer. Pure: the same in, the same out.
+        """Return what brings the target closer. Pure: the same in, the same out.
 
         now: UTC.
         """

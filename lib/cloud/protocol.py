@@ -23,7 +23,7 @@ class Instances(Protocol):
     def observe(
         self, refs: Collection[model.InstanceRef], not_before: float
     ) -> Mapping[model.InstanceRef, model.Observation[model.Instance]]:
-        """Say of every ref what is known of it; one entry each.
+        """Return what is known of each ref; one entry each.
 
         The number of cloud calls does not grow with the number of refs, but in a
         cloud that holds far more than these. Absence is only a hint here: see

@@ -295,7 +295,7 @@ class Volumes(Protocol):
 
     @property
     def sizing(self) -> Sizing:
-        """Say what sizes there are."""
+        """Return what sizes there are."""
         ...
 
     @property
@@ -415,7 +415,7 @@ class Volumes(Protocol):
         raise errors.Unsupported("volumes keep their types", operation="retype")
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
-        """Say what can still be made of a type (empty: the default), in these zones.
+        """Return what can still be made of a type (empty: the default), in these zones.
 
         Raises:
             InvalidRequest: no such type.

@@ -40,7 +40,7 @@ def check(capability: csi_pb2.VolumeCapability, field: str) -> None:
 
 
 def wrong(capability: csi_pb2.VolumeCapability, is_shareable: bool | None) -> str:
-    """Say why a volume can't be used so; empty when it can.
+    """Return why a volume can't be used so; empty when it can.
 
     is_shareable: None when that is not known yet.
     """
@@ -71,7 +71,7 @@ def check_all(capabilities: Sequence[csi_pb2.VolumeCapability]) -> None:
 
 
 def are_shared(capabilities: Collection[csi_pb2.VolumeCapability]) -> bool:
-    """Tell whether any of them is for several nodes at once."""
+    """Report whether any of them is for several nodes at once."""
     return any(one.access_mode.mode not in ONE_NODE for one in capabilities)
 
 

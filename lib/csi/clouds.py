@@ -23,11 +23,11 @@ class Clouds:
 
     @property
     def default(self) -> flow.VolumesFlow:
-        """Give the cloud of requests that name none."""
+        """Return the cloud of requests that name none."""
         return self._flows[self._default]
 
     def of(self, secrets: Mapping[str, str]) -> flow.VolumesFlow:
-        """Give the cloud that a request's secrets name.
+        """Return the cloud that a request's secrets name.
 
         Raises:
             Refused: INVALID_ARGUMENT; there is no such cloud.
@@ -58,7 +58,7 @@ class Clouds:
         raise missing
 
     def all(self, call: callers.Caller, after: str) -> Iterator[tuple[str, Volume]]:
-        """Give all volumes, each with the token that stands for "after this one".
+        """Yield all volumes, each with the token that stands for "after this one".
 
         after: such a token, or empty. Volumes come cloud by cloud, in order of their
         ids: a token stays good when the volume it names is deleted.

@@ -236,7 +236,7 @@ class Controller:
     def validate(
         self, request: csi_pb2.ValidateVolumeCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.ValidateVolumeCapabilitiesResponse:
-        """Say whether a volume can be used in all these ways."""
+        """Report whether a volume can be used in all these ways."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         capabilities.check_all(request.volume_capabilities)
@@ -294,7 +294,7 @@ class Controller:
     def list_volumes(
         self, request: csi_pb2.ListVolumesRequest, call: callers.Caller
     ) -> csi_pb2.ListVolumesResponse:
-        """Give a page of all volumes there are, as of a minute ago at most."""
+        """Return a page of all volumes there are, as of a minute ago at most."""
         if request.max_entries < 0:
             _refuse(f"max_entries is {request.max_entries}; want 0 or more")
         most = min(request.max_entries or PAGE_MOST, PAGE_MOST)
@@ -308,7 +308,7 @@ class Controller:
     def get_capacity(
         self, request: csi_pb2.GetCapacityRequest, call: callers.Caller
     ) -> csi_pb2.GetCapacityResponse:
-        """Say what can still be made of a type in a zone."""
+        """Return what can still be made of a type in a zone."""
         del call  # one short call, bounded by its own time-out
         cloud = self._clouds.default
         for number, one in enumerate(request.volume_capabilities):
@@ -384,7 +384,7 @@ class Controller:
     def offers(
         self, request: csi_pb2.ControllerGetCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.ControllerGetCapabilitiesResponse:
-        """Say what is offered."""
+        """Return what is offered."""
         del request, call
         kind = csi_pb2.ControllerServiceCapability
         return csi_pb2.ControllerGetCapabilitiesResponse(
@@ -413,7 +413,7 @@ def _of_cloud(parameters: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _source(request: csi_pb2.CreateVolumeRequest) -> VolumeId | None:
-    """Give the volume to clone."""
+    """Return the volume to clone."""
     if not request.HasField("volume_content_source"):
         return None
     source = request.volume_content_source

@@ -38,7 +38,7 @@ class IdentityService:
     def info(
         self, request: csi_pb2.GetPluginInfoRequest, call: callers.Caller
     ) -> csi_pb2.GetPluginInfoResponse:
-        """Say who answers."""
+        """Return name and version of the driver."""
         del request, call
         return csi_pb2.GetPluginInfoResponse(
             name=self._driver.name, vendor_version=self._driver.version
@@ -47,7 +47,7 @@ class IdentityService:
     def offers(
         self, request: csi_pb2.GetPluginCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.GetPluginCapabilitiesResponse:
-        """Say which services there are, and how volumes grow."""
+        """Return the services of the driver, and how volumes are expanded."""
         del request, call
         services = []
         if self._driver.has_controller:

@@ -18,7 +18,7 @@ class Topology:
     def wanted(
         self, requirement: csi_pb2.TopologyRequirement
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Give the preferred and the requisite zones, each once, in order."""
+        """Return the preferred and the requisite zones, each once, in order."""
         if not self.is_on:
             return (), ()
         return self._zones(requirement.preferred), self._zones(requirement.requisite)
@@ -32,7 +32,7 @@ class Topology:
         zones: tuple[str, ...] | None,
         requirement: csi_pb2.TopologyRequirement,
     ) -> list[csi_pb2.Topology]:
-        """Say from where a volume is reached; zones as of `Volume`.
+        """Return from where a volume is reached; zones as of `Volume`.
 
         Where the volume does not tell, what was asked for is repeated.
         """
@@ -60,7 +60,7 @@ def volume(
 
 
 def published(found: Volume) -> list[str]:
-    """Name the nodes that a volume is published to."""
+    """Return the nodes that a volume is published to."""
     return [
         one.instance_id
         for one in found.attachments
@@ -69,7 +69,7 @@ def published(found: Volume) -> list[str]:
 
 
 def publish_context(found: Volume, instance_id: InstanceId) -> Mapping[str, str]:
-    """Give what the node plugin is told about an attachment."""
+    """Return what the node plugin is told about an attachment."""
     for one in found.attachments:
         if one.instance_id == instance_id:
             return dict(one.publish_context)

@@ -6,7 +6,7 @@ from lib.volumes.csi_codes import Code, RefusedCall
 
 
 def fit(wanted: csi_pb2.CapacityRange, sizing: Sizing) -> int:
-    """Give the least size in bytes that the cloud makes and the range allows.
+    """Return the least size in bytes that the cloud makes and the range allows.
 
     Raises:
         Refused: INVALID_ARGUMENT for a range that is none, OUT_OF_RANGE for one in

@@ -118,7 +118,7 @@ class Daemon:
         self._grace = grace
         self._servers: list[DaemonServer] = []
         self._drains: list[Drain] = []
-        self._leadership = leadership.Leadership(None, "", stop)
+        self._leadership = leadership.Leadership(None, stop)
         self._log = logs.get(__name__)
 
     def handlers(self) -> Mapping[str, exchange.Handler]:
@@ -154,9 +154,9 @@ class Daemon:
         """
         self._drains.append(drain)
 
-    def elect(self, lease: election.Election, name: str) -> None:
-        """Act only while the Lease of that name is held."""
-        self._leadership = leadership.Leadership(lease, name, self._stop)
+    def elect(self, lease: election.Election) -> None:
+        """Act only while the Lease is held."""
+        self._leadership = leadership.Leadership(lease, self._stop)
         self.probes.add_live("leaderElection", lambda: _overdue(lease))
 
     def run(

@@ -4,23 +4,19 @@ import threading
 from collections.abc import Callable
 
 from lib.kube import election
-from lib.process import logs, shutdown
+from lib.process import shutdown
 from lib.reconcile import loops
 
 
 class Leadership:
     """Runs the election in a loop that outlives all others, and releases the Lease."""
 
-    def __init__(
-        self, lease: election.Election | None, name: str, stop: threading.Event
-    ) -> None:
-        """lease: None: no election. name: of the Lease. stop: set when that ends."""
+    def __init__(self, lease: election.Election | None, stop: threading.Event) -> None:
+        """lease: None: no election. stop: set when that ends."""
         self._lease = lease
-        self._name = name
         self._stop = stop
         self._drained = threading.Event()
         self._loops = loops.Loops(self._drained)
-        self._log = logs.get(__name__)
 
     @property
     def has_failed(self) -> bool:
@@ -53,5 +49,4 @@ class Leadership:
 
     def _lost(self) -> None:
         """Exit immediately: whatever is still in progress must not go on."""
-        self._log.error("lease lost", lease=self._name)
         shutdown.end_now(shutdown.Exit.FAILURE)

@@ -52,7 +52,7 @@ def connect(
     env: Mapping[str, str],
     registry: prometheus_client.CollectorRegistry,
 ) -> client.KubeClient:
-    """Give an API server whose calls are counted; none is made yet.
+    """Return an API server whose calls are counted; none is made yet.
 
     Raises:
         ConfigError: what leads to it can't be used.

@@ -127,18 +127,18 @@ class DiscoveryMetrics:
         self._update.set(any(one.is_in_trouble for one in self._steps.values()))
 
     def refused_for_s(self) -> float:
-        """Tell for how long the API server has refused some step, in seconds."""
+        """Return for how long the API server has refused some step, in seconds."""
         with self._lock:
             since = [one.refused_since for one in self._steps.values()]
         known = [at for at in since if at is not None]
         return self._clock() - min(known) if known else 0.0
 
     def shown(self, step: DiscoveryStep) -> frozenset[Pair]:
-        """Give what the vector of a step shows now."""
+        """Return what the vector of a step shows now."""
         return self._shown.get(step, frozenset())
 
     def show(self, step: DiscoveryStep, pairs: frozenset[Pair]) -> None:
-        """Let the vector of a step show exactly these."""
+        """Replace the samples of a step's vector by exactly these."""
         vector = self._vectors[step]
         for gone in self.shown(step) - pairs:
             vector.remove(*gone)

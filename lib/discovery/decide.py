@@ -68,7 +68,7 @@ def _kept(config_map: bytes) -> str:
 
 
 def catalog_items(offered: tuple[InstanceType, ...]) -> tuple[model.CatalogItem, ...]:
-    """Give the items of the InstanceTypesCatalog, sorted by name.
+    """Return the items of the InstanceTypesCatalog, sorted by name.
 
     Source: deckhouse, go_lib/cloud-data: cpu, memory and rootDisk are quantities.
     """
@@ -114,7 +114,7 @@ def _document(
 
 
 def _published(secret: bytes | None) -> Mapping[str, object]:
-    """Give what the Secret says now; empty when that is nothing, or no JSON."""
+    """Return what the Secret says now; empty when that is nothing, or no JSON."""
     if secret is None:
         return {}
     data = decoding.decode(secret, model.StoredSecret).data

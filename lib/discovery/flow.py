@@ -62,7 +62,7 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
             self._told.failed(step, is_refused=is_refused)
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Say what a failed pass means; None for a bug."""
+        """Return what a failed pass means; None for a bug."""
         match error:
             case kube_errors.KubeError() | cloud_errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)

@@ -25,7 +25,7 @@ _KEY_TYPES = frozenset(
 
 
 def checker() -> jsonschema.FormatChecker:
-    """Give what a validator asks about the formats; other formats hold always."""
+    """Return what a validator asks about the formats; other formats hold always."""
     made = jsonschema.FormatChecker(formats=())
     for name, holds in _FORMATS.items():
         made.checks(name)(_of_text(holds))
@@ -38,7 +38,7 @@ def _of_text(holds: Callable[[str], bool]) -> Callable[[object], bool]:
 
 
 def is_network(text: str) -> bool:
-    """Say whether it is an IPv4 or IPv6 network; host bits may be set."""
+    """Report whether it is an IPv4 or IPv6 network; host bits may be set."""
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -47,7 +47,7 @@ def is_network(text: str) -> bool:
 
 
 def is_ipv4_network(text: str) -> bool:
-    """Say whether it is an IPv4 network with a prefix length and without host bits."""
+    """Report whether it is an IPv4 network with prefix length, without host bits."""
     _, slash, length = text.partition("/")
     try:
         ipaddress.IPv4Network(text)
@@ -57,7 +57,7 @@ def is_ipv4_network(text: str) -> bool:
 
 
 def is_ipv4_address(text: str) -> bool:
-    """Say whether it is an IPv4 address."""
+    """Report whether it is an IPv4 address."""
     try:
         ipaddress.IPv4Address(text)
     except ValueError:
@@ -66,7 +66,7 @@ def is_ipv4_address(text: str) -> bool:
 
 
 def is_ssh_public_key(text: str) -> bool:
-    """Say whether it is a line as in authorized_keys, without options.
+    """Report whether it is a line as in authorized_keys, without options.
 
     Source: RFC 4253 6.6: the key's blob begins with its type.
     """
@@ -82,7 +82,7 @@ def is_ssh_public_key(text: str) -> bool:
 
 
 def is_http_url(text: str) -> bool:
-    """Say whether it is an http or https URL with a host."""
+    """Report whether it is an http or https URL with a host."""
     try:
         parts = urllib.parse.urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -91,7 +91,7 @@ def is_http_url(text: str) -> bool:
 
 
 def is_pem(text: str) -> bool:
-    """Say whether it holds certificates in PEM that can be trusted by."""
+    """Report whether it holds certificates in PEM that can be trusted by."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):

@@ -275,7 +275,7 @@ Snapshot = (
 
 
 def step_of(snapshot: Snapshot) -> DiscoveryStep:
-    """Say which step a snapshot is of."""
+    """Return which step a snapshot is of."""
     match snapshot:
         case FailedStep(step=step):
             return step

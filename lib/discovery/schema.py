@@ -46,7 +46,7 @@ def read(package: str, path: str) -> jsonschema.Draft202012Validator:
 
 
 def kind_of(value: object) -> str:
-    """Name the JSON type of a decoded value, with its article."""
+    """Return the name of the JSON type of a decoded value, with its article."""
     names: Sequence[tuple[type | tuple[type, ...], str]] = (
         (bool, "a boolean"),
         (int, "an integer"),
@@ -105,7 +105,7 @@ def _told(finding: _Finding) -> Iterator[config.FieldProblem]:
 
 
 def _wanted(finding: _Finding) -> str:
-    """Say what would be right: in the schema's own words, if it has any."""
+    """Return what would be right: in the schema's own words, if it has any."""
     own = finding.schema.get("description")
     if finding.keyword == "uniqueItems":
         return f"each item once (repeated: {_repeated(finding.value)})"
@@ -155,7 +155,7 @@ _WANTED: Mapping[str, Callable[[object], str]] = {
 
 
 def _required(finding: _Finding) -> Iterator[tuple[str, str]]:
-    """Name the fields that are missing; the validator names one with each finding."""
+    """Yield the fields that are missing; the validator names one with each finding."""
     for name in _texts(finding.rule):
         if not (_is_object(finding.value) and name in finding.value):
             yield name, str(_about(finding.schema, name) or "a value; it is required")
@@ -171,7 +171,7 @@ def _unknown(finding: _Finding) -> Iterator[tuple[str, str]]:
 
 
 def _forbidden(finding: _Finding) -> Iterator[tuple[str, str]]:
-    """Tell `not: {required: [...]}`, which forbids fields."""
+    """Return violations of `not: {required: [...]}`, which forbids fields."""
     rule = finding.rule if _is_object(finding.rule) else {}
     for name in _texts(rule.get("required")):
         yield name, str(rule.get("description") or "no such field here")
@@ -185,7 +185,7 @@ _PER_FIELD: Mapping[str, Callable[[_Finding], Iterator[tuple[str, str]]]] = {
 
 
 def _choice(finding: _Finding) -> str:
-    """Tell a choice of fields: `oneOf: [{required: [a]}, {required: [b]}]`."""
+    """Describe a choice of fields: `oneOf: [{required: [a]}, {required: [b]}]`."""
     options = finding.rule if isinstance(finding.rule, list) else []
     fields = [" with ".join(_texts(one.get("required"))) for one in options]
     count = "exactly one of " if finding.keyword == "oneOf" else "at least one of "
@@ -193,7 +193,7 @@ def _choice(finding: _Finding) -> str:
 
 
 def _about(schema: Mapping[str, object], name: str) -> object:
-    """Give the schema's own words about a field."""
+    """Return the schema's own words about a field."""
     known = schema.get("properties")
     field = known.get(name) if _is_object(known) else None
     return field.get("description") if _is_object(field) else None

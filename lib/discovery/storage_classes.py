@@ -103,7 +103,7 @@ def name_of(volume_type: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Say whether an API server takes this as the name of a StorageClass."""
+    """Report whether an API server takes this as the name of a StorageClass."""
     return len(text) <= NAME_MAX and _SUBDOMAIN.fullmatch(text) is not None
 
 
@@ -112,7 +112,7 @@ def choose(
     rules: StorageClassRules,
     held: Mapping[str, str] | None = None,
 ) -> Choice:
-    """Say which classes there shall be.
+    """Return which classes there shall be.
 
     volume_types: raw names; a repeated one counts once. held: the classes that we have
     made already, name to raw name of the type. Where several types make one name the

@@ -19,7 +19,7 @@ class ClusterReader:
     def gaps(
         self, wanted: tuple[Right, ...], account: DaemonAccount | None
     ) -> tuple[Right, ...]:
-        """Give the rights that we, or an account, do not have.
+        """Return the rights that we, or an account, do not have.
 
         Raises:
             KubeError: it could not be told of one of them.

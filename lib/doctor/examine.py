@@ -69,7 +69,7 @@ def examine(doors: Doors, wanted: Expected, now: Now) -> tuple[CheckResult, ...]
 
 
 def is_well(findings: tuple[CheckResult, ...]) -> bool:
-    """Say whether nothing has failed."""
+    """Report whether nothing has failed."""
     return all(finding.state is not CheckState.BAD for finding in findings)
 
 

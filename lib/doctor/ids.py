@@ -53,7 +53,7 @@ def findings(
 def _not_ours(
     parsed: Mapping[str, Parsed | provider_id.ProviderIdError], cloud: str
 ) -> list[CheckResult]:
-    """Name the Nodes whose ids are malformed, and those of other clouds."""
+    """Return the Nodes whose ids are malformed, and those of other clouds."""
     malformed = [(n, str(e)) for n, e in parsed.items() if not isinstance(e, Parsed)]
     foreign = [
         (name, f"{one.cloud}://{one.id}")

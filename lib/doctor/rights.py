@@ -36,14 +36,14 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 def manifest(component: str) -> str:
-    """Give the RBAC manifest of a component's chart, which is shipped with us."""
+    """Return the RBAC manifest of a component's chart, which is shipped with us."""
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
     root = pathlib.Path(__file__).parents[2]
     return (root / "charts" / component / "files" / "rbac.yaml").read_text()
 
 
 def parse(text: str) -> tuple[Right, ...]:
-    """Give every right that the Roles and ClusterRoles of a manifest hold, once.
+    """Return every right that the Roles and ClusterRoles of a manifest hold, once.
 
     A ClusterRole is taken to be bound in the whole cluster, a Role in its namespace.
 
@@ -81,7 +81,7 @@ def _of_role(role: _Document) -> Iterator[Right]:
 
 
 def kind_of_review(account: DaemonAccount | None) -> resources.Resource:
-    """Say what to create to ask for a right: our own, or that of an account."""
+    """Return what to create to ask for a right: our own, or that of an account."""
     if account is None:
         return resources.SELF_SUBJECT_ACCESS_REVIEWS
     return resources.SUBJECT_ACCESS_REVIEWS

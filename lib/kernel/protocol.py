@@ -35,11 +35,11 @@ class Kernel(Protocol):
         ...
 
     def rescan_hosts(self) -> None:
-        """Let SCSI hosts search for new disks."""
+        """Make SCSI hosts search for new disks."""
         ...
 
     def rescan_disk(self, disk: Disk) -> None:
-        """Let the kernel read the size of a SCSI disk again; others report it."""
+        """Make the kernel read the size of a SCSI disk again; others report it."""
         ...
 
     def mounts(self) -> tuple[Mount, ...]:

@@ -39,7 +39,7 @@ class WatchLines(Protocol):
     """Lines of a watch; one thread iterates, any thread may abort."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Give itself."""
+        """Yield itself."""
         ...
 
     def __next__(self) -> bytes:
@@ -84,7 +84,7 @@ class Api(Protocol):
         *,
         timeout_s: float,
     ) -> bytes:
-        """Give one object."""
+        """Return one object."""
         return self.request("GET", resource.path(namespace, name), timeout_s=timeout_s)
 
     def list_page(
@@ -95,7 +95,7 @@ class Api(Protocol):
         query: Mapping[str, str],
         timeout_s: float,
     ) -> bytes:
-        """Give one page of a list; `query` holds limit, continue and selectors."""
+        """Return one page of a list; `query` holds limit, continue and selectors."""
         path = resource.path(namespace)
         return self.request("GET", path, query=query, timeout_s=timeout_s)
 
@@ -237,7 +237,7 @@ class KubeClient(Api):
     def _answer(
         self, call: transport.HttpCall, deadline: float
     ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Give a successful answer; one refused with 401 is asked for once more."""
+        """Yield a successful answer; one refused with 401 is asked for once more."""
         session = self._current()
         try:
             response, ending = self._begin(session, call, deadline)
@@ -279,7 +279,7 @@ class KubeClient(Api):
         return dataclasses.replace(call, url=url, headers=headers)
 
     def _current(self) -> _Session:
-        """Give the session, and have it renewed once its configuration is stale.
+        """Return the session, and have it renewed once its configuration is stale.
 
         The caller does not wait for that: what is stale still works for a while, and
         an exec plug-in may take longer than the caller has.
@@ -294,7 +294,7 @@ class KubeClient(Api):
         return self._session
 
     def _after_refusal(self, refused: _Session, deadline: float) -> _Session:
-        """Give another session than the refused one, if there is one in time."""
+        """Return another session than the refused one, if there is one in time."""
         with self._renewing:
             if self._session is not refused:
                 return self._session

@@ -78,11 +78,11 @@ class Election:
         self._in_flight = 0
 
     def act_until(self) -> float:
-        """Give the time of `clock` until which we may act; -inf when we may not."""
+        """Return the time of `clock` until which we may act; -inf when we may not."""
         return self._act_until
 
     def create_in_s(self) -> float:
-        """Give the seconds until what can't be made twice may be made; 0: now.
+        """Return the seconds until what can't be made twice may be made; 0: now.
 
         More than 0 only after a takeover from a holder who did not release: look
         again then for what he may have made, before it is made anew.
@@ -90,7 +90,7 @@ class Election:
         return max(0.0, self._create_from - self._clock())
 
     def overdue_s(self) -> float:
-        """Give the seconds for which a lease of ours has been over; 0 while it is not.
+        """Return the seconds since a Lease of ours has expired; 0 while it has not.
 
         More than 0 only when the process did not end as it should have.
         """
@@ -99,7 +99,7 @@ class Election:
 
     @contextlib.contextmanager
     def acting(self, operation: str) -> Iterator[float]:
-        """Give the seconds left for a write, which ends with the block.
+        """Yield the seconds left for a write, which ends with the block.
 
         A release waits for it.
 
@@ -245,7 +245,7 @@ class Election:
         return self._is_deleted or not self._is_ours()
 
     def _free_in_s(self) -> float:
-        """Give the seconds until we may take the lease; 0 or less: now."""
+        """Return the seconds until we may take the lease; 0 or less: now."""
         if self._seen is None or self._is_ours():
             return 0.0
         record = self._seen.record
@@ -303,7 +303,7 @@ class Election:
         on_lost()
 
     def _release(self) -> None:
-        """Hand the lease over, once no write of ours is in flight."""
+        """Release the Lease, once no write of ours is in flight."""
         with self._changed:
             was_over, self._is_over = self._is_over, True
             until, self._act_until = self._act_until, NEVER

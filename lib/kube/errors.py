@@ -104,7 +104,7 @@ def of_status(
     http_status: int = 0,
     retry_after_s: float | None = None,
 ) -> KubeError:
-    """Give the error that a Status means; a status seen in HTTP beats its own code."""
+    """Return the error that a Status means; the HTTP status precedes its own code."""
     code = http_status or status.code
     kind = _BY_REASON.get(status.reason) or _BY_STATUS.get(code)
     if kind is None:

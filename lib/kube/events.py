@@ -206,7 +206,7 @@ class Recorder:
         return _Known(name, 1, at, at)
 
     def _event(self, said: _Said, name: str, at: float) -> dict[str, object]:
-        """Give the object, as client-go would write it.
+        """Return the object, as client-go would write it.
 
         Source: client-go tools/record, makeEvent and generateEvent.
         """

@@ -51,7 +51,7 @@ class Fresh(Generic[T]):
         self._log = structlog.stdlib.get_logger().bind(resource=resource.plural)
 
     def read(self, key: str) -> FreshObject[T]:
-        """Give an object by its key; it is held back until our own write is seen.
+        """Return an object by its key; it is held back until our own write is seen.
 
         After HOLD_S it is read from the API server; it stays held while that fails.
         """

@@ -37,7 +37,7 @@ class Interrupt:
 
 @contextlib.contextmanager
 def interrupting(stop: threading.Event) -> Iterator[Interrupt]:
-    """Give an Interrupt that fires when `stop` is set."""
+    """Yield an Interrupt that fires when `stop` is set."""
     interrupt = Interrupt(stop)
     ended = threading.Event()
 

@@ -47,7 +47,7 @@ class KubeconfigNode(typing.Protocol):
     path: str
 
     def safe_get(self, key: str) -> object:
-        """Give what is under `key`, None when nothing is."""
+        """Return what is under `key`, None when nothing is."""
         ...
 
 
@@ -95,7 +95,7 @@ class Configuration:
     expires_at: float | None = None
 
     def is_stale(self, now: float) -> bool:
-        """Say whether a file has changed, or the credentials are about to end."""
+        """Report whether a file has changed, or the credentials are about to end."""
         if self.expires_at is not None and now > self.expires_at - EXPIRY_MARGIN_S:
             return True
         return any(_mark(path) != mark for path, mark in self.files)
@@ -109,7 +109,7 @@ class Configuration:
         return _read(self.source)
 
     def pool(self, size: int) -> urllib3.PoolManager:
-        """Give a new connection pool with this server's TLS and proxy settings."""
+        """Return a new connection pool with this server's TLS and proxy settings."""
         from kubernetes.client import rest
 
         self.native.connection_pool_maxsize = size
@@ -264,7 +264,7 @@ def _check_data(cluster: KubeconfigNode, user: KubeconfigNode | None) -> None:
 
 
 def _files(cluster: KubeconfigNode, user: KubeconfigNode | None) -> list[pathlib.Path]:
-    """Name the files that a context refers to, relative to their kubeconfig."""
+    """Return the files that a context refers to, relative to their kubeconfig."""
     return [
         pathlib.Path(node.path).parent.absolute() / str(node.safe_get(field))
         for node, field in _fields(cluster, user, _FILE_FIELDS)

@@ -58,7 +58,7 @@ def parse(body: bytes) -> Lease:
 def renewed(
     old: LeaseRecord | None, identity: str, lease_s: float, now: datetime.datetime
 ) -> LeaseRecord:
-    """Give the record by which `identity` takes the lease, or goes on holding it."""
+    """Return the record by which `identity` takes the lease, or goes on holding it."""
     time = micro_time(now)
     ours = old is not None and old.holder_identity == identity
     transitions = old.lease_transitions + (not ours) if old is not None else 0
@@ -72,7 +72,7 @@ def renewed(
 
 
 def released(old: LeaseRecord, now: datetime.datetime) -> LeaseRecord:
-    """Give the record that leaves the lease to whoever comes next."""
+    """Return the record that leaves the lease to whoever comes next."""
     time = micro_time(now)
     return LeaseRecord(
         holder_identity="",
@@ -84,7 +84,7 @@ def released(old: LeaseRecord, now: datetime.datetime) -> LeaseRecord:
 
 
 def body(old: Lease | None, record: LeaseRecord, namespace: str, name: str) -> bytes:
-    """Give the object to be written: `old` with this record, or a new one."""
+    """Return the object to be written: `old` with this record, or a new one."""
     fields = typing.cast(dict[str, object], msgspec.to_builtins(record))
     if old is None:
         whole: dict[str, object] = {

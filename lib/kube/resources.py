@@ -28,7 +28,7 @@ class Resource:
         name: str | None = None,
         subresource: str | None = None,
     ) -> str:
-        """Give the path of one object, or of the collection when `name` is None.
+        """Return the path of one object, or of the collection when `name` is None.
 
         namespace None means all namespaces, which only a collection has.
 
@@ -61,7 +61,7 @@ class ResourcePath:
 
 
 def parse(path: str) -> ResourcePath:
-    """Say what a path points to; the reverse of `Resource.path`.
+    """Return what a path points to; the reverse of `Resource.path`.
 
     Source: Kubernetes API concepts, resource URIs.
     """

@@ -110,11 +110,11 @@ class Store(Generic[T]):
         self.synced = threading.Event()
 
     def get(self, key: str) -> T | None:
-        """Give an object, or None."""
+        """Return an object, or None."""
         return self._objects.get(key)
 
     def items(self) -> Mapping[str, T]:
-        """Give all objects as they are now; the mapping never changes."""
+        """Return all objects as they are now; the mapping never changes."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = types.MappingProxyType(self._objects.copy())
@@ -141,7 +141,7 @@ class Store(Generic[T]):
             self._settle(key)
 
     def is_current(self, key: str) -> bool:
-        """Say whether the store has seen our own last write to that object."""
+        """Report whether the store has seen our own last write to that object."""
         with self._lock:
             self._settle(key)
             return key not in self._writes
@@ -333,7 +333,7 @@ class Store(Generic[T]):
             self._tell(key, old, None if is_deleted else value)
 
     def _tell(self, key: str, old: T | None, new: T | None) -> None:
-        """Tell the subscribers, if there is a difference."""
+        """Notify the subscribers, if there is a difference."""
         if old is not None and new is not None:
             if old.metadata.uid != new.metadata.uid:
                 self._tell(key, old, None)

@@ -87,7 +87,7 @@ def exchange(
 
 
 def _in_time(body: bytes, deadline: float) -> Iterator[bytes]:
-    """Give the body, unless its time has run out since the head was sent.
+    """Yield the body, unless its time has run out since the head was sent.
 
     A process may be stopped at any point, and a request without its body is none.
 
@@ -219,7 +219,7 @@ class BodyLines:
 def observed(
     observer: Observer | None, method: str, plural: str
 ) -> Iterator[Callable[[int], None]]:
-    """Tell the observer, once, how long it took to the status given to the function."""
+    """Yield a function that reports a status, and how long it took, once."""
     began = time.monotonic()
     seen = 0
 

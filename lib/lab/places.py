@@ -53,11 +53,11 @@ class Places:
         return self.state / "log"
 
     def port(self, program: str) -> int:
-        """Give the port of `program`; KeyError for one without a port."""
+        """Return the port of `program`; KeyError for one without a port."""
         return self.port_base + dict(zip(_OFFSETS, range(100), strict=False))[program]
 
     def ports(self) -> Mapping[str, int]:
-        """Give every port by program."""
+        """Return every port by program."""
         return {name: self.port_base + n for n, name in enumerate(_OFFSETS)}
 
 
@@ -67,7 +67,7 @@ def cloud_ports(programs: Sequence[str]) -> Mapping[str, str]:
 
 
 def default(env: Mapping[str, str] | None = None) -> Places:
-    """Give the places of the lab a user starts.
+    """Return the places of the lab a user starts.
 
     Source: XDG Base Directory Specification 0.8; MOORING_LAB_PORT_BASE is ours.
     """

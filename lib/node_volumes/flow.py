@@ -126,7 +126,7 @@ def _translated(
 
 
 def _without_rescans(past: NodeCallHistory) -> NodeCallHistory:
-    """Let a disk be rescanned again: its new size may arrive later."""
+    """Forget rescans of a disk: its new size may arrive later."""
     actions = tuple(a for a in past.actions if not isinstance(a, RescanDisk))
     return dataclasses.replace(past, actions=actions)
 

@@ -111,7 +111,7 @@ class NodeActor:
 
 
 def body_of(node: Node, action: Action) -> Json:
-    """Give the merge patch that carries an action out."""
+    """Return the merge patch that carries an action out."""
     match action:
         case model.InitialiseNode(provider_id, labels):
             spec: dict[str, object] = _without(node, kube_nodes.UNINITIALIZED_TAINT)

@@ -13,7 +13,7 @@ class ProvidedIpError(Exception):
 
 
 def wanted(node: kube_nodes.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
-    """Give the Node's addresses in order; empty when the cloud knows none.
+    """Return the Node's addresses in order; empty when the cloud knows none.
 
     Existing Hostname addresses stay when the cloud gives none. Addresses named in
     the annotation come first and displace all others of their type.

@@ -35,7 +35,7 @@ Decided = Outcome[Action]
 
 
 def decide(seen: Snapshot, settings: model.NodeSettings) -> Decided:
-    """Say what brings the Node one step closer to its instance.
+    """Return what brings the Node one step closer to its instance.
 
     Pure. At most one of the branches acts in a pass; Foreign instances are left
     alone in each of them.

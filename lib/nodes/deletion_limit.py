@@ -89,7 +89,7 @@ class Deletions:
         return len(self._held_back & self._missing.copy().keys())
 
     def begin(self) -> None:
-        """Say that the Nodes are followed from now on; again means nothing."""
+        """Begin to count: the Nodes are watched from now on. Repeatable."""
         if self._began is None:
             self._began = self._clock()
 
@@ -115,7 +115,7 @@ class Deletions:
         self._told[uid] = self._clock()
 
     def was_told(self, uid: str) -> bool:
-        """Say whether that was lately."""
+        """Report whether that was lately."""
         told = self._told.get(uid)
         return told is not None and self._clock() - told < TELL_EVERY_S
 

@@ -83,11 +83,11 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         return self._observer.memory.held_back if self._settings.deletes else 0
 
     def follow(self) -> None:
-        """Say that the Nodes are watched from now on."""
+        """Begin to watch deletions: the Nodes are watched from now on."""
         self._observer.memory.begin()
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Say what a failed pass means; None for a bug."""
+        """Return what a failed pass means; None for a bug."""
         match error:
             case kube_errors.Conflict():
                 return failures.Failure(
@@ -103,7 +103,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
 
 
 def topics_served(settings: model.NodeSettings) -> frozenset[Topic]:
-    """Say which topics mean anything with these controllers switched on."""
+    """Return the topics that apply with these controllers switched on."""
     topics = set(Topic)
     if not settings.watches_lifecycle:
         topics -= {Topic.LIVENESS}
@@ -113,7 +113,7 @@ def topics_served(settings: model.NodeSettings) -> frozenset[Topic]:
 
 
 def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
-    """Say what a change of a Node calls for."""
+    """Return what a change of a Node calls for."""
     if new is None:
         return frozenset()
     if old is None:
@@ -134,7 +134,7 @@ def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
 
 
 def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
-    """Let every change of a Node bring it into the queue."""
+    """Add a Node to the queue at each of its changes."""
 
     def changed(name: str, old: Node | None, new: Node | None) -> None:
         flow.follow()
@@ -188,7 +188,7 @@ class LifecycleMonitor:
 
 
 def is_due(since: datetime | None, last: datetime, now: datetime) -> bool:
-    """Say whether a Node that is not Ready since then is looked at again.
+    """Report whether a Node that is not Ready since then is looked at again.
 
     Each time during the first minutes, then once a minute; each Node at its own
     second, so that not all come together.

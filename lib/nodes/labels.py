@@ -17,7 +17,7 @@ _RESERVED = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 
 
 def for_instance(instance: Instance, present: Mapping[str, str]) -> Labels:
-    """Give the labels to set when a Node is initialised; the values overwrite.
+    """Return the labels to set when a Node is initialised; the values overwrite.
 
     Further labels of the cloud are only added, and never in Kubernetes' own domains.
     """
@@ -36,7 +36,7 @@ def for_instance(instance: Instance, present: Mapping[str, str]) -> Labels:
 
 
 def to_reconcile(present: Mapping[str, str]) -> Labels:
-    """Give the new keys that differ from the old ones; nothing where those lack."""
+    """Return the new keys that differ from the old ones; nothing where those lack."""
     return tuple(
         (new, present[old])
         for old, new in (INSTANCE_TYPE, ZONE, REGION)

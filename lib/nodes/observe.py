@@ -32,7 +32,7 @@ Count = Callable[[Iterable[Observation[Instance]]], None]
 
 
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
-    """Say whether a pass over these topics has to read the cloud."""
+    """Report whether a pass over these topics has to read the cloud."""
     if Topic.LIVENESS in topics and not node.is_ready:
         return True
     if Topic.ADDRESSES in topics:
@@ -44,7 +44,7 @@ def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
 
 
 def needs_only_a_look(seen: Snapshot) -> bool:
-    """Say whether it matters only if the instance is there, and in which phase."""
+    """Report whether it matters only if the instance is there, and in which phase."""
     node = seen.node
     return (
         node is not None
@@ -56,7 +56,7 @@ def needs_only_a_look(seen: Snapshot) -> bool:
 
 
 def ref(node: Node) -> InstanceRef:
-    """Say how the Node names its instance."""
+    """Return how the Node names its instance."""
     return InstanceRef(node.name, node.spec.provider_id)
 
 
@@ -113,7 +113,7 @@ class NodeObserver:
     def observe(
         self, claims: Sequence[tuple[str, frozenset[Topic]]]
     ) -> Mapping[str, Snapshot]:
-        """Give one snapshot per claimed Node; the cloud is read once for all."""
+        """Return one snapshot per claimed Node; the cloud is read once for all."""
         began = self._clock()
         self.memory.begin()
         seen = {name: self._node(name, topics) for name, topics in claims}

@@ -19,7 +19,7 @@ class Row:
 
 
 def rows(seen: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
-    """Say what would be done to one Node, in the order in which it would be.
+    """Return what would be done to one Node, in the order in which it would be.
 
     Pure. settings: with confirm_after_s 0, as only one direct look was made. An Event
     that only reports another action of the same Node is left out.
@@ -35,7 +35,7 @@ def rows(seen: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
 
 
 def unread(seen: Snapshot) -> str:
-    """Say why a Node could not be judged; empty if it was."""
+    """Return why a Node could not be judged; empty if it was."""
     match seen.instance:
         case Unknown(error=errors.Ambiguous()):
             return ""
@@ -47,7 +47,7 @@ def unread(seen: Snapshot) -> str:
 
 
 def is_foreign(seen: Snapshot) -> bool:
-    """Say whether the Node is of another cloud or region, and left alone."""
+    """Report whether the Node is of another cloud or region, and left alone."""
     return isinstance(seen.instance, Foreign)
 
 

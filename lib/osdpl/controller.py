@@ -111,7 +111,7 @@ class Controller:
         self._serve()
         self._caches.subscribe(self._ring)
         if self._election is not None:
-            self._daemon.elect(self._election, self._options.lease or "")
+            self._daemon.elect(self._election)
         self._daemon.drain(self._jobs.stop)
         return self._daemon.run(
             [

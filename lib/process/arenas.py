@@ -13,7 +13,7 @@ ARENA_MAX = -8
 
 
 def limit(most: int = 2) -> None:
-    """Let there be at most so many heaps; call it before threads begin.
+    """Limit the number of malloc arenas; call it before threads begin.
 
     Does nothing where the C library is another one.
     """

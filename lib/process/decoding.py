@@ -17,7 +17,7 @@ _building = threading.Lock()
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """Give the decoder of a type, finished."""
+    """Return the decoder of a type, finished."""
     with _building:
         return msgspec.json.Decoder(kind)
 

@@ -357,4 +357,4 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         return "mooring"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: probes and scrapes would fill the log."""
+        """Log nothing: probes and scrapes would fill the log."""

@@ -57,7 +57,7 @@ class FileWatch:
         self._digests = {path: _digest(path) for path in self._paths}
 
     def changed(self) -> bool:
-        """Tell whether any content differs from when this was last asked."""
+        """Report whether any content differs from when this was last asked."""
         with self._lock:
             # All are looked at, or a second changed file would be told later again.
             news = [self._is_new(path) for path in self._paths]

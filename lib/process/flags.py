@@ -54,11 +54,11 @@ class Values:
         return cast(T, self._given.get(flag.name, flag.default))
 
     def is_given(self, flag: Flag[object]) -> bool:
-        """Tell whether the flag was on the command line."""
+        """Report whether the flag was on the command line."""
         return flag.name in self._given
 
     def without_effect(self) -> tuple[Flag[object], ...]:
-        """Give the flags that were given and do nothing, in the table's order."""
+        """Return the flags that were given and do nothing, in the table's order."""
         return tuple(
             flag for flag in self._flags if flag.no_effect and self.is_given(flag)
         )
@@ -73,7 +73,7 @@ class Log(Protocol):
 
 
 def warn(values: Values, log: Log) -> None:
-    """Say of each flag given without effect, once, why it has none."""
+    """Warn once about each flag without effect that was set, with the reason."""
     for flag in values.without_effect():
         log.warning("flag has no effect", flag=f"--{flag.name}", reason=flag.no_effect)
 
@@ -133,7 +133,7 @@ def _set(met: _Given, given: dict[str, object]) -> config.FieldProblem | None:
 
 
 def _read(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Iterator[_Met]:
-    """Tell flags, their values and everything else apart."""
+    """Split arguments into flags, their values and everything else."""
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)

@@ -73,7 +73,7 @@ def configure(settings: LogSettings) -> None:
 
 
 def get(name: str) -> structlog.stdlib.BoundLogger:
-    """Give a logger whose entries carry `logger_name`; cheap, and safe at import."""
+    """Return a logger whose entries carry `logger_name`; cheap, and safe at import."""
     logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(logger_name=name)
     return logger
 
@@ -97,7 +97,7 @@ def _shared(component: str) -> list[structlog.typing.Processor]:
 def _add_logger_name(
     logger: object, method: str, entry: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Name a third party's logger under the same key as our own."""
+    """Add a third party's logger under the same key as our own."""
     del logger, method
     record: logging.LogRecord = entry["_record"]
     entry["logger_name"] = record.name

@@ -41,12 +41,12 @@ class Heartbeat:
         self._last = self._clock()
 
     def beat(self) -> None:
-        """Say that the loop turned."""
+        """Record that the loop turned."""
         before, self._last = self._last, self._clock()
         self._record(max(0.0, self._last - before))
 
     def age_s(self) -> float:
-        """Tell how long ago that was, in seconds."""
+        """Return how long ago that was, in seconds."""
         return self._clock() - self._last
 
     def within(self, seconds: float) -> Check:
@@ -89,12 +89,12 @@ class Probes:
         self._log = logs.get(__name__)
 
     def add_live(self, name: str, check: Check) -> None:
-        """Let /livez and /healthz depend on a check."""
+        """Add a check to /livez and /healthz."""
         with self._lock:
             self._live[name] = check
 
     def add_ready(self, name: str, check: Check) -> None:
-        """Let /readyz depend on a check, until it has passed once."""
+        """Add a check to /readyz, until it has passed once."""
         with self._lock:
             self._ready[name] = check
 

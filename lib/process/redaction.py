@@ -33,7 +33,7 @@ _IN_TEXT = (
 
 
 def is_secret(name: str) -> bool:
-    """Tell by its name whether a value must not be shown.
+    """Report by its name whether a value must not be shown.
 
     Names of things that only lead to a secret (secret_name, token_file) may be.
     """

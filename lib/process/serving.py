@@ -55,7 +55,7 @@ def listen(address: str, port: int) -> socket.socket | None:
 
 
 def is_loopback(address: str) -> bool:
-    """Say whether only this host, or pod, reaches an IP address."""
+    """Report whether only this host, or pod, reaches an IP address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

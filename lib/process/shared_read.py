@@ -48,7 +48,7 @@ class SharedRead(Generic[T]):
         return self._waiting
 
     def get(self, not_before: float) -> T:
-        """Give a result whose read began at `not_before` or later.
+        """Return a result whose read began at `not_before` or later.
 
         Raises whatever the read raised that this caller waited for.
         """

@@ -12,7 +12,7 @@ def standard(
     registry: prometheus_client.CollectorRegistry,
     health: prometheus_client.CollectorRegistry,
 ) -> Mapping[str, exchange.Handler]:
-    """Give the handlers of /healthz, /livez, /readyz, /metrics and /metrics/slis.
+    """Return the handlers of /healthz, /livez, /readyz, /metrics and /metrics/slis.
 
     health: what the checks have answered; see lib/process/slis.py.
     """

@@ -32,7 +32,7 @@ class Clients:
             raise config.ConfigError([problem]) from error
 
     def renewed(self) -> bool:
-        """Say whether there are others now than when this was last asked."""
+        """Report whether there are others now than when this was last asked."""
         if not self._watch.changed():
             return False
         try:
@@ -44,7 +44,7 @@ class Clients:
         return True
 
     def ask(self, context: ssl.SSLContext) -> None:
-        """Let a new context ask clients for a certificate."""
+        """Make a new context request client certificates."""
         context.load_verify_locations(cadata=self._pem)
         context.verify_mode = ssl.CERT_OPTIONAL
 

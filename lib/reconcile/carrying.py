@@ -26,13 +26,13 @@ class Steps(Protocol[Snapshot, Action]):
 
     @property
     def name(self) -> str:
-        """Name the controller, for logs and metrics."""
+        """Return the name of the controller, for logs and metrics."""
         ...
 
     def decide(
         self, snapshot: Snapshot, now: datetime.datetime
     ) -> outcomes.Outcome[Action]:
-        """Say what is to be done; pure."""
+        """Return what is to be done; pure."""
         ...
 
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:

@@ -34,7 +34,7 @@ class Waiting(Protocol):
         ...
 
     def age_s(self) -> float:
-        """Tell how long the oldest of them has been due, in seconds."""
+        """Return how long the oldest of them has been due, in seconds."""
         ...
 
 

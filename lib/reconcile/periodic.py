@@ -15,7 +15,7 @@ class Stop(Protocol):
     """What a periodic pass needs of a threading.Event."""
 
     def is_set(self) -> bool:
-        """Tell whether to end."""
+        """Report whether to end."""
         ...
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -127,7 +127,7 @@ class Queue:
             return self._claim(batch_max)
 
     def done(self, key: str) -> None:
-        """Give the claim of `key` back; what was added meanwhile is now delivered."""
+        """Release the claim of `key`; what was added since then is now delivered."""
         with self._changed:
             self._claimed.discard(key)
             if self._shut or key not in self._topics:
@@ -173,13 +173,13 @@ class Queue:
             return len(self._ready)
 
     def age_s(self) -> float:
-        """Tell how long the oldest key has been due, in seconds; 0 without any."""
+        """Return how long the oldest key has been due, in seconds; 0 without any."""
         with self._changed:
             self._promote()
             return max(0.0, self._clock() - self._ready[0][0]) if self._ready else 0.0
 
     def shut_down(self) -> None:
-        """Hand out nothing more and wake whoever waits; what is left is dropped."""
+        """Stop delivering and wake all waiters; what is left is dropped."""
         with self._changed:
             self._shut = True
             self._changed.notify_all()

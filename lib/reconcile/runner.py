@@ -92,7 +92,7 @@ class SlowReading(Protocol[Snapshot]):
     """What else some snapshots need, and what takes longer to read than the first."""
 
     def needs_read(self, snapshot: Snapshot) -> bool:
-        """Say whether a snapshot has to be completed before anything is decided."""
+        """Report whether a snapshot has to be completed before anything is decided."""
         ...
 
     def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
@@ -218,7 +218,7 @@ class Runner(Generic[Snapshot, Action]):
             self._given_up.set()
 
     def _pool(self, size: int) -> concurrent.futures.ThreadPoolExecutor:
-        """Give threads; they start when they are needed."""
+        """Return threads; they start when they are needed."""
         return concurrent.futures.ThreadPoolExecutor(
             size, thread_name_prefix=self._flow.name
         )

@@ -72,7 +72,7 @@ class Cache:
         self._listed_at = max(at, self._listed_at or at)
 
     def all(self, call: callers.Caller) -> Mapping[VolumeId, Volume]:
-        """Give all volumes by id, from a list at most a minute old.
+        """Return all volumes by id, from a list at most a minute old.
 
         Raises:
             CloudError: they can't be listed.

@@ -30,7 +30,7 @@ class Caller:
         self._wakes: list[threading.Condition] = []
 
     def cancel(self) -> None:
-        """Say that nobody waits any more; wakes whatever the call waits on."""
+        """Record that no caller waits any more; wakes whatever the call waits on."""
         with self._lock:
             self.is_cancelled = True
             wakes = tuple(self._wakes)

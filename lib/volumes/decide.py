@@ -59,7 +59,7 @@ _NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
 def decide(  # noqa: PLR0911
     wish: Wish, seen: ObservedVolumes | None, past: CallHistory
 ) -> VolumeOutcome:
-    """Say the next step, or the end.
+    """Return the next step, or the end.
 
     seen: what `model.needs` asked for showed; None when it asked for nothing.
     """
@@ -87,7 +87,7 @@ def may_appear(past: CallHistory) -> bool:
 
 
 def look_s(waited_s: float) -> float:
-    """Say after how many seconds to look again: the longer it takes, the later."""
+    """Return the seconds until the next poll: the longer it takes, the later."""
     if waited_s < 30:
         return 1.0
     return 2.0 if waited_s < 120 else 5.0
@@ -106,7 +106,7 @@ def _refuse(code: Code, message: str) -> VolumeOutcome:
 
 
 def _is(volume: Volume) -> str:
-    """Say in which status a volume is, in the cloud's own word."""
+    """Return in which status a volume is, in the cloud's own word."""
     return f"volume {volume.id} is {volume.native_phase or volume.phase.value!r}"
 
 
@@ -198,7 +198,7 @@ def _create(
 def _unfit(
     spec: VolumeSpec, source: Volume | None, past: CallHistory
 ) -> VolumeOutcome | None:
-    """Say why the source can't be cloned; None when it can."""
+    """Return why the source can't be cloned; None when it can."""
     field = f"volume_content_source is volume {spec.source!r}"
     if source is None or source.phase is VolumePhase.DELETING:
         return _refuse(Code.NOT_FOUND, f"{field}; there is no such volume")
@@ -216,7 +216,7 @@ def _unfit(
 
 
 def _differs(spec: VolumeSpec, volume: Volume) -> str:
-    """Say what keeps a volume of the right name from being the right one.
+    """Return what keeps a volume of the right name from being the right one.
 
     Source: CSI specification 1.12, CreateVolume, "Volume already exists but is
     incompatible": capacity_range, parameters, accessibility_requirements.
@@ -286,7 +286,7 @@ def _undo(
 
 
 def _cause(volume: Volume) -> RefusedCall:
-    """Say why a creation failed, with the code for external-provisioner."""
+    """Return why a creation failed, with the code for external-provisioner."""
     why = volume.message or "the cloud does not say why"
     text = f"volume {volume.name} could not be created: {why}"
     is_full = volume.is_unplaceable
@@ -294,7 +294,7 @@ def _cause(volume: Volume) -> RefusedCall:
 
 
 def _is_spare(volume: Volume, chosen: Volume, past: CallHistory) -> bool:
-    """Tell whether a second volume of the name was never anybody's.
+    """Report whether a second volume of the name was never in use.
 
     Whoever looked after it was made saw the older one as well, and took that.
     """
@@ -410,7 +410,7 @@ def _elsewhere(wish: PublishVolume, volume: Volume, past: CallHistory) -> Volume
 
 
 def _is_puzzling(volume: Volume) -> bool:
-    """Tell whether the cloud shows an attached volume, but not to what."""
+    """Report whether the cloud shows an attached volume, but not to what."""
     return volume.phase is VolumePhase.IN_USE and not volume.attachments
 
 
@@ -476,7 +476,7 @@ def _way_out(wish: UnpublishVolume, volume: Volume, past: CallHistory) -> Volume
 
 
 def _may_come_true(past: CallHistory) -> str:
-    """Say which request may attach the volume yet; empty: none."""
+    """Return which request may attach the volume yet; empty: none."""
     if past.count(DetachVolume):
         return ""  # it came, and was undone
     if past.lost_attach_s is not None and past.lost_attach_s < LOST_S:

@@ -153,7 +153,7 @@ class VolumesFlow:
         return found[0]
 
     def all(self, call: callers.Caller) -> Mapping[VolumeId, Volume]:
-        """Give all volumes by id, as they were at most a minute ago.
+        """Return all volumes by id, as they were at most a minute ago.
 
         Raises:
             Refused: they can't be listed.
@@ -164,7 +164,7 @@ class VolumesFlow:
             raise csi_codes.from_cloud(error) from error
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
-        """Say what can still be made.
+        """Return what can still be made.
 
         Raises:
             Refused: there is no such type, or it can't be told.

@@ -174,7 +174,7 @@ class CallHistory:
     absences: int = 0
 
     def count(self, kind: type[Action]) -> int:
-        """Say how many actions of a kind were accepted."""
+        """Return how many actions of a kind were accepted."""
         return sum(isinstance(action, kind) for action in self.actions)
 
 
@@ -206,7 +206,7 @@ class VolumeOutcome(outcome.Outcome[Action]):
 
 
 def key(wish: Wish) -> str:
-    """Name what only one call at a time may change: a volume, or a name to be made."""
+    """Return what only one call at a time may change: a volume, or a new name."""
     return f"name {wish.spec.name}" if isinstance(wish, Make) else wish.id
 
 

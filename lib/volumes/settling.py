@@ -137,7 +137,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         return snapshot
 
     def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
-        """Let the next caller of the instance act; see the protocol."""
+        """Release the instance for its next caller; see the protocol."""
         del snapshot, error
         if self._turn is not None:
             self._turn.leave()
@@ -174,7 +174,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         return csi_codes.not_final(refused) if is_open else refused
 
     def _told(self, error: errors.CloudError) -> RefusedCall:
-        """Name the field that the caller got wrong, where it is not the volume."""
+        """Return the refusal with the field at fault, where it is not the volume."""
         wish = self._wish
         is_instance = isinstance(wish, model.PublishVolume) and (
             isinstance(error, errors.NotFound) and error.resource == wish.instance_id

@@ -34,11 +34,11 @@ class _Ticket:
     found: tuple[Found, ...] | None = None
 
     def counts(self, began: float) -> bool:
-        """Tell whether a reading that began then may answer it."""
+        """Report whether a reading that began then may answer it."""
         return self.found is None and self.not_before <= began
 
     def is_due(self, now: float) -> bool:
-        """Tell whether it is to be read now, or soon enough to be taken along."""
+        """Report whether it is to be read now, or soon enough to be taken along."""
         return self.due <= now + TOGETHER_S
 
 
@@ -148,7 +148,7 @@ class VolumesReader:
 
 
 def _found(ref: Ref, reading: VolumesReading) -> Found | None:
-    """Say what a reading shows of a ref, perhaps one that was not asked for."""
+    """Return what a reading shows of a ref, perhaps one that was not asked for."""
     if ref in reading.found:
         return reading.found[ref]
     seen = reading.listing or ()

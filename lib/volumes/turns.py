@@ -58,7 +58,7 @@ class Turn:
         self._turns.wait(self, call)
 
     def leave(self) -> None:
-        """Let the next one act. Does nothing when it has left before."""
+        """Release the turn for the next call. Does nothing when called again."""
         self._turns.leave(self)
 
 

@@ -143,7 +143,7 @@ class Cloud:
         }
 
     def token(self) -> Json:
-        """Give the body of a new token, with the catalogue."""
+        """Return the body of a new token, with the catalogue."""
 
         def service(kind: str, path: str) -> Json:
             url = {"interface": "public", "url": f"{self.url}/{path}", "id": kind}
@@ -170,7 +170,7 @@ class Cloud:
         }
 
     def conf(self) -> str:
-        """Give the cloud.conf that leads here."""
+        """Return the cloud.conf that leads here."""
         return (
             f'[Global]\nauth-url = "{self.url}/identity/v3"\nusername = robot\n'
             "password = secret\ndomain-name = Default\ntenant-id = project-1\n"
@@ -228,7 +228,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture()
 def cloud() -> Iterator[Cloud]:
-    """Give a cloud without servers."""
+    """Yield a cloud without servers."""
     there = Cloud()
     handler = type("Bound", (Handler,), {"cloud": there})
     with Server(("127.0.0.1", 0), handler) as server:
@@ -249,7 +249,7 @@ def lease() -> Iterator[leases.Lease]:
 
 @pytest.fixture()
 def ground(lease: leases.Lease, tmp_path: pathlib.Path) -> Iterator[places.Places]:
-    """Give an API server in which nobody judges Nodes that report nothing."""
+    """Yield an API server in which nobody judges Nodes that report nothing."""
     where = testing.second(lease, tmp_path.name, offset=200)
     try:
         control_plane.up(where, testing.shown())

@@ -40,7 +40,7 @@ MODULE_CONFIG = {"zones": ["az1"], "instances": {"imageName": "i", "mainNetwork"
 
 
 def lists() -> dict[str, object]:
-    """Give the answers by path; sizes as the services really send them."""
+    """Return the answers by path; sizes as the services really send them."""
     links = [{"rel": "self", "href": "http://127.0.0.1/" + "x" * 80}] * 2
     flavor = {"ram": 1024, "vcpus": 2, "disk": 20, "links": links, "swap": ""}
     return {
@@ -273,7 +273,7 @@ def test_a_cycle(ground: places.Places, cloud: Cloud, pex: pathlib.Path) -> None
 
 
 def spans_s(times: list[float]) -> list[float]:
-    """Give how long each burst of calls lasted; a pause parts two of them."""
+    """Return how long each burst of calls lasted; a pause parts two of them."""
     bursts: list[list[float]] = [[]]
     for at in times:
         if bursts[-1] and at - bursts[-1][-1] > 0.3:

@@ -66,7 +66,7 @@ class Meter:
         return Spent(len(self._cloud.calls), self._cloud.sent_bytes, seconds)
 
     def spent(self) -> Spent:
-        """Give what was spent since the last time."""
+        """Return what was spent since the last time."""
         before, self._before = self._before, self._now()
         now = self._before
         return Spent(
@@ -106,7 +106,7 @@ def register(api: client.Api, number: int) -> None:
 
 
 def report(api: client.Api, number: int, ready: str) -> None:
-    """Let a kubelet say that its Node is Ready, or that it is not."""
+    """Report, as a kubelet, that its Node is Ready, or that it is not."""
     body = {"status": {"conditions": [{"type": "Ready", "status": ready}]}}
     api.patch(
         resources.NODES,

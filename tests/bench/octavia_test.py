@@ -55,7 +55,7 @@ def observe(served: list[driver.Driver], depth: Depth) -> Cost:
 
 @pytest.fixture(scope="module")
 def hundred() -> list[driver.Driver]:
-    """Give 100 Services of 10 ports that are well."""
+    """Return 100 Services of 10 ports that are well."""
     on = driver.ground()
     on.cloud.octavia.build_s = 0.0
     nodes = tuple(on.node(number) for number in range(1, NODES + 1))

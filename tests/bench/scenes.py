@@ -76,7 +76,7 @@ class Meter:
         return self._cloud.calls[self._calls :]
 
     def spent(self) -> Spent:
-        """Give what was spent so far."""
+        """Return what was spent so far."""
         calls = self.calls()
         return Spent(
             len(calls),
@@ -238,7 +238,7 @@ class Scene:
 
 
 def labels(number: int) -> dict[str, str]:
-    """Give the labels that a Node of a cloud usually has."""
+    """Return the labels that a Node of a cloud usually has."""
     return {
         "kubernetes.io/hostname": name(number),
         "kubernetes.io/os": "linux",

@@ -37,7 +37,7 @@ class Cost:
 
 
 def node(number: int, version: int) -> bytes:
-    """Give a line of a watch: a Node with images, conditions and managed fields."""
+    """Return a line of a watch: a Node with images, conditions and managed fields."""
     images = [
         {
             "names": [f"registry.example/team/image-{n}@sha256:{'0' * 64}"],
@@ -98,7 +98,7 @@ def node(number: int, version: int) -> bytes:
 
 
 def lines() -> Iterator[bytes]:
-    """Give every Node once, then every change; one line at a time, none is kept."""
+    """Yield every Node once, then every change; one line at a time, none is kept."""
     for version in range(1, (1 + CHANGES) * NODES + 1):
         yield node((version - 1) % NODES, version)
 
@@ -116,7 +116,7 @@ class Lines:
         return next(self._found)
 
     def abort(self) -> None:
-        """Be told that nobody reads any more."""
+        """Note that reading was stopped."""
 
 
 class Recorded(client.Api):

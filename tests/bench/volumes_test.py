@@ -154,7 +154,7 @@ class _Cinder(http.server.BaseHTTPRequestHandler):
 
 
 def volume(number: int) -> dict[str, object]:
-    """Give a volume as Cinder shows it, with all that nobody reads."""
+    """Return a volume as Cinder shows it, with all that nobody reads."""
     own = f"c0000000-0000-0000-0000-{number:012}"
     return {
         "id": own,

@@ -52,7 +52,7 @@ class Ground(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass; a real cloud may return earlier."""
+        """Advance the time; a real cloud may return earlier."""
         ...
 
     def restart(self) -> None:

@@ -58,7 +58,7 @@ class Ground(Protocol):
         ...
 
     def break_next(self) -> str:
-        """Let the next volume fail while it is made; name the type to ask for."""
+        """Make the creation of the next volume fail; return the type to request."""
         ...
 
     def quota(self, size_bytes: int | None) -> None:
@@ -66,7 +66,7 @@ class Ground(Protocol):
         ...
 
     def let_pass(self) -> None:
-        """Let some time pass."""
+        """Advance the time."""
         ...
 
 

@@ -14,7 +14,7 @@ SUFFIX = "_test.py"
 
 
 def subjects(folder: pathlib.Path) -> set[str]:
-    """Name a package, and the modules and packages below it."""
+    """Return a package with the modules and packages below it."""
     modules = [path for path in folder.rglob("*.py") if not path.name.endswith(SUFFIX)]
     names = {path.stem for path in modules} - {"__init__", "conftest"}
     packages = {path.parent.name for path in modules}
@@ -28,7 +28,7 @@ def is_named_after(test: str, names: Collection[str]) -> bool:
 
 
 def strays(tests: pathlib.Path, tree: pathlib.Path) -> list[str]:
-    """Name the tests of a folder that are named after nothing in the tree."""
+    """Return the tests of a folder that are named after nothing in the tree."""
     return [
         path.as_posix()
         for path in sorted(tests.rglob(f"*{SUFFIX}"))

@@ -31,7 +31,7 @@ Eventually = Callable[[Callable[[], bool]], None]
 
 @pytest.fixture()
 def eventually() -> Eventually:
-    """Give a function that waits until something holds, and fails after 10 s."""
+    """Return a function that waits until something holds, and fails after 10 s."""
 
     def wait(holds: Callable[[], bool]) -> None:
         end = time.monotonic() + 10
@@ -47,7 +47,7 @@ Running = Callable[[Callable[[threading.Event], None]], threading.Event]
 
 @pytest.fixture()
 def running() -> Iterator[Running]:
-    """Give a function that runs a loop in a thread until the test ends."""
+    """Yield a function that runs a loop in a thread until the test ends."""
     with contextlib.ExitStack() as stack:
 
         def start(run: Callable[[threading.Event], None]) -> threading.Event:

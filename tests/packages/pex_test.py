@@ -179,7 +179,7 @@ TABLE = [
 
 
 def find(name: str) -> pathlib.Path:
-    """Give the PEX that Pants put beside this test."""
+    """Return the PEX that Pants put beside this test."""
     return pathlib.Path.cwd() / f"{name}.pex"
 
 

@@ -20,7 +20,7 @@ class _Doctor(click.Group):
     """A group whose first command needs no name: `mooring doctor` is older than it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Name the first command if the arguments name none."""
+        """Insert the first command if the arguments name none."""
         named = bool(args) and args[0] in self.commands
         return super().parse_args(ctx, args if named else [USUAL, *args])
 

@@ -65,7 +65,7 @@ def display() -> Iterator[progress.Progress]:
 
 
 def where() -> places.Places:
-    """Give the places of the user's lab."""
+    """Return the places of the user's lab."""
     try:
         return places.default()
     except ValueError as error:
@@ -75,10 +75,10 @@ def where() -> places.Places:
 
 
 def checkout() -> pathlib.Path | None:
-    """Give the checkout we are in, or None."""
+    """Return the checkout we are in, or None."""
     return pexes.checkout_above(pathlib.Path.cwd())
 
 
 def spoken() -> str:
-    """Give what a user types to run this tool here."""
+    """Return what a user types to run this tool here."""
     return "mooring" if checkout() is None else "./pants run cmd/mooring --"

@@ -60,7 +60,7 @@ def delete(name: str) -> None:
 @server.command()
 @click.argument("name")
 def expose(name: str) -> None:
-    """Give a server a floating IP: its Node gets an ExternalIP."""
+    """Assign a floating IP to a server: its Node gets an ExternalIP."""
     _do("expose", name)
 
 

@@ -69,7 +69,7 @@ def settle(lab: parts.Lab) -> None:
 
 
 def look_around(lab: parts.Lab) -> None:
-    """Say how to reach the lab, and what to try."""
+    """Print how to reach the lab, and what to try."""
     kubectl, names = "kubectl", lab.record.names
     if not lab.record.kubeconfig:
         kubectl = shlex.quote(str(programs.path(lab.where, "kubectl")))

@@ -32,7 +32,7 @@ class OnOpenStack:
         return cls(files.read().config, files.source(_connect))
 
     def instances(self) -> protocol.Instances:
-        """Give the instances of the cloud.
+        """Return the instances of the cloud.
 
         Raises:
             ConfigError: a certificate file can't be read.
@@ -43,7 +43,7 @@ class OnOpenStack:
         return opened
 
     def plans(self) -> tuple[load_balancers.LoadBalancers, explained.Explain]:
-        """Give the load balancers of the cloud, and what puts plans for them in words.
+        """Return the load balancers of the cloud, and what describes their plans.
 
         Raises:
             ConfigError: a certificate file can't be read, or there are to be none.
@@ -63,7 +63,7 @@ class OnOpenStack:
         return self.source.open(Unobserved()).cloud
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:
-        """Give the cloud as a doctor sees it.
+        """Return the cloud as a doctor sees it.
 
         Raises:
             ConfigError: a certificate file can't be read.

@@ -85,7 +85,7 @@ def services(  # noqa: PLR0913 - one argument for each option
 
 
 def document(made: "previews.ServicesPreview") -> dict[str, object]:
-    """Give everything, for programs."""
+    """Return everything, for programs."""
     return {
         "services": [dataclasses.asdict(row) for row in made.rows],
         "totals": totals(made),
@@ -109,7 +109,7 @@ def show(made: "previews.ServicesPreview", console: rich.console.Console) -> Non
 
 
 def summary(made: "previews.ServicesPreview") -> str:
-    """Say in one sentence what there is to do."""
+    """Return in one sentence what there is to do."""
     counted = totals(made)
     looked = "1 Service" if len(made.rows) == 1 else f"{len(made.rows)} Services"
     if set(counted) <= {"well"}:

@@ -42,7 +42,7 @@ _OPTIONS = (
 
 
 def options(command: F) -> F:
-    """Give a command the options that all of them share."""
+    """Return a command the options that all of them share."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -59,7 +59,7 @@ def quiet(*, verbose: bool = True) -> None:
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":
-    """Say where the API server is, and who we are.
+    """Return where the API server is, and who we are.
 
     Raises:
         KubeError: it can't be told.

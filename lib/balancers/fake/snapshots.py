@@ -59,5 +59,5 @@ SEEN = Snapshot(
 
 
 def seen(**changes: object) -> Snapshot:
-    """Give `SEEN` with other fields."""
+    """Return `SEEN` with other fields."""
     return dataclasses.replace(SEEN, **changes)  # type: ignore[arg-type] # a table

@@ -11,7 +11,7 @@ class Clock:
         self._seconds = seconds
 
     def __call__(self) -> float:
-        """Tell the time."""
+        """Return the time."""
         with self._lock:
             return self._seconds
 
@@ -21,6 +21,6 @@ class Clock:
         self.move(seconds)
 
     def move(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         with self._lock:
             self._seconds += seconds

@@ -20,7 +20,7 @@ SCHEME = "openstack"
 
 
 def provider_id(instance_id: str) -> str:
-    """Give the provider id that this cloud hands out."""
+    """Return the provider id that this cloud hands out."""
     return f"{SCHEME}:///{instance_id}"
 
 

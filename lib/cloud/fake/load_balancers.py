@@ -280,7 +280,7 @@ def _results(found: LoadBalancer | None) -> Results:
 
 
 def _steps(target: Target, found: LoadBalancer | None) -> Iterator[Step]:
-    """Say what is to be done, in order; pure."""
+    """Yield what is to be done, in order; pure."""
     name = f"{target.ref.namespace}/{target.ref.name}"
     path = (f"load balancer {name}",)
     wish = target.spec.native if target.spec else None

@@ -85,7 +85,7 @@ class Rules:
         return problems or VolumeChange(kind)
 
     def capacity(self, type: str, used_bytes: int) -> Capacity:
-        """Say what is left of a type, or of all.
+        """Return what is left of a type, or of all.
 
         Raises:
             InvalidRequest: there is no such type.

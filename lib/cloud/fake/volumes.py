@@ -120,7 +120,7 @@ class FakeVolumes:
                 self._records[volume.id] = _Record(volume)
 
     def volumes(self) -> tuple[Volume, ...]:
-        """Give all there are now, without a call."""
+        """Return all there are now, without a call."""
         with self._lock:
             self._advance()
             return tuple(record.volume for record in self._records.values())

@@ -154,7 +154,7 @@ class OpenStackCheckup:
             return auth.get_access(self._session)
 
     def _offered(self, kind: str, access: keystoneauth1.access.AccessInfo) -> str:
-        """Give a service's URL in the catalogue; empty when it has none."""
+        """Return a service's URL in the catalogue; empty when it has none."""
         try:
             url = access.service_catalog.url_for(
                 service_type=kind,

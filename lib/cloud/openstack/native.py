@@ -1,9 +1,11 @@
 """What Nova and Neutron send, as far as this room reads it."""
 
-from typing import Protocol, TypeVar
+import types
+from typing import Protocol, TypeVar, cast
 
 import msgspec
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -26,6 +28,24 @@ class Page(Protocol[T_co]):
     def links(self) -> tuple[PageLink, ...]:
         """Where other pages are."""
         ...
+
+
+def page(key: str, item: type[T], links: str = "") -> type[Page[T]]:
+    """Return the type of one page of a list.
+
+    key: of the items in the answer. links: of the links, if not the key with "_links".
+    """
+    items = types.GenericAlias(tuple, (item, ...))
+    fields = [
+        ("items", items, msgspec.field(name=key)),
+        (
+            "links",
+            tuple[PageLink, ...],
+            msgspec.field(default=(), name=links or f"{key}_links"),
+        ),
+    ]
+    made = msgspec.defstruct(f"{item.__name__}Page", fields, frozen=True)
+    return cast(type[Page[T]], made)
 
 
 class NovaAddress(msgspec.Struct, frozen=True):
@@ -59,11 +79,8 @@ class Server(msgspec.Struct, frozen=True):
     zone: str | None = msgspec.field(default=None, name="OS-EXT-AZ:availability_zone")
 
 
-class ServersPage(msgspec.Struct, frozen=True):
-    """GET /servers/detail, and GET /servers with only id and name filled."""
-
-    items: tuple[Server, ...] = msgspec.field(name="servers")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="servers_links")
+ServersPage = page("servers", Server)
+"""GET /servers/detail, and GET /servers with only id and name filled."""
 
 
 class ServerAnswer(msgspec.Struct, frozen=True):
@@ -79,17 +96,15 @@ class NamedFlavor(msgspec.Struct, frozen=True):
     name: str
 
 
-class FlavorsPage(msgspec.Struct, frozen=True):
-    """GET /flavors/detail."""
-
-    items: tuple[NamedFlavor, ...] = msgspec.field(name="flavors")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="flavors_links")
+FlavorsPage = page("flavors", NamedFlavor)
+"""GET /flavors/detail."""
 
 
 class FixedIp(msgspec.Struct, frozen=True):
     """One address of a port."""
 
     ip_address: str
+    subnet_id: str = ""
 
 
 class SubPort(msgspec.Struct, frozen=True):
@@ -115,11 +130,8 @@ class Port(msgspec.Struct, frozen=True):
     trunk_details: TrunkDetails | None = None
 
 
-class PortsPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/ports."""
-
-    items: tuple[Port, ...] = msgspec.field(name="ports")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
+PortsPage = page("ports", Port)
+"""GET /v2.0/ports."""
 
 
 class Network(msgspec.Struct, frozen=True):
@@ -129,11 +141,8 @@ class Network(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class NetworksPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/networks."""
-
-    items: tuple[Network, ...] = msgspec.field(name="networks")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
+NetworksPage = page("networks", Network)
+"""GET /v2.0/networks."""
 
 
 class ZoneState(msgspec.Struct, frozen=True):

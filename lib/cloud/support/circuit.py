@@ -33,12 +33,12 @@ class Circuit:
 
     @property
     def is_open(self) -> bool:
-        """Say whether calls are refused, but for the probe."""
+        """Report whether calls are refused, but for the probe."""
         return self.open_s > 0
 
 
 def admitted(now: Circuit, at: float) -> tuple[Circuit, float]:
-    """Say whether a call may pass: the new state, and the seconds to wait if not.
+    """Report whether a call may pass: the new state, and the seconds to wait if not.
 
     0 means that it may pass, and that its result must be told.
     """

@@ -14,7 +14,7 @@ CircuitObserver = Callable[[str, bool], None]
 
 
 def nobody(service: str, is_open: bool) -> None:
-    """Tell nobody."""
+    """Do nothing: no observer is registered."""
     del service, is_open
 
 

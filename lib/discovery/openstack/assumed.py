@@ -58,7 +58,7 @@ _LAYOUTS: Mapping[str, _Layout] = {
 
 
 def discovered(document: Document, prefix: str) -> model.Discovered:
-    """Say what stands in the discovery data of a cluster that is not there yet.
+    """Return what stands in the discovery data of a cluster that is not there yet.
 
     document: an OpenStackClusterConfiguration that holds to its schema. prefix: of the
     names in the cloud; without it the networks of two layouts have no name. Ids are

@@ -26,7 +26,7 @@ TAG_MAX = 60
 def machine_template(
     cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> manifests.Manifest:
-    """Give the template of a group's machines in one zone, of its first generation.
+    """Return the template of a group's machines in one zone, of its first generation.
 
     Old templates outlive a rollout; the node controller numbers those that follow.
 
@@ -47,7 +47,7 @@ def machine_template(
 def machine_spec(
     cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> Mapping[str, object]:
-    """Give the spec of an OpenStackMachine.
+    """Return the spec of an OpenStackMachine.
 
     Raises:
         ConfigError: as `machine_template`.
@@ -85,7 +85,7 @@ def machine_spec(
 def cluster_object(
     provider: model.ProviderSettings, endpoint: tuple[str, int] | None = None
 ) -> manifests.Manifest:
-    """Give the OpenStackCluster; its API server is not the provider's business.
+    """Return the OpenStackCluster; its API server is not the provider's business.
 
     endpoint: host and port of the first master, where they are known.
     """
@@ -105,7 +105,7 @@ def cluster_object(
 
 
 def credentials(connection: model.Connection) -> manifests.Manifest:
-    """Give the Secret with clouds.yaml that the OpenStackCluster refers to."""
+    """Return the Secret with clouds.yaml that the OpenStackCluster refers to."""
     project = {"project_id": connection.tenant_id}
     if not connection.tenant_id:
         project = {"project_name": connection.tenant_name}

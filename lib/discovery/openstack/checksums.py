@@ -19,17 +19,17 @@ CAPI_FIELDS = (*MCM_FIELDS[:-1], "tags", "manualRolloutID")
 
 
 def mcm(spec: model.InstanceClass, manual_rollout_id: str = "") -> str:
-    """Give the annotation checksum/machine-class: sha256 in hex."""
+    """Return the annotation checksum/machine-class: sha256 in hex."""
     return _checksum(spec, manual_rollout_id, MCM_FIELDS)
 
 
 def capi(spec: model.InstanceClass, manual_rollout_id: str = "") -> str:
-    """Give the annotation checksum/instance-class: sha256 in hex."""
+    """Return the annotation checksum/instance-class: sha256 in hex."""
     return _checksum(spec, manual_rollout_id, CAPI_FIELDS)
 
 
 def zone_hash(cluster_uuid: str, zone: str) -> str:
-    """Give the eight hex digits by which the machines of one zone are named.
+    """Return the eight hex digits by which the machines of one zone are named.
 
     Source: Deckhouse, node-manager: sha256 of both with nothing between.
     """

@@ -11,7 +11,7 @@ CA_FILE = "/etc/config/ca.crt"
 def render(
     provider: model.ProviderSettings, *, ignore_volume_microversion: bool
 ) -> str:
-    """Give the text, byte for byte as the reference's chart makes it.
+    """Return the text, byte for byte as the reference's chart makes it.
 
     It begins with an empty line and ends without one. An addition of ours stands in
     it only when the load balancers are disabled, which the reference does not heed.

@@ -44,12 +44,12 @@ class SourceFindings:
 
 
 def is_document(value: object) -> TypeGuard[Document]:
-    """Say whether a decoded value is an object."""
+    """Report whether a decoded value is an object."""
     return isinstance(value, Mapping)
 
 
 def part_of(document: Document, *path: str) -> Document:
-    """Give an object inside an object; an empty one when it is not there."""
+    """Return an object inside an object; an empty one when it is not there."""
     found: object = document
     for name in path:
         found = found.get(name) if is_document(found) else None
@@ -57,11 +57,11 @@ def part_of(document: Document, *path: str) -> Document:
 
 
 def text_of(document: Document, name: str) -> str:
-    """Give a text, an empty one when there is none."""
+    """Return a text, an empty one when there is none."""
     found = document.get(name)
     return found if isinstance(found, str) else ""
 
 
 def name_of(document: Document) -> str:
-    """Give metadata.name."""
+    """Return metadata.name."""
     return text_of(part_of(document, "metadata"), "name")

@@ -45,7 +45,7 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _style(text: str) -> str | None:
-    """Say how a text is written; None leaves it to the emitter, which agrees."""
+    """Return how a text is written; None leaves it to the emitter, which agrees."""
     if "\n" in text:
         return "|"
     number = text[:1] + text[1:].replace("_", "")

@@ -13,7 +13,7 @@ it stands beside the class, for whoever writes the deployment."""
 
 
 def name_of(cluster: model.ClusterFacts, group: model.Group) -> str:
-    """Name the class of a group's machines in one zone.
+    """Return the name of the class of a group's machines in one zone.
 
     Source: Deckhouse, node-manager, MachineClass.
     """
@@ -23,7 +23,7 @@ def name_of(cluster: model.ClusterFacts, group: model.Group) -> str:
 def machine_class(
     cluster: model.ClusterFacts, provider: model.ProviderSettings, group: model.Group
 ) -> manifests.Manifest:
-    """Give the class of a group's machines in one zone.
+    """Return the class of a group's machines in one zone.
 
     Raises:
         ConfigError: no image or no network is named, or there are raw tags.
@@ -56,7 +56,7 @@ def machine_class(
 def secret(
     cluster: model.ClusterFacts, connection: model.Connection, group: model.Group
 ) -> manifests.Manifest:
-    """Give the credentials beside the class; what is not set has no key.
+    """Return the credentials beside the class; what is not set has no key.
 
     The node manager adds `userData`.
     """
@@ -85,7 +85,7 @@ def secret(
 def networks(
     provider: model.ProviderSettings, spec: model.InstanceClass
 ) -> tuple[str, ...]:
-    """Name an instance's networks, the main one first, each once.
+    """Return the names of an instance's networks, the main one first, each once.
 
     Additional networks of the class take the place of the provider's.
     """
@@ -97,13 +97,13 @@ def networks(
 def security_groups(
     provider: model.ProviderSettings, spec: model.InstanceClass
 ) -> tuple[str, ...]:
-    """Name an instance's security groups, the provider's first, each once."""
+    """Return an instance's security groups, the provider's first, each once."""
     ours = provider.instances.security_groups
     return tuple(dict.fromkeys((*ours, *spec.additional_security_groups)))
 
 
 def is_pod_network(name: str, provider: model.ProviderSettings) -> bool:
-    """Say whether pods' addresses must pass the ports of a network."""
+    """Report whether pods' addresses must pass the ports of a network."""
     mode = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
     return provider.pod_network_mode is mode and name in provider.internal_network_names
 
@@ -111,7 +111,7 @@ def is_pod_network(name: str, provider: model.ProviderSettings) -> bool:
 def missing(
     provider: model.ProviderSettings, spec: model.InstanceClass
 ) -> Iterator[config.FieldProblem]:
-    """Say what neither the class nor the provider names."""
+    """Yield what neither the class nor the provider names."""
     for field, value in (
         ("imageName", spec.image_name or provider.instances.image_name),
         ("mainNetwork", spec.main_network or provider.instances.main_network),

@@ -21,7 +21,7 @@ def secret(
     texts: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Give an Opaque Secret; `texts` is its data, not yet encoded."""
+    """Return an Opaque Secret; `texts` is its data, not yet encoded."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -44,7 +44,7 @@ def for_machines(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Give an object beside the machines. kind: apiVersion and kind."""
+    """Return an object beside the machines. kind: apiVersion and kind."""
     metadata: dict[str, object] = {
         "name": name,
         "namespace": MACHINES_NAMESPACE,

@@ -16,7 +16,7 @@ def merge(
     configuration: model.ClusterConfiguration | None,
     discovered: model.Discovered,
 ) -> model.ProviderSettings:
-    """Say what holds in the cluster. Settings come first, each as a whole.
+    """Return what holds in the cluster. Settings come first, each as a whole.
 
     The connection, `instances` and `loadBalancer` are taken from the settings when any
     part of them is set there, and never mixed with another source's.
@@ -49,7 +49,7 @@ def merge(
 def problems(
     provider: model.ProviderSettings, unnamed: config.FieldProblem | None = None
 ) -> tuple[config.FieldProblem, ...]:
-    """Say what the readers of the Secrets would miss.
+    """Return what the readers of the Secrets would miss.
 
     unnamed: why the internal network has no name, where that is known.
     """

@@ -41,7 +41,7 @@ class NodeGroup:
     manual_rollout_id: str = ""
 
     def per_zone(self, zones: Sequence[str]) -> tuple[model.Group, ...]:
-        """Give its machines in each of its zones. zones: the provider's."""
+        """Return its machines in each of its zones. zones: the provider's."""
         return tuple(
             model.Group(self.name, zone, self.instance_class, self.manual_rollout_id)
             for zone in self.zones or zones

@@ -12,7 +12,7 @@ REGISTRATION = "d8-node-manager-cloud-provider"
 
 
 def registration(provider: model.ProviderSettings) -> manifests.Manifest:
-    """Tell the node manager about the cloud.
+    """Return the manifest that registers the cloud with the node manager.
 
     Source: Deckhouse, node-manager, Secret d8-node-manager-cloud-provider; the capi*
     keys as in its sibling providers.
@@ -37,7 +37,7 @@ def registration(provider: model.ProviderSettings) -> manifests.Manifest:
 
 
 def description(provider: model.ProviderSettings) -> Mapping[str, object]:
-    """Give what machine templates read as `provider`. It holds the password.
+    """Return what machine templates read as `provider`. It holds the password.
 
     `tags` is there for those templates; the reference forgets it.
     """
@@ -55,7 +55,7 @@ def description(provider: model.ProviderSettings) -> Mapping[str, object]:
 def cloud_controller_manager(
     provider: model.ProviderSettings, *, ignore_volume_microversion: bool
 ) -> manifests.Manifest:
-    """Give the Secret that openstack-ccm and the CSI driver mount."""
+    """Return the Secret that openstack-ccm and the CSI driver mount."""
     text = cloud_conf_writer.render(
         provider, ignore_volume_microversion=ignore_volume_microversion
     )
@@ -68,7 +68,7 @@ def cloud_controller_manager(
 
 
 def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifest:
-    """Give the Secret from which the discoverer has its environment."""
+    """Return the Secret from which the discoverer has its environment."""
     given = provider.connection
     module_config = {
         **_if_any("instances", _instances(provider.instances)),

@@ -74,7 +74,7 @@ def _secrets(given: sources.ConfigurationSources) -> Iterator[manifests.Manifest
 def _machines(
     given: sources.ConfigurationSources, findings: SourceFindings
 ) -> Iterator[manifests.Manifest]:
-    """Give the cluster of Cluster API, and the machines of each group and zone."""
+    """Yield the cluster of Cluster API, and the machines of each group and zone."""
     yield capi.cluster_object(given.provider)
     for group in given.groups:
         for one in group.per_zone(given.provider.zones):
@@ -96,7 +96,7 @@ def _of_zone(
 
 
 def values(given: sources.ConfigurationSources) -> Mapping[str, object]:
-    """Give the internal values of the module.
+    """Return the internal values of the module.
 
     Source: Deckhouse, cloud-provider-openstack, values.
     """

@@ -57,7 +57,7 @@ class ConfigurationSources:
 
     @property
     def is_assumed(self) -> bool:
-        """Say whether the discovery data is a guess."""
+        """Report whether the discovery data is a guess."""
         return self.discovery is None
 
 
@@ -161,7 +161,7 @@ def _sorted(
 
 
 def _is_foreign(document: Document) -> bool:
-    """Say whether it is the configuration of another module."""
+    """Report whether it is the configuration of another module."""
     return text_of(document, "kind") == MODULE_CONFIG and name_of(document) != MODULE
 
 
@@ -225,7 +225,7 @@ def _judge_offered(document: Document | None, findings: SourceFindings) -> None:
 def _problems_of_cluster(
     said: _Said, provider: model.ProviderSettings
 ) -> tuple[config.FieldProblem, ...]:
-    """Say what machines need to be known of the cluster."""
+    """Return what machines need to be known of the cluster."""
     if not said.groups:
         return ()
     cluster = said.cluster

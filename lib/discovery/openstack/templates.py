@@ -30,7 +30,7 @@ def text(engine: str, name: str) -> str:
 
 
 def secret(engine: str) -> manifests.Manifest:
-    """Give the Secret with the templates of an engine: mcm or capi."""
+    """Return the Secret with the templates of an engine: mcm or capi."""
     return manifests.secret(
         manifests.SYSTEM_NAMESPACE,
         f"d8-cloud-provider-openstack-{engine}",

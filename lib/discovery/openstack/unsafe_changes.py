@@ -48,7 +48,7 @@ class UnsafeChange:
 
 
 def find(before: Document, after: Document) -> tuple[UnsafeChange, ...]:
-    """Name what is unsafe about going from one configuration to another.
+    """Return the changes between two configurations that are unsafe.
 
     Both are OpenStackClusterConfiguration documents that hold to their schema. Settings
     of a layout that only one of them has are no change of their own.

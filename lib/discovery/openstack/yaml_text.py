@@ -12,7 +12,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read(label: str, text: str) -> tuple[object, ...]:
-    """Give the documents of a text; empty ones are left out.
+    """Return the documents of a text; empty ones are left out.
 
     Keys become texts and times stay texts, as on the way through JSON. label: how the
     user knows the text.

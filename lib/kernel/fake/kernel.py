@@ -100,7 +100,7 @@ class FakeKernel:
         disk.has_shut_down = True
 
     def make_read_only(self, disk: FakeDisk) -> None:
-        """Let the file system of a disk refuse writes, as after an error."""
+        """Make the file system of a disk refuse writes, as after an error."""
         for mounted in self._mounted:
             if mounted.disk is disk:
                 options = (mounted.mount.super_options - {"rw"}) | {"ro"}
@@ -109,7 +109,7 @@ class FakeKernel:
                 )
 
     def set_busy(self, target: str, is_busy: bool = True) -> None:
-        """Let processes hold files of a mount."""
+        """Make processes hold files of a mount open."""
         for mounted in self._mounted:
             if mounted.mount.target == target:
                 mounted.is_busy = is_busy
@@ -148,7 +148,7 @@ class FakeKernel:
         yield self
 
     def wait(self, timeout_s: float) -> bool:
-        """Let the next late disk appear, if any."""
+        """Reveal the next late disk, if any."""
         del timeout_s
         if not self.late:
             return False
@@ -156,13 +156,13 @@ class FakeKernel:
         return True
 
     def rescan_hosts(self) -> None:
-        """Let hidden disks appear."""
+        """Reveal hidden disks."""
         self._begin("rescan_hosts")
         self.machine_disks += self.hidden
         self.hidden = []
 
     def rescan_disk(self, disk: Disk) -> None:
-        """Let the kernel read the size of a disk again."""
+        """Read the size of a disk again, as the kernel does."""
         self._begin("rescan_disk")
         size_bytes = self.sizes.get(disk.name)
         for known in self.machine_disks:

@@ -89,11 +89,11 @@ class LinuxKernel:
         return watching.watch((self._dev, disk, disk / "by-id"))
 
     def rescan_hosts(self) -> None:
-        """Let SCSI hosts search for new disks."""
+        """Make SCSI hosts search for new disks."""
         devices.rescan_hosts(self._sys)
 
     def rescan_disk(self, disk: Disk) -> None:
-        """Let the kernel read the size of a SCSI disk again."""
+        """Make the kernel read the size of a SCSI disk again."""
         devices.rescan_disk(self._sys, disk.name)
 
     def mounts(self) -> tuple[Mount, ...]:

@@ -84,7 +84,7 @@ class FakeApi(client.Api):
             self._changed.notify_all()
 
     def all(self, resource: Resource) -> tuple[Json, ...]:
-        """Give all objects of a kind, in the order of their keys."""
+        """Return all objects of a kind, in the order of their keys."""
         with self._changed:
             kind = (resource.group, resource.plural)
             return tuple(self._db.select(kind, None, {}))
@@ -314,5 +314,5 @@ class _Request:
 
 
 def expired(message: str, operation: str) -> errors.Gone:
-    """Give the error for what is forgotten."""
+    """Return the error for what is forgotten."""
     return errors.Gone(message, operation=operation, status=410, reason="Expired")

@@ -37,7 +37,7 @@ class Fault:
     after: bool = False
 
     def matches(self, call: Call) -> bool:
-        """Say whether it is for this call."""
+        """Report whether it is for this call."""
         return (
             self.verb in (None, call.verb)
             and self.resource in (None, call.resource)

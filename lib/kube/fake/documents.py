@@ -8,22 +8,22 @@ Json = dict[str, object]
 
 
 def metadata(document: Json) -> Json:
-    """Give its metadata, empty when it has none."""
+    """Return its metadata, empty when it has none."""
     return typing.cast(Json, document.get("metadata") or {})
 
 
 def text(document: Json, field: str) -> str:
-    """Give a text field of its metadata."""
+    """Return a text field of its metadata."""
     return str(metadata(document).get(field) or "")
 
 
 def key(document: Json) -> tuple[str, str]:
-    """Give namespace and name."""
+    """Return namespace and name."""
     return text(document, "namespace"), text(document, "name")
 
 
 def with_metadata(document: Json, fields: Json) -> Json:
-    """Give it with these fields of its metadata set; None takes a field away."""
+    """Return it with these fields of its metadata set; None takes a field away."""
     merged = {**metadata(document), **fields}
     kept = {name: value for name, value in merged.items() if value is not None}
     return {**document, "metadata": kept}
@@ -74,7 +74,7 @@ def dropped(before: Json, now: Json) -> Json:
 
 
 def is_selected(document: Json, query: Mapping[str, str]) -> bool:
-    """Say whether labelSelector and fieldSelector choose it."""
+    """Report whether labelSelector and fieldSelector choose it."""
     labels = typing.cast(Mapping[str, str], metadata(document).get("labels") or {})
     fields = {
         f"metadata.{name}": text(document, name) for name in ("name", "namespace")

@@ -26,7 +26,7 @@ class Change:
     new: Json | None
 
     def event(self, query: Mapping[str, str], namespace: str | None) -> Json | None:
-        """Give what a watch with these selectors sees of it, if anything."""
+        """Return what a watch with these selectors sees of it, if anything."""
 
         def seen(document: Json | None) -> bool:
             return (
@@ -71,7 +71,7 @@ class Database:
         return other
 
     def get(self, kind: Kind, key: tuple[str, str], operation: str) -> Json:
-        """Give one object.
+        """Return one object.
 
         Raises:
             NotFound: it isn't there.
@@ -89,7 +89,7 @@ class Database:
     def select(
         self, kind: Kind, namespace: str | None, query: Mapping[str, str]
     ) -> list[Json]:
-        """Give the selected objects of a kind, in the order of their keys."""
+        """Return the selected objects of a kind, in the order of their keys."""
         return [
             value
             for key, value in sorted(self._objects.get(kind, {}).items())
@@ -181,12 +181,12 @@ class Database:
 
 
 def invalid(message: str, operation: str, status: int = 422) -> errors.Invalid:
-    """Give the error for a malformed object."""
+    """Return the error for a malformed object."""
     return errors.Invalid(message, operation=operation, status=status, reason="Invalid")
 
 
 def conflict(kind: Kind, name: str, operation: str) -> errors.Conflict:
-    """Give the error for an object that has changed."""
+    """Return the error for an object that has changed."""
     return errors.Conflict(
         f'Operation cannot be fulfilled on {kind[1]} "{name}":'
         " the object has been modified",

@@ -9,7 +9,7 @@ from lib.lab import places
 
 
 def sizes(where: places.Places) -> Mapping[str, int]:
-    """Give the bytes on disk of each part of the cache, by name; a lock is none."""
+    """Return the bytes on disk of each part of the cache, by name; a lock is none."""
     if not where.cache.is_dir():
         return {}
     parts = sorted(part for part in where.cache.iterdir() if part.is_dir())

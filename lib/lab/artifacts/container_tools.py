@@ -32,7 +32,7 @@ def _unpacked(where: places.Places) -> pathlib.Path:
 
 
 def find(where: places.Places, env: Mapping[str, str]) -> Tools | None:
-    """Give the tools that are here already; None when any is missing."""
+    """Return the tools that are here already; None when any is missing."""
     own = _unpacked(where)
     runcs = [own / "usr/sbin/runc", own / "usr/bin/runc"]
     if on_path := shutil.which("runc", path=env.get("PATH")):
@@ -51,7 +51,7 @@ def find(where: places.Places, env: Mapping[str, str]) -> Tools | None:
 
 
 def can_fetch(env: Mapping[str, str]) -> bool:
-    """Say whether this machine can download and unpack Debian packages."""
+    """Report whether this machine can download and unpack Debian packages."""
     needed = ("apt-get", "dpkg-deb")
     return all(shutil.which(tool, path=env.get("PATH")) for tool in needed)
 
@@ -59,7 +59,7 @@ def can_fetch(env: Mapping[str, str]) -> bool:
 def ensure(
     where: places.Places, env: Mapping[str, str], step: progress.ProgressStep
 ) -> Tools:
-    """Give the tools; download and unpack them, installing nothing, if need be.
+    """Return the tools; download and unpack them, installing nothing, if need be.
 
     Raises:
         LabError: they are missing and cannot be had.

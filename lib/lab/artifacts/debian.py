@@ -61,13 +61,13 @@ def unpack(
 
 
 def environment(tree: pathlib.Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Give `env` with the libraries of the tree."""
+    """Return `env` with the libraries of the tree."""
     folders = [*tree.glob("usr/lib/*-linux-gnu*"), *tree.glob("lib/*-linux-gnu*")]
     return {**env, "LD_LIBRARY_PATH": os.pathsep.join(map(str, sorted(folders)))}
 
 
 def server_packages(known: Iterable[str]) -> tuple[str, ...]:
-    """Name the packages that hold the server; empty when the lists have none.
+    """Return the packages that hold the server; empty when the lists have none.
 
     Older Ubuntu has the version in their names ("mariadb-server-core-10.6"), and
     `mariadb-server` is an empty package there.
@@ -85,7 +85,7 @@ def server_packages(known: Iterable[str]) -> tuple[str, ...]:
 
 
 def newly_installed(simulation: Iterable[str]) -> tuple[str, ...]:
-    """Name the packages that `apt-get --simulate install` would add.
+    """Return the packages that `apt-get --simulate install` would add.
 
     Source: apt-get(8), option --simulate: lines "Inst NAME [old] (new ...)"; those
     with an old version in brackets are only upgrades.
@@ -113,7 +113,7 @@ def _download(
 
 
 def private_lists(folder: pathlib.Path) -> tuple[str, ...]:
-    """Give apt's options to keep its lists in `folder` instead of the system's.
+    """Return apt's options to keep its lists in `folder` instead of the system's.
 
     Source: apt.conf(5), "Directories".
     """

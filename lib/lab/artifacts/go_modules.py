@@ -120,7 +120,7 @@ GROUPS = frozenset(program.group for program in PROGRAMS)
 
 
 def in_groups(groups: Collection[str]) -> tuple[GoProgram, ...]:
-    """Give the programs of some groups, those of one module next to each other.
+    """Return the programs of some groups, those of one module next to each other.
 
     Raises:
         LabError: there is no such group.
@@ -135,12 +135,12 @@ def in_groups(groups: Collection[str]) -> tuple[GoProgram, ...]:
 
 
 def by_name(name: str) -> GoProgram:
-    """Give one program; KeyError when the lab has none of that name."""
+    """Return one program; KeyError when the lab has none of that name."""
     return {program.name: program for program in PROGRAMS}[name]
 
 
 def ldflags(module: str) -> str:
-    """Give the linker's flags for the programs of a module."""
+    """Return the linker's flags for the programs of a module."""
     return _LDFLAGS.get(module, _STRIP)
 
 
@@ -165,7 +165,7 @@ def key(contents: Mapping[str, bytes], flags: str, machine: str) -> str:
 
 
 def folder(cache: pathlib.Path, module: str) -> pathlib.Path:
-    """Give the folder in which the programs of a module are kept."""
+    """Return the folder in which the programs of a module are kept."""
     machine = f"{platform.system()} {platform.machine()}"
     return cache / "bin" / key(files(module), ldflags(module), machine)
 

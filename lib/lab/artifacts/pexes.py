@@ -21,7 +21,7 @@ def address(component: str) -> str:
 
 
 def checkout_above(folder: pathlib.Path) -> pathlib.Path | None:
-    """Give the checkout that `folder` is in, or None."""
+    """Return the checkout that `folder` is in, or None."""
     for above in (folder, *folder.parents):
         if (above / "pants.toml").is_file() and (above / "pants").is_file():
             return above
@@ -29,12 +29,12 @@ def checkout_above(folder: pathlib.Path) -> pathlib.Path | None:
 
 
 def path(where: places.Places, component: str) -> pathlib.Path:
-    """Give the lab's own copy of a component's PEX."""
+    """Return the lab's own copy of a component's PEX."""
     return where.state / "bin" / f"{component}.pex"
 
 
 def command(pex: pathlib.Path) -> tuple[str, ...]:
-    """Give the arguments that run a PEX with the Python this program runs on.
+    """Return the arguments that run a PEX with the Python this program runs on.
 
     The interpreter below the current environment: that one does not go away when a
     build sandbox does.
@@ -45,7 +45,7 @@ def command(pex: pathlib.Path) -> tuple[str, ...]:
 
 
 def environment(where: places.Places) -> Mapping[str, str]:
-    """Give what a PEX needs besides the caller's environment.
+    """Return what a PEX needs besides the caller's environment.
 
     The paths of the sandbox we may run in are emptied: they are about to vanish.
     """

@@ -23,7 +23,7 @@ _CACHED = "available in build cache"
 
 
 def path(where: places.Places, program: str) -> pathlib.Path:
-    """Give the built program.
+    """Return the built program.
 
     Raises:
         LabError: it is not built yet.
@@ -37,7 +37,7 @@ def path(where: places.Places, program: str) -> pathlib.Path:
 
 
 def missing(where: places.Places, groups: Collection[str]) -> tuple[str, ...]:
-    """Name the programs of some groups that `build` would have to build."""
+    """Return the programs of some groups that `build` would have to build."""
     return tuple(program.name for program in _missing(where, groups))
 
 
@@ -99,7 +99,7 @@ def _flags(module: str) -> tuple[str, ...]:
 
 
 def title(programs: Sequence[go_modules.GoProgram], before: int, total: int) -> str:
-    """Say which programs are under way: "kubelet (3 of 4)", "a and b (1-2 of 4)"."""
+    """Return which programs are under way: "kubelet (3 of 4)", "a and b (1-2 of 4)"."""
     names = [program.name for program in programs]
     text = ", ".join(names[:-1]) + " and " + names[-1] if names[1:] else names[0]
     last = before + len(names)

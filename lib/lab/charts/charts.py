@@ -36,29 +36,29 @@ class Snapshot:
     namespace: str
 
     def values(self, root: pathlib.Path) -> pathlib.Path:
-        """Give the file with the values; root: of the checkout."""
+        """Return the file with the values; root: of the checkout."""
         return folder(root, self.chart) / "snapshots" / f"{self.name}.values.yaml"
 
     def file(self, root: pathlib.Path) -> pathlib.Path:
-        """Give the file with what was rendered."""
+        """Return the file with what was rendered."""
         return folder(root, self.chart) / "snapshots" / f"{self.name}.yaml"
 
     def objects(self, root: pathlib.Path, kind: str = "") -> list[Json]:
-        """Give what was rendered, or those of one kind."""
+        """Return what was rendered, or those of one kind."""
         found = yaml.safe_load_all(self.file(root).read_text())
         return [one for one in found if one and kind in ("", one["kind"])]
 
     def deployment(self, root: pathlib.Path) -> Json:
-        """Give the spec of its only Deployment."""
+        """Return the spec of its only Deployment."""
         (found,) = self.objects(root, "Deployment")
         return dict(found["spec"])
 
     def pod(self, root: pathlib.Path) -> Json:
-        """Give the spec of that Deployment's Pods."""
+        """Return the spec of that Deployment's Pods."""
         return dict(self.deployment(root)["template"]["spec"])
 
     def all_values(self, root: pathlib.Path) -> Json:
-        """Give its values over those of the chart, as helm lays them."""
+        """Return its values over those of the chart, as helm lays them."""
         usual = (folder(root, self.chart) / "values.yaml").read_text()
         given = self.values(root).read_text()
         return merged(yaml.safe_load(usual), yaml.safe_load(given))
@@ -77,7 +77,7 @@ SNAPSHOTS = (
 
 
 def of(chart: str) -> Mapping[str, Snapshot]:
-    """Give the snapshots of a chart by their names."""
+    """Return the snapshots of a chart by their names."""
     return {one.name: one for one in SNAPSHOTS if one.chart == chart}
 
 
@@ -94,7 +94,7 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
 
 
 def refused(root: pathlib.Path, chart: str, given: Mapping[str, Any]) -> list[str]:
-    """Give the fields of values that a chart's schema refuses."""
+    """Return the fields of values that a chart's schema refuses."""
     text = (folder(root, chart) / "values.schema.json").read_text()
     schema = json.loads(text)
     jsonschema.Draft7Validator.check_schema(schema)
@@ -103,7 +103,7 @@ def refused(root: pathlib.Path, chart: str, given: Mapping[str, Any]) -> list[st
 
 
 def folder(root: pathlib.Path, chart: str) -> pathlib.Path:
-    """Give the folder of a chart; root: of the checkout."""
+    """Return the folder of a chart; root: of the checkout."""
     return root / "charts" / chart
 
 

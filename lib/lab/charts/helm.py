@@ -51,7 +51,7 @@ def run(
 def _environment(
     where: places.Places, kubeconfig: pathlib.Path | None
 ) -> dict[str, str]:
-    """Give the caller's environment without what helm would take from it.
+    """Return the caller's environment without what helm would take from it.
 
     Source: Helm, `helm help`: environment variables.
     """

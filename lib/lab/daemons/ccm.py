@@ -43,7 +43,7 @@ subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: default}]
 
 
 def manifest() -> str:
-    """Give the RBAC manifest of the chart."""
+    """Return the RBAC manifest of the chart."""
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
     root = pathlib.Path(__file__).parents[3]
     return (root / "charts/openstack-ccm/files/rbac.yaml").read_text()
@@ -64,7 +64,7 @@ def granted(*kinds: str) -> set[Right]:
 
 
 def reader_token(api: client.Api) -> str:
-    """Give the token of somebody who may read /metrics, and nothing else.
+    """Return the token of somebody who may read /metrics, and nothing else.
 
     Raises:
         KubeError: the API server did not answer, or refused.
@@ -81,7 +81,7 @@ def arguments(
     cloud_conf: pathlib.Path,
     extra: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Give the reference's own command line."""
+    """Return the reference's own command line."""
     return (
         "--cloud-provider=openstack",
         f"--cloud-config={cloud_conf}",
@@ -134,7 +134,7 @@ def replace_outdated(where: places.Places, name: str, file: pathlib.Path) -> Non
 
 
 def serves(where: places.Places) -> bool:
-    """Say whether it answers at all."""
+    """Report whether it answers at all."""
     try:
         return ask(where, "/healthz")[0] == http.client.OK
     except (OSError, http.client.HTTPException):
@@ -142,7 +142,7 @@ def serves(where: places.Places) -> bool:
 
 
 def metrics(where: places.Places, token: str) -> str:
-    """Give the text of /metrics. token: of who may read it.
+    """Return the text of /metrics. token: of who may read it.
 
     Raises:
         LabError: it refused. OSError, HTTPException: there was no answer.
@@ -156,7 +156,7 @@ def metrics(where: places.Places, token: str) -> str:
 def ask(
     where: places.Places, path: str, token: str = "", timeout_s: float = 5
 ) -> tuple[int, str]:
-    """Give status code and body of an answer; its certificate is its own.
+    """Return status code and body of an answer; its certificate is its own.
 
     token: of a ServiceAccount, for the paths that are not open.
 

@@ -73,7 +73,7 @@ def allow(where: places.Places) -> pathlib.Path:
 
 
 def address(where: places.Places) -> pathlib.Path:
-    """Give the socket of the driver."""
+    """Return the socket of the driver."""
     return where.state / "csi.sock"
 
 
@@ -105,7 +105,7 @@ def start_driver(
 
 
 def arguments(name: str) -> tuple[str, ...]:
-    """Give what a sidecar is told besides where driver and API server are.
+    """Return what a sidecar is told besides where driver and API server are.
 
     name: one of SIDECARS.
     """

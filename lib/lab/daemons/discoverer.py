@@ -22,7 +22,7 @@ TIMEOUT_S = 5
 
 
 def chart(name: str) -> str:
-    """Give a file of the chart, such as files/rbac.yaml."""
+    """Return a file of the chart, such as files/rbac.yaml."""
     # Two rooms up from this file in a checkout, a sandbox and an unpacked PEX alike.
     root = pathlib.Path(__file__).parents[3]
     return (root / "charts" / NAME / name).read_text()
@@ -69,18 +69,18 @@ class Daemon:
         return _ask(connection, path, headers)
 
     def serves(self) -> bool:
-        """Say whether it answers and is well."""
+        """Report whether it answers and is well."""
         try:
             return self.ask("/healthz") == (200, "ok")
         except (OSError, http.client.HTTPException):
             return False
 
     def samples(self, series: str) -> tuple[tuple[Mapping[str, str], float], ...]:
-        """Give what /metrics shows of a series: labels and values."""
+        """Return what /metrics shows of a series: labels and values."""
         return metrics.samples(self.ask("/metrics")[1], series)
 
     def raised(self, series: str, label: str) -> frozenset[str]:
-        """Give the values of a label for which a series is not 0."""
+        """Return the values of a label for which a series is not 0."""
         found = self.samples(f"cloud_data_discovery_{series}")
         return frozenset(labels[label] for labels, value in found if value)
 
@@ -91,11 +91,11 @@ class Daemon:
         return int(sum(mine))
 
     def log(self) -> str:
-        """Give all that it has logged."""
+        """Return all that it has logged."""
         return (self.where.log / f"{self.name}.log").read_text()
 
     def errors(self) -> str:
-        """Give what its log says of failures, as it was before it became JSON."""
+        """Return what its log says of failures, as it was before it became JSON."""
         lines = [line for line in self.log().splitlines() if line.startswith("{")]
         return "\n".join(json.loads(line).get("error", "") for line in lines)
 

@@ -7,7 +7,7 @@ import prometheus_client.parser
 
 
 def samples(text: str, series: str) -> tuple[tuple[Mapping[str, str], float], ...]:
-    """Give labels and values of a series. text: as Prometheus would read it.
+    """Return labels and values of a series. text: as Prometheus would read it.
 
     Source: Prometheus, "Exposition formats", text-based format.
     """

@@ -59,7 +59,7 @@ class Cloud(Protocol):
         ...
 
     def add_floating_ip(self, server_id: str) -> str:
-        """Give the server a new floating IP and say which."""
+        """Return the server a new floating IP and say which."""
         ...
 
     def remove_floating_ips(self, server_id: str) -> None:

@@ -17,7 +17,7 @@ _TIMEOUT_S = 5.0
 def ask(
     where: places.Places, method: str, path: str, body: bytes = b""
 ) -> tuple[int, bytes]:
-    """Give status code and body of the answer; (0, b"") when there is none."""
+    """Return status code and body of the answer; (0, b"") when there is none."""
     folder = kube_files.certificates(where)
     try:
         trust = ssl.create_default_context(cafile=folder / "ca.crt")
@@ -31,12 +31,12 @@ def ask(
 
 
 def answers(where: places.Places, path: str) -> bool:
-    """Say whether the API server gives what is at `path`."""
+    """Report whether the API server gives what is at `path`."""
     return ask(where, "GET", path)[0] == http.client.OK
 
 
 def serves(where: places.Places, port: str, path: str) -> bool:
-    """Say whether another program of the lab answers 200 by plain HTTP."""
+    """Report whether another program of the lab answers 200 by plain HTTP."""
     connection = http.client.HTTPConnection(
         ports.LOOPBACK, where.port(port), timeout=_TIMEOUT_S
     )

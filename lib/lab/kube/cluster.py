@@ -61,7 +61,7 @@ def delete_node(api: client.Api, name: str) -> None:
 
 
 def node_paths(names: Collection[str]) -> tuple[str, ...]:
-    """Give the API paths of Nodes."""
+    """Return the API paths of Nodes."""
     return tuple(resources.NODES.path(None, name) for name in names)
 
 
@@ -134,7 +134,7 @@ def service_account_kubeconfig(
 
 
 def _cluster_of(kubeconfig: pathlib.Path) -> Mapping[str, object]:
-    """Give the cluster of the current context, with its certificates inside."""
+    """Return the cluster of the current context, with its certificates inside."""
     try:
         read = yaml.safe_load(kubeconfig.read_text())
         contexts = {row["name"]: row["context"] for row in read["contexts"]}

@@ -104,7 +104,7 @@ def down(where: places.Places) -> None:
 
 
 def status(where: places.Places) -> tuple[ProgramStatus, ...]:
-    """Say how each program fares."""
+    """Return how each program fares."""
     ready = _ready(where)
     found = {name: processes.find(where, name) for name in PROGRAMS}
     return tuple(
@@ -116,7 +116,7 @@ def status(where: places.Places) -> tuple[ProgramStatus, ...]:
 
 
 def admin_kubeconfig(where: places.Places) -> pathlib.Path:
-    """Give the kubeconfig of somebody who may do everything; made by `up`."""
+    """Return the kubeconfig of somebody who may do everything; made by `up`."""
     return kube_files.kubeconfig(where, "admin")
 
 
@@ -157,7 +157,7 @@ def _wait(where: places.Places, name: str) -> None:
 
 
 def _ready(where: places.Places) -> dict[str, Callable[[], bool]]:
-    """Give for each program the question whether it serves."""
+    """Return for each program the question whether it serves."""
     return {
         "etcd": lambda: admin_api.serves(where, "etcd", "/health"),
         "kube-apiserver": lambda: admin_api.answers(where, "/readyz"),

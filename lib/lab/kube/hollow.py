@@ -43,7 +43,7 @@ Running = Mapping[str, str]
 
 
 def running(names: Sequence[str], seen: Sequence[servers.Server]) -> Running:
-    """Give those of the servers named that run."""
+    """Return those of the servers named that run."""
     return {
         server.name: server.id
         for server in seen
@@ -52,7 +52,7 @@ def running(names: Sequence[str], seen: Sequence[servers.Server]) -> Running:
 
 
 def decide(before: Running, now: Running) -> tuple[Register | Beat, ...]:
-    """Say what the kubelets do in this tick.
+    """Return what the kubelets do in this tick.
 
     before, now: what ran at the last tick and at this one. A kubelet registers its
     Node when its machine boots, and never again: a Node that somebody deletes stays
@@ -163,7 +163,7 @@ def _renew(api: client.Api, name: str, uid: str, now: datetime.datetime) -> None
 
 
 def manifest(name: str, now: datetime.datetime) -> dict[str, object]:
-    """Give the Node as a kubelet first sends it."""
+    """Return the Node as a kubelet first sends it."""
     labels = {
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
@@ -189,7 +189,7 @@ def manifest(name: str, now: datetime.datetime) -> dict[str, object]:
 def conditions(
     now: datetime.datetime, before: Sequence[Mapping[str, str]] = ()
 ) -> list[dict[str, str]]:
-    """Give the conditions of a healthy kubelet.
+    """Return the conditions of a healthy kubelet.
 
     before: those the Node has; one that stays as it is keeps its transition time.
     """
@@ -215,7 +215,7 @@ def conditions(
 
 
 def lease(name: str, uid: str, now: datetime.datetime) -> dict[str, object]:
-    """Give the Lease that stands for the Node's life."""
+    """Return the Lease that stands for the Node's life."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",

@@ -18,12 +18,12 @@ _LOOP = ports.LOOPBACK
 
 
 def etcd_client(where: places.Places) -> str:
-    """Give the URL at which etcd serves the API server."""
+    """Return the URL at which etcd serves the API server."""
     return f"http://{_LOOP}:{where.port('etcd')}"
 
 
 def etcd(where: places.Places, program: pathlib.Path) -> Sequence[str]:
-    """Give the command of etcd."""
+    """Return the command of etcd."""
     peer = f"http://{_LOOP}:{where.port('etcd-peer')}"
     client = etcd_client(where)
     return (
@@ -46,7 +46,7 @@ def etcd(where: places.Places, program: pathlib.Path) -> Sequence[str]:
 def apiserver(
     where: places.Places, program: pathlib.Path, more: Sequence[str] = ()
 ) -> Sequence[str]:
-    """Give the command of kube-apiserver; `more` comes last, so it prevails."""
+    """Return the command of kube-apiserver; `more` comes last, so it prevails."""
     return (
         str(program),
         f"--etcd-servers={etcd_client(where)}",
@@ -105,7 +105,7 @@ def _audit(where: places.Places) -> Sequence[str]:
 
 
 def controller_manager(where: places.Places, program: pathlib.Path) -> Sequence[str]:
-    """Give the command of kube-controller-manager.
+    """Return the command of kube-controller-manager.
 
     With --cloud-provider=external it leaves Nodes, load balancers and routes of the
     cloud to a cloud controller manager. Pods of a lost Node are evicted after five
@@ -139,7 +139,7 @@ def controller_manager(where: places.Places, program: pathlib.Path) -> Sequence[
 
 
 def scheduler(where: places.Places, program: pathlib.Path) -> Sequence[str]:
-    """Give the command of kube-scheduler."""
+    """Return the command of kube-scheduler."""
     kubeconfig = kube_files.kubeconfig(where, "kube-scheduler")
     return (
         str(program),

@@ -41,32 +41,32 @@ _KUBECONFIGS = ("admin", "kube-controller-manager", "kube-scheduler")
 
 
 def room(where: places.Places) -> pathlib.Path:
-    """Give the control plane's folder."""
+    """Return the control plane's folder."""
     return where.state / "kube"
 
 
 def certificates(where: places.Places) -> pathlib.Path:
-    """Give the folder of certificates and keys."""
+    """Return the folder of certificates and keys."""
     return room(where) / "pki"
 
 
 def etcd_data(where: places.Places) -> pathlib.Path:
-    """Give the folder in which etcd keeps everything the API server knows."""
+    """Return the folder in which etcd keeps everything the API server knows."""
     return room(where) / "etcd"
 
 
 def audit_policy(where: places.Places) -> pathlib.Path:
-    """Give the audit policy's file."""
+    """Return the audit policy's file."""
     return room(where) / "audit-policy.yaml"
 
 
 def kubeconfig(where: places.Places, user: str) -> pathlib.Path:
-    """Give the place of a user's kubeconfig."""
+    """Return the place of a user's kubeconfig."""
     return room(where) / f"{user}.kubeconfig"
 
 
 def server(where: places.Places) -> str:
-    """Give the URL of the API server."""
+    """Return the URL of the API server."""
     return f"https://{ports.LOOPBACK}:{where.port('apiserver')}"
 
 
@@ -102,7 +102,7 @@ def issued(
     now: datetime.datetime,
     authority: str = "ca",
 ) -> pki.Pair:
-    """Give the certificate NAME; issue and keep it when there is none."""
+    """Return the certificate NAME; issue and keep it when there is none."""
     folder = certificates(where)
     pair = pki.kept(folder, name)
     if pair is None:

@@ -56,7 +56,7 @@ class Objects:
         )
 
     def get(self, kind: Resource, name: str) -> Json | None:
-        """Give an object; None when there is none."""
+        """Return an object; None when there is none."""
         space = self._space(kind)
         try:
             return dict(
@@ -66,7 +66,7 @@ class Objects:
             return None
 
     def all(self, kind: Resource) -> list[Json]:
-        """Give all of a kind."""
+        """Return all of a kind."""
         space = self._space(kind)
         page = self.api.list_page(kind, space, query={}, timeout_s=TIMEOUT_S)
         return list(json.loads(page)["items"])

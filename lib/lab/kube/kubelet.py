@@ -45,7 +45,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 def unavailable(
     where: places.Places, env: Mapping[str, str] | None = None
 ) -> str | None:
-    """Say in one sentence why this machine cannot be a node; None when it can."""
+    """Return in one sentence why this machine cannot be a node; None when it can."""
     env = os.environ if env is None else env
     reason = node_host.unavailable(env)
     if reason is not None:
@@ -189,7 +189,7 @@ def _ctr(where: places.Places, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def status(where: places.Places) -> tuple[control_plane.ProgramStatus, ...]:
-    """Say how each program of the node fares."""
+    """Return how each program of the node fares."""
     ready = {
         "containerd": lambda: _containerd_serves(where),
         "kubelet": lambda: admin_api.serves(where, "kubelet-health", "/healthz"),
@@ -231,7 +231,7 @@ def _remove_pods(where: places.Places) -> None:
 
 
 def _shims(socket: pathlib.Path) -> tuple[psutil.Process, ...]:
-    """Give the shims that belong to the containerd at `socket`."""
+    """Return the shims that belong to the containerd at `socket`."""
     name = "containerd-shim-runc-v2"
     found = psutil.process_iter(["cmdline"])
     return tuple(

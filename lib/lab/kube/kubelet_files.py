@@ -16,27 +16,27 @@ _UNUSED = ("btrfs", "zfs", "devmapper", "erofs", "blockfile")
 
 
 def containerd_room(where: places.Places) -> pathlib.Path:
-    """Give containerd's folder."""
+    """Return containerd's folder."""
     return node_host.room(where) / "containerd"
 
 
 def socket(where: places.Places) -> pathlib.Path:
-    """Give the socket at which containerd serves."""
+    """Return the socket at which containerd serves."""
     return containerd_room(where) / "sock"
 
 
 def kubelet_room(where: places.Places) -> pathlib.Path:
-    """Give the kubelet's folder; CSI sockets go below it."""
+    """Return the kubelet's folder; CSI sockets go below it."""
     return node_host.room(where) / "kubelet"
 
 
 def pod_network(where: places.Places) -> str:
-    """Give the pods' addresses; another block for another lab."""
+    """Return the pods' addresses; another block for another lab."""
     return f"10.244.{where.port_base // 16 % 256}.0/24"
 
 
 def containerd(where: places.Places, tools: container_tools.Tools) -> str:
-    """Give containerd's configuration, as TOML.
+    """Return containerd's configuration, as TOML.
 
     Without CAP_SYS_RESOURCE nobody may lower an OOM score, hence the restriction.
 
@@ -80,7 +80,7 @@ def _toml(text: object) -> str:
 
 
 def network(where: places.Places) -> str:
-    """Give the CNI configuration: one bridge, addresses from one block."""
+    """Return the CNI configuration: one bridge, addresses from one block."""
     plugin = {
         "type": "bridge",
         "bridge": node_host.bridge(where),
@@ -96,7 +96,7 @@ def network(where: places.Places) -> str:
 
 
 def kubelet(where: places.Places, name: str) -> str:
-    """Give the kubelet's configuration.
+    """Return the kubelet's configuration.
 
     Status and Lease are renewed often enough for the grace period which the lab's
     kube-controller-manager grants a Node (8 s).
@@ -154,5 +154,5 @@ def _runtime(where: places.Places) -> dict[str, object]:
 
 
 def certificate(name: str) -> str:
-    """Give the name of a kubelet's certificate, and of its kubeconfig."""
+    """Return the name of a kubelet's certificate, and of its kubeconfig."""
     return f"kubelet-{name}"

@@ -34,12 +34,12 @@ _TOOLS = ("mount", "umount", "ip")
 
 
 def room(where: places.Places) -> pathlib.Path:
-    """Give the folder below which everything of the node lies."""
+    """Return the folder below which everything of the node lies."""
     return where.state / "node"
 
 
 def cgroup(where: places.Places) -> str:
-    """Give the name of the lab's own cgroup.
+    """Return the name of the lab's own cgroup.
 
     Two kubelets in one cgroup remove each other's pods.
     """
@@ -47,12 +47,12 @@ def cgroup(where: places.Places) -> str:
 
 
 def bridge(where: places.Places) -> str:
-    """Give the name of the bridge that joins the pods; 15 characters at most."""
+    """Return the name of the bridge that joins the pods; 15 characters at most."""
     return f"moor{where.port_base}"
 
 
 def hierarchies(mountinfo: str) -> tuple[pathlib.Path, ...]:
-    """Give every cgroup hierarchy that is mounted, of either version.
+    """Return every cgroup hierarchy that is mounted, of either version.
 
     Source: proc_pid_mountinfo(5).
     """
@@ -64,7 +64,7 @@ def hierarchies(mountinfo: str) -> tuple[pathlib.Path, ...]:
 
 
 def mounts_below(folder: pathlib.Path, mountinfo: str) -> tuple[str, ...]:
-    """Give the mount points in or below a folder, the innermost and latest first."""
+    """Return the mount points in or below a folder, the innermost and latest first."""
     points = [
         line.split(" ")[4].replace("\\040", " ") for line in mountinfo.splitlines()
     ]
@@ -79,7 +79,7 @@ def _mountinfo() -> str:
 
 
 def unavailable(env: Mapping[str, str]) -> str | None:
-    """Say in one sentence why this machine cannot be a node; None when it can."""
+    """Return in one sentence why this machine cannot be a node; None when it can."""
     if not pathlib.Path("/proc/self/mountinfo").exists():
         return "a node needs Linux"
     if os.geteuid() != 0:

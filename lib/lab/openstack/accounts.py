@@ -29,12 +29,12 @@ ADMIN = Account("mooring-lab-admin", "admin", "admin")
 
 
 def own(project: str) -> Account:
-    """Give the account of a project made for one purpose: its user has its name."""
+    """Return the account of a project made for one purpose: its user has its name."""
     return Account(f"mooring-lab-{project}", project, project)
 
 
 def clouds_yaml(keystone_url: str, *accounts: Account) -> str:
-    """Give the text of a clouds.yaml with some accounts.
+    """Return the text of a clouds.yaml with some accounts.
 
     Source: openstacksdk, "Configuring OpenStack SDK Applications".
     """
@@ -73,7 +73,7 @@ def clouds_file(where: places.Places, *extra: Account) -> pathlib.Path:
 def cloud_conf(
     where: places.Places, account: Account = DEMO, keystone_url: str = ""
 ) -> str:
-    """Give the text of a cloud.conf with which openstack-ccm sees a project.
+    """Return the text of a cloud.conf with which openstack-ccm sees a project.
 
     keystone_url: another way in than the cloud's own.
 

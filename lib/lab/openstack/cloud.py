@@ -72,7 +72,7 @@ def project(where: places.Places, name: str) -> accounts.Account:
 def identity_of(
     connection: openstack.connection.Connection,
 ) -> identity_v3.Proxy:
-    """Give the identity API, which is v3 everywhere by now.
+    """Return the identity API, which is v3 everywhere by now.
 
     Raises:
         LabError: the cloud has an older one only.
@@ -83,7 +83,7 @@ def identity_of(
 
 
 def images_of(connection: openstack.connection.Connection) -> image_v2.Proxy:
-    """Give the image API, which is v2 everywhere by now.
+    """Return the image API, which is v2 everywhere by now.
 
     Raises:
         LabError: the cloud has an older one only.

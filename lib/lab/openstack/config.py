@@ -33,12 +33,12 @@ class Facts:
 
 
 def database_url(ports: Mapping[str, int], name: str) -> str:
-    """Give the address of a database, as SQLAlchemy takes it."""
+    """Return the address of a database, as SQLAlchemy takes it."""
     return f"mysql+pymysql://root@127.0.0.1:{ports['mariadb']}/{name}?charset=utf8"
 
 
 def render(facts: Facts) -> Mapping[str, str]:
-    """Give the text of each configuration file, by file name."""
+    """Return the text of each configuration file, by file name."""
     return {file: _service(facts, service) for service, file in FILES.items()}
 
 
@@ -78,7 +78,7 @@ class DatabaseFacts:
 
 
 def render_database(facts: DatabaseFacts) -> str:
-    """Give the text of MariaDB's option file."""
+    """Return the text of MariaDB's option file."""
     return _fill(
         "my.cnf",
         {

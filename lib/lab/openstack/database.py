@@ -122,7 +122,7 @@ def _user() -> list[str]:
 
 
 def _greets(home: layout.Layout) -> bool:
-    """Say whether the server speaks first, as it does once it takes connections."""
+    """Report whether the server speaks first, as it does once it takes connections."""
     address = ("127.0.0.1", home.port(layout.DATABASE))
     try:
         with socket.create_connection(address, timeout=2) as connection:

@@ -53,7 +53,7 @@ class Install:
         return self.venv / "bin" / "python"
 
     def program(self, name: str) -> pathlib.Path:
-        """Give a program that a package brought ("nova-manage")."""
+        """Return a program that a package brought ("nova-manage")."""
         return self.venv / "bin" / name
 
     @property
@@ -63,7 +63,7 @@ class Install:
 
 
 def locate(where: places.Places) -> Install:
-    """Say where the packages are or will be, for this machine and these locks."""
+    """Return where the packages are or will be, for this machine and these locks."""
     try:
         system = platform.freedesktop_os_release()
     except OSError:
@@ -111,7 +111,7 @@ def build(
 
 
 def clean(env: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment without what would leak into another Python or cloud."""
+    """Return an environment without what would leak into another Python or cloud."""
     return {name: value for name, value in env.items() if not name.startswith(_FOREIGN)}
 
 
@@ -229,7 +229,7 @@ def _uv(
 
 
 def _uv_environment(uv: pathlib.Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Give uv what pip would have used: the index and the system's certificates.
+    """Return uv what pip would have used: the index and the system's certificates.
 
     Source: uv documentation, "Environment variables"; uv reads no pip configuration.
     """

@@ -115,7 +115,7 @@ def down(where: places.Places, *, wipe: bool = False) -> None:
 
 
 def status(where: places.Places) -> tuple[ServiceStatus, ...]:
-    """Say of every program whether it runs and answers."""
+    """Report for every program whether it runs and answers."""
     return tuple(_status(where, name) for name in (layout.DATABASE, *SERVICES))
 
 
@@ -294,7 +294,7 @@ def _start(
 
 
 def _answers(port: int) -> bool:
-    """Say whether an API answers anything at all."""
+    """Report whether an API answers anything at all."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/")

@@ -66,7 +66,7 @@ class Layout:
         return self.data / "keys"
 
     def url(self, service: str, path: str = "") -> str:
-        """Give the address of a service's API."""
+        """Return the address of a service's API."""
         return f"http://127.0.0.1:{self.port(service)}{path}"
 
     def port(self, program: str) -> int:

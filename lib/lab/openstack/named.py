@@ -37,6 +37,6 @@ def connect(clouds_file: pathlib.Path | None, name: str) -> tenant.Tenant:
 
 
 def usual_file(env: Mapping[str, str] | None = None) -> str:
-    """Give the clouds.yaml that the environment names, as a full path, or ""."""
+    """Return the clouds.yaml that the environment names, as a full path, or ""."""
     named = (os.environ if env is None else env).get(FILE_VARIABLE, "")
     return str(pathlib.Path(named).absolute()) if named else ""

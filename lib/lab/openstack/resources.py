@@ -28,12 +28,12 @@ def _root() -> abc.Traversable:
 
 
 def read(name: str) -> str:
-    """Give the text of a file of this package ("templates/nova.conf")."""
+    """Return the text of a file of this package ("templates/nova.conf")."""
     return _root().joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 def names(folder: str) -> tuple[str, ...]:
-    """Name the files of a folder of this package, without its BUILD file."""
+    """Return the files of a folder of this package, without its BUILD file."""
     found = _root().joinpath(folder).iterdir()
     return tuple(
         sorted(
@@ -45,7 +45,7 @@ def names(folder: str) -> tuple[str, ...]:
 
 
 def digest(*parts: str) -> str:
-    """Give 16 hexadecimal digits that identify `parts` in their order."""
+    """Return 16 hexadecimal digits that identify `parts` in their order."""
     joined = hashlib.sha256()
     for part in parts:
         joined.update(f"{len(part)}:{part}".encode())

@@ -163,7 +163,7 @@ class Tenant:
             self.connection.compute.delete_server(server_id, ignore_missing=True)
 
     def rename(self, server_id: str, name: str) -> None:
-        """Give a server another name."""
+        """Rename a server."""
         with cloud.sentences():
             self.connection.compute.update_server(server_id, name=name)
 

@@ -13,7 +13,7 @@ Known = frozenset[psutil.Process]
 
 
 def seen() -> Known:
-    """Give every living descendant of this process."""
+    """Return every living descendant of this process."""
     try:
         return frozenset(psutil.Process().children(recursive=True))
     except psutil.Error:
@@ -21,7 +21,7 @@ def seen() -> Known:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Say whether it still runs; a zombie does not.
+    """Report whether it still runs; a zombie does not.
 
     One that has threads left is none yet: it still holds its ports.
     """

@@ -13,7 +13,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def free(port: int) -> bool:
-    """Say whether a server could listen on this port of the loopback address."""
+    """Report whether a server could listen on this port of the loopback address."""
     with socket.socket() as probe:
         # As servers do: what lingers of a closed connection is no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -25,7 +25,7 @@ def free(port: int) -> bool:
 
 
 def holder(port: int) -> str:
-    """Say who listens on a port: "nginx (pid 12)", as far as we may know."""
+    """Return the process that listens on a port: "nginx (pid 12)", if readable."""
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             at = connection.laddr

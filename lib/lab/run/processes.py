@@ -26,7 +26,7 @@ def _pid_file(where: places.Places, name: str) -> pathlib.Path:
 
 
 def _started(pid: int) -> float:
-    """Give when the kernel says a process was started.
+    """Return when the kernel says a process was started.
 
     Where it can be had, in ticks since boot: a clock that is set does not move them.
 
@@ -40,7 +40,7 @@ def _started(pid: int) -> float:
 
 
 def find(where: places.Places, name: str) -> psutil.Process | None:
-    """Give the living process that `start` began under `name`, or None."""
+    """Return the living process that `start` began under `name`, or None."""
     try:
         mark = json.loads(_pid_file(where, name).read_text())
         process = psutil.Process(mark["pid"])
@@ -128,7 +128,7 @@ def _wait_gone(
 
 
 def tail(where: places.Places, name: str, lines: int = 5) -> str:
-    """Give the end of a program's log."""
+    """Return the end of a program's log."""
     with contextlib.suppress(OSError):
         text = (where.log / f"{name}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])

@@ -15,11 +15,11 @@ class ProgressStep(Protocol):
     """One thing being done."""
 
     def note(self, text: str) -> None:
-        """Say what part of it is under way now."""
+        """Report which part of it is in progress."""
         ...
 
     def advance(self, done: int, total: int) -> None:
-        """Say how far it has come."""
+        """Report how far it has come."""
         ...
 
 

@@ -25,7 +25,7 @@ class StartStep:
 def ready(
     steps: Sequence[StartStep], begun: frozenset[str], done: frozenset[str]
 ) -> tuple[StartStep, ...]:
-    """Give the steps that may begin now, in their order.
+    """Return the steps that may begin now, in their order.
 
     A need which is no step of this run counts as met: that part is not ours to do.
     """

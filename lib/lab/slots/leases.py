@@ -114,7 +114,7 @@ def reset(folder: pathlib.Path) -> None:
 
 
 def mark_damaged(where: places.Places, reason: str) -> None:
-    """Let no other process use this lab. reason: completes "the lab is damaged: "."""
+    """Mark this lab as unusable. reason: completes "the lab is damaged: "."""
     where.state.mkdir(parents=True, exist_ok=True)
     (where.state / _DAMAGED).write_text(reason)
 

@@ -47,7 +47,7 @@ class Slot:
         return port_base(self.number)
 
     def release(self) -> None:
-        """Let the next process take the slot."""
+        """Release the slot for the next process."""
         os.close(self.lock)
 
 

@@ -52,7 +52,7 @@ class Health(enum.Enum):
 
 
 def health(*, runs: bool, answers: bool) -> Health:
-    """Say how a program fares by what is known of it."""
+    """Return how a program fares by what is known of it."""
     if not runs:
         return Health.DOWN
     return Health.GOOD if answers else Health.SICK
@@ -106,7 +106,7 @@ def node(document: Document) -> NodeRow:
 
 
 def short(taint: str) -> str:
-    """Give the part of a taint's key that people read."""
+    """Return the part of a taint's key that people read."""
     return taint.rpartition("/")[2]
 
 

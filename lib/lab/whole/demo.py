@@ -19,11 +19,11 @@ class View:
     there: tuple[servers.Server, ...]
 
     def node(self, name: str) -> table.NodeRow | None:
-        """Give one Node, or None."""
+        """Return one Node, or None."""
         return next((one for one in self.nodes if one.name == name), None)
 
     def server(self, name: str) -> servers.Server | None:
-        """Give one server, or None."""
+        """Return one server, or None."""
         return next((one for one in self.there if one.name == name), None)
 
 
@@ -45,7 +45,7 @@ class Stage(Protocol):
     """Where the demo is shown."""
 
     def announce(self, scene: Scene) -> None:
-        """Say what is about to happen."""
+        """Print what is about to happen."""
         ...
 
     def watch(self, view: View, elapsed_s: float) -> None:
@@ -53,7 +53,7 @@ class Stage(Protocol):
         ...
 
     def close(self, scene: Scene, elapsed_s: float, *, seen: bool) -> None:
-        """Say how a scene ended."""
+        """Print how a scene ended."""
         ...
 
 
@@ -111,7 +111,7 @@ def gone(name: str) -> Callable[[View], bool]:
 def scenes(
     cloud: servers.Cloud, names: Sequence[str], kind: servers.Kind
 ) -> tuple[Scene, ...]:
-    """Give the programme. names: three servers; each scene leaves the lab whole."""
+    """Return the programme. names: three servers; each scene leaves the lab whole."""
     first, second, third = names[:3]
     well = Scene(
         f"All is well with {', '.join(names)}",

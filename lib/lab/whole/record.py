@@ -53,7 +53,7 @@ def _file(where: places.Places) -> pathlib.Path:
 
 
 def read(where: places.Places) -> Record | None:
-    """Give the record; None when no lab was ever started here.
+    """Return the record; None when no lab was ever started here.
 
     Raises:
         LabError: the file is no record.

@@ -210,7 +210,7 @@ class _Start:
 
 
 def groups(lab: record.Record) -> tuple[str, ...]:
-    """Name the groups of Go programs a lab needs."""
+    """Return the groups of Go programs a lab needs."""
     own = () if lab.kubeconfig else (control_plane.GROUP,)
     return (*own, kubelet.GROUP) if lab.node else own
 

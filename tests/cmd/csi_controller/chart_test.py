@@ -67,7 +67,7 @@ def values(name: str) -> dict[str, Any]:
 
 
 def judge(given: Mapping[str, Any]) -> list[str]:
-    """Give the fields that the schema refuses."""
+    """Return the fields that the schema refuses."""
     return charts.refused(ROOT, "csi-controller", given)
 
 
@@ -145,7 +145,7 @@ def test_sidecars_are_told_what_the_lab_tells_them() -> None:
 
 
 def _told() -> Iterator[tuple[str, str, str]]:
-    """Give container, argument and why it is right; empty: nobody knows."""
+    """Yield container, argument and why it is right; empty: nobody knows."""
     for program in csi.SIDECARS:
         which = program.removeprefix("csi-")
         ours = container(USUAL, which)["args"]

@@ -19,7 +19,7 @@ RUN = "import sys; from mooring.commands import main; main.main()"
 
 
 def environment(home: pathlib.Path) -> dict[str, str]:
-    """Give a user with an empty home and a lab of its own."""
+    """Return a user with an empty home and a lab of its own."""
     path = os.pathsep.join(one for one in sys.path if one)
     return {
         "HOME": str(home),
@@ -176,7 +176,7 @@ contexts: [{{name: c, context: {{cluster: c, user: c}}}}]
 
 @pytest.fixture()
 def silent() -> Iterator[int]:
-    """Give the port of a server that takes connections and never says a word."""
+    """Yield the port of a server that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

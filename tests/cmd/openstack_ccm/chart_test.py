@@ -65,7 +65,7 @@ def values(name: str) -> dict[str, Any]:
 
 
 def judge(given: Mapping[str, Any]) -> list[str]:
-    """Give the fields that the schema refuses."""
+    """Return the fields that the schema refuses."""
     return charts.refused(ROOT, "openstack-ccm", given)
 
 

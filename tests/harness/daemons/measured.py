@@ -69,16 +69,16 @@ class MeasuredDaemon:
         return metrics.total(self.get("/metrics")[1], name, **labels)
 
     def rss_mib(self) -> float:
-        """Give the resident memory."""
+        """Return the resident memory."""
         return float(psutil.Process(self._process.pid).memory_info().rss) / 2**20
 
     def cpu_s(self) -> float:
-        """Give the seconds of processor that it has used."""
+        """Return the seconds of processor that it has used."""
         times = psutil.Process(self._process.pid).cpu_times()
         return float(times.user + times.system)
 
     def lines(self) -> list[str]:
-        """Give what it has logged."""
+        """Return what it has logged."""
         with self._file.open("rb") as file:
             file.seek(self._from)
             return file.read().decode().splitlines()

@@ -43,7 +43,7 @@ Fault = Callable[[Request], Answer | None]
 
 
 def none(request: Request) -> Answer | None:
-    """Let everything pass."""
+    """Return None: every request passes."""
     del request
     return None
 
@@ -86,12 +86,12 @@ class Proxy:
         self._server.server_close()
 
     def requests(self) -> tuple[Request, ...]:
-        """Give all that came, in their order."""
+        """Return all that came, in their order."""
         with self._lock:
             return tuple(self._requests)
 
     def answered(self) -> tuple[tuple[Request, int], ...]:
-        """Give what was answered, with the status, in the order of the answers."""
+        """Return what was answered, with the status, in the order of the answers."""
         with self._lock:
             return tuple(self._answered)
 

@@ -37,7 +37,7 @@ class Row:
 
 
 def rows(where: places.Places, account: tuple[str, str]) -> tuple[Row, ...]:
-    """Give the requests of a ServiceAccount, in the order of their answers.
+    """Return the requests of a ServiceAccount, in the order of their answers.
 
     account: namespace and name.
 

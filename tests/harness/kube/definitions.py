@@ -32,7 +32,7 @@ def manifest(
     shown: progress.Progress,
     env: Mapping[str, str] | None = None,
 ) -> str:
-    """Give the definitions as one manifest; they are fetched once per machine.
+    """Return the definitions as one manifest; they are fetched once per machine.
 
     env: the caller's environment; the process's own when None.
 
@@ -65,7 +65,7 @@ def manifest(
 
 
 def wanted(go_mod: str) -> tuple[str, ...]:
-    """Give what to download: "module@version", as a go.mod pins it."""
+    """Return what to download: "module@version", as a go.mod pins it."""
     pins = re.findall(r"^\t(\S+) (v\S+)$", go_mod, re.MULTILINE)
     return tuple(f"{module}@{version}" for module, version in pins)
 

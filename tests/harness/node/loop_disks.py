@@ -43,7 +43,7 @@ def unavailable() -> str | None:
 
 
 def enter_private_mounts() -> None:
-    """Give this thread, and what it starts, a mount namespace of its own.
+    """Move this thread, and what it starts, to a mount namespace of its own.
 
     Raises:
         LabError: the kernel refuses; CAP_SYS_ADMIN is required.
@@ -71,7 +71,7 @@ class LoopDisk:
         self._descriptor = descriptor
 
     def grow(self, size_bytes: int) -> None:
-        """Give the disk a new size, which the kernel reports at once."""
+        """Expand the disk; the kernel reports the new size immediately."""
         self.file.truncate(size_bytes)
         fcntl.ioctl(self._descriptor, _SET_CAPACITY)
 

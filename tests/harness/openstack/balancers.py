@@ -40,7 +40,7 @@ class BalancerView:
     )
 
     def listener(self, balancer_id: str, port: int, protocol: str = "") -> Json:
-        """Give the listener on a port; empty without one."""
+        """Return the listener on a port; empty without one."""
         for one in self.listeners.values():
             is_on_it = {"id": balancer_id} in one["loadbalancers"]
             is_it = not protocol or one["protocol"] == protocol
@@ -49,12 +49,12 @@ class BalancerView:
         return {}
 
     def pool(self, balancer_id: str, port: int, protocol: str = "") -> Json:
-        """Give the pool behind a listener; empty without one."""
+        """Return the pool behind a listener; empty without one."""
         listener = self.listener(balancer_id, port, protocol)
         return self.pools.get(str(listener.get("default_pool_id")), {})
 
     def monitor(self, balancer_id: str, port: int, protocol: str = "") -> Json:
-        """Give that pool's monitor; empty without one."""
+        """Return that pool's monitor; empty without one."""
         pool = self.pool(balancer_id, port, protocol)
         return self.monitors.get(str(pool.get("healthmonitor_id")), {})
 
@@ -69,7 +69,7 @@ class BalancerView:
         return self._members[id_]
 
     def floating_ip(self, balancer_id: str) -> Json:
-        """Give the floating IP of a VIP; empty without one."""
+        """Return the floating IP of a VIP; empty without one."""
         port_id = self.balancers.get(balancer_id, {}).get("vip_port_id")
         for one in self.floating_ips.values():
             if port_id and one["port_id"] == port_id:
@@ -167,7 +167,7 @@ def clear(connection: openstack.connection.Connection, timeout_s: float = 300) -
 
 
 def set_status(home: layout.Layout, balancer_id: str, status: str) -> None:
-    """Give a load balancer a provisioning status that no API call can bring about.
+    """Set a provisioning status of a load balancer that no API call can cause.
 
     Raises:
         LabError: the database refused.

@@ -65,7 +65,7 @@ def take(connection: openstack.connection.Connection) -> Census:
 
 
 def changes(before: Census, after: Census) -> tuple[Change, ...]:
-    """Say what differs, thing by thing and field by field.
+    """Return what differs, thing by thing and field by field.
 
     Neither what passes by itself counts, nor the order of lists: it says nothing in
     these APIs.

@@ -44,7 +44,7 @@ class Session:
         self._process.communicate()
 
     def ask(self, query: str) -> tuple[tuple[str, ...], ...]:
-        """Give the rows that answer a query.
+        """Return the rows that answer a query.
 
         Raises:
             LabError: the database has hung up.

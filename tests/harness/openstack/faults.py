@@ -34,7 +34,7 @@ def frozen(where: places.Places, service: str) -> Iterator[None]:
 
 
 def expire_password(where: places.Places, user: str) -> None:
-    """Let a user's password have expired; a new one is good again.
+    """Expire a user's password; a new one is valid again.
 
     user: a name of letters, digits and hyphens. Tokens of before stay valid.
 
@@ -57,7 +57,7 @@ def throttled(pause_s: int) -> fault_proxy.Fault:
 
 
 def emptied(request: fault_proxy.Request) -> fault_proxy.Answer | None:
-    """Let lists of servers and ports be empty; single reads tell the truth."""
+    """Return empty lists of servers and ports; single reads are correct."""
     kind = request.path.partition("?")[0].strip("/").split("/")[1:]
     if kind not in (["servers", "detail"], ["ports"]):
         return None

@@ -82,7 +82,7 @@ class Front:
         self._servers = {name: _Server(name, self) for name in upstream}
 
     def url(self, service: str, path: str = "") -> str:
-        """Give the address of a service behind the entrance."""
+        """Return the address of a service behind the entrance."""
         return f"http://127.0.0.1:{self._servers[service].server_address[1]}{path}"
 
     @contextlib.contextmanager
@@ -210,4 +210,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""

@@ -55,7 +55,7 @@ class Region:
             yield
 
     def url(self, service: str) -> str:
-        """Give the address of a service's proxy."""
+        """Return the address of a service's proxy."""
         return f"http://{ports.LOOPBACK}:{self.proxies[service].port}"
 
     def calls(self) -> int:
@@ -63,7 +63,7 @@ class Region:
         return sum(len(proxy.requests()) for proxy in self.proxies.values())
 
     def cloud_conf(self, password: str, timeout_s: float) -> str:
-        """Give the text of a cloud.conf. timeout_s: of each call.
+        """Return the text of a cloud.conf. timeout_s: of each call.
 
         Source: as `accounts.cloud_conf`, and [Metadata] request-timeout.
         """
@@ -80,7 +80,7 @@ class Region:
         return "\n".join(["[Global]", *rows, *timeout, ""])
 
     def set_password(self, password: str) -> None:
-        """Give the user another password, as an administrator does."""
+        """Set another password of the user, as an administrator does."""
         with self._identity() as identity:
             user = identity.find_user(self.user, ignore_missing=False)
             identity.update_user(user, password=password)

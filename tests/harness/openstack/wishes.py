@@ -37,7 +37,7 @@ class Seen:
         return self.annotation(services.LOAD_BALANCER_ID)
 
     def annotation(self, key: str) -> str:
-        """Give an annotation; empty without it."""
+        """Return an annotation; empty without it."""
         return str((self.service["metadata"].get("annotations") or {}).get(key, ""))
 
     @property
@@ -46,7 +46,7 @@ class Seen:
         return self.view.balancers.get(self.id, {})
 
     def part(self, kind: str) -> balancers.Json:
-        """Give listener, pool or monitor of port 80; empty without one."""
+        """Return listener, pool or monitor of port 80; empty without one."""
         match kind:
             case "listener":
                 return self.view.listener(self.id, 80)
@@ -110,7 +110,7 @@ class Ground:
         return value
 
     def wish(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give annotations, and the fields of spec that stand under "spec"."""
+        """Return annotations, and the fields of spec that stand under "spec"."""
         filled = dict(self.fill(dict(wanted)))
         spec = dict(filled.pop("spec", {}))
         return filled, spec
@@ -224,7 +224,7 @@ class Table:
         self._wait(rows, "changed", timeout_s)
 
     def wrong(self) -> list[str]:
-        """Name the rows that did not show what they must, at either time."""
+        """Return the rows that did not show what they must, at either time."""
         return [
             title
             for title, result in self.results.items()
@@ -232,7 +232,7 @@ class Table:
         ]
 
     def lines(self) -> list[str]:
-        """Give the table as text."""
+        """Return the table as text."""
         found = [f"{'wish':62} {'created':>12} {'changed':>12}"]
         for row in self.rows:
             one = self.results[row.title]
@@ -245,7 +245,7 @@ class Table:
     def _wishes(
         self, rows: Sequence[Row], which: Callable[[Row], Mapping[str, Any]]
     ) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """Give annotations and spec by Service: those of all its rows together."""
+        """Return annotations and spec by Service: those of all its rows together."""
         found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         for row in rows:
             values, spec = found.setdefault(row.service, ({}, {}))
@@ -276,7 +276,7 @@ class Table:
                     pending.remove(row)
 
     def _judge(self, row: Row, seen: Seen, when: str, said: set[str]) -> str:
-        """Say "ok", or what is shown and said, and what should be."""
+        """Return "ok", or what is shown and reported, and what should be."""
         shown = row.probe(seen)
         wanted = self.ground.fill(row.shows if when == "created" else row.then)
         text = "ok" if shown == wanted else f"shows {shown!r}, wanted {wanted!r}"

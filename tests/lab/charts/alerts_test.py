@@ -38,7 +38,7 @@ class Series:
     values: Sequence[float]
 
     def document(self) -> dict[str, object]:
-        """Give it as the program wants it."""
+        """Return it as the program wants it."""
         return {
             "labels": {"__name__": self.name, **self.labels},
             "values": list(self.values),
@@ -67,12 +67,12 @@ class Row:
 
 
 def gauge(ill: float, well: float) -> Callable[[int], Sequence[float]]:
-    """Give the values of a gauge that is ill for so many minutes, then well."""
+    """Return the values of a gauge that is ill for so many minutes, then well."""
     return lambda minutes: [ill] * minutes + [well] * (AFTER - minutes)
 
 
 def counter(minutes: int) -> Sequence[float]:
-    """Give those of a counter that grows for so many minutes, then stands still."""
+    """Return those of a counter that grows for so many minutes, then stands still."""
     return [min(minute, minutes) for minute in range(AFTER)]
 
 
@@ -252,7 +252,7 @@ def rules(chart: str) -> str:
 
 
 def series(row: Row, minutes: int, job: str) -> tuple[Series, ...]:
-    """Give the trouble, and what shows that Prometheus reaches the program."""
+    """Return the trouble, and what shows that Prometheus reaches the program."""
     trouble = Series(row.series, {"job": job, **row.labels}, row.trouble(minutes))
     well = Series("up", {"job": row.chart}, [1] * AFTER)
     if trouble.name == well.name:
@@ -262,7 +262,7 @@ def series(row: Row, minutes: int, job: str) -> tuple[Series, ...]:
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    """Give the program that reads rules and series."""
+    """Return the program that reads rules and series."""
     place = places.Places(places.default().cache, tmp_path_factory.mktemp("alerts"))
     programs.build(place, ["alerts"], progress.Lines(sys.stderr))
     program = programs.path(place, "alerts")

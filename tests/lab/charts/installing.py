@@ -105,7 +105,7 @@ class Ground:
         return helm.run(self.where, words, admin)
 
     def get(self, path: str) -> Any:
-        """Give what is at a path."""
+        """Return what is at a path."""
         return json.loads(self.api.request("GET", path, timeout_s=TIMEOUT_S))
 
     def delete(self, path: str) -> None:
@@ -113,7 +113,7 @@ class Ground:
         self.api.request("DELETE", path, timeout_s=TIMEOUT_S)
 
     def kinds(self) -> Kinds:
-        """Give the path and the reach of each kind that can be listed.
+        """Return the path and the reach of each kind that can be listed.
 
         KubeError while some of them come or go.
         """
@@ -137,7 +137,7 @@ class Ground:
         }
 
     def live(self, wanted: Document, kinds: Kinds) -> Any:
-        """Give the object of a manifest as the API server has it."""
+        """Return the object of a manifest as the API server has it."""
         collection, namespaced = kinds[wanted["apiVersion"], wanted["kind"]]
         root, _, plural = collection.rpartition("/")
         meta = wanted["metadata"]
@@ -183,7 +183,7 @@ class Release:
         self.ground.helm(verb, self.chart, chart, *place, *values)
 
     def manifest(self) -> list[Document]:
-        """Give what helm has made of it."""
+        """Return what helm has made of it."""
         place = ("--namespace", self.home)
         text = self.ground.helm("get", "manifest", self.chart, *place)
         return [one for one in yaml.safe_load_all(text) if one]
@@ -252,7 +252,7 @@ class Release:
 
 
 def differing(wanted: Any, live: Any, path: str = "") -> list[str]:
-    """Name the fields of a manifest that the API server has not, or has otherwise."""
+    """Return the fields of a manifest that the API server has not, or has otherwise."""
     if isinstance(wanted, dict) and isinstance(live, dict):
         return [
             field

@@ -86,7 +86,7 @@ class Driver:
     def cost(
         self, method: str, request: message.Message, kind: type[message.Message]
     ) -> tuple[message.Message, collections.Counter[str], float]:
-        """Give the answer, the calls it cost, and how many seconds it took."""
+        """Return the answer, the calls it cost, and how many seconds it took."""
         before, began = self.counts(), time.monotonic()
         answer = self.caller(f"Controller/{method}", request, kind, TIMEOUT_S)
         took_s = time.monotonic() - began

@@ -123,7 +123,7 @@ class Ground:
         self.objects.make(kube_objects.POD, name, spec=spec)
 
     def bound(self, claim: str) -> Json | None:
-        """Give the PersistentVolume of a claim."""
+        """Return the PersistentVolume of a claim."""
         found = self.objects.get(kube_objects.CLAIM, claim)
         name = (found or {"spec": {}})["spec"].get("volumeName", "")
         is_bound = found and found.get("status", {}).get("phase") == "Bound"
@@ -149,7 +149,7 @@ class Ground:
 
 
 def conf_text(where: places.Places, account: accounts.Account) -> str:
-    """Give cloud.conf: the lab's three zones of servers share one of volumes."""
+    """Return cloud.conf: the lab's three zones of servers share one of volumes."""
     zones = "az1:nova,az2:nova,az3:nova"
     text = accounts.cloud_conf(where, account)
     return f"{text}\n[BlockStorage]\navailability-zone-map = {zones}\n"

@@ -307,7 +307,7 @@ def fault(code: Code) -> csi_front.Fault:
 
 
 def provisioner_row(ground: Ground, code: Code) -> Result:
-    """Let a claim be deleted while CreateVolume ends with one code."""
+    """Delete a claim while CreateVolume ends with one code."""
     name = f"provisioner-{code.value.lower().replace('_', '-')}"
     expected = sidecars.provisioner(code)
     ground.calls.faults[CREATE, name] = fault(code)
@@ -337,7 +337,7 @@ def is_delayed(ground: Ground, claim: str) -> bool:
 
 
 def exhausted_row(ground: Ground) -> Result:
-    """Let the scheduler's choice of a Node be given back."""
+    """Return the scheduler's choice of a Node, as the provisioner does."""
     name, code = "provisioner-resource-exhausted", Code.RESOURCE_EXHAUSTED
     ground.calls.faults[CREATE, name] = fault(code)
     volume = ground.claim(name, "late")
@@ -369,7 +369,7 @@ def reschedule(ground: Ground, claim: str, node: str) -> str:
 
 
 def attach_and_expand_rows(ground: Ground, code: Code) -> dict[Row, Result]:
-    """Let Publish, then Expand of one volume end with a code; then delete its claim."""
+    """Fail Publish, then Expand of one volume with a code; then delete its claim."""
     name = f"volume-{code.value.lower().replace('_', '-')}"
     ground.claim(name, "now")
     volume = ground.bound(name)
@@ -410,7 +410,7 @@ def attacher_row(ground: Ground, code: Code, volume: Json) -> Result:
 
 
 def resizer_row(ground: Ground, code: Code, claim: str, volume: Json) -> Result:
-    """Tell apart what is reported as infeasible, and what is repeated."""
+    """Distinguish what is reported as infeasible from what is repeated."""
     handle = str(volume["spec"]["csi"]["volumeHandle"])
     ground.calls.faults[EXPAND, handle] = csi_front.Fault(grpc.StatusCode[code.value])
     larger = {"resources": {"requests": {"storage": "2Gi"}}}
@@ -463,7 +463,7 @@ def incompatible(ground: Ground) -> list[str]:
 
 
 def unreachable_zone(ground: Ground) -> list[str]:
-    """Let only a Node of a zone without storage suit the pod."""
+    """Restrict the pod to a Node of a zone without storage."""
     name = "situation-zone"
     volume = ground.claim(name, "late")
     ground.pod(name, "moon")
@@ -488,7 +488,7 @@ def failing(ground: Ground) -> list[str]:
 
 
 def overload(ground: Ground) -> list[str]:
-    """Let as many calls wait in the driver as may, while Cinder does not answer."""
+    """Fill the driver with waiting calls, while Cinder does not answer."""
     name = "situation-overload"
     ground.entrance.held.clear()
     with grpc.insecure_channel(f"unix://{csi.address(ground.where)}") as channel:

@@ -113,7 +113,7 @@ BAD: list[tuple[tuple[resources.Resource, Mapping[str, object]], str]] = [
 
 
 def definitions() -> list[dict[str, Any]]:
-    """Give the manifests, in a checkout and beside the tests in a sandbox alike."""
+    """Return the manifests, in a checkout and beside the tests in a sandbox alike."""
     folder = pathlib.Path("charts/cloud-data-discoverer/crds")
     return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("*.yaml"))]
 

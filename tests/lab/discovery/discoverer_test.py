@@ -241,7 +241,7 @@ def unique(names: Collection[str | None]) -> list[str]:
 
 
 def listed(stock: Stock, service: str, path: str) -> Any:
-    """Give what a call answers, without the object around it."""
+    """Return what a call answers, without the object around it."""
     whole = stock.get(service, path)
     return next(value for value in whole.values() if isinstance(value, list | dict))
 
@@ -458,7 +458,7 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
     ended: set[str] = set()
 
     def end(service: str, path: str, headers: dict[str, str]) -> str:
-        """Let the token end after three lists: nobody takes it any more."""
+        """Revoke the token after three lists."""
         if service != layout.KEYSTONE and path.count("/") > 2 and next(lists) == 3:
             ended.add(headers["X-Auth-Token"])
         if headers.get("X-Auth-Token") in ended:
@@ -607,7 +607,7 @@ def test_the_rights_of_the_chart_are_exactly_those_that_are_used(
 
 
 def rights() -> set[tuple[str, str, str]]:
-    """Give verb, resource and name ("" for any) of what our own roles allow."""
+    """Return verb, resource and name ("" for any) of what our own roles allow."""
     found = set()
     for one in yaml.safe_load_all(discoverer.permissions(reader=False)):
         if one["kind"] not in ("Role", "ClusterRole"):

@@ -94,7 +94,7 @@ NO_DEFAULTS = dataclasses.replace(PROVIDERS[0], instances=model.InstanceDefaults
 
 @pytest.fixture(scope="module")
 def render(tmp_path_factory: pytest.TempPathFactory) -> Render:
-    """Give Go's template engine with the functions of Helm."""
+    """Return Go's template engine with the functions of Helm."""
     place = places.Places(places.default().cache, tmp_path_factory.mktemp("templates"))
     programs.build(place, ["templates"], progress.Lines(sys.stderr))
     engine = programs.path(place, "go-templates")
@@ -173,7 +173,7 @@ def mcm_job(
 
 
 def plain(value: object) -> object:
-    """Give a value as it comes back from JSON."""
+    """Return a value as it comes back from JSON."""
     return json.loads(json.dumps(value))
 
 
@@ -234,7 +234,7 @@ def test_the_cluster_and_its_credentials(render: Render) -> None:
 
 
 def decoded(secret: dict[str, Any]) -> dict[str, Any]:
-    """Give a Secret with its YAML read, which may be written in several ways."""
+    """Return a Secret with its YAML read, which may be written in several ways."""
     data = {key: base64.b64decode(text) for key, text in secret["data"].items()}
     data["clouds.yaml"] = yaml.safe_load(data["clouds.yaml"])
     return {**secret, "data": data}

@@ -156,7 +156,7 @@ class Race:
         self.running[identity].send_signal(number)
 
     def writes(self) -> list[tuple[int, str]]:
-        """Give the revision and the author of every write."""
+        """Return the revision and the author of every write."""
         body = self.api.list_page(
             resources.CONFIG_MAPS,
             NAMESPACE,

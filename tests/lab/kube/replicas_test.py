@@ -110,7 +110,7 @@ class Race:
         return made
 
     def rows(self, resource: str) -> list[audit.Row]:
-        """Give the writes that were carried out, oldest first."""
+        """Return the writes that were carried out, oldest first."""
         found = [
             row
             for row in audit.rows(self.where, ccm.ACCOUNT)
@@ -121,7 +121,7 @@ class Race:
         return sorted(found, key=lambda row: row.version)
 
     def terms(self) -> list[tuple[int, str, str]]:
-        """Give each change of the Lease: revision, credential, when it was asked for.
+        """Return each change of the Lease: revision, credential, when it was asked for.
 
         The credential is empty when the Lease was released.
         """
@@ -156,7 +156,7 @@ class Race:
         return len(written)
 
     def took_s(self, one: Replica, since: datetime.datetime) -> float:
-        """Give the seconds until it had asked for the Lease and got it."""
+        """Return the seconds until it had asked for the Lease and got it."""
         times = [
             datetime.datetime.fromisoformat(at)
             for _, holder, at in self.terms()
@@ -170,7 +170,7 @@ class Race:
 
 
 def credential_of(kubeconfig: pathlib.Path) -> str:
-    """Give the id of the token, as the API server writes it down.
+    """Return the id of the token, as the API server writes it down.
 
     Source: Kubernetes, ServiceAccountTokenJTI.
     """

@@ -224,7 +224,7 @@ class Harbour:
         self.touch(third)
 
     def touch(self, name: str = "boat-9") -> None:
-        """Give a Node a new label."""
+        """Set a new label of a Node."""
         label = {"metadata": {"labels": {"turn": str(time.monotonic_ns())}}}
         self.direct.patch(
             resources.NODES, name, json.dumps(label).encode(), timeout_s=TIMEOUT_S

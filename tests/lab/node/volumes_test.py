@@ -255,7 +255,7 @@ def test_a_corrupt_file_system_is_neither_mounted_nor_formatted(node: Node) -> N
 
 
 def replugged(node: Node) -> None:
-    """Let the disk disappear and return under another name."""
+    """Unplug the disk and plug it in under another name."""
     old = node.disk
     node.machine.unplug(old)
     node.disk = node.machine.plug_again(old, ID[:20], LINK)

@@ -39,7 +39,7 @@ with leases.held(progress.Lines(sys.stderr)) as lease, testing.running(lease) as
 
 
 def leftovers(slot: pathlib.Path) -> list[str]:
-    """Say what is left of processes, ports, mounts, cgroups, locks and data."""
+    """Return what is left of processes, ports, mounts, cgroups, locks and data."""
     base = slots.port_base(int(slot.name))
     where = places.Places(slot, slot, base)
     left = [f"process {pid}" for pid in sorted(keeper.belonging(slot))]

@@ -17,7 +17,7 @@ from tests.harness import testing
 
 @pytest.fixture(scope="module")
 def user(where: places.Places) -> Iterator[tenant.Tenant]:
-    """Give a user in a project of its own, with a network."""
+    """Yield a user in a project of its own, with a network."""
     account = cloud.project(where, "smoke")
     connection = cloud.connect(where, account)
     mine = tenant.Tenant(connection)

@@ -109,7 +109,7 @@ def proxied(ground: Ground, region: regions.Region) -> tuple[str, ...]:
 
 
 def sent(region: regions.Region) -> set[tuple[str, str]]:
-    """Give which methods each service was called with."""
+    """Return which methods each service was called with."""
     return {
         (service, request.method)
         for service, proxy in region.proxies.items()
@@ -155,7 +155,7 @@ def nodes(api: client.Api, *documents: Mapping[str, object]) -> Iterator[None]:
 
 
 def asked(where: places.Places, agent: str) -> set[tuple[str, str]]:
-    """Give what the API server's audit log says of a user agent: verb, resource."""
+    """Return what the API server's audit log says of a user agent: verb, resource."""
     events = map(json.loads, (where.log / "audit.log").read_text().splitlines())
     return {
         (event["verb"], event.get("objectRef", {}).get("resource", ""))
@@ -258,7 +258,7 @@ class Planner:
         self.lab, self.ground, self.pex = lab, ground, pex
 
     def plan(self, proxied: tuple[str, ...]) -> tuple[str, Mapping[str, typing.Any]]:
-        """Give the state and all that goes with it."""
+        """Return the state and all that goes with it."""
         said = mooring(*self.words, *proxied, "--output=json")
         assert (said.returncode, said.stderr) == (0, "")
         (row,) = json.loads(said.stdout)["services"]
@@ -287,7 +287,7 @@ def changes(row: Mapping[str, typing.Any], field: str) -> list[tuple[str, str]]:
 
 
 def kinds(row: Mapping[str, typing.Any], verb: str) -> list[str]:
-    """Say what is made, changed or deleted, without the names."""
+    """Return what is made, changed or deleted, without the names."""
     touched = [one["path"][-1] for one in row["touched"] if one["verb"] == verb]
     return [re.split(r" \w*kube_", name)[0] for name in touched]
 
@@ -447,7 +447,7 @@ class Cases:
         )
 
     def lines(self, case: str, state: str, check: str) -> list[str]:
-        """Give the lines of one state and check."""
+        """Return the lines of one state and check."""
         return lines(self.rows[case][1], state, f"{check} ")
 
 

@@ -129,7 +129,7 @@ class Process:
         self.services.relist()
 
     def _clock_of(self, number: int) -> Callable[[], float]:
-        """Give recorders times of their own: an Event's name is made of its time."""
+        """Return recorders times of their own: an Event's name is made of its time."""
         return lambda: self.ground.now_s + number / 1000
 
     def settle(self, quiet_s: float = QUIET_S) -> float:

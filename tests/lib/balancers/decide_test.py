@@ -36,7 +36,7 @@ def steps(outcome: decide.Decided) -> list[Step]:
 
 
 def words(outcome: decide.Decided) -> list[str]:
-    """Name the actions, Events by their reasons, and say whether it fails."""
+    """Return the actions, Events by their reasons, and say whether it fails."""
     names = [
         one.reason if isinstance(one, model.RecordEvent) else type(one).__name__
         for one in outcome.actions

@@ -71,7 +71,7 @@ class Scene:
             self.process.queue.add(key, topic)
 
     def add_node(self) -> None:
-        """Let a Node join."""
+        """Add a Node."""
         self.ground.nodes = (*self.ground.nodes, self.node(len(self.ground.nodes) + 1))
         self.again(Topic.NODES)
 
@@ -82,7 +82,7 @@ class Scene:
         return Node(f"node-{number}", "", found)
 
     def lose_creation(self) -> list[wire.Call]:
-        """Let the next creation get no answer; it is listed once it was sent."""
+        """Drop the answer of the next creation; return it once it was sent."""
         lost: list[wire.Call] = []
 
         def lose(call: wire.Call) -> session.Fault | None:
@@ -108,7 +108,7 @@ MakeScene = Callable[..., Scene]
 def make_scene(
     make_ground: Callable[[], Any], make_process: Callable[[Any], Any]
 ) -> MakeScene:
-    """Give a factory of scenes with some Nodes; the process has begun."""
+    """Return a factory of scenes with some Nodes; the process has begun."""
 
     def make(nodes: int = 2, config: settings.LoadBalancer | None = None) -> Scene:
         ground = make_ground()

@@ -22,7 +22,7 @@ ENSURED = [
 
 
 def said(ground: Any, process: Any) -> list[str]:
-    """Give the Events since the last time."""
+    """Return the Events since the last time."""
     before = getattr(ground, "said", [])
     process.say()
     ground.said = ground.events()

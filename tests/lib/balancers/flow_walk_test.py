@@ -53,7 +53,7 @@ def live(ground: Any, make_process: Callable[[Any], Any], death: Any) -> None:
 
 @pytest.fixture(scope="module")
 def story(make_ground: Any, make_process: Any, death: Any) -> Callable[..., Any]:
-    """Tell both parts; each may die at a call."""
+    """Return both parts of the scenario; each may be killed at a call."""
 
     def tell(
         die_at: int | None = None, arrange: Callable[[Any], None] = lambda ground: None

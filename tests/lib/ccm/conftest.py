@@ -17,7 +17,7 @@ MakeParts = Callable[..., parts.Parts]
 
 @pytest.fixture()
 def make_parts() -> MakeParts:
-    """Give a factory of parts whose recorders run among the loops given."""
+    """Return a factory of parts whose recorders run among the loops given."""
 
     def make(
         api: client.Api,

@@ -86,7 +86,7 @@ class Running:
         return node is not None and node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
 
     def said_of(self, kind: str) -> list[tuple[object, ...]]:
-        """Give type, reason, message, object and namespace of Events about a kind."""
+        """Return type, reason, message, object and namespace of Events about a kind."""
         found: list[tuple[object, ...]] = []
         for one in self.api.all(resources.EVENTS):
             event: dict[str, Any] = dict(one)

@@ -15,7 +15,7 @@ NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSche
 def ground(
     gone: int = 1,
 ) -> tuple[fake_api.FakeApi, fake_instances.FakeInstances]:
-    """Give a Node to initialise, one to taint, one that is foreign, some to delete."""
+    """Return Nodes: to initialise, to taint, of another cloud, to delete."""
     api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
     address = (Address(AddressType.INTERNAL_IP, "10.0.0.1"),)
     for name, phase in (("new", Phase.RUNNING), ("off", Phase.STOPPED)):

@@ -25,7 +25,7 @@ MakeParts = Callable[..., parts.Parts]
 
 
 def ground() -> tuple[fake_api.FakeApi, fake_instances.FakeInstances]:
-    """Give a Node to initialise, one to taint, one to delete."""
+    """Return a Node to initialise, one to taint, one to delete."""
     api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
     for name, phase in (("new", Phase.RUNNING), ("off", Phase.STOPPED)):
         cloud.put(
@@ -80,7 +80,7 @@ def run(
 
 
 def told(entries: Entries) -> set[str]:
-    """Give the kinds of actions that were left out."""
+    """Return the kinds of actions that were left out."""
     return {
         str(entry["action"]).split("(", maxsplit=1)[0]
         for entry in entries

@@ -48,7 +48,7 @@ class World:
         self.patience_s = 300.0
 
     def ask(self, rpc: str, request: message.Message) -> str:
-        """Give the code, and the message behind a colon."""
+        """Return the code, and the message behind a colon."""
         method = services.controller(self.controller).methods[rpc]
         try:
             method(request, callers.Caller(self.clock() + self.patience_s))
@@ -102,7 +102,7 @@ def _full(*names: str) -> Prepare:
 
 
 def _types(*names: str) -> Prepare:
-    """Let these be known to the parser, too."""
+    """Register these types with the parser, too."""
 
     def prepare(world: World) -> None:
         world.cloud.rules.types = (*world.cloud.rules.types, *names)

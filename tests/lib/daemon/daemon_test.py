@@ -128,8 +128,8 @@ def test_only_one_of_two_managers_acts_and_the_other_succeeds_it() -> None:
     api, log = fake_api.FakeApi(), Log()
     first_part, second_part = log.part("first"), log.part("second")
     first, second = Life(first_part), Life(second_part)
-    first.daemon.elect(lease(api, "first"), "manager")
-    second.daemon.elect(lease(api, "second"), "manager")
+    first.daemon.elect(lease(api, "first"))
+    second.daemon.elect(lease(api, "second"))
     first.thread.start()
     assert first_part.acts.wait(60)
     second.thread.start()
@@ -158,7 +158,7 @@ def test_a_part_that_fails_ends_the_daemon_with_an_error() -> None:
 def test_only_a_loop_that_acts_waits_for_the_lease() -> None:
     api = fake_api.FakeApi()
     other = Life()
-    other.daemon.elect(lease(api, "other"), "manager")
+    other.daemon.elect(lease(api, "other"))
     other.thread.start()
     waiting.until("the other leads", lambda: holders(api) == ["other"])
     watches, acts = threading.Event(), threading.Event()
@@ -173,7 +173,7 @@ def test_only_a_loop_that_acts_waits_for_the_lease() -> None:
     life = Life(
         daemon.Acting("acts", loop(acts)), daemon.Background("watches", loop(watches))
     )
-    life.daemon.elect(lease(api, "ours"), "manager")
+    life.daemon.elect(lease(api, "ours"))
     life.thread.start()
     assert watches.wait(60)
     assert not acts.is_set()
@@ -216,7 +216,7 @@ def test_what_runs_outside_the_loops_is_drained_first(left: tuple[str, ...]) -> 
     # What is not released is waited for.
     lease_s = 0.2 if left else 20.0
     life = Life(part, servers=(log.server("a"),), lease_s=lease_s)
-    life.daemon.elect(lease(api, "first"), "manager")
+    life.daemon.elect(lease(api, "first"))
 
     def drain(seconds: float) -> tuple[str, ...]:
         log.entries.append(f"drain within {seconds:g} s, by {holders(api)[0]}")

@@ -15,7 +15,7 @@ def elected(
 ) -> tuple[leadership.Leadership, threading.Event]:
     """Begin to lead, and return the event that is set once this process does."""
     lease = election.Election(api, namespace="kube-system", name="ccm", identity="me")
-    leading, started = leadership.Leadership(lease, "ccm", stop), threading.Event()
+    leading, started = leadership.Leadership(lease, stop), threading.Event()
     leading.begin(started.set)
     return leading, started
 
@@ -28,7 +28,7 @@ def holder(api: fake_api.FakeApi) -> str:
 
 def test_without_an_election_a_daemon_acts_at_once() -> None:
     stop, started = threading.Event(), threading.Event()
-    leading = leadership.Leadership(None, "", stop)
+    leading = leadership.Leadership(None, stop)
     leading.begin(started.set)
     assert started.is_set()
     assert leading.end(PATIENCE_S) == ()

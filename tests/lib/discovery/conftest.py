@@ -93,7 +93,7 @@ class Ground:
         return Process(self)
 
     def secret(self) -> dict[str, Any] | None:
-        """Give the published document."""
+        """Return the published document."""
         for one in self.api.all(resources.SECRETS):
             found: dict[str, Any] = one
             if found["metadata"]["name"] == model.DATA_SECRET:
@@ -103,7 +103,7 @@ class Ground:
         return None
 
     def classes(self) -> dict[str, Any]:
-        """Give the StorageClasses by name."""
+        """Return the StorageClasses by name."""
         found: dict[str, Any] = {}
         for one in self.api.all(resources.STORAGE_CLASSES):
             named: dict[str, Any] = one

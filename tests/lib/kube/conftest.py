@@ -221,7 +221,7 @@ WriteKubeconfig = Callable[..., pathlib.Path]
 
 @pytest.fixture()
 def kubeconfig(tmp_path: pathlib.Path) -> WriteKubeconfig:
-    """Give a function that writes a kubeconfig with these fields."""
+    """Return a function that writes a kubeconfig with these fields."""
 
     def write(
         server: str,
@@ -251,7 +251,7 @@ Connect = Callable[..., client.KubeClient]
 
 @pytest.fixture()
 def connect(kubeconfig: WriteKubeconfig) -> Connect:
-    """Give a function that makes a client of a server."""
+    """Return a function that makes a client of a server."""
 
     def make(
         url: str,
@@ -286,6 +286,6 @@ def thing() -> type[Thing]:
 
 @pytest.fixture(autouse=True)
 def log() -> Iterator[list[dict[str, object]]]:
-    """Give the list of entries logged so far."""
+    """Yield the list of entries logged so far."""
     with structlog.testing.capture_logs() as entries:
         yield entries  # type: ignore[misc] # a MutableMapping of the same

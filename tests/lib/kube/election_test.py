@@ -23,7 +23,7 @@ Stand = Callable[..., election.Election]
 
 @pytest.fixture()
 def stand(fake: api.FakeApi, clock: "shared.FakeClock") -> Stand:
-    """Give a function that makes a candidate; one clock for all unless told."""
+    """Return a function that makes a candidate; one clock for all unless told."""
 
     def make(identity: str, **more: object) -> election.Election:
         more = {"api": fake, "clock": clock, "now": lambda: NOON, **more}
@@ -40,7 +40,7 @@ def stand(fake: api.FakeApi, clock: "shared.FakeClock") -> Stand:
 
 
 def may_act(candidate: election.Election) -> bool:
-    """Say whether a write would be permitted now."""
+    """Report whether a write would be permitted now."""
     try:
         with candidate.acting("a write") as left_s:
             return left_s > 0
@@ -436,7 +436,7 @@ def test_only_the_leader_writes(
 def quick(
     server: "conftest.StandIn", connect: Callable[..., client.KubeClient]
 ) -> Stand:
-    """Give a function that makes a candidate over HTTP whose times are short."""
+    """Return a function that makes a candidate over HTTP whose times are short."""
 
     def make(identity: str, **more: object) -> election.Election:
         times: dict[str, object] = {"lease_s": 3.0, "renew_s": 1.0, "retry_s": 0.1}
@@ -476,7 +476,7 @@ class Term:
 
 @pytest.fixture()
 def begin() -> typing.Iterator[Callable[[election.Election], Term]]:
-    """Give a function that runs a candidate until the test ends."""
+    """Yield a function that runs a candidate until the test ends."""
     terms: list[Term] = []
 
     def start(candidate: election.Election) -> Term:

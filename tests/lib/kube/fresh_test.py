@@ -21,7 +21,7 @@ def node(name: str, **spec: object) -> dict[str, object]:
 
 @pytest.fixture()
 def make(fake: api.FakeApi, thing: type["conftest.Thing"]) -> Make:
-    """Give a full store, a reader above it, and the clock, a list of one number."""
+    """Return a full store, a reader above it, and the clock, a list of one number."""
 
     def build() -> Made:
         kept = store.Store(fake, resources.NODES, thing)

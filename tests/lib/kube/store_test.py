@@ -34,7 +34,7 @@ def version(document: dict[str, object]) -> str:
 
 @pytest.fixture()
 def make(thing: type["conftest.Thing"]) -> MakeStore:
-    """Give a function that makes a store and the list of what it announces."""
+    """Return a function that makes a store and the list of what it announces."""
 
     def build(there: client.Api, **more: object) -> tuple[Nodes, Told]:
         more = {"rng": lambda: 0.0, **more}
@@ -273,7 +273,7 @@ def watched(
     make: MakeStore,
     running: "shared.Running",
 ) -> Watched:
-    """Give a function that makes a store of the server's Nodes and has it watch."""
+    """Return a function that makes a store of the server's Nodes and has it watch."""
 
     def begin(**more: object) -> tuple[Nodes, Told]:
         nodes, told = make(connect(server.url), **more)

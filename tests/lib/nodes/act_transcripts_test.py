@@ -193,7 +193,7 @@ class Life:
                 return
 
     def told(self) -> list[str]:
-        """Give the Events in the order in which they were recorded."""
+        """Return the Events in the order in which they were recorded."""
         stop, senders = threading.Event(), list(self.recorders.values())
         threads = [threading.Thread(target=one.run, args=(stop,)) for one in senders]
         for thread in threads:
@@ -215,7 +215,7 @@ class Life:
         ]
 
     def shown(self) -> Shown | None:
-        """Give what a user sees of the Node; None: it was deleted."""
+        """Return what a user sees of the Node; None: it was deleted."""
         for whole in self._nodes():
             return Shown(
                 whole["spec"].get("providerID", ""),

@@ -14,7 +14,7 @@ MakeInstance = Callable[..., Instance]
 
 @pytest.fixture()
 def make_node() -> MakeNode:
-    """Give a factory of Nodes: initialised, Ready, complete unless told otherwise."""
+    """Return a factory of Nodes: initialised, Ready, complete unless told otherwise."""
 
     def make(
         *,
@@ -48,7 +48,7 @@ def make_node() -> MakeNode:
 
 @pytest.fixture()
 def make_instance() -> MakeInstance:
-    """Give a factory of running instances."""
+    """Return a factory of running instances."""
 
     def make(
         *,

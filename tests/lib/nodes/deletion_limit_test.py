@@ -108,7 +108,7 @@ class World:
         )
 
     def vanish(self, name: str) -> None:
-        """Let the server go, and its kubelet with it."""
+        """Remove the server, and its kubelet with it."""
         self.cloud.instances.pop(InstanceId(name), None)
         if name in self.names:
             self.node(name, ready="Unknown")
@@ -403,7 +403,7 @@ def pass_time(world: World, kind: str, number: int) -> None:
 
 
 def dies(world: World, calls: int) -> None:
-    """Let the process die at one of its next calls, before or after it."""
+    """Kill the process at one of its next calls, before or after it."""
     left = calls
 
     def at_call(call: object) -> None:

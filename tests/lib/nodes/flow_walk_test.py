@@ -258,7 +258,7 @@ def test_a_settled_cluster_costs_no_write(undisturbed: Ground) -> None:
 
 
 def deaths() -> Iterator[tuple[int, Ground]]:
-    """Give the ground after a death at each call, before and after it, in turn."""
+    """Yield the ground after a death at each call, before and after it, in turn."""
     at = 0
     while True:
         ground = everything()
@@ -498,10 +498,10 @@ class World:
         self.process.round()
 
     def no_trouble(self, name: str) -> None:
-        """Let it be."""
+        """Do nothing."""
 
     def settle(self) -> None:
-        """Let all faults end, and work until nothing is left to do."""
+        """End all faults, and work until nothing is left to do."""
         self.ground.cloud.faults.clear()
         self.ground.cloud.unlisted.clear()
         self.ground.api.faults.clear()

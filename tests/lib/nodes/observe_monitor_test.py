@@ -56,7 +56,7 @@ def followed(api: fake_api.FakeApi) -> store.Store[kube_nodes.Node]:
 
 
 def looked_at(api: fake_api.FakeApi, seconds: int) -> list[int]:
-    """Give the seconds after T0 at which Nodes come in, of a look every 5 s."""
+    """Return the seconds after T0 at which Nodes come in, of a look every 5 s."""
     seen: list[int] = []
     clock = [0]
 
@@ -107,7 +107,7 @@ def test_a_ready_node_comes_only_while_it_is_tainted() -> None:
 
 
 def calls(size: int, not_ready: int, topics: frozenset[model.Topic]) -> list[str]:
-    """Give the cloud calls of one pass over the Nodes that are not Ready."""
+    """Return the cloud calls of one pass over the Nodes that are not Ready."""
     api, cloud = fake_api.FakeApi(), fake_instances.FakeInstances()
     for number in range(size):
         name = f"n{number}"

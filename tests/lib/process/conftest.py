@@ -11,7 +11,7 @@ from lib.process import certificates
 
 @pytest.fixture()
 def make_pair() -> Callable[[], certificates.CertificatePair]:
-    """Give a function that makes a key pair for loopback."""
+    """Return a function that makes a key pair for loopback."""
 
     def make() -> certificates.CertificatePair:
         now = datetime.datetime.now(datetime.UTC)
@@ -22,6 +22,6 @@ def make_pair() -> Callable[[], certificates.CertificatePair]:
 
 @pytest.fixture()
 def log() -> Iterator[list[dict[str, object]]]:
-    """Give the list of entries logged so far."""
+    """Yield the list of entries logged so far."""
     with structlog.testing.capture_logs() as entries:
         yield entries  # type: ignore[misc] # a MutableMapping of the same

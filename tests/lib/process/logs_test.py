@@ -16,7 +16,7 @@ Configure = Callable[..., Callable[[], list[Mapping[str, object]]]]
 
 @pytest.fixture()
 def configure() -> Iterator[Configure]:
-    """Give a function that sets logging up, and gives one that reads the entries."""
+    """Yield a function that sets logging up, and gives one that reads the entries."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
 

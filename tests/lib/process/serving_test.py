@@ -80,7 +80,7 @@ GOOD = {"Authorization": "Bearer good"}
 
 @pytest.fixture()
 def serve(make_pair: MakePair) -> Iterator[Serve]:
-    """Give a function that starts a server for the handlers given."""
+    """Yield a function that starts a server for the handlers given."""
     with contextlib.ExitStack() as stack:
 
         def start(
@@ -273,7 +273,7 @@ def test_silent_clients_do_not_stop_the_others(serve: Serve) -> None:
 
 
 def is_ended(sock: socket.socket) -> bool:
-    """Tell whether the other side ends it; what still comes is dropped."""
+    """Report whether the other side ends it; what still comes is dropped."""
     sock.settimeout(8)  # less than the server's own limits
     try:
         return sock.recv(1000) == b""

@@ -51,7 +51,7 @@ class Authority:
         return signed.public_bytes(serialization.Encoding.PEM)
 
     def issue(self, folder: pathlib.Path, name: str, *groups: str) -> pathlib.Path:
-        """Give the file of a new certificate and its key; name: may be empty."""
+        """Return the file of a new certificate and its key; name: may be empty."""
         key = ec.generate_private_key(ec.SECP256R1())
         fields = [(oid.NameOID.ORGANIZATION_NAME, group) for group in groups]
         fields += [(oid.NameOID.COMMON_NAME, name)] if name else []
@@ -87,7 +87,7 @@ def authorities(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture()
 def ask(authorities: pathlib.Path) -> Iterator[Ask]:
-    """Give a function that asks a server who we are; own: our certificate's file."""
+    """Yield a function that asks a server who we are; own: our certificate's file."""
     pair = certificates.self_signed(["localhost", "127.0.0.1"], NOW)
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]

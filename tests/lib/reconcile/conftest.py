@@ -23,7 +23,7 @@ def reconcile_metrics(
 
 @pytest.fixture()
 def log() -> Iterator[list[dict[str, object]]]:
-    """Give the list of entries logged so far."""
+    """Yield the list of entries logged so far."""
     merge = structlog.contextvars.merge_contextvars
     with structlog.testing.capture_logs(processors=[merge]) as entries:
         yield entries  # type: ignore[misc] # a MutableMapping of the same

@@ -41,7 +41,7 @@ class Stop:
 
 @pytest.fixture()
 def run(clock: Clock, reconcile_metrics: metrics.ReconcileMetrics) -> Run:
-    """Give a function that runs a pass of work_s seconds; it returns start times."""
+    """Return a function that runs a pass of work_s seconds; it returns start times."""
 
     def go(
         waits: int, work_s: float = 0.0, sliding: bool = True, at_once: bool = True

@@ -131,7 +131,7 @@ def run(
     keys: queue.Queue,
     reconcile_metrics: metrics.ReconcileMetrics,
 ) -> Run:
-    """Give a function that runs a flow until the test ends."""
+    """Return a function that runs a flow until the test ends."""
 
     def start(
         flow: FlowStub,
@@ -146,7 +146,7 @@ def run(
 
 @pytest.fixture()
 def count(registry: prometheus_client.CollectorRegistry) -> Count:
-    """Give a function that reads a metric of the flow; None when it is not there."""
+    """Return a function that reads a metric of the flow; None when it is not there."""
 
     def read(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, {"controller": "greetings", **labels})

@@ -93,7 +93,7 @@ Settle = Callable[..., None]
 
 @pytest.fixture()
 def settle(reconcile_metrics: metrics.ReconcileMetrics) -> Settle:
-    """Give a function that lets a caller wait for a tank."""
+    """Return a function that lets a caller wait for a tank."""
 
     def run(tank: Tank, *, dry_run: bool = False) -> None:
         settler = waiting.Settler(reconcile_metrics, dry_run, lambda: tank.now_s)

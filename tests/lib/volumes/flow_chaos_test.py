@@ -167,7 +167,7 @@ class World:
             self.doomed.discard(name)
 
     def there(self) -> list[Volume]:
-        """Give all that are not on their way out."""
+        """Return all that are not on their way out."""
         self.clock.move(10)
         found = self.cloud.volumes()
         return [one for one in found if one.phase is not VolumePhase.DELETING]

@@ -51,7 +51,7 @@ class World:
     def settle(
         self, wish: model.Wish, patience_s: float = 600.0, is_fresh: bool = False
     ) -> Volume | None:
-        """Let a process settle a wish; is_fresh: one that was started just now."""
+        """Settle a request; is_fresh: by a process that was started just now."""
         effects = callers.CallEffects(self.clock, self.clock.wait)
         started = None if is_fresh else -math.inf
         process = flow.VolumesFlow(lambda: self.cloud, effects, started)
@@ -173,7 +173,7 @@ DEATHS = [
 
 
 def _die_at(world: World, number: int, when: str) -> None:
-    """Let the process die at its call of this number, from 0."""
+    """Kill the process at its call of this number, from 0."""
     seen = 0
 
     def check(operation: str) -> None:

@@ -99,7 +99,7 @@ def has_volume_type(api: client.Client, type_id: str, deadline: float) -> bool:
 
 
 def default_volume_type(api: client.Client, deadline: float) -> str:
-    """Give the id of the default volume type; empty when there is none, or a secret."""
+    """Return the id of the default volume type; empty if there is none, or a secret."""
     call = client.Get(VOLUME, "types/default", "get default volume type")
     try:
         return api.read(call, native.VolumeTypeAnswer, deadline).volume_type.id

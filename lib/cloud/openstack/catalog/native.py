@@ -4,7 +4,7 @@ import datetime
 
 import msgspec
 
-from lib.cloud.openstack.native import PageLink
+from lib.cloud.openstack.native import PageLink, page
 
 
 class Flavor(msgspec.Struct, frozen=True):
@@ -18,11 +18,8 @@ class Flavor(msgspec.Struct, frozen=True):
     ephemeral: int = msgspec.field(default=0, name="OS-FLV-EXT-DATA:ephemeral")
 
 
-class FlavorsPage(msgspec.Struct, frozen=True):
-    """GET /flavors/detail."""
-
-    items: tuple[Flavor, ...] = msgspec.field(name="flavors")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="flavors_links")
+FlavorsPage = page("flavors", Flavor)
+"""GET /flavors/detail."""
 
 
 class ServerGroup(msgspec.Struct, frozen=True):
@@ -45,20 +42,12 @@ class Named(msgspec.Struct, frozen=True):
     name: str | None = None
 
 
-class NetworksPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/networks."""
-
-    items: tuple[Named, ...] = msgspec.field(name="networks")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
+NetworksPage = page("networks", Named)
+"""GET /v2.0/networks."""
 
 
-class SecurityGroupsPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/security-groups."""
-
-    items: tuple[Named, ...] = msgspec.field(name="security_groups")
-    links: tuple[PageLink, ...] = msgspec.field(
-        default=(), name="security_groups_links"
-    )
+SecurityGroupsPage = page("security_groups", Named)
+"""GET /v2.0/security-groups."""
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -93,11 +82,8 @@ class VolumeType(msgspec.Struct, frozen=True):
     qos_specs_id: str | None = None
 
 
-class VolumeTypesPage(msgspec.Struct, frozen=True):
-    """GET /v3/types."""
-
-    items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="volume_type_links")
+VolumeTypesPage = page("volume_types", VolumeType, "volume_type_links")
+"""GET /v3/types."""
 
 
 class VolumeTypeId(msgspec.Struct, frozen=True):
@@ -122,8 +108,5 @@ class Volume(msgspec.Struct, frozen=True):
     metadata: dict[str, str] = {}
 
 
-class VolumesPage(msgspec.Struct, frozen=True):
-    """GET /v3/volumes/detail."""
-
-    items: tuple[Volume, ...] = msgspec.field(name="volumes")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="volumes_links")
+VolumesPage = page("volumes", Volume)
+"""GET /v3/volumes/detail."""

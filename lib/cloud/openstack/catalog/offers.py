@@ -1,6 +1,5 @@
 """The catalog of one OpenStack project."""
 
-import concurrent.futures
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +11,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.catalog import lists, native, translate
 from lib.cloud.openstack.config.settings import Credentials
 from lib.cloud.openstack.http import client, session
-from lib.cloud.support import calls, circuits
+from lib.cloud.support import calls, circuits, parallel
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -58,7 +57,7 @@ def connect(
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> protocol.Cloud:
-    """Give the cloud of these credentials; logs in with its first call.
+    """Return the cloud of these credentials; logs in with its first call.
 
     The token is kept for as long as it lives, so that a cycle takes one at most.
 
@@ -136,10 +135,7 @@ class OpenStackCatalog:
                 for one in some
             }
 
-        if not by_service:
-            return _Shelf({})
-        with concurrent.futures.ThreadPoolExecutor(len(by_service), "catalog") as pool:
-            fetched = list(pool.map(fetch, by_service.values()))
+        fetched = parallel.each(fetch, by_service.values(), "catalog")
         return _Shelf({one: seen for part in fetched for one, seen in part.items()})
 
 
@@ -150,7 +146,7 @@ class _Shelf:
         self._kept = kept
 
     def get(self, one: _List[T]) -> T:
-        """Give a list.
+        """Return a list.
 
         Raises:
             CloudError: what it failed with.
@@ -164,7 +160,7 @@ class _Shelf:
 def _wanted(
     parts: frozenset[CatalogPart], given: Seen[translate.Given] | Unknown
 ) -> tuple[_List[object], ...]:
-    """Name the lists that these parts are made of, each once."""
+    """Return the lists that these parts are made of, each once."""
     wanted: dict[_List[object], None] = {}
     if CatalogPart.INSTANCE_TYPES in parts:
         wanted[_FLAVORS] = None

@@ -104,7 +104,7 @@ def given(document: Mapping[str, object]) -> Given:
 def instance_types(
     flavors: Iterable[native.Flavor],
 ) -> tuple[catalog.InstanceType, ...]:
-    """Give the sizes; a flavor without a root disk counts by its ephemeral one."""
+    """Return the sizes; a flavor without a root disk counts by its ephemeral one."""
     return tuple(
         catalog.InstanceType(
             flavor.name, flavor.vcpus, flavor.ram, flavor.disk or flavor.ephemeral
@@ -116,12 +116,12 @@ def instance_types(
 def storage_types(
     types: Iterable[native.VolumeType],
 ) -> tuple[catalog.StorageType, ...]:
-    """Give the kinds of storage."""
+    """Return the kinds of storage."""
     return tuple(catalog.StorageType(one.name, one.id) for one in types)
 
 
 def volumes(found: Iterable[native.Volume]) -> tuple[catalog.CatalogVolume, ...]:
-    """Give the volumes; Cinder's times are UTC without saying so."""
+    """Return the volumes; Cinder's times are UTC without saying so."""
     return tuple(
         catalog.CatalogVolume(
             volume.id,
@@ -183,7 +183,7 @@ def _first_of_each_name(images: Iterable[native.Image]) -> tuple[native.Image, .
 
 
 def _names(things: Iterable[native.Named | native.ServerGroup]) -> tuple[str, ...]:
-    """Give each name once, in order, none of them empty."""
+    """Return each name once, in order, none of them empty."""
     return tuple(dict.fromkeys(thing.name for thing in things if thing.name))
 
 

@@ -64,7 +64,7 @@ class CloudsFile:
     env: Mapping[str, str]
 
     def candidates(self, name: str) -> tuple[pathlib.Path, ...]:
-        """Name the files to try, the first that exists counts."""
+        """Return the files to try, the first that exists counts."""
         home = self.env.get("HOME", "")
         config = self.env.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
         folders = [pathlib.Path()]

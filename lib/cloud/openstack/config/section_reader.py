@@ -63,21 +63,21 @@ class SectionReader:
         self._title = f"[{section.name}{sub}]"
 
     def text(self, key: str, default: str = "") -> str:
-        """Give a text; empty when it is set to nothing."""
+        """Return a text; empty when it is set to nothing."""
         values = self.texts(key)
         return values[-1] if values else default
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Give all values of a repeatable key."""
+        """Return all values of a repeatable key."""
         self._asked.add(key)
         return self._section.values.get(key, ())
 
     def boolean(self, key: str, default: bool) -> bool:
-        """Give a switch."""
+        """Return a switch."""
         return self._parsed(key, default, _boolean, "true or false")
 
     def whole(self, key: str, default: int, least: int = 0) -> int:
-        """Give a whole number of at least `least`."""
+        """Return a whole number of at least `least`."""
 
         def number(text: str) -> int:
             value = int(text, 16) if text.lower().startswith("0x") else int(text)
@@ -88,7 +88,7 @@ class SectionReader:
         return self._parsed(key, default, number, f"a whole number from {least} on")
 
     def seconds(self, key: str, default: float) -> float:
-        """Give the seconds of a duration, never negative."""
+        """Return the seconds of a duration, never negative."""
 
         def duration(text: str) -> float:
             value = kinds.read_duration(text)
@@ -109,7 +109,7 @@ class SectionReader:
         return self.text(key)
 
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
-        """Give one of `known`."""
+        """Return one of `known`."""
 
         def one(text: str) -> str:
             if text not in known:

@@ -81,7 +81,7 @@ def ground(cloud: session.FakeOpenStack | None = None) -> Ground:
 
 
 def service(nodes: tuple[Node, ...], **fields: object) -> Facts:
-    """Give the facts of a usual Service."""
+    """Return the facts of a usual Service."""
     usual = Facts(
         CLUSTER,
         "default",

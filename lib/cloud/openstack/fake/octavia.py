@@ -80,7 +80,7 @@ class FakeOctavia:
         return Answer(200, {"loadbalancer": balancer})
 
     def advance(self) -> None:
-        """Let everything happen that is due by now."""
+        """Complete everything that is due by now."""
         for id_, (at, status) in list(self._due.items()):
             if at <= self.clock():
                 del self._due[id_]
@@ -90,7 +90,7 @@ class FakeOctavia:
                     self._set_status(self.load_balancers[id_], status)
 
     def finish(self) -> None:
-        """Let everything happen that is under way."""
+        """Complete everything that is in progress."""
         self._due = {id_: (0.0, status) for id_, (_, status) in self._due.items()}
         self.advance()
 
@@ -364,7 +364,7 @@ class FakeOctavia:
         balancer["updated_at"] = self._time()
 
     def _time(self) -> str:
-        """Give the time as Octavia writes it, which has a resolution of 1 s."""
+        """Return the time as Octavia writes it, which has a resolution of 1 s."""
         seconds = int(self.clock())
         return (
             f"2026-01-{1 + seconds // 86400:02}T{seconds // 3600 % 24:02}"

@@ -48,7 +48,7 @@ NESTED = frozenset({"members", "healthmonitor"})
 
 
 def balancer(id_: str, wish: Json, vip: Vip, now: str) -> Json:
-    """Give a load balancer that has just been asked for."""
+    """Return a load balancer that has just been asked for."""
     return {
         "id": id_,
         "name": wish.get("name", ""),
@@ -70,7 +70,7 @@ def balancer(id_: str, wish: Json, vip: Vip, now: str) -> Json:
 
 
 def listener(id_: str, balancer: Json, wish: Json) -> Json:
-    """Give a listener without a pool."""
+    """Return a listener without a pool."""
     return {
         "id": id_,
         "name": wish.get("name", ""),
@@ -92,7 +92,7 @@ def listener(id_: str, balancer: Json, wish: Json) -> Json:
 
 
 def pool(id_: str, balancer: Json, listener: Json, wish: Json) -> Json:
-    """Give a pool of a listener, without a monitor."""
+    """Return a pool of a listener, without a monitor."""
     return {
         "id": id_,
         "name": wish.get("name", ""),
@@ -109,7 +109,7 @@ def pool(id_: str, balancer: Json, listener: Json, wish: Json) -> Json:
 
 
 def member(id_: str, wish: Json) -> Json:
-    """Give a member."""
+    """Return a member."""
     return {
         "id": id_,
         "name": wish.get("name", ""),
@@ -128,7 +128,7 @@ def tree(
     pools: Mapping[str, Json],
     members: Mapping[str, Mapping[str, Json]],
 ) -> Json:
-    """Give a load balancer with all below it. listeners: its own; the rest: all."""
+    """Return a load balancer with all below it. listeners: its own; the rest: all."""
     shown = ("id", "name", "address", "protocol_port")
 
     def below(pool: Json) -> list[Json]:
@@ -164,5 +164,5 @@ def check(wish: Json, allowed: frozenset[str]) -> None:
 
 
 def transport(protocol: object) -> str:
-    """Say on what a listener's protocol runs."""
+    """Return on what a listener's protocol runs."""
     return str(protocol) if protocol in ("UDP", "SCTP") else "TCP"

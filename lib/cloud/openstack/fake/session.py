@@ -21,11 +21,11 @@ class FakeClock:
         self.now = 1000.0
 
     def __call__(self) -> float:
-        """Give the time in seconds."""
+        """Return the time in seconds."""
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self.now += seconds
 
 
@@ -44,7 +44,7 @@ class Fault:
 
 
 def nothing(call: wire.Call) -> Fault | None:
-    """Let every call through."""
+    """Return None for every call: no fault."""
     del call
     return None
 
@@ -87,13 +87,13 @@ class FakeOpenStack:
         return [call for call in self.calls if call.method != "GET"]
 
     def new_id(self, kind: str) -> str:
-        """Give a UUID that says what it is of: kinds by number, counted up."""
+        """Return a UUID that says what it is of: kinds by number, counted up."""
         self._made[kind] += 1
         number = list(self._made).index(kind) + 1
         return f"{number:08x}-0000-4000-8000-{self._made[kind]:012x}"
 
     def client(self) -> client.Client:
-        """Give the real client, connected to this."""
+        """Return the real client, connected to this."""
         effects = client.Effects(self.clock, self.clock, self.clock.sleep, lambda: 0.5)
         where = client.Where("RegionOne", "public")
 

@@ -25,7 +25,7 @@ class Call:
         return "/".join(self.parts)
 
     def one(self, key: str, default: str = "") -> str:
-        """Give the first value of a query's key."""
+        """Return the first value of a query's key."""
         return self.query.get(key, [default])[0]
 
 
@@ -65,7 +65,7 @@ def call_of(
 
 
 def part(body: Json, key: str) -> Json:
-    """Give an object inside a body."""
+    """Return an object inside a body."""
     found = body.get(key)
     if not isinstance(found, dict):
         raise Refused(400, f"Missing required attribute {key}")
@@ -73,7 +73,7 @@ def part(body: Json, key: str) -> Json:
 
 
 def objects(body: Json, key: str) -> list[Json]:
-    """Give a list of objects inside a body; none when it is not there."""
+    """Return a list of objects inside a body; none when it is not there."""
     found = body.get(key) or []
     if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
         raise Refused(400, f"Invalid input for field/attribute {key}")
@@ -81,7 +81,7 @@ def objects(body: Json, key: str) -> list[Json]:
 
 
 def texts(value: object) -> list[str]:
-    """Give a list of texts."""
+    """Return a list of texts."""
     return [str(one) for one in value] if isinstance(value, list | tuple) else []
 
 

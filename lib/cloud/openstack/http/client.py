@@ -142,7 +142,7 @@ class Client:
         self._circuits = circuits.Circuits(services, on_circuit, self._effects.clock)
 
     def now(self) -> float:
-        """Give the time of the clock that deadlines are of."""
+        """Return the time of the clock that deadlines are of."""
         return self._effects.clock()
 
     def wall(self, service: Service) -> float:
@@ -153,7 +153,7 @@ class Client:
         return self._effects.wall() + self._skew_s.get(service, 0.0)
 
     def get(self, call: Get, deadline: float) -> bytes:
-        """Give the body of a successful answer.
+        """Return the body of a successful answer.
 
         deadline: when to give up, in the time of `now`.
 
@@ -187,7 +187,7 @@ class Client:
     def microversion(
         self, service: Service, newest: endpoints.Version | None = None
     ) -> endpoints.Version | None:
-        """Give the microversion that calls use; None in a service without any.
+        """Return the microversion that calls use; None in a service without any.
 
         Raises:
             CloudError: the endpoint could not be found.
@@ -196,7 +196,7 @@ class Client:
             return self._endpoint(service).microversion(newest)
 
     def has(self, service: Service) -> bool:
-        """Say whether the cloud's catalogue has the service.
+        """Report whether the cloud's catalogue has the service.
 
         Raises:
             CloudError: there is no token.
@@ -209,7 +209,7 @@ class Client:
         return True
 
     def version(self, service: Service) -> endpoints.Version:
-        """Give the newest version of its API that a service offers.
+        """Return the newest version of its API that a service offers.
 
         Raises:
             CloudError: the endpoint, or its version document, could not be found.
@@ -230,7 +230,7 @@ class Client:
         self._on_call(operation, outcome, 0.0)
 
     def read(self, call: Get, kind: type[T], deadline: float) -> T:
-        """Give the answer decoded as `kind`.
+        """Return the answer decoded as `kind`.
 
         Raises:
             CloudError: as `get`; Unavailable also when the answer is no such thing.
@@ -241,7 +241,7 @@ class Client:
     def items(
         self, call: Get, limit: int, kind: type[native.Page[T]], deadline: float
     ) -> tuple[T, ...]:
-        """Give all items of a list, in the cloud's order, `limit` a page.
+        """Return all items of a list, in the cloud's order, `limit` a page.
 
         The next page is asked for at our own endpoint with the marker of the link;
         links themselves may name a host that only the cloud can reach.
@@ -269,7 +269,7 @@ class Client:
             seen.add(marker)
 
     def project_id(self) -> str:
-        """Give the id of the project that the token is of; empty without one.
+        """Return the id of the project that the token is of; empty without one.
 
         Raises:
             CloudError: there is no token.
@@ -281,7 +281,7 @@ class Client:
             return auth.get_access(self._session).project_id or ""
 
     def project_filter(self) -> Query:
-        """Give the query that keeps other projects out of Neutron's lists.
+        """Return the query that keeps other projects out of Neutron's lists.
 
         Empty unless we are an administrator, who is shown all of them: a member may
         see ports of another project that are attached to his own servers.
@@ -399,7 +399,7 @@ def _is_of_library(error: Exception) -> bool:
 
 
 def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
-    """Say what the words of a refusal mean; None when they say nothing special."""
+    """Return what the words of a refusal mean; None when they say nothing special."""
     said = answer.body.decode(errors="replace").lower()
     for refusal in call.refusals:
         if refusal.status == answer.status and refusal.text.lower() in said:

@@ -48,7 +48,7 @@ class Endpoint:
     silence: str
 
     def version(self, operation: str, resource: str) -> Version:
-        """Give the newest version that it offers. operation, resource: for the error.
+        """Return the newest version that it offers. operation, resource: for the error.
 
         Raises:
             Unavailable: it does not say; then its URL leads nowhere, either.
@@ -106,7 +106,7 @@ def find(
 
 
 def _silence(service: str, failed: sessions.Failed) -> str:
-    """Say why a service does not say its version. failed: how it answered."""
+    """Return why a service does not say its version. failed: how it answered."""
     if not failed:
         return f"the {service} service does not say its version"
     error = failed[-1]

@@ -74,7 +74,7 @@ NATIVE: tuple[tuple[type[Exception], tuple[type[errors.CloudError], str]], ...] 
 
 
 def from_status(status: int, has_retry_after: bool) -> type[errors.CloudError]:
-    """Say what an HTTP status other than success means.
+    """Return what an HTTP status other than success means.
 
     has_retry_after: the answer names a time; 413 is throttling then.
     """
@@ -86,7 +86,7 @@ def from_status(status: int, has_retry_after: bool) -> type[errors.CloudError]:
 
 
 def describe(status: int) -> str:
-    """Say the status in words; the body stays out of every message."""
+    """Return the status in words; the body stays out of every message."""
     try:
         return f"the cloud answered {status} {http.HTTPStatus(status).phrase}"
     except ValueError:
@@ -96,7 +96,7 @@ def describe(status: int) -> str:
 def from_native(
     error: keystoneauth1.exceptions.ClientException | OSError,
 ) -> tuple[type[errors.CloudError], str]:
-    """Say what a failure of the library means: the class, and a safe message.
+    """Return what a failure of the library means: the class, and a safe message.
 
     Such a failure comes from below the call: connection, token, catalogue, version
     document. It never says that a thing is absent, even when Keystone answers 404.

@@ -92,7 +92,7 @@ def failing(
 def open_session(
     credentials: Credentials, timeout_s: float, user_agent: tuple[str, ...] = ()
 ) -> keystoneauth1.session.Session:
-    """Give a session that authenticates with its first request.
+    """Return a session that authenticates with its first request.
 
     timeout_s: of every call, also those for tokens and version documents. A token
     that is refused (401) is replaced once per request; nothing else is retried.

@@ -29,7 +29,7 @@ class Wiring:
 def of_server(
     server: native.Server, wiring: Wiring, networking: Networking
 ) -> tuple[Address, ...]:
-    """Give the server's addresses in order, each type and address once."""
+    """Return the server's addresses in order, each type and address once."""
     found: list[Address] = []
     for fixed in _from_ports(wiring.ports):
         _add(found, AddressType.INTERNAL_IP, fixed, networking)

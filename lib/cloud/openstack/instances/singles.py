@@ -17,7 +17,7 @@ TIMES = 5
 
 
 def are_better(wanted: int, listed: int) -> bool:
-    """Say whether reading servers one by one costs the cloud less than a list.
+    """Report whether reading servers one by one costs the cloud less than a list.
 
     wanted: how many servers we are to know. listed: how many the project has.
     """

@@ -44,12 +44,12 @@ _NOT_IN_LABEL = re.compile(r"[^-A-Za-z0-9_.]+")
 
 
 def phase(status: str) -> Phase:
-    """Say where a server of this native status stands."""
+    """Return where a server of this native status stands."""
     return PHASES.get(status, Phase.UNKNOWN)
 
 
 def is_label_value(text: str) -> bool:
-    """Say whether Kubernetes takes the text for a label's value."""
+    """Report whether Kubernetes takes the text for a label's value."""
     return len(text) <= _LABEL_MAX and _LABEL.fullmatch(text) is not None
 
 
@@ -64,13 +64,13 @@ def label_value(text: str) -> str:
 
 
 def needs_flavors(server: native.Server) -> bool:
-    """Say whether the instance type takes the list of flavors."""
+    """Report whether the instance type takes the list of flavors."""
     name = server.flavor.original_name
     return not name or not is_label_value(name)
 
 
 def instance_type(flavor: native.Flavor, flavors: Mapping[str, str]) -> str | None:
-    """Give the flavor's name where it can be a label's value, else its id.
+    """Return the flavor's name where it can be a label's value, else its id.
 
     flavors: names by id. None when the cloud no longer has the flavor.
     """
@@ -89,7 +89,7 @@ def instance(
     wiring: addresses.Wiring | None,
     config: Config,
 ) -> Instance:
-    """Give the model's instance; wiring: None when Neutron could not be read."""
+    """Return the model's instance; wiring: None when Neutron could not be read."""
     region = config.credentials.region
     type_ = instance_type(server.flavor, flavors)
     found: tuple[Address, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from lib.cloud.openstack.native import PageLink
+from lib.cloud.openstack.native import FixedIp, page
 from lib.cloud.routes import AddressPair, Entry, Observed, Route
 
 
@@ -33,13 +33,6 @@ class RouterAnswer(msgspec.Struct, frozen=True):
     router: Router
 
 
-class FixedIp(msgspec.Struct, frozen=True):
-    """One address of a port."""
-
-    ip_address: str
-    subnet_id: str = ""
-
-
 class Pair(msgspec.Struct, frozen=True):
     """One allowed address pair."""
 
@@ -60,11 +53,8 @@ class Port(msgspec.Struct, frozen=True):
     revision_number: int | None = None
 
 
-class PortsPage(msgspec.Struct, frozen=True):
-    """GET /ports."""
-
-    items: tuple[Port, ...] = msgspec.field(name="ports")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
+PortsPage = page("ports", Port)
+"""GET /ports."""
 
 
 class PortAnswer(msgspec.Struct, frozen=True):
@@ -80,11 +70,8 @@ class Subnet(msgspec.Struct, frozen=True):
     cidr: str
 
 
-class SubnetsPage(msgspec.Struct, frozen=True):
-    """GET /subnets."""
-
-    items: tuple[Subnet, ...] = msgspec.field(name="subnets")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="subnets_links")
+SubnetsPage = page("subnets", Subnet)
+"""GET /subnets."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

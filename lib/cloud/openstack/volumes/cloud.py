@@ -401,7 +401,7 @@ class OpenStackVolumes:
         deadline: float,
         error: errors.CloudError | None,
     ) -> native.VolumeType:
-        """Give a type by its name or id.
+        """Return a type by its name or id.
 
         Raises:
             InvalidRequest: there is none; says which there are.

@@ -53,7 +53,7 @@ class Leftovers:
             self.free(volume, deadline)
 
     def free(self, volume: Volume, deadline: float) -> None:
-        """Let go of a volume for which an attach came to nothing long ago.
+        """Release a volume for which an attach failed long ago.
 
         Cinder itself refuses when Nova knows of the attachment.
 
@@ -85,7 +85,7 @@ class Leftovers:
 
 
 def judge_deletion(volume: Volume, error: errors.CloudError) -> errors.CloudError:
-    """Say why a volume that is there could not be deleted."""
+    """Return why a volume that is there could not be deleted."""
     if volume.attachments:
         where = ", ".join(one.holder for one in volume.attachments)
         return errors.AttachedElsewhere(

@@ -44,11 +44,8 @@ class Name(msgspec.Struct, frozen=True):
     id: str = ""
 
 
-class VolumesPage(msgspec.Struct, frozen=True):
-    """GET /volumes/detail. items: decoded one by one, each may be of anybody."""
-
-    items: tuple[msgspec.Raw, ...] = msgspec.field(name="volumes")
-    links: tuple[native.PageLink, ...] = msgspec.field(default=(), name="volumes_links")
+VolumesPage = native.page("volumes", msgspec.Raw)
+"""GET /volumes/detail. items: decoded one by one, each may be of anybody."""
 
 
 class VolumeAnswer(msgspec.Struct, frozen=True):
@@ -66,13 +63,8 @@ class Reservation(msgspec.Struct, frozen=True):
     volume_id: str = ""
 
 
-class ReservationsPage(msgspec.Struct, frozen=True):
-    """GET /attachments."""
-
-    items: tuple[Reservation, ...] = msgspec.field(name="attachments")
-    links: tuple[native.PageLink, ...] = msgspec.field(
-        default=(), name="attachments_links"
-    )
+ReservationsPage = native.page("attachments", Reservation)
+"""GET /attachments."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -82,13 +74,8 @@ class Message(msgspec.Struct, frozen=True):
     user_message: str = ""
 
 
-class MessagesPage(msgspec.Struct, frozen=True):
-    """GET /messages."""
-
-    items: tuple[Message, ...] = msgspec.field(name="messages")
-    links: tuple[native.PageLink, ...] = msgspec.field(
-        default=(), name="messages_links"
-    )
+MessagesPage = native.page("messages", Message)
+"""GET /messages."""
 
 
 class VolumeType(msgspec.Struct, frozen=True):
@@ -99,13 +86,8 @@ class VolumeType(msgspec.Struct, frozen=True):
     extra_specs: dict[str, str | None] | None = None
 
 
-class VolumeTypesPage(msgspec.Struct, frozen=True):
-    """GET /types."""
-
-    items: tuple[VolumeType, ...] = msgspec.field(name="volume_types")
-    links: tuple[native.PageLink, ...] = msgspec.field(
-        default=(), name="volume_type_links"
-    )
+VolumeTypesPage = native.page("volume_types", VolumeType, "volume_type_links")
+"""GET /types."""
 
 
 class VolumeTypeAnswer(msgspec.Struct, frozen=True):
@@ -141,5 +123,5 @@ class Handle:
 
 
 def handle(volume: volumes.Volume) -> Handle:
-    """Give what this room wrote into a volume; an empty one for anybody else's."""
+    """Return what this room wrote into a volume; an empty one for anybody else's."""
     return volume.native if isinstance(volume.native, Handle) else Handle("")

@@ -46,7 +46,7 @@ class VolumePlacement:
 
 
 def placement(wanted: VolumeSpec) -> VolumePlacement:
-    """Give the opaque part of a spec; an empty one for anybody else's spec."""
+    """Return the opaque part of a spec; an empty one for anybody else's spec."""
     own = wanted.provider
     return own if isinstance(own, VolumePlacement) else VolumePlacement()
 

@@ -40,7 +40,7 @@ class VolumeReads:
         self._log = structlog.stdlib.get_logger()
 
     def volume(self, volume_id: str, deadline: float) -> native.Volume | None:
-        """Give one volume; None when Cinder says that there is none."""
+        """Return one volume; None when Cinder says that there is none."""
         call = self._get("volumes/" + _quoted(volume_id), "get volume", volume_id)
         try:
             return self._api.read(call, native.VolumeAnswer, deadline).volume
@@ -118,7 +118,7 @@ class VolumeReads:
         return self._api.items(call, PAGE, native.VolumeTypesPage, deadline)
 
     def default_type(self, deadline: float) -> native.VolumeType:
-        """Give the type of volumes for which no type is asked for."""
+        """Return the type of volumes for which no type is asked for."""
         call = self._get("types/default", "get default volume type")
         return self._api.read(call, native.VolumeTypeAnswer, deadline).volume_type
 
@@ -129,7 +129,7 @@ class VolumeReads:
         return tuple(sorted(zone.name for zone in found if zone.state.available))
 
     def quotas(self, deadline: float) -> native.QuotaAnswer:
-        """Give our project's quotas, and how far they are used."""
+        """Return our project's quotas, and how far they are used."""
         path = "os-quota-sets/" + _quoted(self._api.project_id())
         call = self._get(path, "get quotas", query=(("usage", "true"),))
         return self._api.read(call, native.QuotaAnswer, deadline)
@@ -139,7 +139,7 @@ class VolumeReads:
         return self._version() >= _RESERVATIONS
 
     def can_extend_in_use(self) -> bool:
-        """Say whether volumes grow while attached.
+        """Report whether volumes grow while attached.
 
         Source: Cinder API microversion history, 3.42.
         """
@@ -160,7 +160,7 @@ def _quoted(part: str) -> str:
 
 
 def has_multiattach(volume_type: native.VolumeType) -> bool | None:
-    """Say whether volumes of a type can be shared; None: we may not see it.
+    """Report whether volumes of a type can be shared; None: we may not see it.
 
     Source: Cinder documentation, "Volume multi-attach": the extra spec multiattach.
     """

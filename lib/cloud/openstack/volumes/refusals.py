@@ -108,7 +108,7 @@ _LOCKED = (
 
 
 def attach(volume_id: str, server_id: str) -> Sequence[Refusal]:
-    """Give the table of an attach; AlreadyExists: it is, or soon will be, attached.
+    """Return the table of an attach; AlreadyExists: it is, or soon will be, attached.
 
     Source: nova/compute/api.py (attach_volume), nova/exception.py,
     cinder/volume/api.py (_attachment_reserve).
@@ -143,7 +143,7 @@ def attach(volume_id: str, server_id: str) -> Sequence[Refusal]:
 
 
 def detach(volume_id: str, server_id: str) -> Sequence[Refusal]:
-    """Give the table of a detach; NotFound of the server: no such attachment.
+    """Return the table of a detach; NotFound of the server: no such attachment.
 
     Source: nova/api/openstack/compute/volume_attachments.py, cinder/volume/api.py
     (begin_detaching).
@@ -158,7 +158,7 @@ def detach(volume_id: str, server_id: str) -> Sequence[Refusal]:
 
 
 def _absent(volume_id: str, server_id: str) -> Sequence[Refusal]:
-    """Say which of the two a 404 is about."""
+    """Return which of the two a 404 is about."""
     return (
         Refusal(
             404, f"instance {server_id} could", errors.NotFound, "no server", server_id

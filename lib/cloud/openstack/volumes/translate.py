@@ -86,12 +86,12 @@ _ID = re.compile(
 
 
 def is_id(text: str) -> bool:
-    """Say whether Cinder or Nova could have given out this id."""
+    """Report whether Cinder or Nova could have given out this id."""
     return _ID.fullmatch(text) is not None
 
 
 def phase(status: str) -> VolumePhase:
-    """Say where a volume of this status stands."""
+    """Return where a volume of this status stands."""
     return PHASES.get(status, VolumePhase.UNKNOWN)
 
 
@@ -192,7 +192,7 @@ def _is_of_creation(message: native.Message) -> bool:
 
 
 def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | None:
-    """Say in which zones, as Nodes are labelled, a volume of this zone is reached.
+    """Return in which zones, as Nodes are labelled, a volume of this zone is reached.
 
     Empty: in all of them. None: the volume's zone says nothing about it.
     """
@@ -212,7 +212,7 @@ def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | No
 
 
 def volume_zone(node_zone: str, settings: BlockStorage) -> str:
-    """Say in which zone of Cinder a volume for Nodes of this zone is made."""
+    """Return in which zone of Cinder a volume for Nodes of this zone is made."""
     for ours, theirs in settings.availability_zone_map.items():
         if nodes.label_value(ours) == node_zone:
             return theirs
@@ -220,7 +220,7 @@ def volume_zone(node_zone: str, settings: BlockStorage) -> str:
 
 
 def capacity(quotas: Mapping[str, native.Quota | str], type_name: str) -> Capacity:
-    """Say what quotas leave. type_name: empty for the quotas of all types only."""
+    """Return what quotas leave. type_name: empty for the quotas of all types only."""
     suffixes = ("", f"_{type_name}") if type_name else ("",)
     left = [_left(quotas.get(f"gigabytes{suffix}")) for suffix in suffixes]
     counts = [_left(quotas.get(f"volumes{suffix}")) for suffix in suffixes]
@@ -241,7 +241,7 @@ def capacity(quotas: Mapping[str, native.Quota | str], type_name: str) -> Capaci
 
 
 def _left(quota: native.Quota | str | None) -> int | None:
-    """Give what is left of a quota; None without a limit."""
+    """Return what is left of a quota; None without a limit."""
     if not isinstance(quota, native.Quota) or quota.limit < 0:
         return None
     return max(quota.limit - quota.in_use - quota.reserved, 0)

@@ -55,12 +55,12 @@ class Writes:
         self._act(volume_id, "retype volume", wanted, refusals.RETYPE, deadline)
 
     def roll_detaching(self, volume_id: str, deadline: float) -> None:
-        """Let a volume whose detach came to nothing be in use again."""
+        """Return a volume whose detach failed to the status in-use."""
         wanted: dict[str, object] = {"os-roll_detaching": {}}
         self._act(volume_id, "roll detaching back", wanted, (), deadline)
 
     def unreserve(self, volume_id: str, deadline: float) -> None:
-        """Let a volume be free again whose attach came to nothing."""
+        """Return a volume whose attach failed to the status available."""
         wanted: dict[str, object] = {"os-unreserve": {}}
         self._act(volume_id, "unreserve volume", wanted, (), deadline)
 

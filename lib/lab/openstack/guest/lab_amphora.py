@@ -23,7 +23,7 @@ class NoInstances(compute_base.ComputeBase):
     """Makes instances that are a name, and are well at once."""
 
     def build(self, *args, **kwargs):
-        """Give the id of one."""
+        """Return the id of one."""
         return str(uuid.uuid4())
 
     def delete(self, compute_id):
@@ -104,7 +104,7 @@ class VipsOnly(allowed_address_pairs.AllowedAddressPairsDriver):
         """The VIP's port has its groups already."""
 
     def get_plugged_networks(self, compute_id):
-        """Say that it is wherever its load balancer needs it to be."""
+        """Report that it is wherever its load balancer needs it to be."""
         session = database.get_session()
         with session.begin():
             found = repositories.AmphoraRepository().get(session, compute_id=compute_id)

@@ -25,7 +25,7 @@ class LabVolumeDriver(fake_driver.FakeLoggingVolumeDriver):
             )
 
     def clone_image(self, context, volume, image_location, image_meta, image_service):
-        """Say that the image was cloned: no download, no qemu-img, no privsep."""
+        """Report that the image was cloned: no download, no qemu-img, no privsep."""
         del context, volume, image_location, image_meta, image_service
         return {}, True
 

@@ -130,7 +130,7 @@ def nova(chosen: argparse.Namespace):
 
 
 def keep_node_ids(hosts: "list[str]") -> None:
-    """Give each fake node the same id in every process.
+    """Keep the id of each fake node the same in every process.
 
     The fake driver draws them anew, while nova insists that a node keeps its id.
     """
@@ -146,7 +146,7 @@ def keep_node_ids(hosts: "list[str]") -> None:
 
 
 def remember_instances() -> None:
-    """Give the fake driver back the instances that the database has for its host.
+    """Restore the fake driver's instances from the database of its host.
 
     It keeps them in memory only; after a restart none could be stopped or started.
     """

@@ -25,7 +25,7 @@ def port(*ips: str, status: str = "ACTIVE") -> native.Port:
 
 
 def nova(**networks: tuple[str, ...]) -> dict[str, tuple[native.NovaAddress, ...]]:
-    """Give Nova's addresses; one written "f:..." is floating."""
+    """Return Nova's addresses; one written "f:..." is floating."""
     return {
         name: tuple(
             native.NovaAddress(

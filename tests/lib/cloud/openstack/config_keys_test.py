@@ -34,7 +34,7 @@ class Key:
 
 
 def text(key: str, room: str = "") -> Key:
-    """Give a key of plain text, empty without; its field is named after it."""
+    """Return a key of plain text, empty without; its field is named after it."""
     field = key.replace("-", "_")
     return Key("some thing", f"{room}.{field}" if room else field, "some thing", "")
 
@@ -181,7 +181,7 @@ UNREAD = {"regional", "warnings", "classes", "wait_active_steps"}
 
 
 def at(found: settings.Config, field: str) -> object:
-    """Give a field by its path, such as "load_balancer.classes.gold.network_id"."""
+    """Return a field by its path, such as "load_balancer.classes.gold.network_id"."""
 
     there: object = found
     for name in field.split("."):

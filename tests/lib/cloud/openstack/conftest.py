@@ -78,11 +78,11 @@ class StandIn:
         body: bytes = b'{"error": {"message": "injected"}}',
         headers: dict[str, str] | None = None,
     ) -> None:
-        """Give one more wrong answer to the calls of that path."""
+        """Add one more wrong answer to the calls of that path."""
         self.faults[name].append(Fault(status, headers or {}, body))
 
     def paths(self) -> list[str]:
-        """Give the paths called, without versions."""
+        """Return the paths called, without versions."""
         return [_unversioned(call) for call in self.calls]
 
     def answer(self, call: Call) -> Answer:
@@ -278,7 +278,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture()
 def stand_in() -> Iterator[StandIn]:
-    """Give a running stand-in of an empty cloud."""
+    """Yield a running stand-in of an empty cloud."""
     state = StandIn()
     handler = type("Handler", (_Handler,), {"stand_in": state})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -308,7 +308,7 @@ class Clock:
 
 @pytest.fixture()
 def clock() -> Clock:
-    """Give a clock that stands still."""
+    """Return a clock that stands still."""
     return Clock()
 
 
@@ -317,7 +317,7 @@ Observed = list[tuple[str, str]]
 
 @pytest.fixture()
 def observed() -> Observed:
-    """Give the operations and outcomes that the client reported."""
+    """Return the operations and outcomes that the client reported."""
     return []
 
 
@@ -326,7 +326,7 @@ MakeConfig = Callable[..., settings.Config]
 
 @pytest.fixture()
 def make_config(stand_in: StandIn) -> MakeConfig:
-    """Give a factory of configurations; keywords replace parts of one."""
+    """Return a factory of configurations; keywords replace parts of one."""
 
     def make(
         *, credentials: dict[str, str] | None = None, **parts: object
@@ -352,7 +352,7 @@ MakeClient = Callable[..., client.Client]
 def make_client(
     make_config: MakeConfig, observed: Observed, clock: Clock
 ) -> Iterator[MakeClient]:
-    """Give a factory of clients of the stand-in; their sessions are closed after."""
+    """Yield a factory of clients of the stand-in; their sessions are closed after."""
     opened = contextlib.ExitStack()
 
     def make(*, timeout_s: float = 5.0, **credentials: str) -> client.Client:
@@ -377,7 +377,7 @@ MakeInstances = Callable[..., cloud.OpenStackInstances]
 def make_instances(
     make_client: MakeClient, make_config: MakeConfig, clock: Clock
 ) -> MakeInstances:
-    """Give a factory of the room's instances; keywords replace parts of the config."""
+    """Return a factory of the package's instances; keywords replace configuration."""
 
     def make(**parts: object) -> cloud.OpenStackInstances:
         return cloud.OpenStackInstances(make_client(), make_config(**parts), clock)
@@ -390,7 +390,7 @@ MakeServer = Callable[..., Json]
 
 @pytest.fixture()
 def make_server() -> MakeServer:
-    """Give a factory of servers as Nova 2.47 and older write them, both at once."""
+    """Return a factory of servers as Nova 2.47 and older write them, both at once."""
 
     def make(server_id: str, name: str = "", **parts: object) -> Json:
         return {
@@ -422,7 +422,7 @@ MakePort = Callable[..., Json]
 
 @pytest.fixture()
 def make_port() -> MakePort:
-    """Give a factory of Neutron ports."""
+    """Return a factory of Neutron ports."""
 
     def make(port_id: str, server_id: str, *ips: str, **parts: object) -> Json:
         return {

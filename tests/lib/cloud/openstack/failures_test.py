@@ -47,7 +47,7 @@ def test_413_with_a_time_is_throttling() -> None:
 
 
 def native_classes() -> list[type[Exception]]:
-    """Give every error class that keystoneauth1 offers."""
+    """Return every error class that keystoneauth1 offers."""
     offered = vars(keystoneauth1.exceptions).values()
     return [
         kind

@@ -1,5 +1,9 @@
 """The names that cloud-provider-openstack gives calls of the cloud in its metrics."""
 
+from collections.abc import Collection
+
+from lib.cloud.openstack import reference_metrics
+
 BY_OPERATION = {
     "attach volume": "volume_attach",
     "create floatingips": "floating_ip_create",
@@ -50,12 +54,47 @@ BY_OPERATION = {
 
 Source: kubernetes/cloud-provider-openstack v1.36.0, NewMetricContext."""
 OF_OUR_OWN = {
-    "get TLS container": "TLS_container_get",
+    "decode volume": "decode_volume",
+    "delete attachment": "attachment_delete",
+    "get default volume type": "default_volume_type_get",
+    "get quotas": "quota_get",
     "get status tree": "status_tree_get",
+    "get TLS container": "TLS_container_get",
+    "list attachments": "attachment_list",
     "list flavors": "flavor_list",
+    "list messages": "message_list",
     "list monitors": "loadbalancer_healthmonitor_list",
     "list security groups": "security_group_list",
     "list volume types": "volume_type_list",
+    "list zones": "zone_list",
     "log in": "log_in",
+    "retype volume": "retype_volume",
+    "roll detaching back": "roll_detaching_back",
+    "unreserve volume": "unreserve_volume",
 }
 """Calls that the reference does not make."""
+
+
+def table(operations: Collection[str]) -> list[str]:
+    """Return a line for each call, with its label; a call without a row is MISSING."""
+    known = BY_OPERATION | OF_OUR_OWN
+    return [f"{name:32} {known.get(name, 'MISSING')}" for name in sorted(operations)]
+
+
+def missing(operations: Collection[str]) -> set[str]:
+    """Return the calls that have no row, or whose label is not that of their row."""
+    known = BY_OPERATION | OF_OUR_OWN
+    return {
+        name
+        for name in operations
+        if known.get(name) != reference_metrics.request(name)
+    }
+
+
+def of_the_reference(*resources: str) -> frozenset[str]:
+    """Return the calls whose label begins with one of these resources."""
+    return frozenset(
+        operation
+        for operation, label in BY_OPERATION.items()
+        if label.startswith(resources)
+    )

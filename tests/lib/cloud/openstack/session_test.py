@@ -29,7 +29,7 @@ LogIn = Callable[..., Json]
 
 @pytest.fixture()
 def log_in(stand_in: StandIn) -> LogIn:
-    """Give a function that logs in and returns what Keystone was sent."""
+    """Return a function that logs in and returns what Keystone was sent."""
 
     def ask(path: str = "/identity/v3", **given: str) -> Json:
         credentials = Credentials(auth_url=stand_in.url + path, **given)  # type: ignore[arg-type]  # texts only

@@ -36,7 +36,7 @@ BLOCKS: dict[str, tuple[str, Document]] = {
 
 @pytest.fixture()
 def configuration() -> MakeConfiguration:
-    """Give a maker of the smallest OpenStackClusterConfiguration of a layout."""
+    """Return a maker of the smallest OpenStackClusterConfiguration of a layout."""
 
     def make(layout: str) -> Document:
         name, block = BLOCKS[layout]
@@ -66,7 +66,7 @@ def configuration() -> MakeConfiguration:
 
 @pytest.fixture()
 def provider() -> model.ProviderSettings:
-    """Give a provider as the layout Standard makes it."""
+    """Return a provider as the layout Standard makes it."""
     return model.ProviderSettings(
         connection=model.Connection(
             auth_url="https://keystone.example:5000/v3",
@@ -94,6 +94,6 @@ def provider() -> model.ProviderSettings:
 
 @pytest.fixture()
 def cluster() -> model.ClusterFacts:
-    """Give the cluster of the reference's own naming vectors."""
+    """Return the cluster of the reference's own naming vectors."""
     uuid = "f49dd1c3-a63a-4565-a06c-625e35587eab"
     return model.ClusterFacts(uuid=uuid, pod_subnet="10.111.0.0/16", prefix="sea")

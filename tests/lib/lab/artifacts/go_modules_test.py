@@ -80,7 +80,7 @@ def test_the_reference_shares_its_packages_with_kubernetes() -> None:
 
 
 def _pins(module: str) -> dict[str, str]:
-    """Give the version that is built of each Go module, by its path."""
+    """Return the version that is built of each Go module, by its path."""
     text = go_modules.files(module)["go.mod"].decode()
     required = re.findall(r"^\t(\S+) (v\S+) // indirect", text, re.MULTILINE)
     replaced = re.findall(r"^\t(\S+) => \S+ (v\S+)", text, re.MULTILINE)

@@ -29,7 +29,7 @@ SNAPSHOT = charts.Snapshot("web", "usual", "default")
 
 @pytest.fixture()
 def root(tmp_path: pathlib.Path) -> pathlib.Path:
-    """Give a checkout with one chart, which has one snapshot."""
+    """Return a checkout with one chart, which has one snapshot."""
     chart = charts.folder(tmp_path, SNAPSHOT.chart)
     (chart / "snapshots").mkdir(parents=True)
     (chart / "values.yaml").write_text(VALUES)

@@ -14,7 +14,7 @@ from lib.lab.run import progress
 
 @pytest.fixture()
 def taken() -> Iterator[int]:
-    """Give a port on which this process listens."""
+    """Yield a port on which this process listens."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()

@@ -116,7 +116,7 @@ class Row:
         return found
 
     def leftovers(self) -> list[str]:
-        """Say what is left of processes, ports, mounts and locks."""
+        """Return what is left of processes, ports, mounts and locks."""
         base = self.port_base + slots.SLOT_PORTS * int(self.number)
         where = places.Places(self.home, self.home, base)
         left = [f"process {pid}" for pid in keeper.belonging(self.slot)]

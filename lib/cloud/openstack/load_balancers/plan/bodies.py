@@ -56,7 +56,7 @@ class Context:
 
 
 def asks_health_port(context: Context, port: WantedPort) -> bool:
-    """Say whether members are probed at the Service's healthCheckNodePort."""
+    """Report whether members are probed at the Service's healthCheckNodePort."""
     if not (
         context.monitors
         and context.wanted.health_port > 0
@@ -74,7 +74,7 @@ def monitor_type(context: Context, port: WantedPort) -> str:
 
 
 def monitor_settings(context: Context, port: WantedPort) -> dict[str, int]:
-    """Give the settings of a monitor that can be changed."""
+    """Return the settings of a monitor that can be changed."""
     wanted = context.wanted.monitoring
     is_udp = monitor_type(context, port) == UDP_CONNECT
     return {
@@ -143,7 +143,7 @@ def pool(context: Context, port: WantedPort, name: str) -> Body:
 
 
 def timeouts(wanted: Timeouts) -> dict[str, int]:
-    """Give a listener's timeouts."""
+    """Return a listener's timeouts."""
     return {
         "timeout_client_data": wanted.client_data,
         "timeout_member_connect": wanted.member_connect,
@@ -191,7 +191,7 @@ def is_same_member(found: Member, body: Mapping[str, object], *, is_full: bool) 
 
 
 def _good_names(body: Mapping[str, object]) -> tuple[str, str]:
-    """Give what a member may be called: as its Node, or as the reference calls it.
+    """Return what a member may be called: as its Node, or as the reference calls it.
 
     Source: kubernetes/cloud-provider-openstack, provider-requires-serial-api-calls.
     """

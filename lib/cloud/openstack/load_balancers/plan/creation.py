@@ -43,7 +43,7 @@ def step(case: Case, context: Context) -> Step:
 
 
 def remarks(case: Case) -> tuple[Problem, ...]:
-    """Say what of the wishes for a new one can't be had."""
+    """Return what of the wishes for a new one can't be had."""
     problems: list[Problem] = []
     if len(case.desired.families) > 1 and not second_vip(
         case.desired, case.can, case.around

@@ -84,7 +84,7 @@ def leaving_of(ref: Ref, balancer: LoadBalancer, seen: Tree) -> Leaving:
 
 
 def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
-    """Say what is left to be deleted, and in which order."""
+    """Return what is left to be deleted, and in which order."""
     if seen.identity.absent_in_s:
         return Plan(retry_after_s=seen.identity.absent_in_s)
     problem = seen.identity.problem
@@ -134,7 +134,7 @@ def _unserved(leaving: Leaving) -> Results:
 
 
 def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan:
-    """Say what takes the Service off the load balancers it was on before.
+    """Return what takes the Service off the load balancers it was on before.
 
     settled: nothing can be done about what may be left; problems say what that is.
     """
@@ -161,7 +161,7 @@ def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan
 
 
 def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
-    """Say what can't be taken off a load balancer of others: Octavia refuses it.
+    """Return what can't be taken off a load balancer of others: Octavia refuses it.
 
     An own one in ERROR is deleted, which may end in ERROR again.
     """
@@ -211,7 +211,7 @@ def delete(
 
 
 def tags_without(ref: Ref, one: LoadBalancer, stay: Collection[Listener]) -> list[str]:
-    """Give the tags that stay when this Service leaves a load balancer.
+    """Return the tags that stay when this Service leaves a load balancer.
 
     The reference's tag may be that of a namesake in another cluster as well. stay:
     the listeners of others.
@@ -225,7 +225,7 @@ def tags_without(ref: Ref, one: LoadBalancer, stay: Collection[Listener]) -> lis
 
 
 def is_whole_ours(leaving: Leaving) -> bool:
-    """Say whether the load balancer itself goes: it was made so, and is ours alone."""
+    """Report whether the load balancer itself is deleted: created so, and unshared."""
     one = leaving.balancer
     if leaving.is_abandoned:
         # In ERROR nobody can leave it one by one: Octavia refuses every change.
@@ -239,7 +239,7 @@ def is_whole_ours(leaving: Leaving) -> bool:
 
 
 def _is_last(leaving: Leaving) -> bool:
-    """Say whether the one it was made for has left, and only this Service is on it."""
+    """Report whether its first Service has left, and only this Service is on it."""
     ref, one = leaving.ref, leaving.balancer
     is_only_user = identity.services(one.tags) == {names.load_balancer(ref)}
     if identity.marks_of(one) or not is_only_user:
@@ -250,7 +250,7 @@ def _is_last(leaving: Leaving) -> bool:
 
 
 def _is_made(leaving: Leaving, found: FloatingIp) -> bool:
-    """Say whether a floating IP goes with the load balancer that goes."""
+    """Report whether a floating IP goes with the load balancer that goes."""
     if leaving.place.relation is Relation.OWNED:
         return identity.is_made_on(found, leaving.balancer, leaving.ref)
     # It was made for the Service that has left.

@@ -33,7 +33,7 @@ class Reached:
 
 
 def reach(case: Case) -> Reached:
-    """Say what brings the VIP its floating IP, or frees it of one."""
+    """Return what brings the VIP its floating IP, or frees it of one."""
     vip = case.balancer.vip_address or ""
     current = on_port(case.around, case.balancer.vip_port_id or "")
     if ":" in vip:
@@ -63,7 +63,7 @@ def delete(path: str, why: str, found: FloatingIp) -> Step:
 
 
 def shown(found: FloatingIp) -> str:
-    """Name a floating IP in a step's path."""
+    """Return the name of a floating IP in a step's path."""
     return f"floating IP {found.floating_ip_address}"
 
 

@@ -31,7 +31,7 @@ Key = tuple[str, str, str, int, int]
 
 
 def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
-    """Say what brings the group, its rules and its ports about."""
+    """Return what brings the group, its rules and its ports about."""
     path = (f"security group {identity.names_of(case.ref).security_group}",)
     if case.around.member_subnet is None:
         message = "the subnet of the members is not known or can't be seen"
@@ -75,7 +75,7 @@ def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[
 
 
 def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:
-    """Give the rules: the load balancer's subnet may reach each nodePort.
+    """Return the rules: the load balancer's subnet may reach each nodePort.
 
     ovn keeps the address of the client, so there the clients are let in; those of
     another IP family than the subnet's never come by it, and Neutron refuses them.
@@ -121,7 +121,7 @@ def _rules(
 
 
 def key_of(rule: Rule) -> Key:
-    """Say what a rule lets through; rules of one key are the same."""
+    """Return what a rule lets through; rules of one key are the same."""
     return (
         (rule.protocol or "").lower(),
         rule.ethertype,

@@ -53,7 +53,7 @@ class Difference:
 
 
 def compare(context: Context, port: WantedPort, there: There) -> Difference:
-    """Say which members are to be added, changed and removed."""
+    """Return which members are to be added, changed and removed."""
     found, wanted = _found(there), _wanted(context, port)
     both = found.keys() & wanted.keys()
     moved = {key for key in both if there.is_full and _is_moved(context, found[key])}
@@ -122,7 +122,7 @@ def _wanted(context: Context, port: WantedPort) -> dict[Key, WantedMember]:
 
 
 def _has_other_health_port(context: Context, port: WantedPort, there: There) -> bool:
-    """Say whether members must be asked elsewhere now, by the monitor they have.
+    """Report whether members must be asked elsewhere now, by the monitor they have.
 
     Their own monitor ports are not known without a list of them; the monitor is
     changed only after they are.

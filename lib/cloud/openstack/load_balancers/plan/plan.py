@@ -300,7 +300,7 @@ def _unreached(
 
 
 def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
-    """Say whether pools have monitors: the default for Local only where we made it."""
+    """Report whether pools have monitors; the default for Local only on owned ones."""
     if wanted.monitored is Monitored.LOCAL:
         made = names.MADE in balancer.tags or identity.marks_in(balancer.description)
         return bool(made)

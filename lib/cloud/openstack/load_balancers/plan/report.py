@@ -24,7 +24,7 @@ _ALIASES = {"octavia": "amphora"}
 
 
 def may_share(case: Case) -> tuple[Problem, ...]:
-    """Say why the Service must not use another's load balancer."""
+    """Return why the Service must not use another's load balancer."""
     if not case.can.tags:
         message = "a load balancer is shared only where Octavia has tags (API 2.5)"
         return (Problem(CommonReason.UNSUPPORTED, message, is_fatal=True),)
@@ -59,7 +59,7 @@ def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
 
 
 def unchangeable(case: Case) -> tuple[Problem, ...]:
-    """Say what was asked for since the load balancer was made, and can't be had."""
+    """Return what was asked for since the load balancer was made, and can't be had."""
     if case.relation is not Relation.OWNED:
         return ()
     place, can = case.desired.placement, case.can
@@ -115,7 +115,7 @@ def _provider(name: str | None) -> str:
 
 
 def ignored(case: Case) -> tuple[Problem, ...]:
-    """Say what of the wishes the provider, or Octavia's version, lacks."""
+    """Return what of the wishes the provider, or Octavia's version, lacks."""
     return (
         *_ignored_ranges(case),
         *_ignored_zone(case),
@@ -125,7 +125,7 @@ def ignored(case: Case) -> tuple[Problem, ...]:
 
 
 def _ignored_ranges(case: Case) -> tuple[Problem, ...]:
-    """Say that source ranges don't count, where the user gave any."""
+    """Report that source ranges don't count, where the user gave any."""
     enforced = case.config.lb_provider == "ovn" and case.config.manage_security_groups
     if case.can.cidrs or enforced or not case.desired.has_ranges:
         return ()
@@ -150,7 +150,7 @@ def _ignored_zone(case: Case) -> tuple[Problem, ...]:
 
 
 def _ignored_flavor(case: Case) -> tuple[Problem, ...]:
-    """Say that a flavor does not count; the reference passes over it silently."""
+    """Report that a flavor does not count; the reference passes over it silently."""
     flavor_id = case.desired.placement.flavor_id
     if case.can.flavors or not flavor_id:
         return ()
@@ -162,7 +162,7 @@ def _ignored_flavor(case: Case) -> tuple[Problem, ...]:
 
 
 def _ignored_timeouts(case: Case) -> tuple[Problem, ...]:
-    """Say that timeouts do not count, where the user gave any: likewise."""
+    """Report that timeouts do not count, where the user gave any: likewise."""
     if case.can.timeouts or case.desired.timeouts == Timeouts():
         return ()
     message = (
@@ -173,7 +173,7 @@ def _ignored_timeouts(case: Case) -> tuple[Problem, ...]:
 
 
 def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
-    """Say that nothing reaches the load balancer any more."""
+    """Report that nothing reaches the load balancer any more."""
     if not seen.around.vip_is_gone:
         return ()
     message = (
@@ -185,7 +185,7 @@ def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
 
 
 def stays(seen: Tree) -> tuple[Problem, ...]:
-    """Say what goes on as it is until the Service is served where it has moved to."""
+    """Return what stays as it is until the Service is served where it moved to."""
     if not seen.former:
         return ()
     ids = ", ".join(sorted(one.load_balancer.id for one in seen.former))
@@ -197,7 +197,7 @@ def stays(seen: Tree) -> tuple[Problem, ...]:
 
 
 def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, ...]:
-    """Say that a load balancer of others lets nothing through; ours is switched on."""
+    """Report a disabled load balancer that is not owned; an owned one is enabled."""
     if balancer.admin_state_up or relation is Relation.OWNED:
         return ()
     message = (

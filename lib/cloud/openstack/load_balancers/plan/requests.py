@@ -38,7 +38,7 @@ _OPERATIONS = {Verb.CREATE: "create", Verb.CHANGE: "update", Verb.DELETE: "delet
 
 
 def _missing(word: str, id_: str = "") -> tuple[client.Refusal, ...]:
-    """Say that something a request names is not there: Octavia has several ways."""
+    """Report that something a request names is not there: Octavia has several ways."""
     article = "an" if word.startswith("a") else "a"
     message = f"{article} {word} that is asked for does not exist, or may not be used"
     kind = errors.InvalidRequest

@@ -54,7 +54,7 @@ class TreePlace:
         return (f"load balancer {self.balancer.name}",)
 
     def owns(self, listener: Listener) -> bool:
-        """Say whether a listener is this Service's.
+        """Report whether a listener is this Service's.
 
         Our mark decides; without any, where listeners are adopted, the tag that the
         reference writes does, or on an own load balancer the lack of every tag.
@@ -73,7 +73,7 @@ class TreePlace:
 
     @property
     def has_unmarked(self) -> bool:
-        """Say whether one of the Service's listeners lacks our mark."""
+        """Report whether one of the Service's listeners lacks our mark."""
         some = self.children.listeners
         return any(self.owns(one) and not identity.marks(one.tags) for one in some)
 
@@ -91,7 +91,7 @@ class TreePlace:
         )
 
     def pool_of(self, listener: Listener) -> Pool | None:
-        """Give a listener's pool."""
+        """Return a listener's pool."""
         if listener.default_pool_id:
             return self.children.pools.get(listener.default_pool_id)
         return None
@@ -119,7 +119,7 @@ def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
 
 
 def steps(place: TreePlace, context: Context) -> tuple[Step, ...]:
-    """Say what brings the tree closer, in the order in which it must happen."""
+    """Return what brings the tree closer, in the order in which it must happen."""
     ours = [one for one in place.children.listeners if place.owns(one)]
     found = {(one.protocol, one.protocol_port): one for one in ours}
     wanted = {
@@ -265,7 +265,7 @@ def _on_pool(place: TreePlace, kind: Kind, listener: Listener, pool: Pool) -> Ac
 
 
 def _listener_changes(context: Context, found: Listener) -> Body:
-    """Give the settings of a listener that are otherwise than wanted."""
+    """Return the settings of a listener that are otherwise than wanted."""
     wanted, can = context.wanted, context.can
     changed: Body = {}
     if missing := [tag for tag in context.tags if tag not in found.tags]:
@@ -390,7 +390,7 @@ def _shown(listener: Listener) -> str:
 
 
 def _told(changed: Body, found: Listener | Pool | Monitor) -> str:
-    """Say what is, and what is wanted."""
+    """Return what is, and what is wanted."""
     return "; ".join(
         f"{key} is {_plain(getattr(found, key))}, wanted {_plain(value)}"
         for key, value in changed.items()

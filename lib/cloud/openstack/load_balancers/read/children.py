@@ -88,7 +88,7 @@ class ChildrenReader:
         *,
         reuses: bool,
     ) -> Mapping[str, Seen[Children] | Unknown]:
-        """Give the children of each of these load balancers, by its id.
+        """Return the children of each of these load balancers, by its id.
 
         depths: by the same ids. reuses: what is kept will do where nothing changed.
         """
@@ -262,7 +262,7 @@ def _value(read: Seen[Children] | Unknown) -> Children:
 
 
 def _compact(members: Iterable[native.Member]) -> tuple[native.Member, ...]:
-    """Let equal texts be one text: there are many members at few addresses."""
+    """Share equal texts: there are many members at few addresses."""
     return tuple(
         native.Member(
             sys.intern(one.name or ""),

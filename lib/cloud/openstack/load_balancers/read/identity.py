@@ -25,7 +25,7 @@ from lib.cloud.steps import CommonReason, Problem
 
 
 def hints_of(ref: Ref) -> Hints:
-    """Give the room's own part of a ref."""
+    """Return the room's own part of a ref."""
     return ref.native if isinstance(ref.native, Hints) else Hints()
 
 
@@ -42,7 +42,7 @@ def wanted_of(target: Target) -> Wanted | None:
 
 
 def marks_of(found: LoadBalancer) -> frozenset[str]:
-    """Give the marks in tags, or in the description where Octavia has no tags."""
+    """Return the marks in tags, or in the description where Octavia has no tags."""
     return marks(found.tags) | marks_in(found.description)
 
 
@@ -110,12 +110,12 @@ def is_deleting(found: LoadBalancer) -> bool:
 
 
 def is_ours(found: FloatingIp, ref: Ref) -> bool:
-    """Say whether a floating IP was made for the Service; it may be free by now."""
+    """Report whether a floating IP was made for the Service; it may be free by now."""
     return names_of(ref).mark in marks_in(found.description)
 
 
 def was_ours(found: FloatingIp, ref: Ref) -> bool:
-    """Say whether a floating IP that is free was the Service's before.
+    """Report whether a floating IP that is free was the Service's before.
 
     The reference's description counts only with the address in the Service's status.
     """
@@ -125,7 +125,7 @@ def was_ours(found: FloatingIp, ref: Ref) -> bool:
 
 
 def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
-    """Say whether a floating IP on this VIP was made for the Service.
+    """Report whether a floating IP on this VIP was made for the Service.
 
     balancer: the Service's own. The reference's description alone tells no clusters
     apart. It holds the cluster's name of the day: the reference renames load balancers
@@ -264,7 +264,7 @@ def _main(
 def is_referred(
     one: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
 ) -> bool:
-    """Say whether the Service points at it, by id or by the address in its status."""
+    """Report whether the Service refers to it, by id or by its status's address."""
     hints = hints_of(ref)
     return one.id in (hints.given_id, hints.owned_id) or bool(
         addresses(one, floating_ips) & set(hints.addresses)
@@ -274,7 +274,7 @@ def is_referred(
 def addresses(
     one: LoadBalancer, floating_ips: Collection[FloatingIp]
 ) -> frozenset[str]:
-    """Give all addresses under which it can be reached."""
+    """Return all addresses under which it can be reached."""
     found = {one.vip_address or ""} | {vip.ip_address for vip in one.additional_vips}
     if one.vip_port_id:
         found |= {
@@ -291,7 +291,7 @@ def adopts(
     relation: Relation,
     floating_ips: Collection[FloatingIp],
 ) -> bool:
-    """Say whether listeners without a mark may have been made for the Service.
+    """Report whether listeners without a mark may have been made for the Service.
 
     The reference's tag is a name, which Services of several clusters may share. On a
     load balancer of others it counts only if the Service's status says that it was
@@ -308,7 +308,7 @@ def _is_moved(
     others: Sequence[LoadBalancer],
     floating_ips: Collection[FloatingIp],
 ) -> bool:
-    """Say whether the Service, which has its own, is sent to one of somebody else's."""
+    """Report whether the Service, which has its own, is moved to a shared one."""
     given_id = hints_of(ref).given_id
     return any(
         one.id == given_id and _relation(one, ref, floating_ips) is Relation.SHARED
@@ -416,6 +416,6 @@ def _present(load_balancers: Sequence[LoadBalancer]) -> list[LoadBalancer]:
 
 
 def _is_of_other_cluster_name(one: LoadBalancer, ref: Ref) -> bool:
-    """Say whether it is this Service's by name, but for the cluster's name."""
+    """Report whether it is this Service's by name, but for the cluster's name."""
     tail = f"_{ref.namespace}_{ref.name}"
     return one.name.startswith(names.SERVICE_PREFIX) and one.name.endswith(tail)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from lib.cloud.openstack.native import PageLink
+from lib.cloud.openstack.native import FixedIp, page
 
 ACTIVE = "ACTIVE"
 ERROR = "ERROR"
@@ -191,13 +191,6 @@ class SecurityGroup(msgspec.Struct, frozen=True):
     created_at: str | None = ""
 
 
-class FixedIp(msgspec.Struct, frozen=True):
-    """One address of a port."""
-
-    ip_address: str
-    subnet_id: str = ""
-
-
 class Port(msgspec.Struct, frozen=True):
     """A Neutron port, as security groups and subnets are concerned."""
 
@@ -228,25 +221,16 @@ class Network(msgspec.Struct, frozen=True):
     subnets: tuple[str, ...] = ()
 
 
-class LoadBalancersPage(msgspec.Struct, frozen=True):
-    """GET /lbaas/loadbalancers."""
-
-    items: tuple[LoadBalancer, ...] = msgspec.field(name="loadbalancers")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="loadbalancers_links")
+LoadBalancersPage = page("loadbalancers", LoadBalancer)
+"""GET /lbaas/loadbalancers."""
 
 
-class ListenersPage(msgspec.Struct, frozen=True):
-    """GET /lbaas/listeners."""
-
-    items: tuple[Listener, ...] = msgspec.field(name="listeners")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="listeners_links")
+ListenersPage = page("listeners", Listener)
+"""GET /lbaas/listeners."""
 
 
-class PoolsPage(msgspec.Struct, frozen=True):
-    """GET /lbaas/pools."""
-
-    items: tuple[Pool, ...] = msgspec.field(name="pools")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="pools_links")
+PoolsPage = page("pools", Pool)
+"""GET /lbaas/pools."""
 
 
 class MonitorAnswer(msgspec.Struct, frozen=True):
@@ -255,55 +239,32 @@ class MonitorAnswer(msgspec.Struct, frozen=True):
     healthmonitor: Monitor
 
 
-class MonitorsPage(msgspec.Struct, frozen=True):
-    """GET /lbaas/healthmonitors."""
-
-    items: tuple[Monitor, ...] = msgspec.field(name="healthmonitors")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="healthmonitors_links")
+MonitorsPage = page("healthmonitors", Monitor)
+"""GET /lbaas/healthmonitors."""
 
 
-class MembersPage(msgspec.Struct, frozen=True):
-    """GET /lbaas/pools/{id}/members."""
-
-    items: tuple[Member, ...] = msgspec.field(name="members")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="members_links")
+MembersPage = page("members", Member)
+"""GET /lbaas/pools/{id}/members."""
 
 
-class FloatingIpsPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/floatingips."""
-
-    items: tuple[FloatingIp, ...] = msgspec.field(name="floatingips")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="floatingips_links")
+FloatingIpsPage = page("floatingips", FloatingIp)
+"""GET /v2.0/floatingips."""
 
 
-class SecurityGroupsPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/security-groups."""
-
-    items: tuple[SecurityGroup, ...] = msgspec.field(name="security_groups")
-    links: tuple[PageLink, ...] = msgspec.field(
-        default=(), name="security_groups_links"
-    )
+SecurityGroupsPage = page("security_groups", SecurityGroup)
+"""GET /v2.0/security-groups."""
 
 
-class PortsPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/ports."""
-
-    items: tuple[Port, ...] = msgspec.field(name="ports")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="ports_links")
+PortsPage = page("ports", Port)
+"""GET /v2.0/ports."""
 
 
-class SubnetsPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/subnets."""
-
-    items: tuple[Subnet, ...] = msgspec.field(name="subnets")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="subnets_links")
+SubnetsPage = page("subnets", Subnet)
+"""GET /v2.0/subnets."""
 
 
-class NetworksPage(msgspec.Struct, frozen=True):
-    """GET /v2.0/networks."""
-
-    items: tuple[Network, ...] = msgspec.field(name="networks")
-    links: tuple[PageLink, ...] = msgspec.field(default=(), name="networks_links")
+NetworksPage = page("networks", Network)
+"""GET /v2.0/networks."""
 
 
 class LoadBalancerAnswer(msgspec.Struct, frozen=True):

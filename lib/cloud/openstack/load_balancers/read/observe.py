@@ -245,7 +245,7 @@ class OctaviaObserver:
         return identity.is_abandoned(main, own.listeners, self._leaving.values())
 
     def _looks_for_groups(self, depth: Depth) -> bool:
-        """Say whether groups count: where none are kept only those left from before."""
+        """Report whether groups matter: where none are managed, only former ones."""
         return self._config.manage_security_groups or depth > Depth.CHANGED
 
     def _one(
@@ -289,7 +289,7 @@ class OctaviaObserver:
 
 
 def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
-    """Say whether something of ours is left for this Service."""
+    """Report whether something of ours is left for this Service."""
     return bool(
         found.load_balancer
         or found.going

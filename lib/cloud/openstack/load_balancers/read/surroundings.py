@@ -350,7 +350,7 @@ def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
 
 
 def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
-    """Say in what the floating IP that is there is not what is wanted; empty: in none.
+    """Return how the floating IP differs from the desired one; empty: it does not.
 
     One that was asked for by its address fits.
     """
@@ -376,7 +376,7 @@ def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
 
 
 def _needs_floating_ip(batch: Batch, wanted: Wanted, port_id: str | None) -> bool:
-    """Say whether a floating IP may have to be made."""
+    """Report whether a floating IP may have to be made."""
     if wanted.address:
         known = {ip.floating_ip_address for ip in batch.floating_ips}
         return wanted.address not in known

@@ -87,7 +87,7 @@ class AnnotationReader:
         self.problems: list[Problem] = []
 
     def has(self, key: str) -> bool:
-        """Say whether the annotation is there, empty or not."""
+        """Report whether the annotation is there, empty or not."""
         return key in self._annotations
 
     def text(self, key: str, default: str = "") -> str:
@@ -133,7 +133,7 @@ class AnnotationReader:
         return value
 
     def where(self, key: str) -> str:
-        """Say where a value comes from: settings are called as annotations are."""
+        """Return where a value comes from: settings are called as annotations are."""
         if self.has(key):
             return f"annotation {key}"
         return f"{key.rpartition('/')[2]} in cloud.conf"
@@ -166,7 +166,7 @@ def shown(value: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Say whether a text is a UUID as OpenStack writes it."""
+    """Report whether a text is a UUID as OpenStack writes it."""
     if len(text) not in (32, 36):
         return False
     try:

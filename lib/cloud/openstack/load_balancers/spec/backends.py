@@ -167,7 +167,7 @@ def select(
 
 
 def matches(node: Node, selector: Mapping[str, str]) -> bool:
-    """Say whether the Node has all these labels; without a value any value fits."""
+    """Report whether the Node has all these labels; without a value any value fits."""
     labels = dict(node.labels)
     return all(
         key in labels and value in ("", labels[key]) for key, value in selector.items()
@@ -175,7 +175,7 @@ def matches(node: Node, selector: Mapping[str, str]) -> bool:
 
 
 def address_of(node: Node, family: IpFamily, cidrs: Cidrs) -> str:
-    """Give the Node's first internal, else external address of the family.
+    """Return the Node's first internal, else external address of the family.
 
     cidrs: when given, only addresses in one of them count. Empty: there is none.
     """

@@ -51,17 +51,17 @@ def cut(text: str) -> str:
 
 
 def load_balancer(ref: Ref) -> str:
-    """Give the name that the reference uses, too; it is not unique."""
+    """Return the name that the reference uses, too; it is not unique."""
     return cut(f"{SERVICE_PREFIX}{ref.cluster.name}_{ref.namespace}_{ref.name}")
 
 
 def distinct(ref: Ref) -> str:
-    """Give the name of ours when somebody else's load balancer has the usual one."""
+    """Return the name of ours when somebody else's load balancer has the usual one."""
     return _with_tail(load_balancer(ref), f"_{ref.uid[:8]}")
 
 
 def legacy(ref: Ref) -> str:
-    """Give the name that the reference's oldest releases used.
+    """Return the name that the reference's oldest releases used.
 
     Source: k8s.io/cloud-provider, DefaultLoadBalancerName.
     """
@@ -69,7 +69,7 @@ def legacy(ref: Ref) -> str:
 
 
 def child(kind: str, index: int, owner: str) -> str:
-    """Name a listener, pool or monitor of a Service's port.
+    """Return the name of a listener, pool or monitor of a Service's port.
 
     index: of the port in the Service. owner: the load balancer's name.
     """
@@ -77,7 +77,7 @@ def child(kind: str, index: int, owner: str) -> str:
 
 
 def serial_member(node: str, address: str, port: int) -> str:
-    """Give the name of a member that the reference makes alone, not in a batch."""
+    """Return the name of a member that the reference makes alone, not in a batch."""
     return cut(f"member_{node}_{address}_{port}")
 
 
@@ -105,12 +105,12 @@ def floating_ip(ref: Ref) -> str:
 
 
 def floating_ip_of_any_cluster(ref: Ref) -> str:
-    """Give the beginning of that description, which lacks only the cluster's name."""
+    """Return the beginning of that description, which lacks only the cluster's name."""
     return f"{FLOATING_IP_PREFIX}{ref.key} from cluster "
 
 
 def security_group(ref: Ref) -> str:
-    """Name the security group; it holds the Service's UID, so it is unique."""
+    """Return the security group's name; unique, as it holds the Service's UID."""
     return cut(f"lb-sg-{ref.uid}-{ref.namespace}-{ref.name}")
 
 
@@ -123,12 +123,12 @@ def security_group_description(ref: Ref) -> str:
 
 
 def mark(ref: Ref) -> str:
-    """Give the tag that says whose a thing is."""
+    """Return the tag that says whose a thing is."""
     return f"{MARK_PREFIX}{ref.cluster.id}:{ref.uid}"
 
 
 def user(ref: Ref) -> str:
-    """Give the tag of a load balancer on which the Service only has listeners.
+    """Return the tag of a load balancer on which the Service only has listeners.
 
     The reference's own tag for that is its name, which clusters share.
     """

@@ -55,7 +55,7 @@ EVERYWHERE = {IpFamily.IPV4: "0.0.0.0/0", IpFamily.IPV6: "::/0"}
 
 
 def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
-    """Say how to find what there is; never fails."""
+    """Return how to find what there is; never fails."""
     given = facts.annotations
     suffix = f".{config.ingress_hostname_suffix}"
     addresses = [one.ip or one.hostname.removesuffix(suffix) for one in facts.ingress]
@@ -125,7 +125,7 @@ def parse(
 
 
 def is_ip(text: str) -> bool:
-    """Say whether a text is an IP address."""
+    """Report whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -194,7 +194,7 @@ def _algorithm(reader: AnnotationReader, config: settings.LoadBalancer) -> str:
 
 
 def _cidrs(facts: Facts, reader: AnnotationReader) -> tuple[tuple[str, ...], bool]:
-    """Give who may connect, and whether the user said it; spec beats annotation."""
+    """Return who may connect, and whether the user said it; spec beats annotation."""
     text = reader.text(keys.SOURCE_RANGES).strip()
     ranges = facts.source_ranges or tuple(
         part.strip() for part in text.split(",") if part.strip()
@@ -276,7 +276,7 @@ def _placement(
     config: settings.LoadBalancer,
     is_internal: bool,
 ) -> Placement:
-    """Say where VIP and members go; for the VIP of an external one the class wins."""
+    """Return where VIP and members are placed; the class wins for an external VIP."""
     subnet_id = reader.id(keys.SUBNET_ID) or class_.subnet_id or config.subnet_id
     network_id = reader.id(keys.NETWORK_ID) or class_.network_id or config.network_id
     member_subnet_id = (

@@ -27,7 +27,7 @@ def look(on: driver.Ground, **given: object) -> Balancing:
 
 
 def matches(found: Balancing) -> dict[str, tuple[str, ...]]:
-    """Give what fits, by setting."""
+    """Return what fits, by setting."""
     assert not [one for one in found.named if one.error]
     return {one.setting: one.matches for one in found.named}
 

@@ -158,7 +158,7 @@ def own_ids(on: driver.Ground) -> frozenset[str]:
 def no_keys(
     cloud: session.FakeOpenStack,
 ) -> Callable[[wire.Call], session.Fault | None]:
-    """Let the key manager not answer: each call lasts until its time-out."""
+    """Return a fault: each call of the key manager lasts until its time-out."""
 
     def fault(call: wire.Call) -> session.Fault | None:
         if call.service != client.Service.KEY_MANAGER.value:

@@ -195,7 +195,7 @@ GONE = {
 
 
 def sent(plan: Plan) -> set[str]:
-    """Name the kinds of requests of a plan, without ids."""
+    """Return the kinds of requests of a plan, without ids."""
     found: set[str] = set()
     for step in plan.steps:
         for write in requests.writes(step):

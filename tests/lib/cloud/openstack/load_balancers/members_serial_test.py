@@ -18,7 +18,7 @@ def named(node: int) -> str:
 
 @pytest.fixture()
 def driven() -> driver.Driver:
-    """Give a Service whose members have the reference's names, and no subnet."""
+    """Return a Service whose members have the reference's names, and no subnet."""
     on = driver.ground()
     config = settings.LoadBalancer(provider_requires_serial_api_calls=True)
     facts = driver.service((on.node(1), on.node(2)))

@@ -35,7 +35,7 @@ Class = settings.LoadBalancerClass
 
 
 def annotated(**values: str) -> Facts:
-    """Give the usual facts with annotations, by the names of their keys."""
+    """Return the usual facts with annotations, by the names of their keys."""
     both = {getattr(keys, name): value for name, value in values.items()}
     return dataclasses.replace(FACTS, annotations=both)
 

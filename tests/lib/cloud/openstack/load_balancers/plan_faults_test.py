@@ -268,7 +268,7 @@ def test_the_next_poll_comes_soon_after_the_end() -> None:
 
 
 def many(count: int) -> list[driver.Driver]:
-    """Give Services on one ground, served by one process."""
+    """Return Services on one ground, served by one process."""
     on = driver.ground()
     nodes = tuple(on.node(number) for number in range(1, 11))
     ports = tuple(Port(80 + at, TCP, 30080 + at) for at in range(2))

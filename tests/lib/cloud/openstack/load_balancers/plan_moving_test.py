@@ -40,7 +40,7 @@ class Scene:
         return self.driven.cloud
 
     def point(self, where: str) -> None:
-        """Let the user name a load balancer; "own": none."""
+        """Set the load balancer that the user names; "own": none."""
         self.driven.annotate({ID: self.ids.get(where)})
 
     def places(self) -> dict[str, int]:
@@ -143,7 +143,7 @@ def add_balancer(on: driver.Ground, name: str) -> str:
 
 
 def add_other(scene: Scene, on: str, **fields: object) -> driver.Driver:
-    """Let another Service be on a load balancer."""
+    """Put another Service on a load balancer."""
     usual: dict[str, object] = {
         "name": f"on-{on}",
         "uid": f"uid-on-{on}",

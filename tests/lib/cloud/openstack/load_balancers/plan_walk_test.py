@@ -77,7 +77,7 @@ class Died(BaseException):
 
 
 def death(at: int, *, after: bool) -> tuple[Callable[..., None], list[str]]:
-    """Give a hook that ends the process at the call of that number."""
+    """Return a hook that ends the process at the call of that number."""
     calls: list[str] = []
 
     def hook(call: wire.Call) -> None:

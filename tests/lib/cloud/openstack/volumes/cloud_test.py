@@ -78,7 +78,7 @@ MakeVolumes = Callable[..., cloud.OpenStackVolumes]
 
 @pytest.fixture()
 def volumes(make_volumes: MakeVolumes) -> cloud.OpenStackVolumes:
-    """Give volumes that have logged in already, and know both services."""
+    """Return volumes that have logged in already, and know both services."""
     made = make_volumes()
     made.listing()
     nothing = Volume(NOBODY, "", 0, VolumePhase.AVAILABLE)
@@ -87,7 +87,7 @@ def volumes(make_volumes: MakeVolumes) -> cloud.OpenStackVolumes:
 
 
 def calls(stand_in: StandIn, since: int) -> list[str]:
-    """Give methods and paths of the calls that came later."""
+    """Return methods and paths of the calls that came later."""
     shown = zip(stand_in.calls, stand_in.paths(), strict=True)
     return [f"{call.method} {path}" for call, path in shown][since:]
 

@@ -37,7 +37,7 @@ class StandIn(Protocol):
 
 
 def volume_id(number: int) -> str:
-    """Give an id such as Cinder's."""
+    """Return an id such as Cinder's."""
     return f"c0000000-0000-0000-0000-{number:012}"
 
 
@@ -272,7 +272,7 @@ def bad(message: str) -> Answer:
 
 @pytest.fixture()
 def cinder(stand_in: StandIn) -> Cinder:
-    """Give an empty Cinder behind the stand-in."""
+    """Return an empty Cinder behind the stand-in."""
     own = Cinder()
     stand_in.more = own.answer
     return own
@@ -285,7 +285,7 @@ MakeVolumes = Callable[..., cloud.OpenStackVolumes]
 def make_volumes(
     cinder: Cinder, make_client: Callable[[], client.Client]
 ) -> MakeVolumes:
-    """Give a factory of the room's volumes; keywords are of [BlockStorage]."""
+    """Return a factory of the room's volumes; keywords are of [BlockStorage]."""
     del cinder
 
     def make(**parts: object) -> cloud.OpenStackVolumes:
