@@ -90,7 +90,7 @@ class Document:
 class CatalogReading:
     """What was read; None for a part that was not asked for.
 
-    conditions: empty for a cloud that has none to tell. instance_types, volumes,
+    conditions: empty for a cloud that reports none. instance_types, volumes,
     storage_types: in the cloud's order.
     """
 

@@ -1,4 +1,4 @@
-"""What a cloud can say of itself to who looks for faults: facts, not judgements.
+"""What a cloud reports of itself for a diagnosis: facts, not judgements.
 
 Rules: every call is bounded by a time-out of its own; secrets are in no answer.
 """
@@ -48,11 +48,11 @@ class Quota:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NamedSetting:
-    """Something that the configuration names, looked for in the cloud.
+    """An object that the configuration names, searched for in the cloud.
 
     setting: section and key. kind: what it should be, in the cloud's words. value: as
     it is configured; empty: not said, then any will do. matches: ids or names of what
-    fits. error: why it could not be looked for.
+    fits. error: why the search failed.
     """
 
     setting: str
@@ -95,7 +95,7 @@ class Routing:
 class Remedies:
     """What an operator does about faults, in the words of one provider.
 
-    credentials: they are refused. unreachable: the log-in has no answer. project: the
+    credentials: they are refused. unreachable: there is no answer to them. project: the
     credentials are of none. endpoint: a service that is needed is not offered.
     internal: no network reaches load balancers from outside.
 
@@ -114,7 +114,7 @@ class Remedies:
 
 
 Quotas = Mapping[str, tuple[Quota, ...] | errors.CloudError]
-"""By kind of service; the error of one that did not tell."""
+"""By kind of service; the error of one that did not answer."""
 
 
 class Checkup(Protocol):
@@ -127,7 +127,7 @@ class Checkup(Protocol):
 
     @property
     def odd(self) -> tuple[str, ...]:
-        """What is odd in the configuration."""
+        """Warnings about the configuration."""
         ...
 
     def time(self) -> datetime.datetime | None:
@@ -139,15 +139,15 @@ class Checkup(Protocol):
         ...
 
     def login(self) -> Login:
-        """Log in anew.
+        """Authenticate again.
 
         Raises:
-            CloudError: we are not let in.
+            CloudError: authentication failed.
         """
         ...
 
     def services(self) -> tuple[ServiceEndpoint, ...]:
-        """Reach every service that some daemon uses; one that fails is told as such.
+        """Reach every service that some daemon uses; failures are reported as such.
 
         Raises:
             CloudError: there is no token.
@@ -163,7 +163,7 @@ class Checkup(Protocol):
         ...
 
     def balancing(self) -> Balancing | None:
-        """Look for all that load balancers need; None: none are to be kept.
+        """Search for all that load balancers need; None: they are disabled.
 
         Raises:
             CloudError: there is no token.

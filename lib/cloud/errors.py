@@ -1,6 +1,6 @@
 """The closed set of ways in which a cloud says no.
 
-Each class says what it means, whether a retry can help, and the reason that conditions
+Each class shows its meaning, whether a retry can help, and the reason that conditions
 and Events carry. The native error is always chained. Messages never hold secrets or
 response bodies.
 """
@@ -19,7 +19,7 @@ class Retry(enum.Enum):
     BACKOFF = "backoff"
     """The queue's own backoff."""
     SLOW = "slow"
-    """Minutes: somebody outside must act, though not on the spec."""
+    """Minutes: an administrator must act, though not on the spec."""
     FACT = "fact"
     """No error to a flow at all: decide treats it as a fact."""
 
@@ -108,7 +108,7 @@ class AttachedElsewhere(CloudError):
 
 
 class InUse(CloudError):
-    """The state of a thing forbids it until somebody changes that state.
+    """The state of an object forbids it until that state is changed from outside.
 
     A volume that has snapshots can't be deleted, for example.
     """

@@ -156,7 +156,7 @@ class Ref:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spec:
-    """What is wanted, parsed. problems: those that are not fatal."""
+    """The desired state, parsed. problems: those that are not fatal."""
 
     native: object
     problems: tuple[steps.Problem, ...] = ()
@@ -196,7 +196,7 @@ class Depth(enum.IntEnum):
     CHANGED = 1
     """What the cloud says has not changed since it was last read may be reused."""
     TREE = 2
-    """All that lists and status trees show, anew."""
+    """All that lists and status trees show, read again."""
     FULL = 3
     """Also what only one call per pool shows."""
 
@@ -319,7 +319,7 @@ class LoadBalancers(Protocol):
         ...
 
     def parse(self, facts: Facts) -> Spec | Problems:
-        """Read what is wanted; every problem is named, with what is allowed."""
+        """Parse the desired state; every problem is named, with what is allowed."""
         ...
 
     def observe(

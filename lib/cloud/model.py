@@ -57,7 +57,7 @@ class Instance:
     the instance was; addresses is empty then. instance_type: None when the cloud no
     longer knows it; type_problem says why then, as a clause.
     zone, region: empty when the cloud has none; already fit to be label values.
-    labels: further Node labels that this cloud wishes to set, key to value.
+    labels: further Node labels of this cloud, key to value.
     """
 
     id: InstanceId
@@ -95,7 +95,7 @@ class Seen(Generic[T]):
 class Absent:
     """A complete read did not show it. Not yet a reason to delete anything.
 
-    by_id: True when it was looked for by its id, False when by name.
+    by_id: True when it was searched by its id, False when by name.
     """
 
     by_id: bool
@@ -103,7 +103,7 @@ class Absent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unknown:
-    """It could not be read; `error` says why."""
+    """It could not be read; `error` is the reason."""
 
     error: errors.CloudError
 

@@ -48,7 +48,7 @@ class Instances(Protocol):
         True only for a clear "not found" in the project the refs live in.
 
         Raises:
-            CloudError: it could not be told.
+            CloudError: it is not known.
         """
         ...
 

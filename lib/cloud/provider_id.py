@@ -19,7 +19,7 @@ _OPENSTACK_REST = re.compile(r"([^/]*)/([^/]+)")
 
 
 class ProviderIdError(ValueError):
-    """The text is no provider id; the message says what would be one."""
+    """The text is no provider ID; the message shows a valid one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class VolumePhase(enum.Enum):
 
 
 class AttachmentPhase(enum.Enum):
-    """Where an attachment stands. Clouds that do not tell show ATTACHED only."""
+    """Status of an attachment. Clouds without one show ATTACHED only."""
 
     ATTACHING = "attaching"
     ATTACHED = "attached"
@@ -71,7 +71,7 @@ class AttachmentPhase(enum.Enum):
 class Attachment:
     """A volume's link to one instance, or to a host.
 
-    publish_context: what the node plugin is told about it; known once ATTACHED.
+    publish_context: for the node plugin; known once ATTACHED.
     message: why it failed, fit to be shown. host: the host that holds the volume
     without an instance; instance_id is empty then.
     """

@@ -1,4 +1,4 @@
-"""Who may read --secure-port: asked of the API server, as the reference does.
+"""Authorization of --secure-port by the API server, as in the reference.
 
 Source: k8s.io/apiserver DelegatingAuthentication- and DelegatingAuthorizationOptions.
 """
@@ -136,10 +136,10 @@ class Access:
     def _user_of(self, request: exchange.Request) -> _User | None:
         if request.peer is not None:
             return _User(request.peer.name, groups=[*request.peer.groups, _ANYBODY])
-        given = request.headers.get("authorization", "")
-        if not given.lower().startswith(_BEARER):
+        header = request.headers.get("authorization", "")
+        if not header.lower().startswith(_BEARER):
             return None
-        return self._user(given[len(_BEARER) :].strip())
+        return self._user(header[len(_BEARER) :].strip())
 
     def _user(self, token: str) -> _User | None:
         mark = hashlib.sha256(token.encode()).hexdigest()

@@ -61,7 +61,7 @@ class CloudMetrics:
         )
 
     def circuit(self, service: str, is_open: bool) -> None:
-        """Show whether a service is left alone."""
+        """Show whether the circuit breaker of a service is open."""
         self._circuits.labels(self._provider, service).set(is_open)
 
     def observe(self, operation: str, outcome: str, seconds: float) -> None:
@@ -114,7 +114,7 @@ class KubeMetrics:
     """Counts requests to the API server.
 
     Source: client-go metrics rest_client_requests_total{code,method,host}; the host
-    is left out, the resource added.
+    is omitted, the resource added.
     """
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:

@@ -162,7 +162,7 @@ class Daemon:
     def run(
         self, parts: Sequence[DaemonPart], on_leading: Callable[[], None] | None = None
     ) -> int:
-        """Serve, watch, wait for the Lease, act; until told to stop.
+        """Serve, watch, wait for the Lease, act; until `stop` is set.
 
         on_leading: called before the parts begin to act. Returns the exit code.
         """

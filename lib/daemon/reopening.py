@@ -1,4 +1,4 @@
-"""A cloud that is opened anew when the files it was opened from change.
+"""A cloud that is opened again when the files it was opened from change.
 
 Rules: a call that is under way ends on the cloud it began on; a cloud that can't be
 opened, or that is another project or region than the one in which objects were
@@ -17,10 +17,10 @@ from lib.process import config, logs
 T = TypeVar("T")
 
 LOOK_S = 2.0
-"""Between two looks at the files."""
+"""Between two checks of the files."""
 Opened = source.Opened
 MOST_SKIPPED = 14
-"""Looks without a retry after repeated failures: authentication may cost a lockout."""
+"""Checks without a retry after repeated failures: a lockout may follow otherwise."""
 
 
 class Reopening:
@@ -68,12 +68,12 @@ class Reopening:
         self._after.append(fn)
 
     def run(self, stop: threading.Event) -> None:
-        """Look at the files until told to stop."""
+        """Check the files until `stop` is set."""
         while not stop.wait(LOOK_S):
             self.look()
 
     def look(self) -> None:
-        """Open the cloud anew if its files have changed. For one thread."""
+        """Open the cloud again if its files have changed. For one thread."""
         if self._opened.changed():
             self._is_due, self._failures, self._skipped = True, 0, 0
         if not self._is_due or self._is_too_early():

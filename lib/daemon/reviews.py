@@ -1,7 +1,7 @@
 """Limit on the reviews that a daemon asks the API server for.
 
-Anybody who reaches the port can make a daemon send TokenReviews in its own name, and
-each of them keeps a connection busy. Beyond the limit a request is refused at once, so
+Any client of the port can make a daemon send TokenReviews in its own name, and
+each of them keeps a connection busy. Beyond the limit a request is refused, so
 that connections stay free for probes. Callers that were authorized before have places
 of their own.
 """

@@ -30,13 +30,13 @@ BACKOFF = queue.Backoff(base_s=3.0, max_s=300.0, jitter=0.3)
 STALL_S = 300.0
 """The loop must turn within it: the longest cycle, and room."""
 REFUSED_S = 360.0
-"""How long the API server may refuse a step before /healthz says so.
+"""How long the API server may refuse a step before /healthz fails.
 
 Source: what the reference's 15 attempts take."""
 CONNECTIONS = 4
 """Kept to the API server."""
 GRACE = daemon.Grace(loops_s=10.0)
-"""For what is under way, once told to stop. Source: the reference's own."""
+"""For what is in progress, once stopped. Source: the reference's own."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,22 +55,22 @@ class DiscovererProgram:
 
 
 def run(
-    program: DiscovererProgram, wanted: DiscovererOptions, env: Mapping[str, str]
+    program: DiscovererProgram, options: DiscovererOptions, env: Mapping[str, str]
 ) -> int:
-    """Run until told to stop; give the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
     """
     build = process_metrics.Build(program.name, program.version)
-    registry = starting.begin(build, wanted.verbosity, wanted.logging_format)
+    registry = starting.begin(build, options.verbosity, options.logging_format)
     calls = counting.CloudMetrics(program.provider, registry, program.reference)
     cloud = program.connect(calls).cloud
-    reach = starting.Reach(wanted.kubeconfig, pool_size=CONNECTIONS)
+    reach = starting.Reach(options.kubeconfig, pool_size=CONNECTIONS)
     api = starting.connect(build, reach, env, registry)
     stop = threading.Event()
     with shutdown.on_signal(stop):
-        discoverer = Discoverer(cloud, api, wanted, registry, stop)
+        discoverer = Discoverer(cloud, api, options, registry, stop)
         discoverer.ready_with(calls.worked)
         return discoverer.run()
 
@@ -82,17 +82,17 @@ class Discoverer:
         self,
         cloud: protocol.Cloud,
         api: client.Api,
-        wanted: DiscovererOptions,
+        options: DiscovererOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
     ) -> None:
         if cloud.catalog is None:
             raise TypeError(f"the cloud {cloud.name} has no catalog")
         self._api = api
-        self._wanted = wanted
+        self._wanted = options
         self._daemon = daemon.Daemon(registry, stop, GRACE)
         self._log = logs.get(__name__)
-        settings = dataclasses.replace(wanted.settings, parts=cloud.catalog.parts)
+        settings = dataclasses.replace(options.settings, parts=cloud.catalog.parts)
         self._steps = settings.steps
         self._refused_s = REFUSED_S
         self._told = metrics.DiscoveryMetrics(registry, settings.steps)
@@ -125,7 +125,7 @@ class Discoverer:
         self._refused_s = refused_s
 
     def run(self) -> int:
-        """Serve, and take cycles, until told to stop."""
+        """Serve, and run cycles, until `stop` is set."""
         self._serve()
         if not self._wanted.settings.cluster_id:
             self._log.warning("no CLUSTER_UUID: orphaned disks are not looked for")

@@ -1,4 +1,4 @@
-"""What the steps of discovery tell Prometheus: the reference's series, and ours.
+"""Metrics of the steps of discovery: the reference's series, and ours.
 
 Source: deckhouse, go_lib/cloud-data/reconciler.go: the four series that begin with
 cloud_data_discovery_ and go on with cloud_request_error, update_resource_error,
@@ -27,7 +27,7 @@ REFERENCE_TYPES: Mapping[DiscoveryStep, str] = {
 
 @dataclasses.dataclass(slots=True)
 class _Health:
-    """How a step fares.
+    """State of a step.
 
     is_in_trouble: what it found is not published. refused_since: the API server has
     not taken or given what it must since then, None when it has.
@@ -124,12 +124,12 @@ class DiscoveryMetrics:
         self._step.labels(step.value).set(1)
 
     def _tell_update(self) -> None:
-        self._update.set(any(one.is_in_trouble for one in self._steps.values()))
+        self._update.set(any(state.is_in_trouble for state in self._steps.values()))
 
     def refused_for_s(self) -> float:
         """Return for how long the API server has refused some step, in seconds."""
         with self._lock:
-            since = [one.refused_since for one in self._steps.values()]
+            since = [state.refused_since for state in self._steps.values()]
         known = [at for at in since if at is not None]
         return self._clock() - min(known) if known else 0.0
 

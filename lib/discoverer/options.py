@@ -138,7 +138,7 @@ def read(
     given = _Given(values, env)
     problems = given.problems
     period_s = given.get(PERIOD, "DISCOVERY_PERIOD")
-    found = DiscovererOptions(
+    options = DiscovererOptions(
         period_s=period_s,
         kubeconfig=_file(given.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems),
         plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
@@ -158,7 +158,7 @@ def read(
         logging_format=values[common_flags.LOGGING_FORMAT],
     )
     config.require(problems)
-    return found
+    return options
 
 
 class _Given:
@@ -182,8 +182,8 @@ class _Given:
 
 def _file(path: str, name: str, problems: list[config.FieldProblem]) -> str:
     if path and (reason := files.unreadable(path)):
-        wanted = f"a file that can be read ({reason})"
-        problems.append(config.FieldProblem(f"--{name}", path, wanted))
+        expected = f"a file that can be read ({reason})"
+        problems.append(config.FieldProblem(f"--{name}", path, expected))
     return path
 
 

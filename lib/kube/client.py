@@ -2,7 +2,7 @@
 
 Rules: every call is bounded by a time-out of its caller's. Nothing is sent twice but a
 GET that failed on the way (once), and a request that was refused with 401 (once, with
-credentials read anew).
+credentials read again).
 """
 
 import contextlib
@@ -30,7 +30,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 RETRY_PAUSE_S = 0.2
 """Mean pause before the one retry of a GET."""
 CHECK_EVERY_S = 1.0
-"""Seconds between looks at the files of the configuration."""
+"""Seconds between two checks of the configuration's files."""
 RELOAD_EVERY_S = 10.0
 """Seconds between two reloads, however many answers say 401."""
 
@@ -252,7 +252,7 @@ class KubeClient(Api):
     def _begin(
         self, session: _Session, call: transport.HttpCall, deadline: float
     ) -> tuple[urllib3.BaseHTTPResponse, contextlib.ExitStack]:
-        """Send; give the answer, and what ends it. A refusal is raised at once."""
+        """Send; return the answer, and what ends it. A refusal is raised."""
         plural = resources.parse(call.path).plural
         left_s = deadline - time.monotonic()
         if left_s <= 0:
@@ -308,7 +308,7 @@ class KubeClient(Api):
         return self._session
 
     def _renew(self) -> None:
-        """Begin to read the configuration anew, unless that is under way."""
+        """Begin to read the configuration again, unless that is in progress."""
         if self._renewal is None or not self._renewal.is_alive():
             self._renewal = threading.Thread(
                 target=self._reload, daemon=True, name="credentials"
@@ -316,7 +316,7 @@ class KubeClient(Api):
             self._renewal.start()
 
     def _reload(self) -> None:
-        """Read the configuration anew; when that fails, the old one stays in use."""
+        """Read the configuration again; if that fails, the old one stays in use."""
         try:
             configuration = self._session.configuration.reload()
             pool = configuration.pool(self._pool_size)

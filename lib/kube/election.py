@@ -1,6 +1,6 @@
 """Who of several processes may act, agreed upon by a Lease.
 
-Rules: nobody's clock but our own is trusted. We may act until renew_s after the start
+Rules: only this process's clock is trusted. We may act until renew_s after the start
 of our last successful renewal; others wait lease_s from the last change they saw, which
 is later. Once lost, an election is never won again: the process ends.
 """
@@ -35,7 +35,7 @@ class Election:
     identity: unlike that of any other process there ever was, hostname_uuid. lease_s,
     renew_s, retry_s: seconds after which others may take over, the holder gives up,
     and it tries again. clock: monotonic seconds. now: time of day, only written.
-    on_slow_path: told when a renewal has to read the lease first.
+    on_slow_path: called when a renewal has to read the Lease first.
     """
 
     def __init__(  # noqa: PLR0913 # keyword only, with the reference's defaults
@@ -164,7 +164,7 @@ class Election:
         """Try once to take or renew the lease; True when that has succeeded.
 
         Raises:
-            KubeError: the API server can't tell.
+            KubeError: the Lease cannot be read.
         """
         try:
             return self._attempt()
@@ -230,14 +230,16 @@ class Election:
 
     def _observe(self, body: bytes) -> None:
         """Take note of the lease, and of the time if its record is another."""
-        found = lease.parse(body)
-        if self._seen is None or self._seen.record != found.record:
+        parsed = lease.parse(body)
+        if self._seen is None or self._seen.record != parsed.record:
             self._seen_at = self._clock()
-        self._seen, self._is_deleted = found, False
+        self._seen, self._is_deleted = parsed, False
 
     def _is_ours(self) -> bool:
-        seen = self._seen
-        return seen is not None and seen.record.holder_identity == self._identity
+        last_seen = self._seen
+        return (
+            last_seen is not None and last_seen.record.holder_identity == self._identity
+        )
 
     def _is_taken(self) -> bool:
         if self._must_look or self._seen is None:

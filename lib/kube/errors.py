@@ -91,7 +91,7 @@ _BY_REASON: Mapping[str, type[KubeError]] = {
     "AlreadyExists": AlreadyExists,
     "Expired": Gone,
 }
-"""Where the reason says more than the status.
+"""Reasons that are more precise than the status.
 
 Source: k8s.io/apimachinery meta/v1 StatusReason.
 """

@@ -31,7 +31,7 @@ Source: client-go tools/record, defaultAggregateIntervalInSeconds."""
 MESSAGE_MAX = 1024
 """Characters of a message. Source: Kubernetes events.k8s.io/v1, noteLengthLimit."""
 COUNT_EVERY_S = 60.0
-"""What is said again sooner is counted, and written with the next count."""
+"""A repetition sooner than this is counted, and written with the next count."""
 WRITE_TIMEOUT_S = 10.0
 POLL_S = 0.2
 
@@ -126,7 +126,7 @@ class Recorder:
             self._dropped()
 
     def run(self, stop: threading.Event) -> None:
-        """Send what is recorded until told to stop; never raises."""
+        """Send what is recorded until `stop` is set; never raises."""
         while not stop.is_set():
             try:
                 said, at = self._queue.get(timeout=POLL_S)
@@ -174,7 +174,7 @@ class Recorder:
     def _count_up(self, said: _Said, known: _Known, at: float) -> _Known | None:
         """Count the Event up; None when it is gone from the server.
 
-        A cause that lasts is said at every pass: not each time is worth a write.
+        A lasting cause is reported at every reconciliation: not each is worth a write.
         """
         count = known.count + 1
         if at - known.written_at < COUNT_EVERY_S:

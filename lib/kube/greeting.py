@@ -1,4 +1,4 @@
-"""What an API server says before it knows who asks: its version, and its time."""
+"""What an API server reports without authentication: its version and its time."""
 
 import dataclasses
 import datetime

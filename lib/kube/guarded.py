@@ -1,4 +1,4 @@
-"""An API server to which writes go only as far as somebody permits."""
+"""An API server to which writes are sent only while they are permitted."""
 
 import contextlib
 import dataclasses

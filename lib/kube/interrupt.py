@@ -1,4 +1,4 @@
-"""Ends a watch that waits for the server when its thread is told to stop."""
+"""Ends a watch that waits for the server when its thread is to stop."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ class Interrupt:
 
     @contextlib.contextmanager
     def during(self, lines: client.WatchLines) -> Iterator[None]:
-        """Abort `lines` once told to stop, as long as the block runs."""
+        """Abort `lines` once `stop` is set, as long as the block runs."""
         with self._lock:
             self._open = lines
         if self._stop.is_set():

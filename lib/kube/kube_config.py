@@ -182,10 +182,10 @@ def _header(authorization: str | None) -> str | None:
 
 def _mark(path: pathlib.Path) -> Mark | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def _in_cluster(source: KubeconfigSource) -> Configuration:
@@ -214,10 +214,10 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
     from kubernetes.config import config_exception, kube_config
 
     untyped: typing.Any = kube_config
-    found = [pathlib.Path(p).expanduser() for p in paths.split(os.pathsep) if p]
-    if not any(path.exists() for path in found):
+    files = [pathlib.Path(p).expanduser() for p in paths.split(os.pathsep) if p]
+    if not any(path.exists() for path in files):
         raise _bad(f"kubeconfig {paths} does not exist")
-    marks = [(path, _mark(path)) for path in found]
+    marks = [(path, _mark(path)) for path in files]
     try:
         whole = untyped.KubeConfigMerger(paths).config
         loader = untyped.KubeConfigLoader(

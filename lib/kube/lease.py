@@ -14,7 +14,7 @@ from lib.process import decoding
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """Who holds a lease; times as the server has them. Empty holder: released."""
+    """Holder of a Lease; times as the server has them. Empty holder: released."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -60,19 +60,19 @@ def renewed(
 ) -> LeaseRecord:
     """Return the record by which `identity` takes the lease, or goes on holding it."""
     time = micro_time(now)
-    ours = old is not None and old.holder_identity == identity
-    transitions = old.lease_transitions + (not ours) if old is not None else 0
+    is_held = old is not None and old.holder_identity == identity
+    transitions = old.lease_transitions + (not is_held) if old is not None else 0
     return LeaseRecord(
         holder_identity=identity,
         lease_duration_seconds=max(round(lease_s), 1),
-        acquire_time=old.acquire_time if ours and old is not None else time,
+        acquire_time=old.acquire_time if is_held and old is not None else time,
         renew_time=time,
         lease_transitions=transitions,
     )
 
 
 def released(old: LeaseRecord, now: datetime.datetime) -> LeaseRecord:
-    """Return the record that leaves the lease to whoever comes next."""
+    """Return the record that releases the Lease for the next candidate."""
     time = micro_time(now)
     return LeaseRecord(
         holder_identity="",

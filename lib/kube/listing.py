@@ -39,13 +39,13 @@ def read(  # noqa: PLR0913 # keyword only, with sound defaults
 
     def pages(limit: int) -> Listed[T]:
         query = {**(selectors or {}), **({"limit": str(limit)} if limit else {})}
-        found: list[T] = []
+        items: list[T] = []
         while True:
             body = api.list_page(resource, namespace, query=query, timeout_s=timeout_s)
             page = objects.decode_list(body, of)
-            found.extend(page.items)
+            items.extend(page.items)
             if not page.metadata.continue_:
-                return Listed(tuple(found), page.metadata.resource_version)
+                return Listed(tuple(items), page.metadata.resource_version)
             query["continue"] = page.metadata.continue_
 
     try:

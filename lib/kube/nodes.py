@@ -99,7 +99,9 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def has_ip(self) -> bool:
         """True when any address is an IP."""
-        return any(one.type in IP_ADDRESS_TYPES for one in self.status.addresses)
+        return any(
+            address.type in IP_ADDRESS_TYPES for address in self.status.addresses
+        )
 
     def has_taint(self, key: str) -> bool:
         """Report whether it has a taint of that key, whatever its value and effect."""

@@ -153,16 +153,16 @@ class Store(Generic[T]):
             return
         held = self._objects.get(key)
         if write.version is None:
-            seen = (
+            is_shown = (
                 held is None
                 or held.metadata.uid != write.uid
                 or held.metadata.deletion_timestamp is not None
             )
         else:
-            seen = _at_least(self._version, write.version) or (
+            is_shown = _at_least(self._version, write.version) or (
                 held is not None and held.metadata.resource_version == write.version
             )
-        if seen:
+        if is_shown:
             del self._writes[key]
 
     def relist(self) -> None:
@@ -192,7 +192,7 @@ class Store(Generic[T]):
         self.synced.set()
 
     def _list(self) -> tuple[dict[str, T], str]:
-        found = listing.read(
+        listed = listing.read(
             self._api,
             self._resource,
             self._type,
@@ -201,10 +201,10 @@ class Store(Generic[T]):
             selectors=self._selectors,
             page_size=self._page_size,
         )
-        return {value.metadata.key: value for value in found.items}, found.version
+        return {value.metadata.key: value for value in listed.items}, listed.version
 
     def run(self, stop: threading.Event) -> None:
-        """List and watch until told to stop; never raises."""
+        """List and watch until `stop` is set; never raises."""
         failures = 0
         with interrupt.interrupting(stop) as watcher:
             while not stop.is_set():
@@ -352,12 +352,12 @@ class Store(Generic[T]):
             self._log.error("subscriber broke", key=key, exc_info=error)
 
 
-def _at_least(version: str, wanted: str) -> bool:
+def _at_least(version: str, minimum: str) -> bool:
     """Compare resource versions; False for any that isn't a number.
 
     Source: Kubernetes API concepts, resource versions (orderable since 1.35; they have
     been etcd's revision, a number, since ever).
     """
-    if not (version.isdecimal() and wanted.isdecimal()):
+    if not (version.isdecimal() and minimum.isdecimal()):
         return False
-    return int(version) >= int(wanted)
+    return int(version) >= int(minimum)

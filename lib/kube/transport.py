@@ -19,8 +19,8 @@ import urllib3
 from lib.kube import errors
 
 Observer = Callable[[str, str, int, float], None]
-"""Told of each exchange: method, plural of the resource ("" for others), HTTP status (0
-for no answer), seconds until the answer was there."""
+"""Called with each exchange: method, plural of the resource ("" for others), HTTP
+status (0 for no answer), seconds until the answer."""
 
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)
 _LATE = (urllib3.exceptions.TimeoutError, TimeoutError)
@@ -221,14 +221,14 @@ def observed(
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function that reports a status, and how long it took, once."""
     began = time.monotonic()
-    seen = 0
+    reported = 0
 
     def answered(status: int) -> None:
-        nonlocal seen
-        seen = status
+        nonlocal reported
+        reported = status
 
     try:
         yield answered
     finally:
         if observer is not None:
-            observer(method, plural, seen, time.monotonic() - began)
+            observer(method, plural, reported, time.monotonic() - began)

@@ -212,7 +212,7 @@ class Engine(Generic[Target, Written]):
 
         Raises:
             Postponed: nothing was done; the reconciliation has to end here.
-            UnknownOutcome: it must not be applied again before it is looked for.
+            UnknownOutcome: it must not be applied again before a search for its result.
             CloudError: it was not carried out, or may be applied again.
             Exception: of the permit; it was not sent.
         """

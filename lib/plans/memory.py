@@ -221,7 +221,11 @@ class Memory(Generic[Target, Written]):
         """Count the objects that have a problem, by its reason."""
         with self._lock:
             by_uid = [
-                {one.reason for one in (*record.problems, record.refusal) if one}
+                {
+                    problem.reason
+                    for problem in (*record.problems, record.refusal)
+                    if problem
+                }
                 for record in self._records.values()
             ]
         return collections.Counter(itertools.chain.from_iterable(by_uid))

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import oid
 
 VALID_FOR = datetime.timedelta(days=3650)
-"""Longer than any process lives: nobody renews it."""
+"""Longer than any process runs: it is never renewed."""
 _CLOCK_SKEW = datetime.timedelta(hours=1)
 
 
@@ -138,8 +138,8 @@ def split(bundle: bytes) -> tuple[bytes, ...]:
         ValueError: it holds none, or one cannot be read.
     """
     return tuple(
-        one.public_bytes(serialization.Encoding.PEM)
-        for one in x509.load_pem_x509_certificates(bundle)
+        certificate.public_bytes(serialization.Encoding.PEM)
+        for certificate in x509.load_pem_x509_certificates(bundle)
     )
 
 
@@ -149,8 +149,8 @@ def life(certificate: bytes) -> tuple[datetime.datetime, datetime.datetime]:
     Raises:
         ValueError: it cannot be read.
     """
-    found = x509.load_pem_x509_certificate(certificate)
-    return found.not_valid_before_utc, found.not_valid_after_utc
+    parsed = x509.load_pem_x509_certificate(certificate)
+    return parsed.not_valid_before_utc, parsed.not_valid_after_utc
 
 
 def names_of(certificate: bytes) -> frozenset[str]:
@@ -159,9 +159,9 @@ def names_of(certificate: bytes) -> frozenset[str]:
     Raises:
         ValueError: it cannot be read.
     """
-    found = x509.load_pem_x509_certificate(certificate)
+    parsed = x509.load_pem_x509_certificate(certificate)
     try:
-        extension = found.extensions.get_extension_for_class(
+        extension = parsed.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
         )
     except x509.ExtensionNotFound:

@@ -41,8 +41,8 @@ def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem]:
 class Program:
     """What a component is called, does and accepts.
 
-    table: its flags; --help and --version are added. judge: says what is wrong with
-    values that can be read, so that it is told together with what can't.
+    table: its flags; --help and --version are added. judge: returns what is
+    wrong with values that can be read, to be reported together with what cannot.
     """
 
     name: str
@@ -81,9 +81,9 @@ class _Command(click.Command):
             self._show(ctx, self.get_help(ctx))
         if ctx.obj[VERSION] != "false" and not unread:
             self._show(ctx, f"{self._program.name} {self._program.version}")
-        told = {problem.field for problem in unread}
+        reported = {problem.field for problem in unread}
         judged = self._program.judge(ctx.obj)
-        problems = (*unread, *(one for one in judged if one.field not in told))
+        problems = (*unread, *(one for one in judged if one.field not in reported))
         if problems:
             raise _Refused(self._program.name, config.ConfigError(problems))
         return []

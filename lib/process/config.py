@@ -1,4 +1,4 @@
-"""How a component says that its configuration is wrong: everything at once."""
+"""How a component reports a wrong configuration: all problems together."""
 
 import dataclasses
 import pathlib
@@ -13,7 +13,7 @@ class FieldProblem:
 
     field: as its user knows it ("--secure-port", "[Global] auth-url"). value: what
     was given, None when nothing was. expected: what would be right, to be read after
-    "want". The value of a field whose name looks like a secret is never shown.
+    "want". The value of a field with the name of a secret is never shown.
     """
 
     field: str
@@ -33,7 +33,7 @@ class FieldProblem:
 class ConfigError(Exception):
     """The configuration can't be used; `problems` holds every reason found.
 
-    A problem that was told elsewhere, in a configuration file's own words, is a text.
+    A problem in the words of a configuration file's own parser is a text.
     """
 
     def __init__(self, problems: Sequence[FieldProblem | str]) -> None:
@@ -65,6 +65,6 @@ def read_text(path: str, flag: str = "") -> str:
     except (OSError, UnicodeDecodeError) as error:
         # The decoder's own words quote the file, which may hold passwords.
         reason = str(error) if isinstance(error, OSError) else type(error).__name__
-        wanted = f"a text file that can be read ({reason})"
+        expected = f"a text file that can be read ({reason})"
         field, value = (flag, path) if flag else (path, None)
-        raise ConfigError([FieldProblem(field, value, wanted)]) from None
+        raise ConfigError([FieldProblem(field, value, expected)]) from None

@@ -1,7 +1,7 @@
 """Decodes JSON into types, from any thread.
 
 At the first use of a Struct msgspec 0.22 builds what it has to know of its fields, and
-meanwhile lets other threads see it unfinished: those die of a segmentation fault. So
+until then other threads see it unfinished, and crash with a segmentation fault. So
 all that the programs decode is decoded here, where one type is built at a time.
 """
 

@@ -119,7 +119,7 @@ PROBES = OpenPaths.parse(PROBE_PATHS)
 
 
 class Decision(enum.Enum):
-    """What the authorizer says of a request."""
+    """The authorizer's answer to a request."""
 
     ALLOW = "allow"
     UNAUTHENTICATED = "unauthenticated"
@@ -141,7 +141,7 @@ Authorize = Callable[[Request], Decision]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpRoutes:
-    """Handlers by exact path, and who may call them.
+    """Handlers by exact path, and the authorization of their callers.
 
     open_paths: served without a call of `authorize`. posts: handlers of POST requests
     with a body, by exact path; it is read before `authorize` is called.
@@ -214,7 +214,7 @@ class _Timed(io.RawIOBase):
         self._bytes_left = 0
 
     def begin(self, seconds: float, body_bytes: int = 0) -> None:
-        """Allow so many seconds, and a whole request head or body, from now on."""
+        """Allow these seconds, and a whole request head or body, from now on."""
         self._until = time.monotonic() + seconds
         self._bytes_left = max(self._limits.head_bytes_max, body_bytes)
 
@@ -247,7 +247,7 @@ class _Timed(io.RawIOBase):
 class Exchange(http.server.BaseHTTPRequestHandler):
     """Parses requests with the standard library and answers them by `HttpRoutes`.
 
-    set_busy: told True while the answer is being made; before and after, the connection
+    set_busy: called with True while the answer is written; otherwise the connection
     may be cut to make room.
     """
 

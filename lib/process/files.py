@@ -40,11 +40,11 @@ def _digest(path: pathlib.Path) -> str | None:
 
 
 class FileWatch:
-    """Tells, each time it is asked, whether the content of some files changed.
+    """Reports at each call whether the content of some files has changed.
 
     Files are only read when their look changed. A file that is missing counts as
     unchanged until it is back: it may just be being replaced. Safe for many threads;
-    a change is told to one caller, once.
+    a change is reported to one caller, once.
 
     Source: Kubernetes Secret and ConfigMap volumes: `..data` is a symbolic link that
     is replaced as a whole.

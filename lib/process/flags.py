@@ -2,7 +2,7 @@
 
 Rules: a flag begins with two hyphens; one hyphen takes one-letter names only. A
 boolean has its value after "=" or none. Underscores in a name are hyphens. What is
-not a known flag, nor the value of one, is an error. All problems are told together.
+not a known flag, nor the value of one, is an error. All problems are reported together.
 
 Source: github.com/spf13/pflag flag.go; k8s.io/component-base cli/flag
 WordSepNormalizeFunc.
@@ -43,10 +43,10 @@ class Values:
     """What the flags of a table were set to; read with the flag itself as the key."""
 
     def __init__(
-        self, flags: Sequence[Flag[object]], given: Mapping[str, object]
+        self, flags: Sequence[Flag[object]], values: Mapping[str, object]
     ) -> None:
         self._flags = tuple(flags)
-        self._given = MappingProxyType(dict(given))
+        self._given = MappingProxyType(dict(values))
 
     def __getitem__(self, flag: Flag[T]) -> T:
         if flag not in self._flags:
@@ -107,16 +107,16 @@ def sift(
 
     A flag with a problem has its default among the values.
     """
-    given: dict[str, object] = {}
+    values: dict[str, object] = {}
     problems: list[config.FieldProblem] = []
     for met in _read(flags, arguments):
-        problem = met if isinstance(met, config.FieldProblem) else _set(met, given)
+        problem = met if isinstance(met, config.FieldProblem) else _set(met, values)
         if problem is not None:
             problems.append(problem)
-    return Values(flags, given), tuple(problems)
+    return Values(flags, values), tuple(problems)
 
 
-def _set(met: _Given, given: dict[str, object]) -> config.FieldProblem | None:
+def _set(met: _Given, values: dict[str, object]) -> config.FieldProblem | None:
     flag = met.flag
     wrong = config.FieldProblem(
         f"--{flag.name}", met.text, flag.kind.expected, flag.is_secret
@@ -127,8 +127,8 @@ def _set(met: _Given, given: dict[str, object]) -> config.FieldProblem | None:
         value = flag.kind.read(met.text)
     except ValueError:
         return wrong
-    before = given.get(flag.name)
-    given[flag.name] = value if before is None else flag.kind.join(before, value)
+    before = values.get(flag.name)
+    values[flag.name] = value if before is None else flag.kind.join(before, value)
     return None
 
 

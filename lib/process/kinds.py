@@ -68,7 +68,7 @@ def read_integer(text: str) -> int:
     Raises:
         ValueError: it is none, or does not fit into 64 bits.
 
-    Source: pflag int.go, Go strconv.ParseInt with base 0 (underscores left out).
+    Source: pflag int.go, Go strconv.ParseInt with base 0 (without underscores).
     """
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)

@@ -1,7 +1,7 @@
 """Structured logs: JSON, or pretty on a terminal; nothing is set up at import.
 
-Rules: an entry is a constant lower-case text and keys. What looks like a secret by its
-key, or plainly is one, is taken out last. Tracebacks never show local variables.
+Rules: an entry is a constant lower-case text and keys. What is a secret by its
+key or by its form is removed last. Tracebacks never show local variables.
 """
 
 import dataclasses

@@ -16,14 +16,14 @@ class Build:
 
 
 def new_registry(build: Build) -> prometheus_client.CollectorRegistry:
-    """Make a registry that tells of the process, the interpreter and the build."""
+    """Create a registry with metrics of process, interpreter and build."""
     registry = prometheus_client.CollectorRegistry()
     prometheus_client.ProcessCollector(registry=registry)
     prometheus_client.PlatformCollector(registry=registry)
     prometheus_client.GCCollector(registry=registry)
     info = prometheus_client.Gauge(
         "build_info",
-        "Always 1; the labels say which build this is.",
+        "Always 1; the labels identify the build.",
         ("component", "version", "revision"),
         registry=registry,
     )

@@ -1,7 +1,7 @@
-"""Is the process alive, is it ready: named checks, told as Go servers tell them.
+"""Liveness and readiness of the process: named checks, reported as by Go servers.
 
-Rules: a check says None when all is well, else why not. The reason goes to the log,
-never to whoever asks: the paths are open to everybody. Liveness never depends on the
+Rules: a check returns None when all is well, else the reason, which goes to the log,
+never to the client: the paths need no authentication. Liveness never depends on the
 cloud; readiness, once reached, stays.
 
 Source: k8s.io/apiserver pkg/server/healthz.
@@ -16,7 +16,7 @@ from lib.process import logs
 
 Check = Callable[[], str | None]
 Observer = Callable[[str, str, bool], None]
-"""Told of each answer of a check: which probe, which check, whether all is well."""
+"""Called with each result of a check: probe, check, and whether it passed."""
 
 
 def _unrecorded(seconds: float) -> None:

@@ -2,7 +2,7 @@
 
 Rules: the accept loop never waits for a client: the TLS handshake is done in the
 connection's own thread, with a time-out. Plain HTTP is served only where a component's
-reference does so, and only what anybody may see.
+reference does so, and only what needs no authentication.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""How a daemon is told to end, and how it does."""
+"""How a daemon is stopped by signals, and its exit codes."""
 
 import contextlib
 import enum
@@ -24,7 +24,7 @@ class Exit(enum.IntEnum):
 
 
 def end_now(code: int) -> None:
-    """End the process at once, whatever its threads do; what was printed is kept.
+    """Exit immediately, whatever the threads do; what was printed is kept.
 
     The interpreter's own exit would wait for every worker thread.
     """
@@ -35,7 +35,7 @@ def end_now(code: int) -> None:
 
 
 ECHO_S = 1.0
-"""Signals this close to the first are the same wish: coreutils' timeout sends two."""
+"""Signals this close to the first are one request: coreutils' timeout sends two."""
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ def on_signal(
     *,
     echo_s: float = ECHO_S,
 ) -> Iterator[None]:
-    """Set `stop` at the first SIGTERM or SIGINT; at the second, end at once.
+    """Set `stop` at the first SIGTERM or SIGINT; exit at the second.
 
     echo_s: seconds after the first in which another one says nothing new. To be
     entered by the main thread. The handlers that were there come back in the end.

@@ -1,4 +1,4 @@
-"""What each health check has answered, for whoever reckons how often all was well.
+"""Results of each health check, from which service level indicators are computed.
 
 Source: k8s.io/component-base metrics/prometheus/slis; KEP-3466.
 """

@@ -13,7 +13,7 @@ class Clients:
     changes.
 
     A file that can't be used leaves the former in place. A client that brings a
-    certificate of somebody else is refused in the handshake; one without is not.
+    certificate signed by others is refused in the handshake; one without is not.
 
     Raises:
         ConfigError: the file can't be used at the start.

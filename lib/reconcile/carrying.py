@@ -64,7 +64,7 @@ class Steps(Protocol[Snapshot, Action]):
 
 
 def nothing() -> None:
-    """Do nothing: for those who need not be told that a loop turns."""
+    """Do nothing: no heartbeat is recorded."""
 
 
 def _never() -> bool:

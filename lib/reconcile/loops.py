@@ -13,7 +13,7 @@ class Loops:
     """Runs each loop in a thread of its own until `stop` is set.
 
     A loop that ends earlier, by itself or by an error, sets `stop`: half a daemon is
-    worse than one that is started anew. `failed` tells the two ends apart.
+    worse than one that is restarted. `failed` distinguishes the two ends.
     """
 
     def __init__(self, stop: threading.Event) -> None:

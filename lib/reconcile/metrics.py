@@ -17,17 +17,17 @@ class Result(enum.StrEnum):
 
     SUCCESS = "success"
     REQUEUE = "requeue"
-    """Well, and to be looked at again after a time."""
+    """Succeeded, and due again after a time."""
     ABSENT = "absent"
     """The key named nothing that concerns the flow."""
     FAILURE = "failure"
     """An error the flow knows."""
     BUG = "bug"
-    """An error nobody expected."""
+    """An unexpected error."""
 
 
 class Waiting(Protocol):
-    """What a queue tells about itself."""
+    """What a queue reports about itself."""
 
     def depth(self) -> int:
         """Count the keys due."""

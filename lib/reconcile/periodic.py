@@ -19,7 +19,7 @@ class Stop(Protocol):
         ...
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait up to `timeout` seconds; tell whether to end."""
+        """Wait up to `timeout` seconds; report whether to end."""
         ...
 
 
@@ -28,9 +28,9 @@ class Periodic:
     """Calls a function every interval_s seconds.
 
     sliding: the next call starts interval_s after the last one ended; otherwise after
-    it started, and at once when it took longer (missed calls are not made up for).
+    it started, and immediately if it took longer (missed calls are not repeated).
     at_once: the first call comes at the start, not after an interval. failure: explains
-    expected errors; their retry_after_s is not heeded. clock: monotonic seconds.
+    expected errors; their retry_after_s is ignored. clock: monotonic seconds.
 
     Source: k8s.io/apimachinery util/wait JitterUntil, `sliding`.
     """

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 
 STOP_POLL_S = 0.5
-"""A set stop event is noticed this late at worst; `shut_down` is noticed at once."""
+"""A set stop event is noticed this late at worst; `shut_down` immediately."""
 
 LONGEST_NAMED_S = 300.0
 """Longest pause that a server can ask for, jitter included."""

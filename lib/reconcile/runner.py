@@ -30,7 +30,7 @@ TURN_S = 1.0
 HELD_S = 0.2
 """How soon a key is due again the own last write of which the watch has not shown."""
 LAST_ACTS_S = 5.0
-"""Acts in flight may take this long once the loop is told to stop."""
+"""Acts in flight may take this long once the loop is to stop."""
 READS = 4
 """Reads that may run in parallel; see `Runner.run`."""
 SHARE_S = 10.0
@@ -49,7 +49,7 @@ class Flow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
     def observe(self, claims: Sequence[queues.Claim]) -> Mapping[str, Snapshot]:
         """Read all that is needed for these keys; one snapshot per key.
 
-        A key left out needs nothing, and is done. May raise: then every key fails.
+        An omitted key needs nothing, and is done. May raise: then every key fails.
         """
         ...
 
@@ -71,7 +71,7 @@ class Flow(carrying.Steps[Snapshot, Action], Protocol[Snapshot, Action]):
     ) -> Sequence[outcomes.Requeue]:
         """Return when else the key is due again, after what was carried out.
 
-        Beside what the outcome, or the failure, says of the topics it was due for.
+        In addition to the outcome, or failure, for the topics it was due for.
         Called once, after `ended`, also in a dry run.
         """
         del snapshot, error
@@ -95,7 +95,7 @@ class SlowReading(Protocol[Snapshot]):
         """Report whether a snapshot has to be completed before anything is decided."""
         ...
 
-    def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+    def read(self, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
         """Complete snapshots, by key. May raise: then every key fails."""
         ...
 
@@ -120,7 +120,7 @@ class RunnerSettings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clocks:
-    """Where a runner takes time from, and whom it tells that it turns.
+    """The clock of a runner, and its heartbeat.
 
     now: time of day, for decide. monotonic: seconds, for durations. beat: called each
     time the loop turns, at least every second while it is well, and after each action.
@@ -237,17 +237,17 @@ class Runner(Generic[Snapshot, Action]):
         )
         if not claims:
             return
-        seen = self._observe(claims)
-        if seen is None:
+        snapshots = self._observe(claims)
+        if snapshots is None:
             return
         unread: dict[queues.Claim, Snapshot] = {}
         for claim in claims:
-            if claim.key not in seen:
+            if claim.key not in snapshots:
                 self._absent(claim)
-            elif self._reading and self._reading.needs_read(seen[claim.key]):
-                unread[claim] = seen[claim.key]
+            elif self._reading and self._reading.needs_read(snapshots[claim.key]):
+                unread[claim] = snapshots[claim.key]
             else:
-                self._send(claim, seen[claim.key], lanes)
+                self._send(claim, snapshots[claim.key], lanes)
         if unread:
             with self._landed:
                 self._unread |= unread
@@ -270,15 +270,15 @@ class Runner(Generic[Snapshot, Action]):
         if not taken or self._reading is None:
             return
         try:
-            seen = self._read_all(taken, self._reading)
+            snapshots = self._read_all(taken, self._reading)
         finally:
             with self._landed:
                 self._reads.remove(len(taken))
                 self._landed.notify_all()
-        if seen is None:
+        if snapshots is None:
             return
         for claim in taken:
-            self._send(claim, seen[claim.key], lanes)
+            self._send(claim, snapshots[claim.key], lanes)
 
     def _take_unread(self, stop: threading.Event) -> dict[queues.Claim, Snapshot]:
         """Take what waits to be read, once no read is in progress or the wait ended."""
@@ -299,7 +299,7 @@ class Runner(Generic[Snapshot, Action]):
     ) -> Mapping[str, Snapshot] | None:
         with structlog.contextvars.bound_contextvars(controller=self._flow.name):
             try:
-                return reading.read({c.key: one for c, one in taken.items()})
+                return reading.read({c.key: snapshot for c, snapshot in taken.items()})
             except Exception as error:
                 self._fail(tuple(taken), error, "read")
                 for claim in taken:
@@ -405,7 +405,7 @@ class Runner(Generic[Snapshot, Action]):
     def _fail(
         self, claims: Sequence[queues.Claim], error: Exception, step: str
     ) -> Result:
-        """Put the keys back and say so, once for all of them; they stay claimed."""
+        """Put the keys back and log it, once for all of them; they stay claimed."""
         failure, error = self._explain(error)
         result = Result.BUG if failure is None else Result.FAILURE
         waits = [self._requeue(claim, failure) for claim in claims]

@@ -1,6 +1,6 @@
 """Keys whose callers wait: reconciled in the caller's thread until a deadline.
 
-Rules: what is decided and carried out is logged, counted and left out in a dry run as
+Rules: what is decided and carried out is logged, counted and omitted in a dry run as
 by the runner. The waiting between two reconciliations belongs to `observe`, so that
 callers can share one read; the deadline is its own as well. An error is not logged
 here: the caller gets it.

@@ -67,7 +67,7 @@ class FakeCatalog:
         """See the protocol."""
         self.before_call("has storage type")
         fault = self.type_fault
-        exists = any(one.id == type_id for one in self.storage_types)
+        exists = any(storage_type.id == type_id for storage_type in self.storage_types)
         self.after_call("has storage type")
         return Seen(exists) if fault is None else Unknown(fault)
 

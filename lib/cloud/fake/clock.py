@@ -1,4 +1,4 @@
-"""A clock that moves only while somebody waits, so that tests never sleep."""
+"""A clock that moves only while a caller waits, so that tests never sleep."""
 
 import threading
 

@@ -81,7 +81,7 @@ class FakeInstances:
     def look(
         self, refs: Collection[InstanceRef]
     ) -> Mapping[InstanceRef, Observation[Instance]]:
-        """See the protocol; one call for each ref that is not foreign."""
+        """See the protocol; one call for each ref of this provider."""
         return {ref: self._look(ref) for ref in refs}
 
     def _look(self, ref: InstanceRef) -> Observation[Instance]:

@@ -51,7 +51,7 @@ Sockets = frozenset[tuple[str, int, int]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted of one."""
+    """The desired state of a load balancer."""
 
     sockets: Sockets
     members: frozenset[str]
@@ -139,27 +139,29 @@ class FakeLoadBalancers:
             return {target.ref: Seen(self._find(target.ref)) for target in targets}
 
     def _find(self, ref: Ref) -> Observed:
-        mine = [one for one in self.there.values() if one.uid == ref.uid]
-        found = dataclasses.replace(mine[0]) if mine else None
-        is_busy = found is not None and self.clock() < found.busy_until
-        return Observed(found is not None, found.id if found else "", (found, is_busy))
+        mine = [balancer for balancer in self.there.values() if balancer.uid == ref.uid]
+        copy = dataclasses.replace(mine[0]) if mine else None
+        is_busy = copy is not None and self.clock() < copy.busy_until
+        return Observed(copy is not None, copy.id if copy else "", (copy, is_busy))
 
     def plan(self, target: Target, observed: Observed, now: datetime.datetime) -> Plan:
         """See the protocol."""
         del now
-        found, is_busy = _opened(observed)
+        balancer, is_busy = _opened(observed)
         only = target.only
-        if found is not None and only is not None and found.id not in only:
+        if balancer is not None and only is not None and balancer.id not in only:
             return Plan(settled=True)
-        results = _results(found)
+        results = _results(balancer)
         problems = target.spec.problems if target.spec else ()
         if is_busy:
             return Plan(retry_after_s=_POLL_S, results=results, problems=problems)
-        steps = tuple(_steps(target, found))
+        steps = tuple(_steps(target, balancer))
         return Plan(
             steps=steps,
             settled=not steps,
-            backs_off=found is not None and found.is_failed and target.spec is not None,
+            backs_off=balancer is not None
+            and balancer.is_failed
+            and target.spec is not None,
             results=results,
             problems=problems,
         )
@@ -181,19 +183,19 @@ class FakeLoadBalancers:
         with self._lock:
             if kind == "create":
                 return self._create(about, native)
-            one = self.there.get(about)
-            if one is None:
+            balancer = self.there.get(about)
+            if balancer is None:
                 raise errors.NotFound("gone", operation=str(step), resource=about)
-            if step.is_gated and self.clock() < one.busy_until:
+            if step.is_gated and self.clock() < balancer.busy_until:
                 raise errors.Busy("immutable", operation=str(step), resource=about)
             if kind == "delete":
                 del self.there[about]
             elif kind == "address":
-                one.public = f"192.0.2.{len(self.there)}"
+                balancer.public = f"192.0.2.{len(self.there)}"
             elif isinstance(native, Wish):
-                one.wish = native
+                balancer.wish = native
             if step.is_gated:
-                one.busy_until = self.clock() + BUSY_S
+                balancer.busy_until = self.clock() + BUSY_S
             return StepResult(about, opens_after_s=_POLL_S if step.is_gated else 0.0)
 
     def _create(self, name: str, native: object) -> StepResult:
@@ -217,15 +219,15 @@ class FakeLoadBalancers:
         try:
             self._call("read gates")
         except errors.CloudError as error:
-            return {one.id: Unknown(error) for one in asked}
+            return {plan.id: Unknown(error) for plan in asked}
         with self._lock:
-            return {one.id: self._gate(one.id) for one in asked}
+            return {plan.id: self._gate(plan.id) for plan in asked}
 
     def _gate(self, lb_id: str) -> Gate:
-        one = self.there.get(lb_id)
-        if one is None or one.is_failed:
+        balancer = self.there.get(lb_id)
+        if balancer is None or balancer.is_failed:
             return Gate(GateState.LOST)
-        if self.clock() < one.busy_until:
+        if self.clock() < balancer.busy_until:
             return Gate(GateState.CLOSED, _POLL_S)
         return Gate(GateState.OPEN)
 

@@ -42,12 +42,12 @@ class Rules:
     sizing: Sizing = dataclasses.field(default_factory=_sizing)
 
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
-        """Read a wish. Knows the parameters "type" and "zone"."""
-        given = {**request.parameters, **request.changes}
-        kind = given.get("type", "")
-        zone = given.get("zone", "")
-        found = dict.fromkeys((*request.preferred, *request.requisite))
-        first, *others = [zone] if zone else found or [""]
+        """Parse a request. Knows the parameters "type" and "zone"."""
+        parameters = {**request.parameters, **request.changes}
+        kind = parameters.get("type", "")
+        zone = parameters.get("zone", "")
+        zones = dict.fromkeys((*request.preferred, *request.requisite))
+        first, *others = [zone] if zone else zones or [""]
         problems = tuple(
             VolumeProblem(f"parameter {name}", value, "one of " + ", ".join(allowed))
             for name, value, allowed in (
@@ -72,7 +72,7 @@ class Rules:
         )
 
     def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
-        """Read a wish for a change. Knows the parameter "type"."""
+        """Parse a request for a change. Knows the parameter "type"."""
         problems = tuple(
             VolumeProblem("mutable parameter", key, "type")
             for key in parameters

@@ -34,7 +34,7 @@ from lib.cloud.volumes import (
 
 PAGE = 1000
 SINGLES = 4
-"""So many refs are read one by one, more by a list."""
+"""Up to this many refs are read one by one, more by a list."""
 _EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 _NEVER = float("inf")
 _READY = (VolumePhase.AVAILABLE, VolumePhase.IN_USE)
@@ -132,7 +132,9 @@ class FakeVolumes:
             for record in self._records.values():
                 if record.bound_for == instance_id:
                     self._settle(record, _freed(record.volume, instance_id))
-                held = [one.instance_id for one in record.volume.attachments]
+                held = [
+                    attachment.instance_id for attachment in record.volume.attachments
+                ]
                 if instance_id in held and not leaves:
                     freed = _freed(record.volume, instance_id)
                     record.volume = freed
@@ -223,7 +225,7 @@ class FakeVolumes:
         with self._call("create volume", lambda: self.create(spec)):
             self.rules.judge(spec, self._used_bytes(), self._records)
             self._made += 1
-            made = Volume(
+            volume = Volume(
                 id=VolumeId(f"{self._made:08x}-0000-4000-8000-000000000000"),
                 name=spec.name,
                 size_bytes=spec.size_bytes,
@@ -239,18 +241,18 @@ class FakeVolumes:
                 ),
                 was_ready=False,
             )
-            record = self._records[made.id] = _Record(made)
+            record = self._records[volume.id] = _Record(volume)
             ready = dataclasses.replace(
-                made, phase=VolumePhase.AVAILABLE, was_ready=True
+                volume, phase=VolumePhase.AVAILABLE, was_ready=True
             )
             failed = dataclasses.replace(
-                made,
+                volume,
                 phase=VolumePhase.FAILED,
                 message="no host has space for it",
                 is_unplaceable=True,
             )
-            self._start("create", record, made, ready, failed)
-            return made
+            self._start("create", record, volume, ready, failed)
+            return volume
 
     def _used_bytes(self) -> int:
         return sum(volume.size_bytes for volume in self.volumes())
@@ -305,7 +307,7 @@ class FakeVolumes:
     def _is_bound(self, record: _Record, instance_id: InstanceId) -> bool:
         if record.bound_for == instance_id:
             return True
-        held = [one.instance_id for one in record.volume.attachments]
+        held = [attachment.instance_id for attachment in record.volume.attachments]
         return instance_id in held and record.volume.phase is VolumePhase.IN_USE
 
     def _attach(self, record: _Record, instance_id: InstanceId) -> None:
@@ -318,9 +320,9 @@ class FakeVolumes:
         if now.phase not in _READY:
             raise _busy("attach volume", now)
         held = sum(
-            one.instance_id == instance_id
+            attachment.instance_id == instance_id
             for volume in self.volumes()
-            for one in volume.attachments
+            for attachment in volume.attachments
         )
         if held >= self.rules.limit:
             raise errors.LimitReached(
@@ -331,10 +333,10 @@ class FakeVolumes:
         moving = dataclasses.replace(now, phase=VolumePhase.ATTACHING)
         context = (("DevicePath", f"/dev/vd{chr(ord('b') + held)}"),)
         link = Attachment(instance_id, publish_context=context)
-        there = dataclasses.replace(
+        updated = dataclasses.replace(
             now, phase=VolumePhase.IN_USE, attachments=(*now.attachments, link)
         )
-        self._start("attach", record, moving, there, now)
+        self._start("attach", record, moving, updated, now)
         record.bound_for = instance_id
 
     def detach(self, volume: Volume, instance_id: InstanceId) -> None:
@@ -344,7 +346,7 @@ class FakeVolumes:
             if record is None:
                 return
             now = record.volume
-            held = [one.instance_id for one in now.attachments]
+            held = [attachment.instance_id for attachment in now.attachments]
             if instance_id not in held:
                 if now.phase is VolumePhase.ATTACHING and (
                     record.bound_for in (instance_id, None)
@@ -367,8 +369,8 @@ class FakeVolumes:
             record = self._ready(volume.id, "retype volume")
             now = record.volume
             moving = dataclasses.replace(now, phase=VolumePhase.BUSY)
-            there = dataclasses.replace(now, type=change.type)
-            self._start("retype", record, moving, there, now)
+            updated = dataclasses.replace(now, type=change.type)
+            self._start("retype", record, moving, updated, now)
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
         """See the protocol."""
@@ -404,11 +406,11 @@ class FakeVolumes:
             raise errors.Unavailable("no answer in time", operation=operation)
 
     def _replay(self) -> None:
-        """Carry out the requests whose time has come; refusals reach nobody."""
+        """Carry out the requests that are due; refusals are not reported."""
         if self._is_replaying:
             return
         due = [later for at, later in self._due if at <= self.clock()]
-        self._due = [one for one in self._due if one[0] > self.clock()]
+        self._due = [request for request in self._due if request[0] > self.clock()]
         self._is_replaying = True
         for later in due:
             with contextlib.suppress(errors.CloudError):
@@ -467,7 +469,11 @@ def _matching(ref: Ref, volumes: Collection[Volume]) -> tuple[Volume, ...]:
 
 
 def _freed(volume: Volume, instance_id: InstanceId) -> Volume:
-    left = tuple(one for one in volume.attachments if one.instance_id != instance_id)
+    left = tuple(
+        attachment
+        for attachment in volume.attachments
+        if attachment.instance_id != instance_id
+    )
     is_moving = volume.phase in (
         VolumePhase.IN_USE,
         VolumePhase.ATTACHING,

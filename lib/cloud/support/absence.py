@@ -166,14 +166,14 @@ def held_s(
 
 def _instances(nodes: Iterable[Node], cloud: str, region: str) -> Iterator[str]:
     """Return the instance IDs of a few Nodes that have one."""
-    found = 0
+    count = 0
     for node in nodes:
         try:
             parsed = provider_id.parse(node.provider_id)
         except provider_id.ProviderIdError:
             continue
         if parsed.cloud == cloud and parsed.region in ("", region):
-            found += 1
+            count += 1
             yield parsed.id
-        if found == WITNESSES:
+        if count == WITNESSES:
             return

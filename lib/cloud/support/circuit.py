@@ -8,7 +8,7 @@ names a time (Retry-After) is left alone until then, which is no failure.
 import dataclasses
 
 FAILURES = 5
-"""So many in a row open the circuit."""
+"""Failures in a row that open the circuit."""
 FIRST_OPEN_S = 5.0
 LONGEST_OPEN_S = 60.0
 """Each failed probe doubles the time, up to this one."""
@@ -40,7 +40,7 @@ class Circuit:
 def admitted(now: Circuit, at: float) -> tuple[Circuit, float]:
     """Report whether a call may pass: the new state, and the seconds to wait if not.
 
-    0 means that it may pass, and that its result must be told.
+    0 means that it may pass, and that its result must be reported.
     """
     if at < now.until:
         return now, now.until - at

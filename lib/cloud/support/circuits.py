@@ -19,7 +19,7 @@ def nobody(service: str, is_open: bool) -> None:
 
 
 class Circuits:
-    """Refuses calls to services that fail again and again. Safe for many threads."""
+    """Refuses calls to services that fail repeatedly. Safe for many threads."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Circuits:
 
     @contextlib.contextmanager
     def call(self, service: str, operation: str) -> Iterator[None]:
-        """Surround one call; its error says how the service fares.
+        """Surround one call; its error shows the state of the service.
 
         Raises:
             Unavailable: the circuit is open; retry_after_s says for how long.

@@ -13,7 +13,7 @@ C = TypeVar("C")
 
 
 class Observers(Protocol):
-    """Who is told of cloud calls; lib/daemon/counting.py shows them as metrics."""
+    """Observer of cloud calls; lib/daemon/counting.py shows them as metrics."""
 
     def observe(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; see `calls.CallObserver`."""
@@ -62,7 +62,7 @@ class CloudSource(Generic[C]):
         read: Callable[[], ReadConfig[C]],
         connect: Callable[[C, Observers], protocol.Cloud],
     ) -> None:
-        """paths: the files that are known before any is read. read: reads them anew.
+        """paths: the files that are known before any is read. read: reads them again.
 
         connect: opens the cloud; asks nothing of it yet.
         """
@@ -80,8 +80,8 @@ class CloudSource(Generic[C]):
         watched = self._paths
         while True:
             watch = files.FileWatch(sorted(watched))
-            found = self._read()
-            if found.files <= watched:
-                cloud = self._connect(found.config, observers)
-                return Opened(cloud, watch.changed, found.warnings)
-            watched |= found.files
+            opened = self._read()
+            if opened.files <= watched:
+                cloud = self._connect(opened.config, observers)
+                return Opened(cloud, watch.changed, opened.warnings)
+            watched |= opened.files

@@ -36,7 +36,7 @@ class FakeApi(client.Api):
 
     calls: all calls so far. faults: each one goes wrong with the next call that matches
     it, once. before_call, after_call: run around each call, outside the lock; what they
-    raise reaches the caller (death before or after a call).
+    raise reaches the caller (a crash before or after a call).
     """
 
     def __init__(self, now: Callable[[], datetime.datetime] = utc_now) -> None:
@@ -238,8 +238,8 @@ class FakeApi(client.Api):
         return self._db.update(kind, old, new, request.operation)
 
     def _check(self, kind: objects.Kind, old: Json, request: "_Request") -> None:
-        wanted = request.document.get("preconditions") or {}
-        for field, value in typing.cast(Json, wanted).items():
+        preconditions = request.document.get("preconditions") or {}
+        for field, value in typing.cast(Json, preconditions).items():
             if value != documents.metadata(old).get(field):
                 raise objects.conflict(
                     kind, documents.text(old, "name"), request.operation
@@ -250,14 +250,14 @@ class FakeApi(client.Api):
     ) -> Json:
         token = request.query.get("continue")
         if token is None:
-            found = self._db.select(kind, target.namespace, request.query)
+            items = self._db.select(kind, target.namespace, request.query)
             version = self._db.version
         elif token in self._pages:
-            version, found = self._pages.pop(token)
+            version, items = self._pages.pop(token)
         else:
             raise expired("the continue token is too old", request.operation)
-        limit = int(request.query.get("limit") or 0) or len(found)
-        page, rest = found[:limit], found[limit:]
+        limit = int(request.query.get("limit") or 0) or len(items)
+        page, rest = items[:limit], items[limit:]
         meta: Json = {"resourceVersion": str(version)}
         if rest:
             meta["continue"] = f"token-{next(self._tokens)}"

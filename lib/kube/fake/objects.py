@@ -76,15 +76,15 @@ class Database:
         Raises:
             NotFound: it isn't there.
         """
-        found = self._objects.get(kind, {}).get(key)
-        if found is None:
+        stored = self._objects.get(kind, {}).get(key)
+        if stored is None:
             raise errors.NotFound(
                 f'{kind[1]} "{key[1]}" not found',
                 operation=operation,
                 status=404,
                 reason="NotFound",
             )
-        return found
+        return stored
 
     def select(
         self, kind: Kind, namespace: str | None, query: Mapping[str, str]
@@ -151,7 +151,7 @@ class Database:
         return self._commit(kind, old, new)
 
     def delete(self, kind: Kind, old: Json) -> None:
-        """Delete an object, or mark it so as long as it has finalizers."""
+        """Delete an object, or set its deletion time as long as it has finalizers."""
         if not documents.metadata(old).get("finalizers"):
             self._commit(kind, old, None)
         elif not documents.text(old, "deletionTimestamp"):
