@@ -1,4 +1,4 @@
-"""What OpenStack says of itself: log-in, services with their versions, quotas.
+"""What OpenStack reports: authentication, services with their versions, quotas.
 
 Implements `lib.cloud.checkup.Checkup`. One call each, nothing is tried twice.
 """
@@ -63,9 +63,11 @@ class OpenStackCheckup:
             ConfigError: a certificate file can't be read.
         """
         self._config = config
-        given = config.credentials
-        self._where = client.Where(given.region, given.endpoint_type)
-        self._session = session.open_session(given, timeout_s, ("mooring-doctor",))
+        credentials = config.credentials
+        self._where = client.Where(credentials.region, credentials.endpoint_type)
+        self._session = session.open_session(
+            credentials, timeout_s, ("mooring-doctor",)
+        )
 
     @property
     def region(self) -> str:
@@ -129,7 +131,7 @@ class OpenStackCheckup:
     def balancing(self) -> checkup.Balancing | None:
         """See the protocol.
 
-        Other than the calls above, a GET that is told to come back may come back once.
+        Other than the calls above, a GET answered with Retry-After may be repeated.
         """
         if not self._config.load_balancer.enabled:
             return None
@@ -149,7 +151,7 @@ class OpenStackCheckup:
     def _access(self) -> keystoneauth1.access.AccessInfo:
         auth = self._session.auth
         if not isinstance(auth, identity.BaseIdentityPlugin):
-            raise TypeError("this room logs in to Keystone only")
+            raise TypeError("this package authenticates to Keystone only")
         with _translated("log in"):
             return auth.get_access(self._session)
 
@@ -187,8 +189,8 @@ class OpenStackCheckup:
         with _translated(operation):
             answer = self._session.get(url, raise_exc=False, log=False)
             if answer.status_code >= 500:
-                told = failures.describe(answer.status_code)
-                raise errors.Unavailable(told, operation=operation, resource=url)
+                reason = failures.describe(answer.status_code)
+                raise errors.Unavailable(reason, operation=operation, resource=url)
             data = self._session.get_endpoint_data(
                 service_type=kind,
                 interface=self._where.interface,
@@ -197,8 +199,8 @@ class OpenStackCheckup:
                 max_version=f"{_MAJOR[kind]}.latest",
             )
         if data is None or data.url is None or data.api_version is None:
-            told = f"it does not offer version {_MAJOR[kind]} of its API"
-            raise errors.Unavailable(told, operation=operation, resource=url)
+            reason = f"it does not offer version {_MAJOR[kind]} of its API"
+            raise errors.Unavailable(reason, operation=operation, resource=url)
         return data
 
     def _quota(
@@ -218,16 +220,16 @@ class OpenStackCheckup:
         except errors.CloudError as error:
             return error
         except (msgspec.DecodeError, UnicodeDecodeError):
-            told = "the answer is not what the service promises"
-            return errors.Unavailable(told, operation=operation)
+            reason = "the answer is not what the service promises"
+            return errors.Unavailable(reason, operation=operation)
 
     def _get(self, url: str) -> bytes:
         answer = self._session.get(url, raise_exc=False, log=False)
         if answer.status_code == 200:
             return answer.content
         kind = failures.from_status(answer.status_code, False)
-        told = failures.describe(answer.status_code)
-        raise kind(told, operation="GET", resource=url)
+        reason = failures.describe(answer.status_code)
+        raise kind(reason, operation="GET", resource=url)
 
 
 @contextlib.contextmanager
@@ -235,8 +237,8 @@ def _translated(operation: str) -> Iterator[None]:
     try:
         yield
     except (keystoneauth1.exceptions.ClientException, OSError) as error:
-        kind, told = failures.from_native(error)
-        raise kind(told, operation=operation) from error
+        kind, reason = failures.from_native(error)
+        raise kind(reason, operation=operation) from error
 
 
 def _date(header: str) -> datetime.datetime | None:

@@ -44,8 +44,8 @@ def page(key: str, item: type[T], links: str = "") -> type[Page[T]]:
             msgspec.field(default=(), name=links or f"{key}_links"),
         ),
     ]
-    made = msgspec.defstruct(f"{item.__name__}Page", fields, frozen=True)
-    return cast(type[Page[T]], made)
+    page = msgspec.defstruct(f"{item.__name__}Page", fields, frozen=True)
+    return cast(type[Page[T]], page)
 
 
 class NovaAddress(msgspec.Struct, frozen=True):

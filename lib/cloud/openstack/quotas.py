@@ -1,4 +1,4 @@
-"""Quotas and their use, as each service tells them; pure."""
+"""Quotas and their use, as each service reports them; pure."""
 
 from collections.abc import Mapping
 
@@ -94,7 +94,7 @@ def of_neutron(body: bytes) -> tuple[Quota, ...]:
 
 
 def of_octavia(quota: bytes, balancers: bytes) -> tuple[Quota, ...]:
-    """Read GET /lbaas/quotas/{project}, which does not count, and the list."""
+    """Read GET /lbaas/quotas/{project}, which has no usage, and the list."""
     limits = decoding.decode(quota, _BalancersAnswer).quota
     listed = decoding.decode(balancers, _LoadBalancers).loadbalancers
     limit = limits.load_balancer

@@ -31,8 +31,8 @@ def flavors(api: client.Client, deadline: float) -> tuple[native.Flavor, ...]:
 def zones(api: client.Client, deadline: float) -> tuple[str, ...]:
     """List the availability zones that take servers now."""
     call = client.Get(COMPUTE, "os-availability-zone", "list zones")
-    found = api.read(call, shared.Zones, deadline).items
-    return tuple(zone.name for zone in found if zone.state.available)
+    zones = api.read(call, shared.Zones, deadline).items
+    return tuple(zone.name for zone in zones if zone.state.available)
 
 
 def server_groups(
@@ -43,14 +43,14 @@ def server_groups(
     Source: Nova API, "List Server Groups": limit and offset, no markers; the empty page
     is the only sign of the end, for a service may give fewer than asked for.
     """
-    found: list[native.ServerGroup] = []
+    groups: list[native.ServerGroup] = []
     while True:
-        query = (("limit", str(PAGE)), ("offset", str(len(found))))
+        query = (("limit", str(PAGE)), ("offset", str(len(groups))))
         call = client.Get(COMPUTE, "os-server-groups", "list server groups", query)
         page = api.read(call, native.ServerGroups, deadline).items
         if not page:
-            return tuple(found)
-        found.extend(page)
+            return tuple(groups)
+        groups.extend(page)
 
 
 def networks(api: client.Client, deadline: float) -> tuple[native.Named, ...]:
@@ -117,5 +117,5 @@ def volumes(
     """
     query = (("metadata", json.dumps({CLUSTER_KEY: cluster_id})),)
     call = client.Get(VOLUME, "volumes/detail", "list volumes", query)
-    found = api.items(call, PAGE, native.VolumesPage, deadline)
-    return tuple(v for v in found if v.metadata.get(CLUSTER_KEY) == cluster_id)
+    volumes = api.items(call, PAGE, native.VolumesPage, deadline)
+    return tuple(v for v in volumes if v.metadata.get(CLUSTER_KEY) == cluster_id)

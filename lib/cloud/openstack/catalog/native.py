@@ -67,7 +67,7 @@ class ImagesPage(msgspec.Struct, frozen=True):
 
     @property
     def links(self) -> tuple[PageLink, ...]:
-        """The next page in the form in which the other services tell it."""
+        """The next page in the form of the other services."""
         return (PageLink("next", self.next),) if self.next else ()
 
 

@@ -57,7 +57,7 @@ def connect(
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> protocol.Cloud:
-    """Return the cloud of these credentials; logs in with its first call.
+    """Return the cloud of these credentials; authenticates with its first call.
 
     The token is kept for as long as it lives, so that a cycle takes one at most.
 
@@ -86,16 +86,16 @@ class OpenStackCatalog:
         return frozenset(CatalogPart)
 
     def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
-        """See the protocol; OpenStack has no conditions to tell."""
-        given = _caught(lambda: translate.given(wish.given))
+        """See the protocol; OpenStack reports no conditions."""
+        document = _caught(lambda: translate.given(wish.given))
         volumes = _List(
             lists.VOLUME,
             lambda api, deadline: lists.volumes(api, wish.cluster_id, deadline),
         )
-        wanted = _wanted(wish.parts, given)
+        needed = _wanted(wish.parts, document)
         if CatalogPart.VOLUMES in wish.parts:
-            wanted = (*wanted, volumes)
-        shelf = self._fetch(wanted)
+            needed = (*needed, volumes)
+        shelf = self._fetch(needed)
 
         def part(kind: CatalogPart, make: Callable[[], T]) -> Seen[T] | Unknown | None:
             return _caught(make) if kind in wish.parts else None
@@ -106,7 +106,7 @@ class OpenStackCatalog:
                 CatalogPart.INSTANCE_TYPES,
                 lambda: translate.instance_types(_some(shelf.get(_FLAVORS), "flavors")),
             ),
-            document=part(CatalogPart.DOCUMENT, lambda: _document(shelf, given)),
+            document=part(CatalogPart.DOCUMENT, lambda: _document(shelf, document)),
             volumes=part(
                 CatalogPart.VOLUMES, lambda: translate.volumes(shelf.get(volumes))
             ),
@@ -121,22 +121,24 @@ class OpenStackCatalog:
         deadline = self._api.now() + CALL_TIMEOUT_S
         return _caught(lambda: lists.has_volume_type(self._api, type_id, deadline))
 
-    def _fetch(self, wanted: Collection[_List[object]]) -> "_Shelf":
+    def _fetch(self, needed: Collection[_List[object]]) -> "_Shelf":
         deadline = self._api.now() + READ_TIMEOUT_S
         by_service: dict[client.Service, list[_List[object]]] = {}
-        for one in wanted:
-            by_service.setdefault(one.service, []).append(one)
+        for listed in needed:
+            by_service.setdefault(listed.service, []).append(listed)
 
         def fetch(
             some: Sequence[_List[object]],
         ) -> dict[_List[object], Seen[object] | Unknown]:
             return {
-                one: _caught(functools.partial(one.read, self._api, deadline))
-                for one in some
+                listed: _caught(functools.partial(listed.read, self._api, deadline))
+                for listed in some
             }
 
         fetched = parallel.each(fetch, by_service.values(), "catalog")
-        return _Shelf({one: seen for part in fetched for one, seen in part.items()})
+        return _Shelf(
+            {listed: seen for part in fetched for listed, seen in part.items()}
+        )
 
 
 class _Shelf:
@@ -145,42 +147,42 @@ class _Shelf:
     def __init__(self, kept: Mapping[_List[object], Seen[object] | Unknown]) -> None:
         self._kept = kept
 
-    def get(self, one: _List[T]) -> T:
+    def get(self, listed: _List[T]) -> T:
         """Return a list.
 
         Raises:
             CloudError: what it failed with.
         """
-        seen = self._kept[one]
-        if isinstance(seen, Unknown):
-            raise seen.error
-        return cast(T, seen.value)
+        observation = self._kept[listed]
+        if isinstance(observation, Unknown):
+            raise observation.error
+        return cast(T, observation.value)
 
 
 def _wanted(
-    parts: frozenset[CatalogPart], given: Seen[translate.Given] | Unknown
+    parts: frozenset[CatalogPart], document: Seen[translate.Given] | Unknown
 ) -> tuple[_List[object], ...]:
     """Return the lists that these parts are made of, each once."""
-    wanted: dict[_List[object], None] = {}
+    needed: dict[_List[object], None] = {}
     if CatalogPart.INSTANCE_TYPES in parts:
-        wanted[_FLAVORS] = None
+        needed[_FLAVORS] = None
     if CatalogPart.STORAGE_TYPES in parts:
-        wanted[_VOLUME_TYPES] = None
-    if CatalogPart.DOCUMENT in parts and isinstance(given, Seen):
-        wanted |= dict.fromkeys(_OF_DOCUMENT)
-        if not given.value.zones:
-            wanted[_ZONES] = None
-    return tuple(wanted)
+        needed[_VOLUME_TYPES] = None
+    if CatalogPart.DOCUMENT in parts and isinstance(document, Seen):
+        needed |= dict.fromkeys(_OF_DOCUMENT)
+        if not document.value.zones:
+            needed[_ZONES] = None
+    return tuple(needed)
 
 
 def _document(
-    shelf: _Shelf, given: Seen[translate.Given] | Unknown
+    shelf: _Shelf, document: Seen[translate.Given] | Unknown
 ) -> catalog.Document:
-    if isinstance(given, Unknown):
-        raise given.error
-    found = translate.Lists(
+    if isinstance(document, Unknown):
+        raise document.error
+    lists = translate.Lists(
         flavors=_some(shelf.get(_FLAVORS), "flavors"),
-        zones=given.value.zones or _some(shelf.get(_ZONES), "available zones"),
+        zones=document.value.zones or _some(shelf.get(_ZONES), "available zones"),
         server_groups=shelf.get(_SERVER_GROUPS),
         networks=shelf.get(_NETWORKS),
         security_groups=shelf.get(_SECURITY_GROUPS),
@@ -188,7 +190,7 @@ def _document(
         volume_types=_volume_types(shelf),
         default_type=shelf.get(_DEFAULT_TYPE),
     )
-    return translate.document(found, given.value)
+    return translate.document(lists, document.value)
 
 
 def _volume_types(shelf: _Shelf) -> tuple[native.VolumeType, ...]:

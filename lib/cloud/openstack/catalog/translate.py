@@ -69,7 +69,7 @@ class _Instances(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Given(msgspec.Struct, frozen=True):
-    """What of the input document counts; all else in it is not looked at."""
+    """The fields of the input document that are used; all others are ignored."""
 
     zones: tuple[str, ...] | None = None
     instances: _Instances | None = None
@@ -117,10 +117,12 @@ def storage_types(
     types: Iterable[native.VolumeType],
 ) -> tuple[catalog.StorageType, ...]:
     """Return the kinds of storage."""
-    return tuple(catalog.StorageType(one.name, one.id) for one in types)
+    return tuple(
+        catalog.StorageType(volume_type.name, volume_type.id) for volume_type in types
+    )
 
 
-def volumes(found: Iterable[native.Volume]) -> tuple[catalog.CatalogVolume, ...]:
+def volumes(natives: Iterable[native.Volume]) -> tuple[catalog.CatalogVolume, ...]:
     """Return the volumes; Cinder's times are UTC without saying so."""
     return tuple(
         catalog.CatalogVolume(
@@ -129,7 +131,7 @@ def volumes(found: Iterable[native.Volume]) -> tuple[catalog.CatalogVolume, ...]
             _utc(volume.created_at),
             volume.status in _IN_CREATION,
         )
-        for volume in found
+        for volume in natives
     )
 
 
@@ -146,7 +148,8 @@ def document(lists: Lists, by: Given) -> catalog.Document:
         main_network=instances.main_network,
         zones=lists.zones,
         volume_types=tuple(
-            _volume_type(one, lists.default_type) for one in lists.volume_types
+            _volume_type(volume_type, lists.default_type)
+            for volume_type in lists.volume_types
         ),
         server_groups=_names(lists.server_groups),
         flavors_details=tuple(
@@ -162,15 +165,15 @@ def document(lists: Lists, by: Given) -> catalog.Document:
     return catalog.Document(msgspec.json.encode(whole))
 
 
-def _volume_type(one: native.VolumeType, default: str) -> _VolumeType:
+def _volume_type(volume_type: native.VolumeType, default: str) -> _VolumeType:
     return _VolumeType(
-        id=one.id,
-        name=one.name,
-        description=one.description or "",
-        extra_specs=one.extra_specs or {},
-        is_public=one.is_public,
-        qos_specs_id=one.qos_specs_id or "",
-        is_default=one.id == default,
+        id=volume_type.id,
+        name=volume_type.name,
+        description=volume_type.description or "",
+        extra_specs=volume_type.extra_specs or {},
+        is_public=volume_type.is_public,
+        qos_specs_id=volume_type.qos_specs_id or "",
+        is_default=volume_type.id == default,
     )
 
 

@@ -35,9 +35,9 @@ class CloudConf:
         `open` raises the ConfigError of lib/process.
         """
 
-        def connected(found: settings.Config, observers: Observers) -> protocol.Cloud:
+        def connected(config: settings.Config, observers: Observers) -> protocol.Cloud:
             with self._translated():
-                return connect(found, observers)
+                return connect(config, observers)
 
         return CloudSource(self._paths, self.read, connected)
 
@@ -55,11 +55,13 @@ class CloudConf:
 
         text = "\n".join(_text(path) for path in self._paths)
         with self._translated():
-            found = self._config(text, read_file)
-        given = found.credentials
-        pems = filter(None, (given.ca_file, given.cert_file, given.key_file))
+            config = self._config(text, read_file)
+        credentials = config.credentials
+        pems = filter(
+            None, (credentials.ca_file, credentials.cert_file, credentials.key_file)
+        )
         counted.update(pathlib.Path(pem) for pem in pems)
-        return ReadConfig(found, frozenset(counted), found.warnings)
+        return ReadConfig(config, frozenset(counted), config.warnings)
 
     def _config(self, text: str, read_file: cloud_config.ReadFile) -> settings.Config:
         try:

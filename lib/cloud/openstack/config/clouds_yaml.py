@@ -88,7 +88,7 @@ class _Clouds(msgspec.Struct, frozen=True):
 
 
 def fill(
-    found: Mapping[str, str],
+    values: Mapping[str, str],
     place: CloudsFile,
     files: Callable[[pathlib.Path], str | None],
 ) -> dict[str, str]:
@@ -112,7 +112,7 @@ def fill(
     offered = {key: _text(auth.get(native)) for key, native in _AUTH_KEYS.items()}
     offered |= {key: getattr(cloud, native) for key, native in _CLOUD_KEYS.items()}
     offered["os-endpoint-type"] = cloud.endpoint_type or cloud.interface
-    return {key: value or offered.get(key, "") for key, value in found.items()}
+    return {key: value or offered.get(key, "") for key, value in values.items()}
 
 
 def _first(
@@ -134,13 +134,13 @@ def _decoded(path: pathlib.Path, text: str) -> _Clouds:
         raise CloudsError("clouds-file", str(path), right) from None
 
 
-def _choose(wanted: str, clouds: _Clouds, path: pathlib.Path) -> str:
-    if wanted in clouds.clouds:
-        return wanted
-    if not wanted and len(clouds.clouds) == 1:
+def _choose(name: str, clouds: _Clouds, path: pathlib.Path) -> str:
+    if name in clouds.clouds:
+        return name
+    if not name and len(clouds.clouds) == 1:
         return next(iter(clouds.clouds))
     known = ", ".join(sorted(clouds.clouds)) or "none at all"
-    raise CloudsError("cloud", wanted, f"one of those in {path}: {known}")
+    raise CloudsError("cloud", name, f"one of those in {path}: {known}")
 
 
 def _text(value: object) -> str:

@@ -28,37 +28,37 @@ def read(env: Mapping[str, str]) -> Credentials:
     """Read them; an empty variable counts as none.
 
     Raises:
-        ConfigError: with every problem at once; no secret is shown.
+        ConfigError: with all problems; no secret is shown.
     """
-    given = {name: env.get(name, "") for name in _FIELDS}
-    problems = [*_always(given)]
-    if given["OS_APPLICATION_CREDENTIAL_SECRET"]:
-        problems += _with_application(given)
+    values = {name: env.get(name, "") for name in _FIELDS}
+    problems = [*_always(values)]
+    if values["OS_APPLICATION_CREDENTIAL_SECRET"]:
+        problems += _with_application(values)
     else:
-        problems += _with_password(given)
+        problems += _with_password(values)
     if problems:
         raise CloudConfError(tuple(problems))
-    found = {field: given[name] for name, field in _FIELDS.items()}
-    return Credentials(**found, tls_insecure=False)
+    fields = {field: values[name] for name, field in _FIELDS.items()}
+    return Credentials(**fields, tls_insecure=False)
 
 
-def _always(given: Mapping[str, str]) -> list[str]:
+def _always(values: Mapping[str, str]) -> list[str]:
     problems = []
-    url = given["OS_AUTH_URL"]
+    url = values["OS_AUTH_URL"]
     if not url.startswith(("http://", "https://")):
         problems.append(
             f"OS_AUTH_URL is {section_reader.shown(url)}; it must be the URL of"
             " Keystone, such as https://keystone.example:5000/v3"
         )
-    if not given["OS_REGION"]:
+    if not values["OS_REGION"]:
         problems.append("OS_REGION is missing; it must be the name of a region")
     return problems
 
 
-def _with_application(given: Mapping[str, str]) -> list[str]:
-    if given["OS_APPLICATION_CREDENTIAL_ID"]:
+def _with_application(values: Mapping[str, str]) -> list[str]:
+    if values["OS_APPLICATION_CREDENTIAL_ID"]:
         return []
-    if not given["OS_APPLICATION_CREDENTIAL_NAME"]:
+    if not values["OS_APPLICATION_CREDENTIAL_NAME"]:
         return [
             "OS_APPLICATION_CREDENTIAL_ID is missing; it must be set, or"
             " OS_APPLICATION_CREDENTIAL_NAME, with the secret"
@@ -66,18 +66,18 @@ def _with_application(given: Mapping[str, str]) -> list[str]:
     return [
         f"{name} is missing; it must be set with OS_APPLICATION_CREDENTIAL_NAME"
         for name in ("OS_USERNAME", "OS_DOMAIN_NAME")
-        if not given[name]
+        if not values[name]
     ]
 
 
-def _with_password(given: Mapping[str, str]) -> list[str]:
+def _with_password(values: Mapping[str, str]) -> list[str]:
     needed = ("OS_USERNAME", "OS_PASSWORD", "OS_DOMAIN_NAME")
     problems = [
         f"{name} is missing; it must be set, or an application credential"
         for name in needed
-        if not given[name]
+        if not values[name]
     ]
-    tenants = [name for name in ("OS_TENANT_ID", "OS_TENANT_NAME") if given[name]]
+    tenants = [name for name in ("OS_TENANT_ID", "OS_TENANT_NAME") if values[name]]
     if len(tenants) != 1:
         problems.append("exactly one of OS_TENANT_ID and OS_TENANT_NAME must be set")
     return problems

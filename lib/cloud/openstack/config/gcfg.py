@@ -33,7 +33,7 @@ _UNESCAPED = {"n": "\n", "t": "\t", "\n": "", None: ""}
 class SyntaxFault(ValueError):
     """A line that can't be read.
 
-    line: its number, from 1. The text is left out, for it may hold a secret.
+    line: its number, from 1. The text is omitted, for it may hold a secret.
     """
 
     def __init__(self, line: int) -> None:

@@ -118,7 +118,7 @@ def read_node(text: str) -> settings.NodeConfig:
     findings = ConfigFindings()
     reader = _Sections(sections, findings, ("metadata", "blockstorage"))
     limit = reader.one("BlockStorage").text("node-volume-attach-limit")
-    found = settings.NodeConfig(
+    config = settings.NodeConfig(
         search_order=_metadata(reader.one("Metadata")).search_order,
         attach_limit=_attach_limit(limit, findings),
         has_credentials=any(
@@ -129,7 +129,7 @@ def read_node(text: str) -> settings.NodeConfig:
     )
     if findings.problems:
         raise CloudConfError(tuple(findings.problems))
-    return found
+    return config
 
 
 def _attach_limit(text: str, findings: ConfigFindings) -> int | None:
@@ -177,8 +177,8 @@ class _Sections:
         """Report a section that is missing."""
         if (name.lower(), sub) not in self._by_name:
             subs = [f'[{name} "{at[1]}"]' for at in self._by_name if at[1]]
-            there = ", ".join(subs) or "no other than the plain one"
-            missing = f'section [{name} "{sub}"] is missing; there is {there}'
+            names = ", ".join(subs) or "no other than the plain one"
+            missing = f'section [{name} "{sub}"] is missing; there is {names}'
             self._findings.problems.append(missing)
 
     def one(self, name: str, sub: str = "") -> SectionReader:
@@ -191,7 +191,7 @@ class _Sections:
 def _credentials(
     section: SectionReader, env: Mapping[str, str], files: ReadFile
 ) -> Credentials:
-    found = {key: section.text(key) for key in clouds_yaml.CLOUD_CONF_KEYS}
+    values = {key: section.text(key) for key in clouds_yaml.CLOUD_CONF_KEYS}
     insecure = section.text("tls-insecure")
     if insecure not in ("", "true", "false"):
         given = shown(insecure)
@@ -202,18 +202,18 @@ def _credentials(
     if use_clouds:
         place = clouds_yaml.CloudsFile(clouds_file, cloud, env)
         try:
-            found = clouds_yaml.fill(found, place, files)
+            values = clouds_yaml.fill(values, place, files)
         except clouds_yaml.CloudsError as error:
             section.problem(error.key, error.value, error.right)
             return Credentials()
-    endpoint_type = found["os-endpoint-type"].removesuffix("URL") or "public"
+    endpoint_type = values["os-endpoint-type"].removesuffix("URL") or "public"
     if endpoint_type not in _ENDPOINT_TYPES:
         right = "one of " + ", ".join(_ENDPOINT_TYPES)
         section.problem("os-endpoint-type", endpoint_type, right)
-    _judge(found, section)
+    _judge(values, section)
     fields = {
         key.replace("-", "_"): value
-        for key, value in found.items()
+        for key, value in values.items()
         if key != "os-endpoint-type"
     }
     return Credentials(
@@ -221,46 +221,46 @@ def _credentials(
     )
 
 
-def _judge(found: Mapping[str, str], section: SectionReader) -> None:
+def _judge(values: Mapping[str, str], section: SectionReader) -> None:
     """Report what Keystone would refuse anyway.
 
     Source: gophercloud auth_options.go (ToTokenV3CreateMap, ToTokenV3ScopeMap).
     """
-    if not found["auth-url"].startswith(("http://", "https://")):
+    if not values["auth-url"].startswith(("http://", "https://")):
         right = "the URL of Keystone, such as https://keystone.example:5000/v3"
-        section.problem("auth-url", found["auth-url"], right)
-    if bool(found["cert-file"]) != bool(found["key-file"]):
+        section.problem("auth-url", values["auth-url"], right)
+    if bool(values["cert-file"]) != bool(values["key-file"]):
         section.warn("cert-file and key-file count only together and are ignored")
-    any_domain = found["domain-id"] or found["domain-name"]
-    user_domain = found["user-domain-id"] or found["user-domain-name"] or any_domain
-    by_secret = bool(found["application-credential-secret"])
-    _judge_ways(found, section)
-    if not found["token"]:
-        _judge_user(found, section, bool(user_domain), by_secret)
-    _judge_project(found, section, any_domain, by_secret)
-    by_name = found["tenant-name"] and not found["tenant-id"]
-    domain = found["tenant-domain-id"] or found["tenant-domain-name"] or any_domain
-    if by_name and not by_secret and not found["trust-id"] and not domain:
+    any_domain = values["domain-id"] or values["domain-name"]
+    user_domain = values["user-domain-id"] or values["user-domain-name"] or any_domain
+    by_secret = bool(values["application-credential-secret"])
+    _judge_ways(values, section)
+    if not values["token"]:
+        _judge_user(values, section, bool(user_domain), by_secret)
+    _judge_project(values, section, any_domain, by_secret)
+    by_name = values["tenant-name"] and not values["tenant-id"]
+    domain = values["tenant-domain-id"] or values["tenant-domain-name"] or any_domain
+    if by_name and not by_secret and not values["trust-id"] and not domain:
         right = "set, or tenant-domain-id, domain-id or domain-name, with tenant-name"
         section.problem("tenant-domain-name", "", right)
 
 
-def _judge_ways(found: Mapping[str, str], section: SectionReader) -> None:
-    """Report two ways to log in: the reference takes one of them without a word."""
+def _judge_ways(values: Mapping[str, str], section: SectionReader) -> None:
+    """Report two ways to authenticate: the reference silently uses one of them."""
     ways = ("password", "token", "application-credential-secret")
-    first, *others = [key for key in ways if found[key]] or ("",)
+    first, *others = [key for key in ways if values[key]] or ("",)
     for key in others:
         right = f"left out, since {first} is set: there is one way to log in"
-        section.problem(key, found[key], right)
+        section.problem(key, values[key], right)
 
 
 def _judge_user(
-    found: Mapping[str, str], section: SectionReader, has_domain: bool, by_secret: bool
+    values: Mapping[str, str], section: SectionReader, has_domain: bool, by_secret: bool
 ) -> None:
-    password = found["password"] or (found["trust-id"] and found["trustee-password"])
-    user_id = found["user-id"] or (found["trust-id"] and found["trustee-id"])
-    named = found["application-credential-name"]
-    by_id = found["application-credential-id"]
+    password = values["password"] or (values["trust-id"] and values["trustee-password"])
+    user_id = values["user-id"] or (values["trust-id"] and values["trustee-id"])
+    named = values["application-credential-name"]
+    by_id = values["application-credential-id"]
     if not password and not by_secret:
         if by_id or named:
             right = "set, with the application credential"
@@ -273,15 +273,19 @@ def _judge_user(
     if not password and by_secret and not named:
         right = "set, or application-credential-name, with the secret"
         section.problem("application-credential-id", "", right)
-    if not user_id and not found["username"]:
+    if not user_id and not values["username"]:
         section.problem("username", "", "set, or user-id")
-    if not user_id and not has_domain and (found["username"] or named or not by_secret):
+    if (
+        not user_id
+        and not has_domain
+        and (values["username"] or named or not by_secret)
+    ):
         right = "set, or user-domain-id, domain-id or domain-name, with username"
         section.problem("user-domain-name", "", right)
 
 
 def _judge_project(
-    found: Mapping[str, str], section: SectionReader, domain: str, by_secret: bool
+    values: Mapping[str, str], section: SectionReader, domain: str, by_secret: bool
 ) -> None:
     """Report credentials that name no project, where nothing else implies one.
 
@@ -291,11 +295,11 @@ def _judge_project(
 
     Source: Keystone API v3, "Password authentication with unscoped authorization".
     """
-    has_own = by_secret or found["application-credential-id"]
-    has_own = has_own or found["application-credential-name"]
-    if found["tenant-id"] or found["tenant-name"] or found["trust-id"] or has_own:
+    has_own = by_secret or values["application-credential-id"]
+    has_own = has_own or values["application-credential-name"]
+    if values["tenant-id"] or values["tenant-name"] or values["trust-id"] or has_own:
         return
-    if found["token"] and not domain:
+    if values["token"] and not domain:
         return
     right = "set, or tenant-name"
     if domain:
@@ -320,14 +324,14 @@ def _networking(section: SectionReader) -> Networking:
             networks.append(ipaddress.ip_network(item, strict=False))
         except ValueError:
             section.warn(f"address-sort-order: {shown(item)} is no CIDR and is skipped")
-    found = Networking(
+    networking = Networking(
         ipv6_support_disabled=section.boolean("ipv6-support-disabled", False),
         public_network_names=section.texts("public-network-name"),
         internal_network_names=section.texts("internal-network-name"),
         address_sort_order=tuple(networks),
     )
     section.finish()
-    return found
+    return networking
 
 
 def _route(section: SectionReader) -> tuple[str, bool]:
@@ -352,7 +356,7 @@ def _metadata(section: SectionReader) -> Metadata:
 
 
 def _class(section: SectionReader) -> LoadBalancerClass:
-    found = LoadBalancerClass(
+    balancer_class = LoadBalancerClass(
         floating_network_id=section.identifier("floating-network-id"),
         floating_subnet_id=section.identifier("floating-subnet-id"),
         floating_subnet=section.text("floating-subnet"),
@@ -362,7 +366,7 @@ def _class(section: SectionReader) -> LoadBalancerClass:
         member_subnet_id=section.identifier("member-subnet-id"),
     )
     section.finish()
-    return found
+    return balancer_class
 
 
 def _load_balancer(
@@ -380,7 +384,7 @@ def _load_balancer(
     version = section.text("lb-version")
     if version not in ("", "v2"):
         section.warn(f"lb-version {shown(version)} is not supported; only v2 is")
-    found = LoadBalancer(
+    load_balancer = LoadBalancer(
         enabled=section.boolean("enabled", True),
         lb_version=version,
         lb_provider=provider,
@@ -416,7 +420,7 @@ def _load_balancer(
         classes=classes,
     )
     section.finish()
-    return found
+    return load_balancer
 
 
 def _judge_method(method: str, provider: str, section: SectionReader) -> None:
@@ -430,20 +434,20 @@ def _judge_method(method: str, provider: str, section: SectionReader) -> None:
 
 
 def _cidrs(section: SectionReader, key: str) -> tuple[settings.Network, ...]:
-    found: list[settings.Network] = []
+    networks: list[settings.Network] = []
     for item in ",".join(section.texts(key)).split(","):
         try:
             if item.strip():
-                found.append(ipaddress.ip_network(item.strip(), strict=False))
+                networks.append(ipaddress.ip_network(item.strip(), strict=False))
         except ValueError:
             right = "CIDRs such as 10.0.0.0/16, separated by commas"
             section.problem(key, item.strip(), right)
-    return tuple(found)
+    return tuple(networks)
 
 
 def _block_storage(section: SectionReader) -> BlockStorage:
     default = BlockStorage()
-    found = BlockStorage(
+    block_storage = BlockStorage(
         ignore_volume_microversion=section.boolean("ignore-volume-microversion", False),
         rescan_on_resize=section.boolean("rescan-on-resize", False),
         ignore_volume_az=section.boolean("ignore-volume-az", False),
@@ -453,7 +457,7 @@ def _block_storage(section: SectionReader) -> BlockStorage:
         availability_zone_map=_zone_map(section),
     )
     section.finish()
-    return found
+    return block_storage
 
 
 def _zone_map(section: SectionReader) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from lib.process import kinds
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-"""Source: gopkg.in/gcfg.v1 types/bool.go; case does not count."""
+"""Source: gopkg.in/gcfg.v1 types/bool.go; case is ignored."""
 
 SECRETS = frozenset(
     {"password", "trustee-password", "token", "application-credential-secret"}
@@ -43,14 +43,14 @@ def not_known(name: str, known: Collection[str]) -> str:
 
 @dataclasses.dataclass
 class ConfigFindings:
-    """What is wrong (problems, start-up fails) and what is odd (warnings)."""
+    """Problems, with which the start fails, and warnings."""
 
     problems: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
 
 
 class SectionReader:
-    """Reads keys of one section; a key that nobody asked for is reported at the end.
+    """Reads keys of one section; a key that is not known is reported at the end.
 
     The last value of a repeated key counts, except for lists.
     """
@@ -138,11 +138,11 @@ class SectionReader:
         return bool(self._findings.problems)
 
     def warn(self, text: str) -> None:
-        """Report something odd about the section."""
+        """Report a warning about the section."""
         self._findings.warnings.append(f"{self._title} {text}")
 
     def finish(self) -> None:
-        """Report the keys that nobody asked for."""
+        """Report the keys that are not known."""
         for key in self._section.values:
             if key not in self._asked:
                 others = self._asked - self._section.values.keys()

@@ -152,7 +152,7 @@ class Config:
 
     router_id: [Route] router-id. address_pairs_only: [Route] address-pairs-only: no
     routes, only address pairs of ports. regional: provider ids carry the region
-    (OS_CCM_REGIONAL). warnings: what is odd in the file; to be logged once.
+    (OS_CCM_REGIONAL). warnings: about the file; to be logged once.
     """
 
     credentials: Credentials

@@ -1,4 +1,4 @@
-"""What services answer: read, decoded, and told from what a proxy says.
+"""Answers of services: read, decoded, and distinguished from those of a proxy.
 
 Bodies stay out of every message.
 """
@@ -80,7 +80,7 @@ def read(status: int, headers: Mapping[str, str], body: bytes, now: float) -> An
 
 
 def skew_s(headers: Mapping[str, str], now: float) -> float:
-    """Return how far the service's clock is ahead of ours; 0 where it is not told.
+    """Return how far the service's clock is ahead of ours; 0 where it is not reported.
 
     Source: RFC 9110, 6.6.1 (Date), which has whole seconds.
     """

@@ -67,7 +67,7 @@ class Get:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a refusal means that its status alone does not tell.
+    """The meaning of a refusal that its status alone does not show.
 
     text: a part of what the service says, letter case aside. resource: what it is
     about, where that is not the resource of the call.
@@ -250,12 +250,12 @@ class Client:
             CloudError: as `read`; Unavailable also when the list changed underneath.
         """
         items: list[T] = []
-        marker, seen = "", {""}
+        marker, markers = "", {""}
         while True:
             extra = [("limit", str(limit))] + ([("marker", marker)] if marker else [])
-            one = dataclasses.replace(call, query=(*call.query, *extra))
+            page_call = dataclasses.replace(call, query=(*call.query, *extra))
             try:
-                page = self.read(one, kind, deadline)
+                page = self.read(page_call, kind, deadline)
             except (errors.InvalidRequest, errors.NotFound) as error:
                 if not marker:
                     raise
@@ -264,9 +264,9 @@ class Client:
             marker = answers.next_marker(page, call.operation)
             if not marker:
                 return tuple(items)
-            if marker in seen:
+            if marker in markers:
                 raise _broken(call, "the pages of the list go round in a circle")
-            seen.add(marker)
+            markers.add(marker)
 
     def project_id(self) -> str:
         """Return the id of the project that the token is of; empty without one.
@@ -400,9 +400,9 @@ def _is_of_library(error: Exception) -> bool:
 
 def _refused(call: Write, answer: answers.Answer) -> errors.CloudError | None:
     """Return what the words of a refusal mean; None when they say nothing special."""
-    said = answer.body.decode(errors="replace").lower()
+    text = answer.body.decode(errors="replace").lower()
     for refusal in call.refusals:
-        if refusal.status == answer.status and refusal.text.lower() in said:
+        if refusal.status == answer.status and refusal.text.lower() in text:
             about = refusal.resource or call.resource
             return answer.error(refusal.kind, refusal.message, call.operation, about)
     return None

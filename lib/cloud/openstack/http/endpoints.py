@@ -16,7 +16,7 @@ Version = tuple[int, ...]
 NEWEST_COMPUTE = (2, 60)
 """From 2.69 on servers may lack most of their parts."""
 NEWEST_VOLUME = (3, 50)
-"""Extends volumes in use (3.42), tells of multiattach types (3.50).
+"""Extends volumes in use (3.42), reports multiattach types (3.50).
 
 Source, both: Nova's and Cinder's REST API version history.
 """
@@ -111,7 +111,7 @@ def _silence(service: str, failed: sessions.Failed) -> str:
         return f"the {service} service does not say its version"
     error = failed[-1]
     if isinstance(error, keystoneauth1.exceptions.HttpError):
-        told = failures.describe(error.http_status)
+        reason = failures.describe(error.http_status)
     else:
-        told = failures.from_native(error)[1]
-    return f"{told} when the {service} service was asked for its version"
+        reason = failures.from_native(error)[1]
+    return f"{reason} when the {service} service was asked for its version"

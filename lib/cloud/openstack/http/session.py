@@ -24,7 +24,7 @@ AGENT = "openstack-cloud-controller-manager/mooring"
 class _Session(keystoneauth1.session.Session):
     """One whose token ends once, however many threads are refused at that moment.
 
-    Without it a thread that is refused while another already logs in is not tried
+    Without it a thread that is refused while another already authenticates is not tried
     again, and one that is refused late throws the new token away. Source:
     keystoneauth1.identity.base.BaseIdentityPlugin.invalidate.
     """
@@ -35,19 +35,19 @@ class _Session(keystoneauth1.session.Session):
         self._renewing = threading.Lock()
         self._mine = threading.local()
 
-    def get_auth_headers(self, *given: Any, **named: Any) -> dict[str, str] | None:
+    def get_auth_headers(self, *arguments: Any, **named: Any) -> dict[str, str] | None:
         """Remember with which token this thread asks."""
-        headers = super().get_auth_headers(*given, **named)
+        headers = super().get_auth_headers(*arguments, **named)
         self._mine.token = (headers or {}).get("X-Auth-Token")
         return headers
 
-    def request(self, *given: Any, **named: Any) -> Any:
-        """Remember why a request of this thread has failed, where that is wanted.
+    def request(self, *arguments: Any, **named: Any) -> Any:
+        """Record why a request of this thread has failed, inside `failures`.
 
         What it gives is of a package that only keystoneauth1 names.
         """
         try:
-            return super().request(*given, **named)
+            return super().request(*arguments, **named)
         except keystoneauth1.exceptions.ClientException as error:
             noted: Failed | None = getattr(self._mine, "failed", None)
             if noted is not None:
@@ -57,10 +57,10 @@ class _Session(keystoneauth1.session.Session):
     @contextlib.contextmanager
     def failing(self) -> Iterator[Failed]:
         """See the function of that name."""
-        found: Failed = []
-        self._mine.failed = found
+        failed: Failed = []
+        self._mine.failed = failed
         try:
-            yield found
+            yield failed
         finally:
             self._mine.failed = None
 
@@ -153,20 +153,20 @@ class _UserDomain(TypedDict):
     user_domain_name: str | None
 
 
-def _plugin(given: Credentials) -> identity.BaseIdentityPlugin:
+def _plugin(credentials: Credentials) -> identity.BaseIdentityPlugin:
     """Choose the way of authentication: trust, token, password, application.
 
     Source: gophercloud openstack/client.go (Authenticate), auth_options.go;
     gophercloud/utils openstack/clientconfig/requests.go (v3auth).
     """
-    if given.trust_id:
-        return _with_trust(given)
-    if given.token:
-        url = _v3(given.auth_url)
-        return v3.Token(auth_url=url, token=given.token, **_scope(given))
-    if given.password:
-        return _with_password(given)
-    return _with_application(given)
+    if credentials.trust_id:
+        return _with_trust(credentials)
+    if credentials.token:
+        url = _v3(credentials.auth_url)
+        return v3.Token(auth_url=url, token=credentials.token, **_scope(credentials))
+    if credentials.password:
+        return _with_password(credentials)
+    return _with_application(credentials)
 
 
 def _v3(url: str) -> str:
@@ -174,60 +174,66 @@ def _v3(url: str) -> str:
     return url.rstrip("/").removesuffix("/v3").removesuffix("/v2.0") + "/v3"
 
 
-def _user_domain(given: Credentials) -> _UserDomain:
+def _user_domain(credentials: Credentials) -> _UserDomain:
     return {
-        "user_domain_id": given.user_domain_id or given.domain_id or None,
-        "user_domain_name": given.user_domain_name or given.domain_name or None,
+        "user_domain_id": credentials.user_domain_id or credentials.domain_id or None,
+        "user_domain_name": credentials.user_domain_name
+        or credentials.domain_name
+        or None,
     }
 
 
-def _scope(given: Credentials) -> _Scope:
-    if given.tenant_id:
-        return {"project_id": given.tenant_id}
-    if given.tenant_name:
+def _scope(credentials: Credentials) -> _Scope:
+    if credentials.tenant_id:
+        return {"project_id": credentials.tenant_id}
+    if credentials.tenant_name:
         return {
-            "project_name": given.tenant_name,
-            "project_domain_id": given.tenant_domain_id or given.domain_id or None,
-            "project_domain_name": given.tenant_domain_name
-            or given.domain_name
+            "project_name": credentials.tenant_name,
+            "project_domain_id": credentials.tenant_domain_id
+            or credentials.domain_id
+            or None,
+            "project_domain_name": credentials.tenant_domain_name
+            or credentials.domain_name
             or None,
         }
-    if given.domain_id:
-        return {"domain_id": given.domain_id}
-    return {"domain_name": given.domain_name} if given.domain_name else {}
+    if credentials.domain_id:
+        return {"domain_id": credentials.domain_id}
+    return {"domain_name": credentials.domain_name} if credentials.domain_name else {}
 
 
-def _with_trust(given: Credentials) -> identity.BaseIdentityPlugin:
+def _with_trust(credentials: Credentials) -> identity.BaseIdentityPlugin:
     return v3.Password(
-        auth_url=_v3(given.auth_url),
-        user_id=given.trustee_id or given.user_id or None,
-        username=given.username or None,
-        password=given.trustee_password or given.password,
-        trust_id=given.trust_id,
-        **_user_domain(given),
+        auth_url=_v3(credentials.auth_url),
+        user_id=credentials.trustee_id or credentials.user_id or None,
+        username=credentials.username or None,
+        password=credentials.trustee_password or credentials.password,
+        trust_id=credentials.trust_id,
+        **_user_domain(credentials),
     )
 
 
-def _with_password(given: Credentials) -> identity.BaseIdentityPlugin:
+def _with_password(credentials: Credentials) -> identity.BaseIdentityPlugin:
     return v3.Password(
-        _v3(given.auth_url),
-        given.password,
-        given.user_id or None,
-        given.username or None,
-        **_user_domain(given),
-        **_scope(given),
+        _v3(credentials.auth_url),
+        credentials.password,
+        credentials.user_id or None,
+        credentials.username or None,
+        **_user_domain(credentials),
+        **_scope(credentials),
     )
 
 
-def _with_application(given: Credentials) -> identity.BaseIdentityPlugin:
-    url, secret = _v3(given.auth_url), given.application_credential_secret
-    if given.application_credential_id:
-        return v3.ApplicationCredential(url, secret, given.application_credential_id)
+def _with_application(credentials: Credentials) -> identity.BaseIdentityPlugin:
+    url, secret = _v3(credentials.auth_url), credentials.application_credential_secret
+    if credentials.application_credential_id:
+        return v3.ApplicationCredential(
+            url, secret, credentials.application_credential_id
+        )
     return v3.ApplicationCredential(
         url,
         secret,
-        application_credential_name=given.application_credential_name,
-        user_id=given.user_id or None,
-        username=given.username or None,
-        **_user_domain(given),
+        application_credential_name=credentials.application_credential_name,
+        user_id=credentials.user_id or None,
+        username=credentials.username or None,
+        **_user_domain(credentials),
     )

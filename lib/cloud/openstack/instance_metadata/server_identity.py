@@ -37,10 +37,10 @@ class ServerIdentity:
         with self._lock:
             if self._known is not None:
                 return self._known
-            found = self._search()
-            if found.is_complete:
-                self._known = found
-            return found
+            identity = self._search()
+            if identity.is_complete:
+                self._known = identity
+            return identity
 
     def _search(self) -> InstanceMetadata:
         reasons = []

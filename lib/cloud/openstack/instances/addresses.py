@@ -30,19 +30,19 @@ def of_server(
     server: native.Server, wiring: Wiring, networking: Networking
 ) -> tuple[Address, ...]:
     """Return the server's addresses in order, each type and address once."""
-    found: list[Address] = []
+    addresses: list[Address] = []
     for fixed in _from_ports(wiring.ports):
-        _add(found, AddressType.INTERNAL_IP, fixed, networking)
+        _add(addresses, AddressType.INTERNAL_IP, fixed, networking)
     if server.access_ipv4:
-        _append(found, Address(AddressType.EXTERNAL_IP, server.access_ipv4))
+        _append(addresses, Address(AddressType.EXTERNAL_IP, server.access_ipv4))
     if server.access_ipv6 and not networking.ipv6_support_disabled:
-        _append(found, Address(AddressType.EXTERNAL_IP, server.access_ipv6))
+        _append(addresses, Address(AddressType.EXTERNAL_IP, server.access_ipv6))
     if hostname := server.metadata.get(_HOSTNAME_KEY):
-        _append(found, Address(AddressType.HOSTNAME, hostname))
+        _append(addresses, Address(AddressType.HOSTNAME, hostname))
     for network, known in sorted(_by_network(server, wiring, networking).items()):
         for address in known:
-            _place(found, network, address, networking)
-    return _sorted(found, networking.address_sort_order)
+            _place(addresses, network, address, networking)
+    return _sorted(addresses, networking.address_sort_order)
 
 
 def _from_ports(ports: Sequence[native.Port]) -> list[str]:
@@ -65,7 +65,7 @@ def _by_network(
 
 
 def _place(
-    found: list[Address],
+    addresses: list[Address],
     network: str,
     address: native.NovaAddress,
     networking: Networking,
@@ -73,30 +73,30 @@ def _place(
     """Rule 4: the type by the network's name; a removal takes every type."""
     internal = networking.internal_network_names
     if address.kind == "floating":
-        _add(found, AddressType.EXTERNAL_IP, address.addr, networking)
+        _add(addresses, AddressType.EXTERNAL_IP, address.addr, networking)
     elif network in networking.public_network_names:
-        _remove(found, address.addr)
-        _add(found, AddressType.EXTERNAL_IP, address.addr, networking)
+        _remove(addresses, address.addr)
+        _add(addresses, AddressType.EXTERNAL_IP, address.addr, networking)
     elif not internal or network in internal:
-        _add(found, AddressType.INTERNAL_IP, address.addr, networking)
+        _add(addresses, AddressType.INTERNAL_IP, address.addr, networking)
     else:
-        _remove(found, address.addr)
+        _remove(addresses, address.addr)
 
 
 def _add(
-    found: list[Address], kind: AddressType, address: str, networking: Networking
+    addresses: list[Address], kind: AddressType, address: str, networking: Networking
 ) -> None:
     if not (networking.ipv6_support_disabled and _is_ipv6(address)):
-        _append(found, Address(kind, address))
+        _append(addresses, Address(kind, address))
 
 
-def _append(found: list[Address], address: Address) -> None:
-    if address not in found:
-        found.append(address)
+def _append(addresses: list[Address], address: Address) -> None:
+    if address not in addresses:
+        addresses.append(address)
 
 
-def _remove(found: list[Address], address: str) -> None:
-    found[:] = [other for other in found if other.address != address]
+def _remove(addresses: list[Address], address: str) -> None:
+    addresses[:] = [other for other in addresses if other.address != address]
 
 
 def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -114,7 +114,7 @@ def _is_ipv6(text: str) -> bool:
 
 
 def _sorted(
-    found: Sequence[Address], order: tuple[Network, ...]
+    addresses: Sequence[Address], order: tuple[Network, ...]
 ) -> tuple[Address, ...]:
     """Rule 6: matching networks first, in their order; the rest as it was."""
 
@@ -126,4 +126,4 @@ def _sorted(
                     return position, parsed.packed
         return len(order), b""
 
-    return tuple(sorted(found, key=rank))
+    return tuple(sorted(addresses, key=rank))

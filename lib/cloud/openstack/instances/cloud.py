@@ -28,9 +28,9 @@ from lib.process import shared_read
 READ_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
 RECOUNT_S = 3600.0
-"""A project's number of servers is counted anew after it."""
+"""A project's number of servers is counted again after it."""
 WITNESSES = 3
-"""How many servers are looked for directly before an empty list is believed."""
+"""How many servers are read directly before an empty list is trusted."""
 
 
 def open_client(
@@ -39,17 +39,19 @@ def open_client(
     user_agent: tuple[str, ...] = (),
     on_circuit: circuits.CircuitObserver = circuits.nobody,
 ) -> client.Client:
-    """Return a client of the cloud that cloud.conf describes. Its first call logs in.
+    """Return a client of the cloud of cloud.conf. Its first call authenticates.
 
     on_call: receives every call, for metrics. user_agent: put in front of our own.
-    on_circuit: receives when a service is left alone, and when no more.
+    on_circuit: called when the circuit breaker of a service opens and closes.
 
     Raises:
         ConfigError: a certificate file can't be read.
     """
-    given = config.credentials
-    opened = session.open_session(given, config.metadata.request_timeout_s, user_agent)
-    where = client.Where(given.region, given.endpoint_type)
+    credentials = config.credentials
+    opened = session.open_session(
+        credentials, config.metadata.request_timeout_s, user_agent
+    )
+    where = client.Where(credentials.region, credentials.endpoint_type)
     return client.Client(opened, where, on_call, on_circuit=on_circuit)
 
 
@@ -112,45 +114,51 @@ class OpenStackInstances:
         self, refs: Collection[InstanceRef], not_before: float
     ) -> Mapping[InstanceRef, Observation[Instance]]:
         """See the protocol."""
-        found: dict[InstanceRef, Observation[Instance]] = {}
+        observations: dict[InstanceRef, Observation[Instance]] = {}
         for ref in refs:
             if foreign := self._foreign(ref):
-                found[ref] = foreign
-        ours = [ref for ref in refs if ref not in found]
-        if not ours:
-            return found
-        singly = self._are_singles_better(ours)
+                observations[ref] = foreign
+        managed = [ref for ref in refs if ref not in observations]
+        if not managed:
+            return observations
+        singly = self._are_singles_better(managed)
         try:
             if singly:
-                natives = self._at_home(self._singles(ours))
+                natives = self._at_home(self._singles(managed))
             else:
                 servers = refs_of.InstanceIndex(self._servers.get(not_before), "server")
-                natives = self._at_home({ref: servers.find(ref) for ref in ours})
+                natives = self._at_home({ref: servers.find(ref) for ref in managed})
         except errors.CloudError as error:
-            return found | dict.fromkeys(ours, Unknown(error))
+            return observations | dict.fromkeys(managed, Unknown(error))
         wirings: Mapping[str, Wiring] | None = None
-        there = [seen.value.id for seen in natives.values() if isinstance(seen, Seen)]
-        if there:
-            wirings = self._wirings_or_none(not_before, there if singly else None)
-        for ref, seen in natives.items():
-            found[ref] = self._translated(seen, wirings)
-        return found
+        existing = [
+            observation.value.id
+            for observation in natives.values()
+            if isinstance(observation, Seen)
+        ]
+        if existing:
+            wirings = self._wirings_or_none(not_before, existing if singly else None)
+        for ref, observation in natives.items():
+            observations[ref] = self._translated(observation, wirings)
+        return observations
 
     def look(
         self, refs: Collection[InstanceRef]
     ) -> Mapping[InstanceRef, Observation[Instance]]:
         """See the protocol."""
         foreign = {ref: f for ref in refs if (f := self._foreign(ref))}
-        ours = [ref for ref in refs if ref not in foreign]
+        managed = [ref for ref in refs if ref not in foreign]
         by_ref = {
             ref: provider_id.parse(ref.provider_id).id
-            for ref in ours
+            for ref in managed
             if ref.provider_id
         }
         read = self._looked_at(set(by_ref.values()))
         natives = self._at_home({ref: read[by_ref[ref]] for ref in by_ref})
-        found = {ref: self._bare(seen) for ref, seen in natives.items()}
-        return {ref: _NAMELESS for ref in ours} | found | foreign
+        observations = {
+            ref: self._bare(observation) for ref, observation in natives.items()
+        }
+        return {ref: _NAMELESS for ref in managed} | observations | foreign
 
     def _looked_at(
         self, ids: Collection[str]
@@ -169,8 +177,8 @@ class OpenStackInstances:
             for id_ in ids
         }
 
-    def _bare(self, seen: Observation[native.Server]) -> Observation[Instance]:
-        return self._translated(seen, None)
+    def _bare(self, observation: Observation[native.Server]) -> Observation[Instance]:
+        return self._translated(observation, None)
 
     def confirm_absent(self, ref: InstanceRef) -> bool:
         """See the protocol; False for what is foreign."""
@@ -203,25 +211,33 @@ class OpenStackInstances:
     ) -> Mapping[InstanceRef, Observation[native.Server]]:
         deadline = self._deadline()
         ids = {ref: provider_id.parse(ref.provider_id).id for ref in refs}
-        found = singles.servers(self._api, sorted(set(ids.values())), deadline)
-        there = [seen.value for seen in found.values() if isinstance(seen, Seen)]
-        self._learn(there, deadline)
-        return {ref: found[server_id] for ref, server_id in ids.items()}
+        observations = singles.servers(self._api, sorted(set(ids.values())), deadline)
+        existing = [
+            observation.value
+            for observation in observations.values()
+            if isinstance(observation, Seen)
+        ]
+        self._learn(existing, deadline)
+        return {ref: observations[server_id] for ref, server_id in ids.items()}
 
     def _at_home(
-        self, found: Mapping[InstanceRef, Observation[native.Server]]
+        self, observations: Mapping[InstanceRef, Observation[native.Server]]
     ) -> Mapping[InstanceRef, Observation[native.Server]]:
         """Remember where ids are seen; make absent unknown anywhere else."""
         try:
-            if any(isinstance(found[ref], Seen) for ref in found if ref.provider_id):
+            if any(
+                isinstance(observations[ref], Seen)
+                for ref in observations
+                if ref.provider_id
+            ):
                 self._guard.observed()
             self._guard.check("list servers")
         except errors.CloudError as error:
             return {
-                ref: Unknown(error) if isinstance(seen, Absent) else seen
-                for ref, seen in found.items()
+                ref: Unknown(error) if isinstance(observation, Absent) else observation
+                for ref, observation in observations.items()
             }
-        return found
+        return observations
 
     def _deadline(self) -> float:
         return self._api.now() + READ_TIMEOUT_S
@@ -232,12 +248,12 @@ class OpenStackInstances:
 
     def _translated(
         self,
-        seen: Observation[native.Server],
+        observation: Observation[native.Server],
         wirings: Mapping[str, Wiring] | None,
     ) -> Observation[Instance]:
-        if not isinstance(seen, Seen):
-            return seen
-        server = seen.value
+        if not isinstance(observation, Seen):
+            return observation
+        server = observation.value
         wiring = None if wirings is None else wirings.get(server.id, Wiring())
         return Seen(translate.instance(server, self._flavors, wiring, self._config))
 
@@ -268,7 +284,7 @@ class OpenStackInstances:
         return servers
 
     def _learn(self, servers: Collection[native.Server], deadline: float) -> None:
-        """Know the flavors of these servers, and tell what is odd about them."""
+        """Cache the flavors of these servers, and log warnings about them."""
         self._learn_flavors(servers, deadline)
         for status in {server.status for server in servers} - translate.PHASES.keys():
             if status not in self._odd_statuses:
@@ -276,10 +292,10 @@ class OpenStackInstances:
                 self._log.warning("unknown server status", status=status)
 
     def _doubt_emptiness(self, deadline: float) -> None:
-        """Believe an empty list only when servers it used to show are gone.
+        """Trust an empty list only if servers that it used to show are absent.
 
         Raises:
-            CloudError: one is still there, or it can't be told.
+            CloudError: one still exists, or that is unknown.
         """
         for server_id in self._guard.memory.witnesses[:WITNESSES]:
             if lists.has_server(self._api, server_id, deadline):

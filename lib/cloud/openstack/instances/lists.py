@@ -1,4 +1,4 @@
-"""The reads of this room: whole lists, and the direct looks that confirm an absence."""
+"""The reads of this package: whole lists, and direct reads that confirm an absence."""
 
 import re
 import urllib.parse
@@ -25,16 +25,16 @@ NETWORK = client.Service.NETWORK
 def servers(api: client.Client, deadline: float) -> tuple[native.Server, ...]:
     """List all servers of our project, each once."""
     call = client.Get(COMPUTE, "servers/detail", "list servers")
-    found = api.items(call, SERVERS_PAGE, native.ServersPage, deadline)
-    return tuple({server.id: server for server in found}.values())
+    servers = api.items(call, SERVERS_PAGE, native.ServersPage, deadline)
+    return tuple({server.id: server for server in servers}.values())
 
 
 def flavors(api: client.Client, deadline: float) -> Mapping[str, str]:
     """List the names of flavors by id, private ones too where we may see them."""
     query = (("is_public", "None"),)
     call = client.Get(COMPUTE, "flavors/detail", "list flavors", query)
-    found = api.items(call, SERVERS_PAGE, native.FlavorsPage, deadline)
-    return {flavor.id: flavor.name for flavor in found}
+    flavors = api.items(call, SERVERS_PAGE, native.FlavorsPage, deadline)
+    return {flavor.id: flavor.name for flavor in flavors}
 
 
 def wirings(api: client.Client, deadline: float) -> Mapping[str, Wiring]:
@@ -126,8 +126,8 @@ def has_server_named(api: client.Client, name: str, deadline: float) -> bool:
 def _networks(api: client.Client, deadline: float) -> Mapping[str, str]:
     query = (("fields", "id"), ("fields", "name"))
     call = client.Get(NETWORK, "networks", "list networks", query)
-    found = api.items(call, PORTS_PAGE, native.NetworksPage, deadline)
-    return {network.id: network.name for network in found}
+    networks = api.items(call, PORTS_PAGE, native.NetworksPage, deadline)
+    return {network.id: network.name for network in networks}
 
 
 def _sub_ports(port: native.Port) -> tuple[native.SubPort, ...]:
@@ -139,11 +139,11 @@ def _trunked(
     by_id: Mapping[str, native.Port],
     names: Mapping[str, str],
 ) -> tuple[tuple[str, str], ...]:
-    """Resolve ports on trunks; those that we may not see are left out."""
-    seen = [by_id.get(sub.port_id) for port in own for sub in _sub_ports(port)]
+    """Resolve ports on trunks; those that are not visible to us are omitted."""
+    sub_ports = [by_id.get(sub.port_id) for port in own for sub in _sub_ports(port)]
     return tuple(
         (names[port.network_id], fixed.ip_address)
-        for port in seen
+        for port in sub_ports
         if port is not None and port.network_id in names
         for fixed in port.fixed_ips
     )

@@ -13,18 +13,18 @@ CROWD = 1000
 """Up to this one a list is one page."""
 FEW_PER_PAGE = 2
 TIMES = 5
-"""A project with so many times the servers that we want is mostly of others."""
+"""A project with this many times the servers of our Nodes is mostly of others."""
 
 
-def are_better(wanted: int, listed: int) -> bool:
+def are_better(needed: int, listed: int) -> bool:
     """Report whether reading servers one by one costs the cloud less than a list.
 
-    wanted: how many servers we are to know. listed: how many the project has.
+    needed: how many servers are to be read. listed: how many the project has.
     """
-    return listed > CROWD and listed > TIMES * wanted
+    return listed > CROWD and listed > TIMES * needed
 
 
-def is_list_cheaper(wanted: int, listed: int | None) -> bool:
+def is_list_cheaper(needed: int, listed: int | None) -> bool:
     """Report whether a list of servers takes fewer calls than one call per server.
 
     listed: how many servers the project has; None when no list has counted them, so
@@ -34,7 +34,7 @@ def is_list_cheaper(wanted: int, listed: int | None) -> bool:
     if listed is None:
         return False
     pages = max(1, -(-listed // CROWD))
-    return wanted > FEW_PER_PAGE * pages
+    return needed > FEW_PER_PAGE * pages
 
 
 def servers(
@@ -42,11 +42,11 @@ def servers(
 ) -> Mapping[str, Observation[native.Server]]:
     """Look directly for each of these servers; one entry each, by id.
 
-    Absent only when Nova itself says so; a look that failed is Unknown, and leaves the
+    Absent only when Nova itself reports it; a failed read is Unknown, and leaves the
     others alone. Never raises.
     """
-    found = parallel.each(lambda id_: _server(api, id_, deadline), ids, "single")
-    return dict(zip(ids, found, strict=True))
+    observations = parallel.each(lambda id_: _server(api, id_, deadline), ids, "single")
+    return dict(zip(ids, observations, strict=True))
 
 
 def _server(

@@ -92,15 +92,15 @@ def instance(
     """Return the model's instance; wiring: None when Neutron could not be read."""
     region = config.credentials.region
     type_ = instance_type(server.flavor, flavors)
-    found: tuple[Address, ...] = ()
+    server_addresses: tuple[Address, ...] = ()
     if wiring is not None:
-        found = addresses.of_server(server, wiring, config.networking)
+        server_addresses = addresses.of_server(server, wiring, config.networking)
     return Instance(
         id=InstanceId(server.id),
         name=server.name or "",
         phase=phase(server.status),
         provider_id=provider_id.openstack(server.id, region if config.regional else ""),
-        addresses=found,
+        addresses=server_addresses,
         addresses_known=wiring is not None,
         instance_type=type_,
         type_problem="its flavor is gone or can't be read" if type_ is None else "",

@@ -43,7 +43,7 @@ CALL_TIMEOUT_S = 60.0
 LIST_TIMEOUT_S = 120.0
 """Of one whole list with all its pages."""
 FEW = 3
-"""Up to so many volumes for each page of the list they are read one by one."""
+"""Up to this many volumes for each page of the list they are read one by one."""
 FEATURES = frozenset(Feature)
 """Cinder and Nova have all of them."""
 SIZES = Sizing(
@@ -114,16 +114,20 @@ class OpenStackVolumes:
         if not translate.is_id(type):
             return type
         types = self._reads.types(self._deadline())
-        names = (one.name for one in types if type in (one.name, one.id))
+        names = (
+            volume_type.name
+            for volume_type in types
+            if type in (volume_type.name, volume_type.id)
+        )
         return next(names, type)
 
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
         """See the protocol."""
         return parameters.spec(request, self._settings)
 
-    def parse_change(self, wanted: Mapping[str, str]) -> VolumeChange | Problems:
+    def parse_change(self, changes: Mapping[str, str]) -> VolumeChange | Problems:
         """See the protocol."""
-        return parameters.change(wanted)
+        return parameters.change(changes)
 
     def observe(
         self, refs: Collection[Ref], within_s: float | None = None
@@ -133,37 +137,41 @@ class OpenStackVolumes:
         possible = {
             ref for ref in refs if isinstance(ref, ByName) or translate.is_id(ref.id)
         }
-        found: dict[Ref, Found] = dict.fromkeys(set(refs) - possible, ())
+        observed: dict[Ref, Found] = dict.fromkeys(set(refs) - possible, ())
         listed: tuple[Volume, ...] | None = None
         if len(possible) > FEW * max(1, math.ceil(self._listed / reads.PAGE)):
             try:
                 listed, is_complete = self._list(until)
             except errors.CloudError as error:
-                return VolumesReading(found | dict.fromkeys(possible, Unknown(error)))
-            found |= _in_list(possible, listed, is_complete)
-        single = [ref for ref in possible if ref not in found]
-        seen = parallel.each(lambda ref: self._look(ref, until), single, "volume")
-        found |= dict(zip(single, seen, strict=True))
-        found |= self._doubted(possible, found)
+                return VolumesReading(
+                    observed | dict.fromkeys(possible, Unknown(error))
+                )
+            observed |= _in_list(possible, listed, is_complete)
+        single = [ref for ref in possible if ref not in observed]
+        singles = parallel.each(lambda ref: self._look(ref, until), single, "volume")
+        observed |= dict(zip(single, singles, strict=True))
+        observed |= self._doubted(possible, observed)
         full = [ref for ref in possible if isinstance(ref, ById) and ref.in_full]
-        found |= dict(
+        observed |= dict(
             zip(
                 full,
                 parallel.each(
-                    lambda ref: self._full(found[ref], until), full, "volume"
+                    lambda ref: self._full(observed[ref], until), full, "volume"
                 ),
                 strict=True,
             )
         )
-        return VolumesReading(self._explained(found, until), listed)
+        return VolumesReading(self._explained(observed, until), listed)
 
     def _doubted(
-        self, possible: Collection[Ref], found: Mapping[Ref, Found]
+        self, possible: Collection[Ref], observed: Mapping[Ref, Found]
     ) -> dict[Ref, Found]:
         """Return Unknown for what is absent in another project or region."""
-        absent = [ref for ref in possible if found[ref] == ()]
+        absent = [ref for ref in possible if observed[ref] == ()]
         try:
-            if any(isinstance(ref, ById) and _is_there(found[ref]) for ref in possible):
+            if any(
+                isinstance(ref, ById) and _is_there(observed[ref]) for ref in possible
+            ):
                 self._guard.observed()
             if absent:
                 self._guard.check("find volumes")
@@ -188,9 +196,9 @@ class OpenStackVolumes:
         if spec.is_shared:
             self._refuse_unshareable(spec, deadline)
         try:
-            made = self._translated(self._writes.create(spec, deadline))
+            volume = self._translated(self._writes.create(spec, deadline))
             self._guard.observed()
-            return made
+            return volume
         except errors.Unplaceable as error:
             if parameters.placement(spec).is_fixed:
                 raise _invalid(error.message, error) from error
@@ -290,20 +298,24 @@ class OpenStackVolumes:
         try:
             if isinstance(ref, ByName):
                 named = self._reads.named(ref.name, deadline)
-                return _ordered(self._translated(one) for one in named)
-            seen = self._reads.volume(ref.id, deadline)
+                return _ordered(self._translated(volume) for volume in named)
+            observed = self._reads.volume(ref.id, deadline)
         except errors.CloudError as error:
             return Unknown(error)
-        return () if seen is None else (self._translated(seen),)
+        return () if observed is None else (self._translated(observed),)
 
-    def _full(self, found: Found, until: float) -> Found:
+    def _full(self, observed: Found, until: float) -> Found:
         """Add the unfinished attachments of a volume that may be shared."""
-        if isinstance(found, Unknown) or not found or not found[0].is_shareable:
-            return found
-        (volume,) = found
+        if (
+            isinstance(observed, Unknown)
+            or not observed
+            or not observed[0].is_shareable
+        ):
+            return observed
+        (volume,) = observed
         try:
             if not volume.attachments or not self._reads.can_list_reservations():
-                return found
+                return observed
             deadline = min(self._deadline(), until)
             held = self._reads.reservations(volume.id, deadline)
         except errors.CloudError as error:
@@ -311,34 +323,38 @@ class OpenStackVolumes:
         return (translate.in_full(volume, held),)
 
     def _explained(
-        self, found: Mapping[Ref, Found], until: float
+        self, observed: Mapping[Ref, Found], until: float
     ) -> Mapping[Ref, Found]:
         """Find out why volumes have FAILED; none of them is common."""
         failed = sorted(
             {
                 volume.id
-                for volumes in found.values()
+                for volumes in observed.values()
                 if not isinstance(volumes, Unknown)
                 for volume in volumes
                 if volume.phase is VolumePhase.FAILED
             }
         )
         if not failed:
-            return found
+            return observed
         messages = parallel.each(
             lambda one: self._messages(one, until), failed, "volume"
         )
-        said = dict(zip(failed, messages, strict=True))
+        messages_of = dict(zip(failed, messages, strict=True))
         return {
             ref: (
                 volumes
                 if isinstance(volumes, Unknown)
                 else tuple(
-                    translate.explained(one, said[one.id]) if one.id in said else one
+                    (
+                        translate.explained(one, messages_of[one.id])
+                        if one.id in messages_of
+                        else one
+                    )
                     for one in volumes
                 )
             )
-            for ref, volumes in found.items()
+            for ref, volumes in observed.items()
         }
 
     def _messages(self, volume_id: VolumeId, until: float) -> Sequence[native.Message]:
@@ -350,13 +366,13 @@ class OpenStackVolumes:
             self._log.warning("messages of Cinder can't be read", error=str(error))
             return ()
 
-    def _translated(self, seen: native.Volume) -> Volume:
-        if seen.status not in translate.PHASES and seen.status not in (
+    def _translated(self, volume: native.Volume) -> Volume:
+        if volume.status not in translate.PHASES and volume.status not in (
             self._odd_statuses
         ):
-            self._odd_statuses.add(seen.status)
-            self._log.warning("unknown volume status", status=seen.status)
-        return translate.volume(seen, self._settings)
+            self._odd_statuses.add(volume.status)
+            self._log.warning("unknown volume status", status=volume.status)
+        return translate.volume(volume, self._settings)
 
     def _diagnosed(
         self,
@@ -407,48 +423,48 @@ class OpenStackVolumes:
             InvalidRequest: there is none; says which there are.
         """
         types = self._reads.types(deadline)
-        for one in types:
-            if name in (one.name, one.id):
-                return one
-        known = ", ".join(sorted(one.name for one in types))
+        for volume_type in types:
+            if name in (volume_type.name, volume_type.id):
+                return volume_type
+        known = ", ".join(sorted(volume_type.name for volume_type in types))
         raise _invalid(f"{field} type is {name!r}; want one of {known}", error)
 
     def _refuse_unshareable(self, spec: VolumeSpec, deadline: float) -> None:
         """Look before: Cinder deletes no volume that is still being made."""
         if spec.type:
-            wanted = self._require_type(spec.type, "parameter", deadline, None)
+            type_name = self._require_type(spec.type, "parameter", deadline, None)
         else:
-            wanted = self._reads.default_type(deadline)
-        if reads.has_multiattach(wanted) is False:
-            raise _unshareable(wanted.name)
+            type_name = self._reads.default_type(deadline)
+        if reads.has_multiattach(type_name) is False:
+            raise _unshareable(type_name.name)
 
     def _deadline(self, timeout_s: float = CALL_TIMEOUT_S) -> float:
         return self._api.now() + timeout_s
 
 
-def _is_there(found: Found) -> bool:
-    return isinstance(found, tuple) and bool(found)
+def _is_there(observed: Found) -> bool:
+    return isinstance(observed, tuple) and bool(observed)
 
 
 def _in_list(
     refs: Collection[Ref], listed: Sequence[Volume], is_complete: bool
 ) -> dict[Ref, Found]:
-    """Find what a list shows; an id that it lacks is left out.
+    """Find what a list shows; an id that it lacks is omitted.
 
     So is a name that it lacks, when volumes of the list could not be read.
     """
     by_id = {volume.id: volume for volume in listed}
-    wanted = {ref.name for ref in refs if isinstance(ref, ByName)}
-    by_name: dict[str, list[Volume]] = {name: [] for name in wanted}
+    names = {ref.name for ref in refs if isinstance(ref, ByName)}
+    by_name: dict[str, list[Volume]] = {name: [] for name in names}
     for volume in listed:
         if volume.name in by_name:
             by_name[volume.name].append(volume)
-    found: dict[Ref, Found] = {
+    observed: dict[Ref, Found] = {
         ref: (by_id[ref.id],)
         for ref in refs
         if isinstance(ref, ById) and ref.id in by_id
     }
-    return found | {
+    return observed | {
         ref: _ordered(by_name[ref.name])
         for ref in refs
         if isinstance(ref, ByName) and is_complete

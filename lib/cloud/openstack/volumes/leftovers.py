@@ -1,4 +1,4 @@
-"""Detaching, also of what an attach or a detach that came to nothing left behind."""
+"""Detaching, also after an attach or a detach that failed."""
 
 import datetime
 from collections.abc import Callable
@@ -16,7 +16,7 @@ device_detach_timeout (20 s) is the longest that Nova itself tries.
 
 
 class Leftovers:
-    """Takes attachments away, whoever is still there to know of them."""
+    """Removes attachments, whether or not Nova still knows of them."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class Leftovers:
         if volume.phase is not VolumePhase.ATTACHING or not self._is_stuck(volume):
             return
         held = self._reads.reservations(volume.id, deadline)
-        for one in held:
-            if one.status != "attached":
-                self._writes.release(one.id, volume.id, deadline)
+        for attachment in held:
+            if attachment.status != "attached":
+                self._writes.release(attachment.id, volume.id, deadline)
         if not held:
             self._writes.unreserve(volume.id, deadline)
 
@@ -75,11 +75,11 @@ class Leftovers:
 
     def _release(self, volume: Volume, server_id: str, deadline: float) -> None:
         """Delete the attachments to a server that Nova knows nothing of."""
-        for one in self._reads.reservations(volume.id, deadline):
-            if one.instance != server_id:
+        for reservation in self._reads.reservations(volume.id, deadline):
+            if reservation.instance != server_id:
                 continue
             try:
-                self._writes.release(one.id, volume.id, deadline)
+                self._writes.release(reservation.id, volume.id, deadline)
             except errors.NotFound:
                 continue
 
@@ -87,7 +87,7 @@ class Leftovers:
 def judge_deletion(volume: Volume, error: errors.CloudError) -> errors.CloudError:
     """Return why a volume that is there could not be deleted."""
     if volume.attachments:
-        where = ", ".join(one.holder for one in volume.attachments)
+        where = ", ".join(attachment.holder for attachment in volume.attachments)
         return errors.AttachedElsewhere(
             f"it is attached to {where}",
             operation=error.operation,

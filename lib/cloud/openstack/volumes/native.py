@@ -45,7 +45,7 @@ class Name(msgspec.Struct, frozen=True):
 
 
 VolumesPage = native.page("volumes", msgspec.Raw)
-"""GET /volumes/detail. items: decoded one by one, each may be of anybody."""
+"""GET /volumes/detail. items: decoded one by one, as any may be of another client."""
 
 
 class VolumeAnswer(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ ReservationsPage = native.page("attachments", Reservation)
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What Cinder tells a user about something that failed later."""
+    """Cinder's message to a user about an operation that failed later."""
 
     event_id: str = ""
     user_message: str = ""
@@ -123,5 +123,5 @@ class Handle:
 
 
 def handle(volume: volumes.Volume) -> Handle:
-    """Return what this room wrote into a volume; an empty one for anybody else's."""
+    """Return what this room wrote into a volume; an empty one for another's."""
     return volume.native if isinstance(volume.native, Handle) else Handle("")

@@ -45,9 +45,9 @@ class VolumePlacement:
     is_fixed: bool = False
 
 
-def placement(wanted: VolumeSpec) -> VolumePlacement:
-    """Return the opaque part of a spec; an empty one for anybody else's spec."""
-    own = wanted.provider
+def placement(spec: VolumeSpec) -> VolumePlacement:
+    """Return the opaque part of a spec; an empty one for another package's spec."""
+    own = spec.provider
     return own if isinstance(own, VolumePlacement) else VolumePlacement()
 
 
@@ -118,8 +118,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _metadata(request: VolumeRequest) -> Pairs:
     """Source: kubernetes/cloud-provider-openstack pkg/csi/cinder (CreateVolume)."""
-    told = [(key, request.metadata.get(key, "")) for key in _SIDECAR_KEYS]
-    known = tuple((key, value) for key, value in told if value)
+    pairs = [(key, request.metadata.get(key, "")) for key in _SIDECAR_KEYS]
+    known = tuple((key, value) for key, value in pairs if value)
     return ((translate.CLUSTER_KEY, request.cluster), *known)
 
 

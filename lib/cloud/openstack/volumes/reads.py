@@ -95,7 +95,7 @@ class VolumeReads:
         return volume_id
 
     def messages(self, volume_id: str, deadline: float) -> tuple[native.Message, ...]:
-        """List what Cinder told about a volume, the newest first; () where it can't."""
+        """List Cinder's messages on a volume, newest first; () where it has none."""
         if self._version() < _MESSAGES:
             return ()
         query = (("resource_uuid", volume_id), ("sort", "created_at:desc"))
@@ -125,8 +125,8 @@ class VolumeReads:
     def zones(self, deadline: float) -> tuple[str, ...]:
         """List the zones that take volumes."""
         call = self._get("os-availability-zone", "list zones")
-        found = self._api.read(call, shared.Zones, deadline).items
-        return tuple(sorted(zone.name for zone in found if zone.state.available))
+        zones = self._api.read(call, shared.Zones, deadline).items
+        return tuple(sorted(zone.name for zone in zones if zone.state.available))
 
     def quotas(self, deadline: float) -> native.QuotaAnswer:
         """Return our project's quotas, and how far they are used."""

@@ -113,10 +113,10 @@ def attach(volume_id: str, server_id: str) -> Sequence[Refusal]:
     Source: nova/compute/api.py (attach_volume), nova/exception.py,
     cinder/volume/api.py (_attachment_reserve).
     """
-    ours = f"already attached to instances: {server_id}"
+    own_text = f"already attached to instances: {server_id}"
     return (
         *_absent(volume_id, server_id),
-        Refusal(400, ours, errors.AlreadyExists, "it is attached"),
+        Refusal(400, own_text, errors.AlreadyExists, "it is attached"),
         Refusal(
             400, "already attached to instances", errors.AttachedElsewhere, _ELSEWHERE
         ),

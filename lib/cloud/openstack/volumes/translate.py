@@ -95,38 +95,42 @@ def phase(status: str) -> VolumePhase:
     return PHASES.get(status, VolumePhase.UNKNOWN)
 
 
-def volume(seen: native.Volume, settings: BlockStorage) -> Volume:
+def volume(native_volume: native.Volume, settings: BlockStorage) -> Volume:
     """Translate one volume."""
     return Volume(
-        id=VolumeId(seen.id),
-        name=seen.name or "",
-        size_bytes=seen.size * GIB,
-        phase=phase(seen.status),
-        native_phase=seen.status,
-        attachments=tuple(_attachment(one) for one in seen.attachments),
-        zones=node_zones(seen.availability_zone or "", settings),
-        type=seen.volume_type or "",
-        source=VolumeId(seen.source_volid) if seen.source_volid else None,
-        cluster=seen.metadata.get(CLUSTER_KEY),
-        is_shareable=bool(seen.multiattach),
-        created_at=_utc(seen.created_at),
+        id=VolumeId(native_volume.id),
+        name=native_volume.name or "",
+        size_bytes=native_volume.size * GIB,
+        phase=phase(native_volume.status),
+        native_phase=native_volume.status,
+        attachments=tuple(
+            _attachment(attached) for attached in native_volume.attachments
+        ),
+        zones=node_zones(native_volume.availability_zone or "", settings),
+        type=native_volume.volume_type or "",
+        source=(
+            VolumeId(native_volume.source_volid) if native_volume.source_volid else None
+        ),
+        cluster=native_volume.metadata.get(CLUSTER_KEY),
+        is_shareable=bool(native_volume.multiattach),
+        created_at=_utc(native_volume.created_at),
         native=native.Handle(
-            seen.status,
+            native_volume.status,
             tuple(
-                (one.server_id, one.attachment_id or "")
-                for one in seen.attachments
-                if one.server_id
+                (attached.server_id, attached.attachment_id or "")
+                for attached in native_volume.attachments
+                if attached.server_id
             ),
-            _utc(seen.updated_at),
+            _utc(native_volume.updated_at),
         ),
     )
 
 
-def _attachment(seen: native.Attached) -> Attachment:
+def _attachment(attached: native.Attached) -> Attachment:
     return Attachment(
-        InstanceId(seen.server_id or ""),
-        host="" if seen.server_id else seen.host_name or "unknown",
-        publish_context=((DEVICE_KEY, seen.device or ""),),
+        InstanceId(attached.server_id or ""),
+        host="" if attached.server_id else attached.host_name or "unknown",
+        publish_context=((DEVICE_KEY, attached.device or ""),),
     )
 
 
@@ -157,7 +161,7 @@ def in_full(volume: Volume, held: Sequence[native.Reservation]) -> Volume:
 
 
 def _utc(moment: datetime.datetime | None) -> datetime.datetime | None:
-    """Cinder writes UTC and does not say so."""
+    """Times of Cinder are UTC, without a time zone in the text."""
     if moment is None or moment.tzinfo is not None:
         return moment
     return moment.replace(tzinfo=datetime.UTC)
@@ -170,18 +174,20 @@ def explained(failed: Volume, messages: Sequence[native.Message]) -> Volume:
     right after it was begun; only while nothing is attached.
     """
     handle = native.handle(failed)
-    made = [one for one in messages if _is_of_creation(one)]
+    of_creation = [one for one in messages if _is_of_creation(one)]
     is_early = failed.created_at is not None and (
         handle.updated_at is None
         or (handle.updated_at - failed.created_at).total_seconds() <= _AT_ONCE_S
     )
     never = handle.status == "error" and not handle.attachments
-    why = (made or list(messages))[:1]
+    why = (of_creation or list(messages))[:1]
     return dataclasses.replace(
         failed,
-        was_ready=not (never and (bool(made) or is_early)),
+        was_ready=not (never and (bool(of_creation) or is_early)),
         message=why[0].user_message if why else "",
-        is_unplaceable=any(message.event_id.endswith(_NO_BACKEND) for message in made),
+        is_unplaceable=any(
+            message.event_id.endswith(_NO_BACKEND) for message in of_creation
+        ),
     )
 
 
@@ -201,9 +207,9 @@ def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | No
     if not volume_zone:
         return ()
     mapped = [
-        nodes.label_value(ours)
-        for ours, theirs in settings.availability_zone_map.items()
-        if theirs == volume_zone
+        nodes.label_value(node_zone)
+        for node_zone, cinder_zone in settings.availability_zone_map.items()
+        if cinder_zone == volume_zone
     ]
     if volume_zone not in settings.availability_zone_map:
         # Nodes of the zone of the same name reach it, unless the map sends them away.
@@ -213,9 +219,9 @@ def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | No
 
 def volume_zone(node_zone: str, settings: BlockStorage) -> str:
     """Return in which zone of Cinder a volume for Nodes of this zone is made."""
-    for ours, theirs in settings.availability_zone_map.items():
+    for ours, cinder_zone in settings.availability_zone_map.items():
         if nodes.label_value(ours) == node_zone:
-            return theirs
+            return cinder_zone
     return node_zone
 
 
@@ -224,9 +230,9 @@ def capacity(quotas: Mapping[str, native.Quota | str], type_name: str) -> Capaci
     suffixes = ("", f"_{type_name}") if type_name else ("",)
     left = [_left(quotas.get(f"gigabytes{suffix}")) for suffix in suffixes]
     counts = [_left(quotas.get(f"volumes{suffix}")) for suffix in suffixes]
-    numbers = [one for one in left if one is not None]
+    numbers = [number for number in left if number is not None]
     available = min(numbers) * GIB if numbers else UNLIMITED_BYTES
-    if any(one == 0 for one in counts):
+    if any(number == 0 for number in counts):
         available = 0
     largest = quotas.get("per_volume_gigabytes")
     is_limited = isinstance(largest, native.Quota) and largest.limit >= 0

@@ -46,23 +46,23 @@ class Writes:
 
     def resize(self, volume_id: str, size_bytes: int, deadline: float) -> None:
         """Begin to grow a volume."""
-        wanted = {"os-extend": {"new_size": size_bytes // translate.GIB}}
-        self._act(volume_id, "extend volume", wanted, refusals.RESIZE, deadline)
+        action = {"os-extend": {"new_size": size_bytes // translate.GIB}}
+        self._act(volume_id, "extend volume", action, refusals.RESIZE, deadline)
 
     def retype(self, volume_id: str, type_name: str, deadline: float) -> None:
         """Begin to change a volume's type."""
-        wanted = {"os-retype": {"new_type": type_name, "migration_policy": _MOVE}}
-        self._act(volume_id, "retype volume", wanted, refusals.RETYPE, deadline)
+        action = {"os-retype": {"new_type": type_name, "migration_policy": _MOVE}}
+        self._act(volume_id, "retype volume", action, refusals.RETYPE, deadline)
 
     def roll_detaching(self, volume_id: str, deadline: float) -> None:
         """Return a volume whose detach failed to the status in-use."""
-        wanted: dict[str, object] = {"os-roll_detaching": {}}
-        self._act(volume_id, "roll detaching back", wanted, (), deadline)
+        action: dict[str, object] = {"os-roll_detaching": {}}
+        self._act(volume_id, "roll detaching back", action, (), deadline)
 
     def unreserve(self, volume_id: str, deadline: float) -> None:
         """Return a volume whose attach failed to the status available."""
-        wanted: dict[str, object] = {"os-unreserve": {}}
-        self._act(volume_id, "unreserve volume", wanted, (), deadline)
+        action: dict[str, object] = {"os-unreserve": {}}
+        self._act(volume_id, "unreserve volume", action, (), deadline)
 
     def release(self, attachment_id: str, volume_id: str, deadline: float) -> None:
         """Delete an attachment that Nova has no use for; Cinder refuses any other."""
@@ -99,7 +99,7 @@ class Writes:
         self,
         volume_id: str,
         operation: str,
-        wanted: Mapping[str, object],
+        action: Mapping[str, object],
         table: Sequence[Refusal],
         deadline: float,
     ) -> None:
@@ -109,7 +109,7 @@ class Writes:
             "POST",
             path,
             operation,
-            wanted,
+            action,
             volume_id,
             table,
             self._newest,
