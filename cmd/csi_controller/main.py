@@ -72,7 +72,7 @@ FLAGS = (CLOUD, *flag_table.WORKING, *flag_table.INERT)
 def main() -> None:
     """Run the program."""
     program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, judge)
-    command_line.command(program, run).main(prog_name=NAME)
+    command_line.main(program, run)
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:

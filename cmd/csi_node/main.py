@@ -77,7 +77,7 @@ FLAGS = (CLOUD, *node_flags.WORKING, *node_flags.INERT)
 def main() -> None:
     """Run the program."""
     program = command_line.Program(NAME, HELP, version.VERSION, FLAGS, judge)
-    command_line.command(program, run).main(prog_name=NAME)
+    command_line.main(program, run)
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:

@@ -18,7 +18,7 @@ A drop-in replacement for openstack-cloud-controller-manager: its flags, its clo
 def main() -> None:
     """Run the program."""
     program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS, judge)
-    command_line.command(program, run).main(prog_name=NAME)
+    command_line.main(program, run)
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:

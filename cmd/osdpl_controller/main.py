@@ -17,7 +17,7 @@ order, and reports conditions and the state of each service.
 def main() -> None:
     """Run the program."""
     program = command_line.Program(NAME, HELP, version.VERSION, options.FLAGS)
-    command_line.command(program, run).main(prog_name=NAME)
+    command_line.main(program, run)
 
 
 def run(values: flags.Values) -> int:

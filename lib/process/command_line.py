@@ -1,10 +1,12 @@
-"""From a table of flags to a click command, its help, and a reference page."""
+"""From a table of flags to a command line, its help, and a reference page."""
 
 import dataclasses
+import os
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Sequence
-from typing import IO
-
-import click
+from typing import NoReturn
 
 from lib.process import config, flags, kinds, shutdown
 
@@ -32,6 +34,11 @@ VMODULE = flags.Flag[object](
 )
 
 
+_INDENT = "  "
+HEAD_MAX = 30
+"""Columns for the names of flags in the help; a longer one has a line of its own."""
+
+
 def _nothing_wrong(values: flags.Values) -> Sequence[config.FieldProblem]:
     del values
     return ()
@@ -52,75 +59,81 @@ class Program:
     judge: Callable[[flags.Values], Sequence[config.FieldProblem]] = _nothing_wrong
 
 
-class _Refused(click.ClickException):
-    """The configuration can't be used: one line per problem, no usage text."""
-
-    exit_code = shutdown.Exit.USAGE
-
-    def __init__(self, program: str, error: config.ConfigError) -> None:
-        super().__init__(str(error))
-        self._lines = [f"{program}: {problem}" for problem in error.problems]
-
-    def show(self, file: IO[str] | None = None) -> None:
-        for line in self._lines:
-            click.echo(line, file=file, err=True)
-
-
-class _Command(click.Command):
-    """A click command whose command line is read by `flags`, not by click."""
-
-    def __init__(self, program: Program, run: Callable[[flags.Values], int]) -> None:
-        super().__init__(program.name, help=program.help, add_help_option=False)
-        self._program = program
-        self._flags = (*program.table, HELP, VERSION)
-        self._run = run
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.obj, unread = flags.sift(self._flags, args)
-        if ctx.obj[HELP] or (unread and _asks_for_help(args)):
-            self._show(ctx, self.get_help(ctx))
-        if ctx.obj[VERSION] != "false" and not unread:
-            self._show(ctx, f"{self._program.name} {self._program.version}")
-        reported = {problem.field for problem in unread}
-        judged = self._program.judge(ctx.obj)
-        problems = (*unread, *(one for one in judged if one.field not in reported))
-        if problems:
-            raise _Refused(self._program.name, config.ConfigError(problems))
-        return []
-
-    def invoke(self, ctx: click.Context) -> None:
-        try:
-            code = self._run(ctx.obj)
-        except config.ConfigError as error:
-            raise _Refused(self._program.name, error) from None
-        ctx.exit(code)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return ["[flags]"]
-
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
-        with formatter.section("Flags"):
-            formatter.write_dl([(_head(flag), _body(flag)) for flag in self._flags])
-
-    @staticmethod
-    def _show(ctx: click.Context, text: str) -> None:
-        click.echo(text)
-        ctx.exit()
+def main(program: Program, run: Callable[[flags.Values], int]) -> NoReturn:
+    """Read the command line of this process, run, and exit."""
+    try:
+        code = execute(program, run, sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the help has gone; Python flushes once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = shutdown.Exit.FAILURE
+    except KeyboardInterrupt:
+        code = shutdown.Exit.FAILURE
+    sys.exit(code)
 
 
-def command(program: Program, run: Callable[[flags.Values], int]) -> click.Command:
-    """Make the command; `run` gets the values and gives the exit code.
+def execute(
+    program: Program, run: Callable[[flags.Values], int], arguments: Sequence[str]
+) -> int:
+    """Read a command line and run; return the exit code.
 
-    A ConfigError, of the flags or raised by `run`, ends it with code 2 and one line
-    per problem.
+    `run` is given the values and returns the exit code. A ConfigError, of the flags or
+    raised by `run`, ends it with code 2 and one line per problem on standard error.
     """
-    return _Command(program, run)
+    table = (*program.table, HELP, VERSION)
+    values, unread = flags.sift(table, arguments)
+    if values[HELP] or (unread and _asks_for_help(arguments)):
+        sys.stdout.write(_help_text(program, table))
+        return shutdown.Exit.OK
+    if values[VERSION] != "false" and not unread:
+        sys.stdout.write(f"{program.name} {program.version}\n")
+        return shutdown.Exit.OK
+    unreadable = {problem.field for problem in unread}
+    judged = program.judge(values)
+    problems = (*unread, *(one for one in judged if one.field not in unreadable))
+    try:
+        config.require(problems)
+        return run(values)
+    except config.ConfigError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"{program.name}: {problem}\n")
+        return shutdown.Exit.USAGE
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
     return any(argument in ("--help", "-h") for argument in arguments)
+
+
+def _help_text(program: Program, table: Sequence[flags.Flag[object]]) -> str:
+    """Return usage, description and a line for each flag, wrapped for the terminal."""
+    width = max(min(shutil.get_terminal_size().columns, 80) - 2, 50)
+    paragraphs = program.help.strip().split("\n\n")
+    described = [
+        textwrap.fill(
+            " ".join(text.split()),
+            width,
+            initial_indent=_INDENT,
+            subsequent_indent=_INDENT,
+        )
+        for text in paragraphs
+    ]
+    heads = [_INDENT + _head(flag) for flag in table]
+    column = min(max(map(len, heads)), HEAD_MAX + len(_INDENT)) + 2
+    rows = (
+        _row(head, _body(flag), column, width)
+        for head, flag in zip(heads, table, strict=True)
+    )
+    usage = f"Usage: {program.name} [flags]"
+    return "\n\n".join((usage, *described, "Flags:\n" + "\n".join(rows))) + "\n"
+
+
+def _row(head: str, body: str, column: int, width: int) -> str:
+    """Return a flag with its meaning in a column beside it, or from the next line."""
+    lines = textwrap.wrap(" ".join(body.split()), max(width - column, 10))
+    if len(head) + 2 > column:
+        return head + "".join("\n" + " " * column + line for line in lines)
+    return head.ljust(column) + ("\n" + " " * column).join(lines)
 
 
 def _head(flag: flags.Flag[object]) -> str:

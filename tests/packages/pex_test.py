@@ -249,7 +249,6 @@ def test_every_component_is_in_the_table() -> None:
 
 
 NODE_REQUIREMENTS = {
-    "click",
     "grpcio",
     "msgspec",
     "prometheus_client",

@@ -3,7 +3,6 @@
 import pathlib
 
 import pytest
-from click import testing
 
 from lib.osdpl import options
 from lib.process import command_line
@@ -33,11 +32,12 @@ def test_the_page_of_flags_is_up_to_date() -> None:
         (["--tls-cert-file=/nowhere"], "--tls-private-key-file: want a file"),
     ],
 )
-def test_bad_flags(arguments: list[str], words: str) -> None:
+def test_bad_flags(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     program = command_line.Program(main.NAME, main.HELP, version.VERSION, options.FLAGS)
-    command = command_line.command(program, main.run)
-    result = testing.CliRunner().invoke(command, arguments)
-    assert result.exit_code == 2
-    assert words in result.output
-    assert "Traceback" not in result.output
-    assert "pa55word" not in result.output
+    assert command_line.execute(program, main.run, arguments) == 2
+    output = "".join(capsys.readouterr())
+    assert words in output
+    assert "Traceback" not in output
+    assert "pa55word" not in output

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from click import testing
+import structlog
 
 from lib.osdpl import options
 from lib.process import certificates, command_line
@@ -33,6 +33,13 @@ def pair(folder: pathlib.Path, name: str) -> tuple[str, str]:
     return str(files[0]), str(files[1])
 
 
+@pytest.fixture(autouse=True)
+def logs_end_with_the_test() -> Iterator[None]:
+    """Logs go to the standard error of now, which is not that of later tests."""
+    yield
+    structlog.reset_defaults()
+
+
 @pytest.fixture()
 def taken() -> Iterator[int]:
     """Yield a port that is in use."""
@@ -48,7 +55,12 @@ def free() -> int:
 @pytest.mark.parametrize(
     "case", ["secure port", "webhook port", "one port for both", "files of two pairs"]
 )
-def test_it_is_named(case: str, taken: int, tmp_path: pathlib.Path) -> None:
+def test_it_is_named(
+    case: str,
+    taken: int,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     one, other = pair(tmp_path, "one"), pair(tmp_path, "other")
     port = free()
     ports = {
@@ -67,10 +79,10 @@ def test_it_is_named(case: str, taken: int, tmp_path: pathlib.Path) -> None:
     kubeconfig.write_text(KUBECONFIG)
     words += [f"--kubeconfig={kubeconfig}", "--bind-address=127.0.0.1"]
     program = command_line.Program(main.NAME, main.HELP, version.VERSION, options.FLAGS)
-    command = command_line.command(program, main.run)
-    result = testing.CliRunner().invoke(command, words)
-    (message,) = (line for line in result.output.splitlines() if "serving" in line)
+    code = command_line.execute(program, main.run, words)
+    output = "".join(capsys.readouterr())
+    (message,) = (line for line in output.splitlines() if "serving" in line)
     print(f"{case:20} {message}")
-    assert result.exit_code == 2
+    assert code == 2
     assert shown in message
-    assert "Traceback" not in result.output
+    assert "Traceback" not in output

@@ -1,10 +1,11 @@
 """The command made of a table of flags."""
 
 import dataclasses
+import os
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
-from click import testing
 
 from lib.process import command_line, config, flags, kinds
 
@@ -18,15 +19,34 @@ PROGRAM = command_line.Program(
 )
 
 
-def invoke(
-    *arguments: str, run: Callable[[flags.Values], int] = lambda values: 0
-) -> testing.Result:
-    return testing.CliRunner().invoke(
-        command_line.command(PROGRAM, run), list(arguments)
-    )
+class Result(NamedTuple):
+    """What a program has printed, and its exit code."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
 
 
-def test_the_values_reach_run_and_its_code_is_the_exit_code() -> None:
+Run = Callable[[flags.Values], int]
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture()
+def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
+    """Return a function that runs a program with a command line."""
+
+    def call(
+        *arguments: str,
+        run: Run = lambda values: 0,
+        program: command_line.Program = PROGRAM,
+    ) -> Result:
+        code = command_line.execute(program, run, arguments)
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+def test_the_values_reach_run_and_its_code_is_the_exit_code(invoke: Invoke) -> None:
     seen: list[object] = []
 
     def run(values: flags.Values) -> int:
@@ -37,7 +57,9 @@ def test_the_values_reach_run_and_its_code_is_the_exit_code() -> None:
     assert seen == [60.0, 4]
 
 
-def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem() -> None:
+def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem(
+    invoke: Invoke,
+) -> None:
     result = invoke("--period=0", "--what")
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -47,7 +69,7 @@ def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem() -> Non
     )
 
 
-def test_what_can_be_read_is_judged_beside_what_can_not() -> None:
+def test_what_can_be_read_is_judged_beside_what_can_not(invoke: Invoke) -> None:
     """One look at the output is enough; no flag is told twice."""
 
     def judge(values: flags.Values) -> list[config.FieldProblem]:
@@ -56,18 +78,17 @@ def test_what_can_be_read_is_judged_beside_what_can_not() -> None:
         return [config.FieldProblem(field, None, "another") for field in fields]
 
     judged = dataclasses.replace(PROGRAM, judge=judge)
-    command = command_line.command(judged, lambda values: 0)
     for words, told in ((["--period=0"], 1), ([], 0)):
-        result = testing.CliRunner().invoke(command, words)
+        result = invoke(*words, program=judged)
         assert result.exit_code == 2
         lines = result.stderr.splitlines()
         assert lines[1] == "a-daemon: --both: want another"
         assert lines[0].startswith("a-daemon: --period: " + ("'0'" if told else "want"))
         assert len(lines) == 2
-    assert testing.CliRunner().invoke(command, ["--version"]).exit_code == 0
+    assert invoke("--version", program=judged).exit_code == 0
 
 
-def test_a_config_error_of_run_is_told_the_same_way() -> None:
+def test_a_config_error_of_run_is_told_the_same_way(invoke: Invoke) -> None:
     def run(values: flags.Values) -> int:
         raise config.ConfigError(
             [config.FieldProblem("[Global] region", None, "a region")]
@@ -79,7 +100,9 @@ def test_a_config_error_of_run_is_told_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("argument", ["--help", "-h", "--help=true"])
-def test_help_names_every_flag_with_type_and_default(argument: str) -> None:
+def test_help_names_every_flag_with_type_and_default(
+    argument: str, invoke: Invoke
+) -> None:
     def run(values: flags.Values) -> int:
         raise AssertionError("must not run")
 
@@ -96,13 +119,60 @@ def test_help_names_every_flag_with_type_and_default(argument: str) -> None:
     assert "--version string Print version and exit." in words
 
 
-def test_help_is_given_beside_mistakes() -> None:
+def test_help_is_given_beside_mistakes(invoke: Invoke) -> None:
     result = invoke("--what", "--help")
     assert result.exit_code == 0
 
 
+def test_help_is_wrapped_for_the_terminal(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most 78 columns; a flag with a long name has a line of its own."""
+    monkeypatch.setenv("COLUMNS", "200")
+    name = "a-flag-with-a-name-of-many-words"
+    long = flags.Flag(name, kinds.BOOLEAN, False, " ".join(["word"] * 40))
+    program = dataclasses.replace(PROGRAM, table=(PERIOD, long))
+    wide = invoke("--help", program=program).stdout
+    assert wide.startswith("Usage: a-daemon [flags]\n\n  Does one thing.\n\nFlags:\n")
+    assert 70 < max(map(len, wide.splitlines())) <= 78
+    assert f"\n  --{name}\n{' ' * 34}word word" in wide
+    assert f"\n  --period duration{' ' * 15}How often a|b is done." in wide
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = invoke("--help", program=program).stdout
+    assert max(map(len, narrow.splitlines())) <= 58
+    assert narrow.split() == wide.split()
+
+
+def test_main_ends_with_the_code_of_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when a key interrupts it."""
+
+    def interrupted(values: flags.Values) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.argv", ["a-daemon", "--period=1m"])
+    for run, code in ((lambda values: 7, 7), (interrupted, 1)):
+        with pytest.raises(SystemExit) as ended:
+            command_line.main(PROGRAM, run)
+        assert ended.value.code == code
+
+
+def test_help_for_a_reader_that_is_gone_ends_with_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in `openstack-ccm --help | true`: no traceback, neither now nor at the end."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr("sys.argv", ["a-daemon", "--help"])
+    with open(writer, "w") as output:
+        monkeypatch.setattr("sys.stdout", output)
+        with pytest.raises(SystemExit) as ended:
+            command_line.main(PROGRAM, lambda values: 0)
+        assert ended.value.code == 1
+        output.flush()
+
+
 @pytest.mark.parametrize("argument", ["--version", "--version=raw"])
-def test_version_is_printed(argument: str) -> None:
+def test_version_is_printed(argument: str, invoke: Invoke) -> None:
     assert invoke(argument).stdout == "a-daemon 1.2.3\n"
     assert invoke("--version=false").stdout == ""
 
