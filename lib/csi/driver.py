@@ -87,6 +87,14 @@ def run(
         return Plugin(program, wanted, registry, stop).run(env)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PluginTimes:
+    """grace_s: for calls under way at the end. started: see `flow.VolumesFlow`."""
+
+    grace_s: float = GRACE_S
+    started: float | None = None
+
+
 class Plugin:
     """One life of the process."""
 
@@ -96,9 +104,9 @@ class Plugin:
         wanted: options.DriverOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
-        grace_s: float = GRACE_S,
+        times: PluginTimes | None = None,
     ) -> None:
-        self._grace_s = grace_s
+        self._times = times or PluginTimes()
         self._program = program
         self._build = process_metrics.Build(program.name, program.version)
         self._wanted = wanted
@@ -123,7 +131,7 @@ class Plugin:
         if self._wanted.http is not None:
             routes = exchange.HttpRoutes(self._daemon.handlers(), access.everybody)
             self._daemon.serve_http(self._wanted.http, routes)
-        self._daemon.serve(_Rpcs(rpcs, self._wanted.endpoint, self._grace_s))
+        self._daemon.serve(_Rpcs(rpcs, self._wanted.endpoint, self._times.grace_s))
         return self._daemon.run(self._parts)
 
     @property
@@ -143,7 +151,9 @@ class Plugin:
             volumes = cloud.part(lambda now: now.volumes)
             if volumes is None:
                 raise TypeError(f"cloud {name!r} has no volumes")
-            flows[name] = flow.VolumesFlow(volumes, metrics=reconciled)
+            flows[name] = flow.VolumesFlow(
+                volumes, started=self._times.started, metrics=reconciled
+            )
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.ControllerSettings(
             self._wanted.cluster,

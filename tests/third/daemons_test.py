@@ -170,7 +170,9 @@ class Plugin:
         )
         registry = prometheus_client.CollectorRegistry()
         stop = threading.Event()
-        plugin = driver.Plugin(program, wanted, registry, stop, grace_s=1.0)
+        plugin = driver.Plugin(
+            program, wanted, registry, stop, driver.PluginTimes(grace_s=1.0)
+        )
         self.process = Process(lambda: plugin.run({}), stop)
 
     def call(self, rpc: str, request: message.Message, kind: type[Any]) -> Any:

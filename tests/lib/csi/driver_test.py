@@ -83,7 +83,9 @@ class Running:
             user_agents=(),
         )
         registry = prometheus_client.CollectorRegistry()
-        self.plugin = driver.Plugin(program, wanted, registry, self.stop, grace_s=0.2)
+        # Long ago: right after its start a process waits before it creates anything.
+        times = driver.PluginTimes(grace_s=0.2, started=time.monotonic() - 3600)
+        self.plugin = driver.Plugin(program, wanted, registry, self.stop, times)
         self.thread = threading.Thread(
             target=lambda: self.exit.append(self.plugin.run({}))
         )

@@ -5,6 +5,7 @@ steps: those that wait for the gate one after the other, and at most one that ca
 repeated.
 """
 
+import copy
 import dataclasses
 import datetime
 from collections.abc import Mapping
@@ -119,6 +120,14 @@ class Driver:
     def restart(self) -> None:
         """Forget everything that only the process knew."""
         self.balancers = OctaviaLoadBalancers(self.cloud.client(), self.config)
+
+    def copied(self, on: Ground | None = None) -> "Driver":
+        """Return a new process for the same Service, in a copy of the cloud.
+
+        on: that copy, where others are served in it, too.
+        """
+        there = on or dataclasses.replace(self.ground, cloud=copy.deepcopy(self.cloud))
+        return Driver(there, self.facts, self.config)
 
     def annotate(self, values: Mapping[str, str | None]) -> None:
         """Set annotations of the Service; None removes one."""

@@ -81,10 +81,25 @@ class FakeOpenStack:
         self._made: collections.Counter[str] = collections.Counter()
         self._lock = threading.RLock()
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy has as well: all but the calls that were made."""
+        return {**vars(self), "calls": [], "_lock": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
     @property
     def writes(self) -> list[wire.Call]:
         """The calls that were to change something."""
         return [call for call in self.calls if call.method != "GET"]
+
+    def content(self) -> str:
+        """Return all that it holds as a text, to compare clouds."""
+        octavia, neutron = self.octavia, self.neutron
+        kinds = (octavia.load_balancers, octavia.listeners, octavia.pools)
+        parts = (octavia.monitors, octavia.members)
+        network = (neutron.floating_ips, neutron.ports, neutron.groups)
+        return repr((*kinds, *parts, *network))
 
     def new_id(self, kind: str) -> str:
         """Return a UUID that says what it is of: kinds by number, counted up."""
