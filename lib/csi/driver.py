@@ -20,7 +20,6 @@ from lib.csi import (
     services,
 )
 from lib.daemon import (
-    access,
     common_flags,
     counting,
     daemon,
@@ -129,7 +128,7 @@ class Plugin:
         counted = server.RpcMetrics(self._program.driver, self._registry)
         rpcs = server.RpcServer(self._wanted.endpoint, tuple(offered), counted)
         if self._wanted.http is not None:
-            routes = exchange.HttpRoutes(self._daemon.handlers(), access.everybody)
+            routes = exchange.HttpRoutes(self._daemon.handlers(), exchange.everybody)
             self._daemon.serve_http(self._wanted.http, routes)
         self._daemon.serve(_Rpcs(rpcs, self._wanted.endpoint, self._times.grace_s))
         return self._daemon.run(self._parts)

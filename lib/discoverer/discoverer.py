@@ -151,7 +151,8 @@ class Discoverer:
             self._api, access.AccessSettings(resource=self._wanted.guarded_by)
         )
         self._daemon.serve_http(
-            (plain.address, plain.port), exchange.HttpRoutes(handlers, access.everybody)
+            (plain.address, plain.port),
+            exchange.HttpRoutes(handlers, exchange.everybody),
         )
         self._daemon.serve_http(
             (secure.address, secure.port),

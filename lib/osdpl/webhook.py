@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 import prometheus_client
 
-from lib.daemon import access
 from lib.helm import releases
 from lib.kube import client, errors, objects, resources, store
 from lib.operator_edge.objects import Objects
@@ -263,7 +262,7 @@ class Endpoint:
 
     def routes(self) -> exchange.HttpRoutes:
         """Return what is served; any client may ask."""
-        return exchange.HttpRoutes({}, access.everybody, posts={PATH: self.review})
+        return exchange.HttpRoutes({}, exchange.everybody, posts={PATH: self.review})
 
     def review(self, request: exchange.Request) -> exchange.Reply:
         """Answer one AdmissionReview."""

@@ -10,7 +10,7 @@ from typing import Any
 import prometheus_client
 import pytest
 
-from lib.daemon import access, daemon
+from lib.daemon import daemon
 from lib.kube import election, resources
 from lib.kube.fake import api as fake_api
 from lib.process import exchange
@@ -190,7 +190,7 @@ def free_port() -> int:
 def test_plain_http_serves_probes_and_metrics() -> None:
     """On an address of its own, as Cluster API managers do; port 0 serves nothing."""
     life, port = Life(), free_port()
-    routes = exchange.HttpRoutes(life.daemon.handlers(), access.everybody)
+    routes = exchange.HttpRoutes(life.daemon.handlers(), exchange.everybody)
     life.daemon.serve_http(("127.0.0.1", port), routes)
     life.daemon.serve_http(("127.0.0.1", 0), routes)
     life.daemon.probes.add_ready("caches", lambda: "not listed yet")

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import prometheus_client
 import pytest
 
-from lib.daemon import access
 from lib.process import (
     certificates,
     config,
@@ -96,7 +95,7 @@ def serve(make_pair: MakePair) -> Iterator[Serve]:
                 certificate or tls.InMemory(pair),
                 exchange.HttpRoutes(
                     {"/healthz": ok, **(handlers or {})},
-                    judge if posts is None else access.everybody,
+                    judge if posts is None else exchange.everybody,
                     posts=posts or {},
                 ),
                 limits,
