@@ -21,6 +21,7 @@ CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", Tr
 VOLUME = Resource("", "v1", "persistentvolumes", "PersistentVolume", False)
 POD = Resource("", "v1", "pods", "Pod", True)
 NODE = Resource("", "v1", "nodes", "Node", False)
+CSI_DRIVER = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False)
 CSI_NODE = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False)
 CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False)
 EVENT = Resource("", "v1", "events", "Event", True)

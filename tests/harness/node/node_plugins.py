@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import pathlib
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import grpc
@@ -64,9 +64,17 @@ class NodePluginProcess:
         Raises:
             LabError: with code and details.
         """
+        return self.request(f"Node/Node{method}", request, kind)
+
+    def request(self, method: str, request: message.Message, kind: type[M]) -> M:
+        """Call a method, such as "Controller/CreateVolume".
+
+        Raises:
+            LabError: with code and details.
+        """
         caller = csi_wire.Caller(self.endpoint)
         try:
-            return caller(f"Node/Node{method}", request, kind, CALL_S)
+            return caller(method, request, kind, CALL_S)
         except grpc.RpcError as error:
             raise errors.LabError(f"{self.name}, {method}: {error}") from error
         finally:
@@ -215,25 +223,29 @@ def _process(
 
 @contextlib.contextmanager
 def both(
-    machine: loop_disks.Machine, env: Mapping[str, str], folder: pathlib.Path
+    machine: loop_disks.Machine,
+    env: Mapping[str, str],
+    folder: pathlib.Path,
+    instance_id: str = SERVER,
 ) -> Iterator[Mapping[str, NodePluginProcess]]:
     """Return both programs; neither runs yet. In the end both are killed.
 
     env: where programs of file systems are found. folder: for sockets and logs.
+    instance_id: of the machine.
     """
     where = places.default()
     programs.build(where, [reference_node.GROUP], testing.shown())
     kubelet = str(machine.kubelet)
     subprocess.run(["mount", "--bind", kubelet, kubelet], check=True)
     subprocess.run(["mount", "--make-rshared", kubelet], check=True)
-    with metadata_service.served(SERVER, "nova") as metadata:
+    with metadata_service.served(instance_id, "nova") as metadata:
         settings = _settings(machine, env, metadata, folder)
         endpoint = csi_node.address(settings)
         endpoint.parent.mkdir(parents=True)
         program = programs.path(where, REFERENCE)
         words = {
             REFERENCE: reference_node.command(
-                program, machine, folder, endpoint, SERVER
+                program, machine, folder, endpoint, instance_id
             ),
             OURS: csi_node.arguments(settings),
         }
@@ -246,3 +258,24 @@ def both(
         finally:
             for plugin in plugins.values():
                 plugin.kill()
+
+
+def mounts(kubelet: pathlib.Path) -> list[str]:
+    """Return ids and targets of all mounts of volumes.
+
+    Source: proc_pid_mountinfo(5); the id stays for as long as the mount exists.
+    """
+    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    fields = [line.split(" ") for line in lines]
+    return [f"{f[0]} {f[4]}" for f in fields if f[4].startswith(f"{kubelet}/")]
+
+
+def each(
+    what: str,
+    volumes: Sequence[MountedVolume],
+    act: Callable[[MountedVolume], object],
+) -> None:
+    """Do something with each volume, and print a row for it."""
+    for volume in volumes:
+        act(volume)
+        print(f"{what:56} {volume.kind}")

@@ -13,6 +13,8 @@ from tests.harness.node import storage_node, volume_users
 GIB = 2**30
 _INODE_SIZE_AT = 1024 + 88
 """Source: Linux Documentation/filesystems/ext4, super block, s_inode_size (le16)."""
+PERIOD_S = 10
+"""The least that Kubernetes allows. Source: kubernetes pkg/apis/storage/validation."""
 KINDS = ("ext4", "xfs", "btrfs", "block", "group")
 GROUP = {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 2000}
 
@@ -51,6 +53,34 @@ def test_the_node_is_registered(
         assert isinstance(process, psutil.Process)
         namespaces.add(pathlib.Path(f"/proc/{process.pid}/ns/mnt").readlink())
     assert len(namespaces) == 2
+    print(user.table())
+
+
+def test_the_attach_limit_follows_the_disks_of_others(
+    user: volume_users.VolumeUser, wanted: storage_node.StorageNodeSettings
+) -> None:
+    """The kubelet asks anew, for the API server keeps the period of the CSIDriver."""
+    spec = {"nodeAllocatableUpdatePeriodSeconds": PERIOD_S}
+    driver = user.objects.get(kube_objects.CSI_DRIVER, csi_node.DRIVER)
+    assert driver is not None
+    assert driver["spec"]["nodeAllocatableUpdatePeriodSeconds"] == 60
+    user.objects.patch(kube_objects.CSI_DRIVER, csi_node.DRIVER, spec=spec)
+
+    def limit() -> int:
+        found = user.objects.get(kube_objects.CSI_NODE, wanted.name) or {"spec": {}}
+        drivers = found["spec"].get("drivers") or []
+        counts = [one["allocatable"]["count"] for one in drivers]
+        return int(counts[0]) if counts else 0
+
+    before = limit()
+    disk = user.node.machine.sys / "block/vdz"
+    disk.mkdir()
+    for name, text in (("dev", "254:400"), ("size", "2048"), ("serial", "another")):
+        (disk / name).write_text(f"{text}\n")
+    user.until("CSINode has a lower limit", lambda: limit() == before - 1)
+    for file in list(disk.iterdir()):
+        file.unlink()
+    disk.rmdir()
     print(user.table())
 
 

@@ -1,8 +1,7 @@
 """cinder-csi-plugin and csi-node replace each other while volumes are mounted."""
 
 import os
-import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -12,6 +11,8 @@ from tests.harness.node.node_plugins import (
     REFERENCE,
     MountedVolume,
     NodePluginProcess,
+    each,
+    mounts,
 )
 
 MIB = 2**20
@@ -33,16 +34,6 @@ def plugins(
     folder = tmp_path_factory.mktemp("r")
     with node_plugins.both(machine, tools, folder) as made:
         yield made
-
-
-def mounts(kubelet: pathlib.Path) -> list[str]:
-    """Return ids and targets of all mounts of volumes.
-
-    Source: proc_pid_mountinfo(5); the id stays for as long as the mount exists.
-    """
-    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
-    fields = [line.split(" ") for line in lines]
-    return [f"{f[0]} {f[4]}" for f in fields if f[4].startswith(f"{kubelet}/")]
 
 
 @pytest.fixture()
@@ -93,12 +84,3 @@ def test_replaced_while_volumes_are_mounted(
             assert reader.read(12) == b"first.second"
     each(f"unmounted by {after}", volumes, lambda volume: volume.unmount(second))
     assert mounts(machine.kubelet) == []
-
-
-def each(
-    what: str, volumes: list[MountedVolume], act: Callable[[MountedVolume], object]
-) -> None:
-    """Do something with each volume, and print a row for it."""
-    for volume in volumes:
-        act(volume)
-        print(f"{what:52} {volume.kind}")
