@@ -55,8 +55,8 @@ class DiscoveryActor:
                 self._on_class(action)
 
     def _record(self, name: str, base: bytes) -> None:
-        seen = decoding.decode(base, dict[str, object])
-        metadata = msgspec.convert(seen["metadata"], Json)
+        stored = decoding.decode(base, dict[str, object])
+        metadata = msgspec.convert(stored["metadata"], Json)
         annotations = msgspec.convert(metadata.get("annotations") or {}, Json)
         if name:
             annotations[model.DEFAULT_CHOICE] = name
@@ -72,8 +72,8 @@ class DiscoveryActor:
                 body = msgspec.json.encode(manifest(creation, self._provider))
                 self._api.create(classes, body, timeout_s=TIMEOUT_S)
             case model.DeleteClass(name=name, uid=uid, resource_version=version):
-                seen = {"uid": uid, "resourceVersion": version}
-                options = msgspec.json.encode({"preconditions": seen})
+                preconditions = {"uid": uid, "resourceVersion": version}
+                options = msgspec.json.encode({"preconditions": preconditions})
                 try:
                     self._api.delete(classes, name, body=options, timeout_s=TIMEOUT_S)
                 except kube_errors.NotFound:
@@ -92,11 +92,11 @@ class DiscoveryActor:
             body = msgspec.json.encode(whole)
             self._api.create(resource, body, namespace, timeout_s=TIMEOUT_S)
             return
-        seen = decoding.decode(base, dict[str, object])
+        stored = decoding.decode(base, dict[str, object])
         self._api.request(
             "PUT",
             resource.path(namespace, name),
-            body=msgspec.json.encode(seen | fields),
+            body=msgspec.json.encode(stored | fields),
             timeout_s=TIMEOUT_S,
         )
 
@@ -106,18 +106,18 @@ def manifest(creation: model.CreateClass, of: provider.Provider) -> Json:
 
     Source: deckhouse, StorageClasses of cloud-provider-openstack.
     """
-    wanted = creation.wanted
-    head = _head(resources.STORAGE_CLASSES, wanted.name)
-    metadata: Json = {"name": wanted.name, "labels": dict((model.MARK,))}
+    storage_class = creation.wanted
+    head = _head(resources.STORAGE_CLASSES, storage_class.name)
+    metadata: Json = {"name": storage_class.name, "labels": dict((model.MARK,))}
     annotations = _recorded(creation)
-    if wanted.is_default:
+    if storage_class.is_default:
         annotations[model.DEFAULT_CLASS] = "true"
     if annotations:
         metadata["annotations"] = annotations
     return head | {
         "metadata": metadata,
         "provisioner": of.provisioner,
-        "parameters": of.class_parameters(wanted.volume_type),
+        "parameters": of.class_parameters(storage_class.volume_type),
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
     }

@@ -45,7 +45,11 @@ class _Plan:
 
     def type_id(self, volume_type: str) -> str:
         """Return the ID of a type in the list; empty for one that is not in it."""
-        ids = (one.id for one in self.snapshot.offered if one.name == volume_type)
+        ids = (
+            offered_type.id
+            for offered_type in self.snapshot.offered
+            if offered_type.name == volume_type
+        )
         return next(ids, "")
 
     def is_gone(self, stored: StoredClass) -> bool:
@@ -93,26 +97,30 @@ def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:
     """Return what takes the default away, what adds or changes, and what deletes."""
     unmark: list[Action] = []
     additions: list[Action] = []
-    removals: list[Action] = [_delete(one) for one in _deletable(plan)]
+    removals: list[Action] = [
+        _delete(stored_class) for stored_class in _deletable(plan)
+    ]
     last: list[Action] = []
-    for wanted in plan.choice.classes:
-        stored = plan.owned.get(wanted.name)
+    for desired in plan.choice.classes:
+        stored = plan.owned.get(desired.name)
         creation = model.CreateClass(
-            wanted, plan.type_id(wanted.volume_type), plan.recorded
+            desired, plan.type_id(desired.volume_type), plan.recorded
         )
         if stored is None:
             additions.append(creation)
-        elif _is_as_wanted(stored, wanted, plan.settings):
-            change = _change(stored, wanted, plan)
+        elif _is_as_wanted(stored, desired, plan.settings):
+            change = _change(stored, desired, plan)
             (unmark if stored.is_default else additions).extend(change)
-        elif stored.volume_type == wanted.volume_type or plan.is_gone(stored):
-            (last if wanted.is_default else removals).extend(
+        elif stored.volume_type == desired.volume_type or plan.is_gone(stored):
+            (last if desired.is_default else removals).extend(
                 (_delete(stored), creation)
             )
         else:
             additions += _record(stored, plan)
-    chosen = {one.name for one in plan.choice.classes}
-    deleted = {one.name for one in removals if isinstance(one, model.DeleteClass)}
+    chosen = {storage_class.name for storage_class in plan.choice.classes}
+    deleted = {
+        removal.name for removal in removals if isinstance(removal, model.DeleteClass)
+    }
     for name, stored in plan.owned.items():
         if name not in chosen | deleted:
             additions += _record(stored, plan)
@@ -131,7 +139,7 @@ def _needs_record(plan: _Plan, actions: Sequence[Action]) -> bool:
 
 def _is_settled(plan: _Plan) -> bool:
     """Report whether the cluster has a default class, or is to have the user's."""
-    is_marked = any(one.is_default for one in plan.snapshot.stored)
+    is_marked = any(stored_class.is_default for stored_class in plan.snapshot.stored)
     return is_marked or plan.default.is_explicit
 
 
@@ -161,9 +169,9 @@ def _deletable(plan: _Plan) -> Iterator[StoredClass]:
     rules = plan.settings.rules
     excluded = set(plan.choice.excluded)
     used = {
-        storage_classes.name_of(one.name)
-        for one in plan.snapshot.offered
-        if one.name not in excluded
+        storage_classes.name_of(volume_type.name)
+        for volume_type in plan.snapshot.offered
+        if volume_type.name not in excluded
     }
     for name, stored in plan.owned.items():
         if (
@@ -195,7 +203,11 @@ def _lost(name: str) -> str:
 
 
 def _owned(snapshot: SeenClasses) -> Mapping[str, StoredClass]:
-    return {one.metadata.name: one for one in snapshot.stored if one.is_ours}
+    return {
+        stored_class.metadata.name: stored_class
+        for stored_class in snapshot.stored
+        if stored_class.is_ours
+    }
 
 
 def _default(
@@ -204,20 +216,28 @@ def _default(
     """Return the default: the user's, else the one that is, else the one that was."""
     if rules.default:
         return _Default(rules.default, is_explicit=True)
-    marked = sorted(one.metadata.name for one in snapshot.stored if one.is_default)
+    marked = sorted(
+        stored_class.metadata.name
+        for stored_class in snapshot.stored
+        if stored_class.is_default
+    )
     owned = _owned(snapshot)
     for name in marked:
         if name in owned:
             return _Default(name)
     if marked:
         return _Default(marked[0], is_other=True)
-    recorded = sorted({one.default_choice for one in owned.values()} - {""})
+    recorded = sorted(
+        {stored_class.default_choice for stored_class in owned.values()} - {""}
+    )
     recorded += [snapshot.recorded] if snapshot.recorded else []
     if not recorded:
         return _Default("")
     name = recorded[0]
-    existing = {storage_classes.name_of(one.name) for one in snapshot.offered}
-    existing |= {one.metadata.name for one in snapshot.stored}
+    existing = {
+        storage_classes.name_of(stored_class.name) for stored_class in snapshot.offered
+    }
+    existing |= {stored_class.metadata.name for stored_class in snapshot.stored}
     is_excluded = any(pattern.fullmatch(name) for pattern in rules.exclude)
     return _Default(name, is_lost=is_excluded or name not in existing)
 
@@ -227,10 +247,14 @@ def _recorded(
 ) -> str:
     """Return the name to record. A setting that names no class is not recorded."""
     names = {one.metadata.name for one in snapshot.stored}
-    names |= {one.name for one in choice.classes}
+    names |= {storage_class.name for storage_class in choice.classes}
     if default.is_explicit:
         return default.name if default.name in names else ""
-    first = (one.name for one in choice.classes if one.is_default)
+    first = (
+        storage_class.name
+        for storage_class in choice.classes
+        if storage_class.is_default
+    )
     return default.name or next(first, "")
 
 
@@ -251,7 +275,11 @@ def _choose(
     choice = storage_classes.choose(types, rules, held)
     problems = [str(problem) for problem in choice.problems]
     others = {one.metadata.name: one for one in snapshot.stored if not one.is_ours}
-    taken = [one for one in choice.classes if one.name in others]
+    taken = [
+        storage_class
+        for storage_class in choice.classes
+        if storage_class.name in others
+    ]
     for one in taken:
         problems += _conflict(others[one.name], one, settings)
     if taken:
@@ -263,16 +291,16 @@ def _choose(
 
 def _conflict(
     stored: StoredClass,
-    wanted: storage_classes.StorageClass,
+    desired: storage_classes.StorageClass,
     settings: model.DiscoverySettings,
 ) -> list[str]:
     """Report a class that has the name and is not owned, unless it is equivalent."""
-    serves = stored.volume_type == wanted.volume_type
+    serves = stored.volume_type == desired.volume_type
     if serves and stored.provisioner == settings.provider.provisioner:
         return []
     return [
-        f'StorageClass "{wanted.name}": conflict: the name is needed for volume type'
-        f' "{wanted.volume_type}", and the class is not owned by'
+        f'StorageClass "{desired.name}": conflict: the name is needed for volume type'
+        f' "{desired.volume_type}", and the class is not owned by'
         " cloud-data-discoverer; delete it or exclude the name"
     ]
 
@@ -284,27 +312,27 @@ def _delete(stored: StoredClass) -> model.DeleteClass:
 
 def _is_as_wanted(
     stored: StoredClass,
-    wanted: storage_classes.StorageClass,
+    desired: storage_classes.StorageClass,
     settings: model.DiscoverySettings,
 ) -> bool:
     """Compare the immutable fields of a StorageClass."""
     return (
         stored.provisioner == settings.provider.provisioner
-        and stored.parameters == settings.provider.class_parameters(wanted.volume_type)
+        and stored.parameters == settings.provider.class_parameters(desired.volume_type)
         and stored.reclaim_policy == "Delete"
         and stored.volume_binding_mode == "WaitForFirstConsumer"
     )
 
 
 def _change(
-    stored: StoredClass, wanted: storage_classes.StorageClass, plan: _Plan
+    stored: StoredClass, desired: storage_classes.StorageClass, plan: _Plan
 ) -> list[Action]:
     is_default: bool | None = None
-    if wanted.is_default and not stored.is_default:
+    if desired.is_default and not stored.is_default:
         is_default = True
-    elif stored.is_default and not wanted.is_default and plan.default.is_explicit:
+    elif stored.is_default and not desired.is_default and plan.default.is_explicit:
         is_default = False
-    type_id = plan.type_id(wanted.volume_type)
+    type_id = plan.type_id(desired.volume_type)
     new_id = type_id if type_id != stored.type_id else ""
     choice = plan.recorded if plan.recorded != stored.default_choice else ""
     if (

@@ -20,22 +20,22 @@ from lib.reconcile.outcome import Outcome
 
 
 def decide(
-    seen: model.Snapshot, settings: model.DiscoverySettings, now: datetime.datetime
+    snapshot: model.Snapshot, settings: model.DiscoverySettings, now: datetime.datetime
 ) -> Outcome[Action]:
     """Return the changes that one step of the cycle needs, or why it fails."""
-    match seen:
+    match snapshot:
         case model.FailedStep(error=error):
             return Outcome(failure=error)
         case model.SeenConditions():
-            return Outcome(_conditions(seen))
+            return Outcome(_conditions(snapshot))
         case model.SeenInstanceTypes():
-            return _instance_types(seen)
+            return _instance_types(snapshot)
         case model.SeenDocument():
-            return _document(seen, settings)
+            return _document(snapshot, settings)
         case model.SeenDisks():
-            return Outcome(_disks(seen, settings, now))
+            return Outcome(_disks(snapshot, settings, now))
         case model.SeenClasses():
-            actions, problems = class_changes.decide(seen, settings)
+            actions, problems = class_changes.decide(snapshot, settings)
             return Outcome(actions, failure=_invalid(problems))
 
 
@@ -44,21 +44,24 @@ def _invalid(problems: Sequence[str]) -> model.InvalidCatalog | None:
     return model.InvalidCatalog("; ".join(problems)) if problems else None
 
 
-def _conditions(seen: model.SeenConditions) -> tuple[Action, ...]:
+def _conditions(snapshot: model.SeenConditions) -> tuple[Action, ...]:
     actions: list[Action] = []
-    unmet = frozenset((c.name, c.message) for c in seen.conditions if not c.is_ok)
-    if unmet != seen.shown:
+    unmet = frozenset((c.name, c.message) for c in snapshot.conditions if not c.is_ok)
+    if unmet != snapshot.shown:
         actions.append(model.ShowConditions(unmet))
-    if seen.conditions and seen.may_store:
-        text = _told(seen)
-        if seen.stored is None or _kept(seen.stored) != text:
-            actions.append(model.StoreConditions(text, seen.stored))
+    if snapshot.conditions and snapshot.may_store:
+        text = _told(snapshot)
+        if snapshot.stored is None or _kept(snapshot.stored) != text:
+            actions.append(model.StoreConditions(text, snapshot.stored))
     return tuple(actions)
 
 
-def _told(seen: model.SeenConditions) -> str:
+def _told(snapshot: model.SeenConditions) -> str:
     return json.dumps(
-        [{"name": c.name, "message": c.message, "ok": c.is_ok} for c in seen.conditions]
+        [
+            {"name": c.name, "message": c.message, "ok": c.is_ok}
+            for c in snapshot.conditions
+        ]
     )
 
 
@@ -83,34 +86,34 @@ def catalog_items(offered: tuple[InstanceType, ...]) -> tuple[model.CatalogItem,
     )
 
 
-def _instance_types(seen: model.SeenInstanceTypes) -> Outcome[Action]:
-    if not seen.offered:
+def _instance_types(snapshot: model.SeenInstanceTypes) -> Outcome[Action]:
+    if not snapshot.offered:
         return Outcome(failure=_invalid(["instance types: the cloud offers none"]))
-    items = catalog_items(seen.offered)
-    if seen.stored is not None:
+    items = catalog_items(snapshot.offered)
+    if snapshot.stored is not None:
         try:
-            stored = decoding.decode(seen.stored, model.StoredCatalog)
+            stored = decoding.decode(snapshot.stored, model.StoredCatalog)
         except msgspec.ValidationError:
             stored = model.StoredCatalog()
         if stored.instance_types == items:
             return Outcome()
-    return Outcome((model.StoreCatalog(items, seen.stored),))
+    return Outcome((model.StoreCatalog(items, snapshot.stored),))
 
 
 def _document(
-    seen: model.SeenDocument, settings: model.DiscoverySettings
+    snapshot: model.SeenDocument, settings: model.DiscoverySettings
 ) -> Outcome[Action]:
-    if seen.problems:
-        return Outcome(failure=_invalid(seen.problems))
-    stored = _published(seen.stored)
-    wanted = decoding.decode(seen.document, dict[str, object])
-    if stored == wanted:
+    if snapshot.problems:
+        return Outcome(failure=_invalid(snapshot.problems))
+    stored = _published(snapshot.stored)
+    desired = decoding.decode(snapshot.document, dict[str, object])
+    if stored == desired:
         return Outcome()
     lasting = settings.provider.lasting
-    emptied = [key for key in lasting if not wanted.get(key) and stored.get(key)]
+    emptied = [key for key in lasting if not desired.get(key) and stored.get(key)]
     if emptied:
         return Outcome(failure=_invalid([_doubt(key) for key in emptied]))
-    return Outcome((model.StoreDocument(seen.document, seen.stored),))
+    return Outcome((model.StoreDocument(snapshot.document, snapshot.stored),))
 
 
 def _published(secret: bytes | None) -> Mapping[str, object]:
@@ -133,20 +136,20 @@ def _doubt(key: str) -> str:
 
 
 def orphans(
-    seen: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
+    snapshot: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
 ) -> frozenset[tuple[str, str]]:
     """Return ID and name of the volumes that nothing in the cluster leads to."""
-    referenced = volume_references.references(seen.persistent, seen.claims)
+    referenced = volume_references.references(snapshot.persistent, snapshot.claims)
     return frozenset(
         (volume.id, volume.name)
-        for volume in seen.volumes
+        for volume in snapshot.volumes
         if volume_references.is_orphan(volume, referenced)
         and not volume_references.is_young(volume.created, min_age, now)
     )
 
 
 def _disks(
-    seen: model.SeenDisks, settings: model.DiscoverySettings, now: datetime.datetime
+    snapshot: model.SeenDisks, settings: model.DiscoverySettings, now: datetime.datetime
 ) -> tuple[Action, ...]:
-    orphaned = orphans(seen, settings.orphan_min_age, now)
-    return () if orphaned == seen.shown else (model.ShowOrphans(orphaned),)
+    orphaned = orphans(snapshot, settings.orphan_min_age, now)
+    return () if orphaned == snapshot.shown else (model.ShowOrphans(orphaned),)

@@ -28,19 +28,21 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         observer: observe.CatalogObserver,
         actor: act.DiscoveryActor,
         settings: model.DiscoverySettings,
-        told: cycle_report.CycleReport,
+        report: cycle_report.CycleReport,
     ) -> None:
         self._observer = observer
         self._actor = actor
         self._settings = settings
-        self._told = told
+        self._told = report
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read the cloud once for all these steps."""
-        seen = self._observer.observe({DiscoveryStep(claim.key) for claim in claims})
-        for step, snapshot in seen.items():
+        snapshots = self._observer.observe(
+            {DiscoveryStep(claim.key) for claim in claims}
+        )
+        for step, snapshot in snapshots.items():
             self._told.read(step, not _is_of_cloud(snapshot))
-        return {step.value: snapshot for step, snapshot in seen.items()}
+        return {step.value: snapshot for step, snapshot in snapshots.items()}
 
     def decide(self, snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
         """See lib/discovery/decide.py."""

@@ -26,10 +26,10 @@ _KEY_TYPES = frozenset(
 
 def checker() -> jsonschema.FormatChecker:
     """Return what a validator asks about the formats; other formats hold always."""
-    made = jsonschema.FormatChecker(formats=())
+    checker = jsonschema.FormatChecker(formats=())
     for name, holds in _FORMATS.items():
-        made.checks(name)(_of_text(holds))
-    return made
+        checker.checks(name)(_of_text(holds))
+    return checker
 
 
 def _of_text(holds: Callable[[str], bool]) -> Callable[[object], bool]:

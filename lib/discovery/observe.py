@@ -50,24 +50,26 @@ class CatalogObserver:
         self, steps: Collection[DiscoveryStep]
     ) -> Mapping[DiscoveryStep, model.Snapshot]:
         """Read for these steps; one snapshot each."""
-        found: dict[DiscoveryStep, model.Snapshot] = {}
-        given: Mapping[str, object] = {}
+        snapshots: dict[DiscoveryStep, model.Snapshot] = {}
+        document: Mapping[str, object] = {}
         if DiscoveryStep.DISCOVERY_DATA in steps:
             try:
-                given = self._given()
+                document = self._given()
             except (kube_errors.KubeError, model.InvalidCatalog) as error:
-                found[DiscoveryStep.DISCOVERY_DATA] = model.FailedStep(
+                snapshots[DiscoveryStep.DISCOVERY_DATA] = model.FailedStep(
                     DiscoveryStep.DISCOVERY_DATA, error
                 )
-        parts = {model.PARTS[step] for step in steps if step not in found}
+        parts = {model.PARTS[step] for step in steps if step not in snapshots}
         if not self._settings.cluster_id:
             parts.discard(CatalogPart.VOLUMES)  # nobody's volumes are not ours
-        wish = catalog.CatalogWish(frozenset(parts), given, self._settings.cluster_id)
+        wish = catalog.CatalogWish(
+            frozenset(parts), document, self._settings.cluster_id
+        )
         reading = self._clouds.read(wish)
         for step in DiscoveryStep:
-            if step in steps and step not in found:
-                found[step] = self._seen(step, reading)
-        return found
+            if step in steps and step not in snapshots:
+                snapshots[step] = self._seen(step, reading)
+        return snapshots
 
     def _seen(
         self, step: DiscoveryStep, reading: catalog.CatalogReading
@@ -104,7 +106,10 @@ class CatalogObserver:
     def _stored_classes(self) -> tuple[model.StoredClass, ...]:
         key = self._settings.provider.type_parameter
         stored = self._all(resources.STORAGE_CLASSES, model.StoredClass)
-        return tuple(msgspec.structs.replace(one, type_parameter=key) for one in stored)
+        return tuple(
+            msgspec.structs.replace(stored_class, type_parameter=key)
+            for stored_class in stored
+        )
 
     def _classes(
         self,
@@ -164,7 +169,7 @@ class CatalogObserver:
             of = resources.PERSISTENT_VOLUMES
             persistent = self._all(of, kube_volumes.PersistentVolume)
         referenced = volume_references.references(persistent)
-        if any(volume_references.is_orphan(one, referenced) for one in volumes):
+        if any(volume_references.is_orphan(volume, referenced) for volume in volumes):
             claims = self._claims()
         shown = self._shown(DiscoveryStep.ORPHANED_DISKS)
         return model.SeenDisks(volumes, persistent, shown, claims)

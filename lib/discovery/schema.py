@@ -30,11 +30,11 @@ def problems(
     findings = [_finding(error) for error in validator.iter_errors(document)]
     # Of a value of the wrong kind nothing else is worth saying.
     mistyped = {one.field for one in findings if one.keyword == "type"}
-    found: dict[str, config.FieldProblem] = {}
+    problems: dict[str, config.FieldProblem] = {}
     for finding in findings:
         if finding.keyword == "type" or finding.field not in mistyped:
-            found.update((str(problem), problem) for problem in _told(finding))
-    return tuple(sorted(found.values(), key=lambda problem: problem.field))
+            problems.update((str(problem), problem) for problem in _told(finding))
+    return tuple(sorted(problems.values(), key=lambda problem: problem.field))
 
 
 def read(package: str, path: str) -> jsonschema.Draft202012Validator:
@@ -91,8 +91,8 @@ def _told(finding: _Finding) -> Iterator[config.FieldProblem]:
     """Put one finding into words; the validator's own quote values."""
     per_field = _PER_FIELD.get(finding.keyword)
     if per_field is not None:
-        for name, wanted in per_field(finding):
-            yield config.FieldProblem(_join(finding.field, name), None, wanted)
+        for name, expected in per_field(finding):
+            yield config.FieldProblem(_join(finding.field, name), None, expected)
         return
     choice = _choice(finding) if finding.keyword in ("oneOf", "anyOf") else ""
     if choice:
@@ -125,7 +125,7 @@ def _types(rule: object) -> str:
 def _repeated(value: object) -> str:
     items = value if isinstance(value, list) else []
     texts = {
-        json.dumps(one, ensure_ascii=False) for one in items if items.count(one) > 1
+        json.dumps(item, ensure_ascii=False) for item in items if items.count(item) > 1
     }
     return ", ".join(_cut(text) for text in sorted(texts))
 
@@ -166,8 +166,8 @@ def _unknown(finding: _Finding) -> Iterator[tuple[str, str]]:
     allowed = sorted(known) if _is_object(known) else []
     for name in finding.value if _is_object(finding.value) else ():
         if name not in allowed:
-            wanted = f"no such field; known here are {', '.join(allowed) or 'none'}"
-            yield str(name), wanted
+            expected = f"no such field; known here are {', '.join(allowed) or 'none'}"
+            yield str(name), expected
 
 
 def _forbidden(finding: _Finding) -> Iterator[tuple[str, str]]:
@@ -187,7 +187,7 @@ _PER_FIELD: Mapping[str, Callable[[_Finding], Iterator[tuple[str, str]]]] = {
 def _choice(finding: _Finding) -> str:
     """Describe a choice of fields: `oneOf: [{required: [a]}, {required: [b]}]`."""
     options = finding.rule if isinstance(finding.rule, list) else []
-    fields = [" with ".join(_texts(one.get("required"))) for one in options]
+    fields = [" with ".join(_texts(option.get("required"))) for option in options]
     count = "exactly one of " if finding.keyword == "oneOf" else "at least one of "
     return count + ", ".join(fields) if all(fields) else ""
 
@@ -216,7 +216,7 @@ def _is_object(value: object) -> TypeGuard[Mapping[str, object]]:
 
 
 def _texts(values: object) -> list[str]:
-    return [str(one) for one in values] if isinstance(values, list) else []
+    return [str(value) for value in values] if isinstance(values, list) else []
 
 
 def _counted(number: object, noun: str) -> str:

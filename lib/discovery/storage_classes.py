@@ -71,9 +71,12 @@ def read_rules(
         ConfigError: with every expression that can't be compiled.
     """
     problems: list[config.FieldProblem] = []
-    compiled = [_compile(one, index, problems) for index, one in enumerate(exclude)]
+    compiled = [
+        _compile(expression, index, problems)
+        for index, expression in enumerate(exclude)
+    ]
     config.require(problems)
-    patterns = tuple(one for one in compiled if one is not None)
+    patterns = tuple(expression for expression in compiled if expression is not None)
     return StorageClassRules(patterns, default, has_other_default)
 
 
@@ -83,14 +86,14 @@ def _compile(
     field = f"storageClass.exclude[{index}]"
     if _POSIX_CLASS in text:
         # Go's syntax; here it would be read as something else.
-        wanted = "a regular expression without [[:class:]], such as [a-z]"
-        problems.append(config.FieldProblem(field, text, wanted))
+        expected = "a regular expression without [[:class:]], such as [a-z]"
+        problems.append(config.FieldProblem(field, text, expected))
         return None
     try:
         return re.compile(text)
     except re.error as error:
-        wanted = f"a regular expression ({error})"
-        problems.append(config.FieldProblem(field, text, wanted))
+        expected = f"a regular expression ({error})"
+        problems.append(config.FieldProblem(field, text, expected))
         return None
 
 
@@ -154,22 +157,24 @@ def _default(names: Iterable[str], rules: StorageClassRules) -> str | None:
 
 def _unusable(volume_type: str, name: str) -> config.FieldProblem:
     if not name:
-        wanted = "a name with a letter a-z or a digit in it, to name a StorageClass by"
+        expected = (
+            "a name with a letter a-z or a digit in it, to name a StorageClass by"
+        )
     else:
-        wanted = (
+        expected = (
             f"a name that makes a DNS subdomain of at most {NAME_MAX} characters"
             f" (it makes {_short(name)!r})"
         )
-    return config.FieldProblem("volume type", volume_type, wanted)
+    return config.FieldProblem("volume type", volume_type, expected)
 
 
 def _taken(volume_type: str, name: str, types: Sequence[str]) -> config.FieldProblem:
-    others = ", ".join(repr(one) for one in types if one != volume_type)
-    wanted = (
+    others = ", ".join(repr(other) for other in types if other != volume_type)
+    expected = (
         f"a name of its own: {others} makes the same StorageClass {name!r};"
         " rename one of them, or exclude the name"
     )
-    return config.FieldProblem("volume type", volume_type, wanted)
+    return config.FieldProblem("volume type", volume_type, expected)
 
 
 def _short(text: str, limit: int = 60) -> str:

@@ -17,14 +17,14 @@ class ClusterReader:
         self._timeout_s = timeout_s
 
     def gaps(
-        self, wanted: tuple[Right, ...], account: DaemonAccount | None
+        self, rights: tuple[Right, ...], account: DaemonAccount | None
     ) -> tuple[Right, ...]:
         """Return the rights that we, or an account, do not have.
 
         Raises:
             KubeError: it could not be told of one of them.
         """
-        return tuple(right for right in wanted if not self._has(right, account))
+        return tuple(right for right in rights if not self._has(right, account))
 
     def _has(self, right: Right, account: DaemonAccount | None) -> bool:
         kind = rights.kind_of_review(account)
@@ -55,15 +55,15 @@ class ClusterReader:
         Raises:
             KubeError: they can't be listed.
         """
-        found = listing.read(
+        listed = listing.read(
             self._api, resources.NODES, kube_nodes.Node, timeout_s=self._timeout_s
         )
-        return tuple(map(_node, found.items))
+        return tuple(map(_node, listed.items))
 
 
-def _node(found: kube_nodes.Node) -> NodeIdentity:
-    is_new = found.has_taint(kube_nodes.UNINITIALIZED_TAINT)
-    return NodeIdentity(found.metadata.name, found.spec.provider_id, is_new)
+def _node(node: kube_nodes.Node) -> NodeIdentity:
+    is_new = node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
+    return NodeIdentity(node.metadata.name, node.spec.provider_id, is_new)
 
 
 def _time(text: str) -> datetime.datetime | None:

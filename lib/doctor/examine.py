@@ -59,13 +59,13 @@ class Doors:
     cluster: Callable[[], cluster.ClusterReader]
 
 
-def examine(doors: Doors, wanted: Expected, now: Now) -> tuple[CheckResult, ...]:
+def examine(doors: Doors, expected: Expected, now: Now) -> tuple[CheckResult, ...]:
     """Look at everything; give a line or more for each of `judge.CHECKS`."""
     cloud = _attempt(doors.cloud)
     odd = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
-    found = [*judge.configuration(odd), *_of_cloud(cloud, wanted.remedies, now)]
+    results = [*judge.configuration(odd), *_of_cloud(cloud, expected.remedies, now)]
     region = cloud.value.region if isinstance(cloud, Read) else None
-    return (*found, *_of_cluster(doors, wanted, region, now))
+    return (*results, *_of_cluster(doors, expected, region, now))
 
 
 def is_well(findings: tuple[CheckResult, ...]) -> bool:
@@ -112,8 +112,8 @@ def _of_cloud(
         return (judge.login(logged_in, remedies), *skipped, time)
     balancers = judge.balancers(_attempt(asked.balancing), remedies)
     routes = judge.routes(_attempt(asked.routing))
-    found = (*_services(asked, remedies), *_quotas(asked), *balancers, *routes)
-    return (judge.login(logged_in, remedies), *found, time)
+    results = (*_services(asked, remedies), *_quotas(asked), *balancers, *routes)
+    return (judge.login(logged_in, remedies), *results, time)
 
 
 def _services(
@@ -122,7 +122,9 @@ def _services(
     services = _attempt(asked.services)
     if isinstance(services, ReadFailure):
         return (CheckResult(judge.ENDPOINTS, CheckState.UNCHECKED, services.text),)
-    return tuple(judge.service(one, asked.region, remedies) for one in services.value)
+    return tuple(
+        judge.service(endpoint, asked.region, remedies) for endpoint in services.value
+    )
 
 
 def _quotas(asked: checkup.Checkup) -> tuple[CheckResult, ...]:
@@ -130,19 +132,23 @@ def _quotas(asked: checkup.Checkup) -> tuple[CheckResult, ...]:
     if isinstance(quotas, ReadFailure):
         return (CheckResult(judge.QUOTAS, CheckState.UNCHECKED, quotas.text),)
     return tuple(
-        line for kind, told in quotas.value.items() for line in judge.quotas(kind, told)
+        line
+        for kind, quota in quotas.value.items()
+        for line in judge.quotas(kind, quota)
     )
 
 
-def _clocks(theirs: Callable[[], datetime.datetime | None], now: Now) -> ClockReadings:
+def _clocks(
+    cloud_time: Callable[[], datetime.datetime | None], now: Now
+) -> ClockReadings:
     """Ask the other clock; ours is of the middle of the exchange."""
     before = now()
-    told = theirs()
-    return ClockReadings(before + (now() - before) / 2, told)
+    reported = cloud_time()
+    return ClockReadings(before + (now() - before) / 2, reported)
 
 
 def _of_cluster(
-    doors: Doors, wanted: Expected, region: str | None, now: Now
+    doors: Doors, expected: Expected, region: str | None, now: Now
 ) -> tuple[CheckResult, ...]:
     versions: list[str] = []
 
@@ -162,21 +168,23 @@ def _of_cluster(
     return (
         judge.api_server(Read("".join(versions))),
         judge.clock(judge.KUBE_CLOCK, clocks),
-        *_rights(opened.value, wanted),
-        _lease(opened.value, wanted, now),
+        *_rights(opened.value, expected),
+        _lease(opened.value, expected, now),
         *ids.findings(
-            _attempt(opened.value.nodes), wanted.cloud, region, wanted.remedies
+            _attempt(opened.value.nodes), expected.cloud, region, expected.remedies
         ),
     )
 
 
-def _rights(asked: cluster.ClusterReader, wanted: Expected) -> tuple[CheckResult, ...]:
-    gaps = _attempt(lambda: asked.gaps(wanted.rights, wanted.account))
-    who = str(wanted.account or "who asks")
-    return judge.rights(len(wanted.rights), who, gaps)
+def _rights(
+    asked: cluster.ClusterReader, expected: Expected
+) -> tuple[CheckResult, ...]:
+    gaps = _attempt(lambda: asked.gaps(expected.rights, expected.account))
+    who = str(expected.account or "who asks")
+    return judge.rights(len(expected.rights), who, gaps)
 
 
-def _lease(asked: cluster.ClusterReader, wanted: Expected, now: Now) -> CheckResult:
-    namespace, name = wanted.lease_namespace, wanted.lease_name
+def _lease(asked: cluster.ClusterReader, expected: Expected, now: Now) -> CheckResult:
+    namespace, name = expected.lease_namespace, expected.lease_name
     read = _attempt(lambda: asked.lease(namespace, name))
     return judge.lease(f"{namespace}/{name}", read, now())

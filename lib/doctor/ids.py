@@ -37,16 +37,16 @@ def findings(
         )
         return (failed,)
     parsed = {node.name: _parsed(node) for node in read.value if node.provider_id}
-    ours = {
-        name: one
-        for name, one in parsed.items()
-        if isinstance(one, Parsed) and one.cloud == cloud
+    of_cloud = {
+        name: provider_id
+        for name, provider_id in parsed.items()
+        if isinstance(provider_id, Parsed) and provider_id.cloud == cloud
     }
     return (
         *_not_ours(parsed, cloud),
-        *_far(ours, region),
+        *_far(of_cloud, region),
         *_nameless(read.value),
-        _whole(len(read.value), tuple(ours.values()), region, remedies),
+        _whole(len(read.value), tuple(of_cloud.values()), region, remedies),
     )
 
 
@@ -66,11 +66,11 @@ def _not_ours(
     ]
 
 
-def _far(ours: Mapping[str, Parsed], region: str | None) -> list[CheckResult]:
+def _far(of_cloud: Mapping[str, Parsed], region: str | None) -> list[CheckResult]:
     far = [
-        (name, one.region, region or "")
-        for name, one in ours.items()
-        if _elsewhere(one, region)
+        (name, parsed.region, region or "")
+        for name, parsed in of_cloud.items()
+        if _elsewhere(parsed, region)
     ]
     text = "Node {}: its id is of region {!r}, not of {!r}"
     return _each(far, text, CheckState.ODD, _ELSEWHERE)
@@ -92,12 +92,12 @@ def _parsed(node: NodeIdentity) -> Parsed | provider_id.ProviderIdError:
         return error
 
 
-def _elsewhere(one: Parsed, region: str | None) -> bool:
-    return region is not None and bool(one.region) and one.region != region
+def _elsewhere(parsed: Parsed, region: str | None) -> bool:
+    return region is not None and bool(parsed.region) and parsed.region != region
 
 
 def _each(
-    found: Sequence[tuple[str, ...]],
+    rows: Sequence[tuple[str, ...]],
     text: str,
     state: CheckState,
     remedy: str,
@@ -107,26 +107,26 @@ def _each(
     text: a format for each entry: the Node's name, and what is odd about it.
     """
     lines = [
-        CheckResult(judge.PROVIDER_IDS, state, text.format(*told), remedy)
-        for told in sorted(found)[:SHOWN]
+        CheckResult(judge.PROVIDER_IDS, state, text.format(*row), remedy)
+        for row in sorted(rows)[:SHOWN]
     ]
-    if len(found) > SHOWN:
-        more = f"and {len(found) - SHOWN} more Nodes like the last one"
+    if len(rows) > SHOWN:
+        more = f"and {len(rows) - SHOWN} more Nodes like the last one"
         lines.append(CheckResult(judge.PROVIDER_IDS, state, more, remedy))
     return lines
 
 
 def _whole(
     nodes: int,
-    ours: tuple[Parsed, ...],
+    of_cloud: tuple[Parsed, ...],
     region: str | None,
     remedies: checkup.Remedies,
 ) -> CheckResult:
     """Judge all ids of our cloud together: is one form in use, and one region?"""
-    bare = sum(not one.region for one in ours)
-    elsewhere = sum(_elsewhere(one, region) for one in ours)
-    if elsewhere and elsewhere == len(ours):
-        text = f"none of {len(ours)} ids is of region {region!r}"
+    bare = sum(not our.region for our in of_cloud)
+    elsewhere = sum(_elsewhere(our, region) for our in of_cloud)
+    if elsewhere and elsewhere == len(of_cloud):
+        text = f"none of {len(of_cloud)} ids is of region {region!r}"
         return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.region)
     if elsewhere and bare:
         text = (
@@ -134,11 +134,15 @@ def _whole(
             " there takes the former for its own, and for gone"
         )
         return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.no_region)
-    if bare and bare < len(ours):
-        text = f"{bare} of {len(ours)} ids name no region, the others do"
+    if bare and bare < len(of_cloud):
+        text = f"{bare} of {len(of_cloud)} ids name no region, the others do"
         return CheckResult(judge.PROVIDER_IDS, CheckState.ODD, text, remedies.mixed)
     form = "without" if bare else "with"
-    said = f"; {len(ours)} ids of this cloud, all {form} their region" if ours else ""
+    summary = (
+        f"; {len(of_cloud)} ids of this cloud, all {form} their region"
+        if of_cloud
+        else ""
+    )
     return CheckResult(
-        judge.PROVIDER_IDS, CheckState.GOOD, f"{nodes} Nodes looked at{said}"
+        judge.PROVIDER_IDS, CheckState.GOOD, f"{nodes} Nodes looked at{summary}"
     )

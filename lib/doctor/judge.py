@@ -75,51 +75,53 @@ def login(read: Logins, remedies: checkup.Remedies) -> CheckResult:
         }
         remedy = by_reason.get(read.reason, "see the cloud's own log")
         return CheckResult(CREDENTIALS, CheckState.BAD, read.text, remedy)
-    found = read.value
-    if not found.project:
-        text = f"logged in as {found.user}, but to no project"
+    access = read.value
+    if not access.project:
+        text = f"logged in as {access.user}, but to no project"
         return CheckResult(CREDENTIALS, CheckState.BAD, text, remedies.project)
-    text = f"logged in as {found.user} to project {found.project}"
-    if found.expires_at is not None:
-        text += f"; this token ends at {found.expires_at:%Y-%m-%d %H:%M} UTC"
+    text = f"logged in as {access.user} to project {access.project}"
+    if access.expires_at is not None:
+        text += f"; this token ends at {access.expires_at:%Y-%m-%d %H:%M} UTC"
     return CheckResult(CREDENTIALS, CheckState.GOOD, text)
 
 
 def service(
-    found: checkup.ServiceEndpoint, region: str, remedies: checkup.Remedies
+    endpoint: checkup.ServiceEndpoint, region: str, remedies: checkup.Remedies
 ) -> CheckResult:
     """Judge one service of the cloud."""
     where = f" in region {region}" if region else ""
-    if not found.url and found.needed:
-        text = f"{found.kind}: the catalogue has none{where}"
+    if not endpoint.url and endpoint.needed:
+        text = f"{endpoint.kind}: the catalogue has none{where}"
         return CheckResult(ENDPOINTS, CheckState.BAD, text, remedies.endpoint)
-    if not found.url:
-        text = f"{found.kind}: the catalogue has none{where}; what needs it can't run"
+    if not endpoint.url:
+        text = (
+            f"{endpoint.kind}: the catalogue has none{where}; what needs it can't run"
+        )
         return CheckResult(ENDPOINTS, CheckState.UNCHECKED, text)
-    if found.error is not None:
-        state = CheckState.BAD if found.needed else CheckState.ODD
-        text = f"{found.kind} at {found.url}: {found.error.message}"
+    if endpoint.error is not None:
+        state = CheckState.BAD if endpoint.needed else CheckState.ODD
+        text = f"{endpoint.kind} at {endpoint.url}: {endpoint.error.message}"
         remedy = "see that this URL can be reached from here, and that the service runs"
         return CheckResult(ENDPOINTS, state, text, remedy)
-    text = f"{found.kind} at {found.url}: version {found.version}"
-    if found.odd:
+    text = f"{endpoint.kind} at {endpoint.url}: version {endpoint.version}"
+    if endpoint.odd:
         remedy = "ask who runs the cloud for a newer release"
-        return CheckResult(ENDPOINTS, CheckState.ODD, f"{text}; {found.odd}", remedy)
+        return CheckResult(ENDPOINTS, CheckState.ODD, f"{text}; {endpoint.odd}", remedy)
     return CheckResult(ENDPOINTS, CheckState.GOOD, text)
 
 
 def quotas(
-    kind: str, told: tuple[checkup.Quota, ...] | errors.CloudError
+    kind: str, quotas_read: tuple[checkup.Quota, ...] | errors.CloudError
 ) -> tuple[CheckResult, ...]:
     """Judge the quotas of one service; those far from their limit are one line."""
-    if isinstance(told, errors.CloudError):
-        text = f"{kind}: {told.message}"
-        remedy = _NO_RIGHT if isinstance(told, errors.Forbidden) else ""
+    if isinstance(quotas_read, errors.CloudError):
+        text = f"{kind}: {quotas_read.message}"
+        remedy = _NO_RIGHT if isinstance(quotas_read, errors.Forbidden) else ""
         remedy = remedy or "see that the service runs"
         return (CheckResult(QUOTAS, CheckState.ODD, text, remedy),)
-    near = tuple(quota for quota in told if _is_near(quota))
+    near = tuple(quota for quota in quotas_read if _is_near(quota))
     if not near:
-        text = f"{kind}: none of {len(told)} is nearly used up"
+        text = f"{kind}: none of {len(quotas_read)} is nearly used up"
         return (CheckResult(QUOTAS, CheckState.GOOD, text),)
     remedy = "free some, or ask who runs the cloud for more"
     return tuple(
@@ -166,48 +168,52 @@ def balancers(
     """Judge what load balancers need; each thing that is wrong is one line."""
     if isinstance(read, ReadFailure):
         return (CheckResult(BALANCERS, CheckState.UNCHECKED, read.text),)
-    found = read.value
-    if found is None:
+    settings = read.value
+    if settings is None:
         text = "the configuration wants none to be kept"
         return (CheckResult(BALANCERS, CheckState.UNCHECKED, text),)
-    if found.error is not None:
-        text = f"Services of type LoadBalancer get none: {found.error.message}"
+    if settings.error is not None:
+        text = f"Services of type LoadBalancer get none: {settings.error.message}"
         remedy = "see that the load-balancer service runs, or set enabled to false"
         return (CheckResult(BALANCERS, CheckState.ODD, text, remedy),)
-    wrong = tuple(line for one in found.named if (line := _named(one, remedies)))
-    if not found.has_tags:
+    wrong = tuple(
+        line for setting in settings.named if (line := _named(setting, remedies))
+    )
+    if not settings.has_tags:
         text = (
-            f"version {found.version} of the API has no tags: whose a load balancer is"
-            " stands in its description, and none can be shared"
+            f"version {settings.version} of the API has no tags: whose a load balancer"
+            " is stands in its description, and none can be shared"
         )
         remedy = "ask who runs the cloud for a newer release"
         return (CheckResult(BALANCERS, CheckState.ODD, text, remedy), *wrong)
     if wrong:
         return wrong
-    text = f"version {found.version}; all that is named for them is there"
+    text = f"version {settings.version}; all that is named for them is there"
     return (CheckResult(BALANCERS, CheckState.GOOD, text),)
 
 
 def _named(
-    found: checkup.NamedSetting, remedies: checkup.Remedies
+    setting: checkup.NamedSetting, remedies: checkup.Remedies
 ) -> CheckResult | None:
     """Judge one thing that the configuration names; None: it is well."""
-    said = f"{found.setting} is {found.value!r}" if found.value else found.setting
-    if found.error is not None:
-        text = f"{said}: it can't be looked for: {found.error.message}"
-        remedy = _NO_RIGHT if isinstance(found.error, errors.Forbidden) else ""
+    said = (
+        f"{setting.setting} is {setting.value!r}" if setting.value else setting.setting
+    )
+    if setting.error is not None:
+        text = f"{said}: it can't be looked for: {setting.error.message}"
+        remedy = _NO_RIGHT if isinstance(setting.error, errors.Forbidden) else ""
         remedy = remedy or "see that the service runs"
         return CheckResult(BALANCERS, CheckState.ODD, text, remedy)
-    if not found.matches and found.value:
-        text = f"{said}, but there is no such {found.kind} that may be used"
+    if not setting.matches and setting.value:
+        text = f"{said}, but there is no such {setting.kind} that may be used"
         remedy = "correct the setting, or have it made and shared with the project"
         return CheckResult(BALANCERS, CheckState.BAD, text, remedy)
-    if not found.matches:
-        text = f"{said} is not set, and there is no {found.kind}: all are internal"
+    if not setting.matches:
+        text = f"{said} is not set, and there is no {setting.kind}: all are internal"
         return CheckResult(BALANCERS, CheckState.ODD, text, remedies.internal)
-    if len(found.matches) > 1 and not found.value:
-        shown = ", ".join(found.matches)
-        text = f"{said} is not set, and the first {found.kind} of several counts: "
+    if len(setting.matches) > 1 and not setting.value:
+        shown = ", ".join(setting.matches)
+        text = f"{said} is not set, and the first {setting.kind} of several counts: "
         return CheckResult(
             BALANCERS, CheckState.ODD, text + shown, "set it to one of them"
         )
@@ -246,14 +252,14 @@ def api_server(read: Read[str] | ReadFailure) -> CheckResult:
 
 
 def rights(
-    wanted: int, who: str, gaps: Read[tuple[Right, ...]] | ReadFailure
+    count: int, who: str, gaps: Read[tuple[Right, ...]] | ReadFailure
 ) -> tuple[CheckResult, ...]:
     """Judge the rights; each that lacks is one line. wanted: how many there are."""
     if isinstance(gaps, ReadFailure):
         remedy = "use credentials that the API server accepts"
         return (CheckResult(RIGHTS, CheckState.BAD, gaps.text, remedy),)
     if not gaps.value:
-        text = f"{who} has all {wanted} rights of the chart"
+        text = f"{who} has all {count} rights of the chart"
         return (CheckResult(RIGHTS, CheckState.GOOD, text),)
     remedy = "apply the RBAC manifest of the chart, and bind it to the account in use"
     return tuple(
@@ -268,18 +274,18 @@ def lease(
     """Judge who leads. Nobody is no fault before the daemon was deployed."""
     if isinstance(read, ReadFailure):
         return CheckResult(LEASE, CheckState.BAD, read.text, "see the rights above")
-    found = read.value
+    lease = read.value
     remedy = "see that a cloud controller manager runs, and what it logs"
-    if found is None or not found.holder:
-        why = "there is none" if found is None else "it was released"
+    if lease is None or not lease.holder:
+        why = "there is none" if lease is None else "it was released"
         text = f"nobody holds {name}: {why}"
         return CheckResult(LEASE, CheckState.ODD, text, remedy)
-    if found.renewed_at is None:
-        text = f"{found.holder} holds {name}, and never renewed it"
+    if lease.renewed_at is None:
+        text = f"{lease.holder} holds {name}, and never renewed it"
         return CheckResult(LEASE, CheckState.ODD, text, remedy)
-    age_s = (now - found.renewed_at).total_seconds()
-    text = f"{found.holder} holds {name}, renewed {max(age_s, 0.0):.0f} s ago"
-    if age_s > found.duration_s:
-        text += f", though it holds for {found.duration_s} s only: its holder is gone"
+    age_s = (now - lease.renewed_at).total_seconds()
+    text = f"{lease.holder} holds {name}, renewed {max(age_s, 0.0):.0f} s ago"
+    if age_s > lease.duration_s:
+        text += f", though it holds for {lease.duration_s} s only: its holder is gone"
         return CheckResult(LEASE, CheckState.ODD, text, remedy)
     return CheckResult(LEASE, CheckState.GOOD, text)

@@ -58,15 +58,15 @@ def parse(text: str) -> tuple[Right, ...]:
         ]
     except (yaml.YAMLError, msgspec.ValidationError) as error:
         raise ManifestError(f"it is no manifest ({error})") from error
-    found = [
+    rights = [
         right
         for document in documents
         if document.kind in _ROLES
         for right in _of_role(document)
     ]
-    if not found:
+    if not rights:
         raise ManifestError("it holds no Role and no ClusterRole with rules")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(rights))
 
 
 def _of_role(role: _Document) -> Iterator[Right]:

@@ -52,12 +52,12 @@ class Cache:
             for ref in refs:
                 self._learn(ref, reading.found.get(ref, ()), at)
 
-    def _learn(self, ref: Ref, found: Found, at: float) -> None:
-        if not isinstance(found, tuple):
+    def _learn(self, ref: Ref, observed: Found, at: float) -> None:
+        if not isinstance(observed, tuple):
             return
-        if not found and isinstance(ref, ById):
+        if not observed and isinstance(ref, ById):
             self._put(ref.id, _Fact(None, at))
-        for volume in found:
+        for volume in observed:
             self._put(volume.id, _Fact(volume, at))
 
     def _put(self, volume_id: VolumeId, fact: _Fact) -> None:

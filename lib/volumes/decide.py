@@ -57,7 +57,7 @@ _NOT_YET = frozenset({VolumePhase.CREATING, VolumePhase.UNKNOWN})
 
 
 def decide(  # noqa: PLR0911
-    wish: Wish, seen: ObservedVolumes | None, past: CallHistory
+    wish: Wish, observed: ObservedVolumes | None, past: CallHistory
 ) -> VolumeOutcome:
     """Return the next step, or the end.
 
@@ -65,19 +65,19 @@ def decide(  # noqa: PLR0911
     """
     match wish:
         case Make():
-            return _make(wish.spec, seen or ObservedVolumes(), past)
+            return _make(wish.spec, observed or ObservedVolumes(), past)
         case RemoveVolume():
-            return _remove(wish, seen or ObservedVolumes(), past)
-        case _ if seen is None or not seen.volumes:
+            return _remove(wish, observed or ObservedVolumes(), past)
+        case _ if observed is None or not observed.volumes:
             return _gone(wish, past)
         case PublishVolume():
-            return _publish(wish, seen.volumes[0], past)
+            return _publish(wish, observed.volumes[0], past)
         case UnpublishVolume():
-            return _unpublish(wish, seen.volumes[0], past)
+            return _unpublish(wish, observed.volumes[0], past)
         case Expand():
-            return _expand(wish, seen.volumes[0], past)
+            return _expand(wish, observed.volumes[0], past)
         case Modify():
-            return _modify(wish, seen.volumes[0], past)
+            return _modify(wish, observed.volumes[0], past)
 
 
 def may_appear(past: CallHistory) -> bool:
@@ -132,14 +132,18 @@ def _absent(volume_id: VolumeId, past: CallHistory) -> VolumeOutcome:
 
 
 def _make(  # noqa: PLR0911
-    spec: VolumeSpec, seen: ObservedVolumes, past: CallHistory
+    spec: VolumeSpec, observed: ObservedVolumes, past: CallHistory
 ) -> VolumeOutcome:
-    ours = [volume for volume in seen.volumes if volume.cluster == spec.cluster]
-    if seen.volumes and not ours:
-        return _foreign(spec, seen.volumes[0])
-    alive = [volume for volume in ours if volume.phase is not VolumePhase.DELETING]
+    owned = [volume for volume in observed.volumes if volume.cluster == spec.cluster]
+    if observed.volumes and not owned:
+        return _foreign(spec, observed.volumes[0])
+    alive = [volume for volume in owned if volume.phase is not VolumePhase.DELETING]
     if not alive:
-        return _wait(past, _is(ours[0])) if ours else _create(spec, seen.source, past)
+        return (
+            _wait(past, _is(owned[0]))
+            if owned
+            else _create(spec, observed.source, past)
+        )
     chosen, *younger = alive
     wrong = _differs(spec, chosen)
     is_failed = chosen.phase is VolumePhase.FAILED
@@ -177,7 +181,9 @@ def _create(
     """Create it, unless one may be under way that can't be seen yet."""
     if past.lost_create_s is not None and past.lost_create_s < LOST_S:
         return _wait(past, "the outcome of the last request to create it is unknown")
-    vanished = [one for one in past.created if DeleteVolume(one) not in past.actions]
+    vanished = [
+        created for created in past.created if DeleteVolume(created) not in past.actions
+    ]
     if vanished:
         text = f"volume {vanished[-1]} vanished while it was being created"
         return _refuse(Code.ABORTED, text)
@@ -310,12 +316,12 @@ def _is_spare(volume: Volume, chosen: Volume, past: CallHistory) -> bool:
 
 
 def _remove(
-    wish: RemoveVolume, seen: ObservedVolumes, past: CallHistory
+    wish: RemoveVolume, observed: ObservedVolumes, past: CallHistory
 ) -> VolumeOutcome:
-    if not seen.volumes:
+    if not observed.volumes:
         # After a deletion that the cloud accepted, absence is no surprise.
         return VolumeOutcome() if past.actions else _absent(wish.id, past)
-    volume = seen.volumes[0]
+    volume = observed.volumes[0]
     if wish.cluster is not None and volume.cluster not in (None, wish.cluster):
         text = (
             f"volume_id is {volume.id!r}, which belongs to cluster {volume.cluster!r},"
@@ -342,7 +348,7 @@ def _remove_seen(volume: Volume, past: CallHistory) -> VolumeOutcome:
 
 
 def _attached(volume: Volume) -> VolumeOutcome:
-    where = ", ".join(one.holder for one in volume.attachments)
+    where = ", ".join(attachment.holder for attachment in volume.attachments)
     text = f"volume_id is {volume.id!r}, which is attached to {where}; detach it first"
     return _refuse(Code.FAILED_PRECONDITION, text)
 
@@ -350,7 +356,11 @@ def _attached(volume: Volume) -> VolumeOutcome:
 def _publish(  # noqa: PLR0911
     wish: PublishVolume, volume: Volume, past: CallHistory
 ) -> VolumeOutcome:
-    here = [one for one in volume.attachments if one.instance_id == wish.instance_id]
+    here = [
+        attachment
+        for attachment in volume.attachments
+        if attachment.instance_id == wish.instance_id
+    ]
     if volume.phase is VolumePhase.DELETING:
         return _refuse(Code.ABORTED, _is(volume))
     if here:
@@ -399,7 +409,7 @@ def _elsewhere(wish: PublishVolume, volume: Volume, past: CallHistory) -> Volume
     """Refuse, unless the volume is just being let go of."""
     if volume.phase is VolumePhase.DETACHING:
         return _wait(past, _is(volume))
-    where = ", ".join(one.holder for one in volume.attachments)
+    where = ", ".join(attachment.holder for attachment in volume.attachments)
     text = (
         f"node_id is {wish.instance_id!r}, but volume {volume.id} is attached to"
         f" {where}; want a volume that is attached nowhere else"
@@ -433,16 +443,20 @@ def _unpublish(  # noqa: PLR0911
     wish: UnpublishVolume, volume: Volume, past: CallHistory
 ) -> VolumeOutcome:
     held = [
-        one
-        for one in volume.attachments
-        if one.instance_id and wish.instance_id in (None, one.instance_id)
+        attachment
+        for attachment in volume.attachments
+        if attachment.instance_id and wish.instance_id in (None, attachment.instance_id)
     ]
     if not held:
         return _way_out(wish, volume, past)
     is_arriving = any(one.phase is AttachmentPhase.ATTACHING for one in held)
     if is_arriving and not _is_stuck(past):
         return _wait(past, f"{_is(volume)}, on its way to {held[0].instance_id}")
-    tried = {one.instance_id for one in past.actions if isinstance(one, DetachVolume)}
+    tried = {
+        action.instance_id
+        for action in past.actions
+        if isinstance(action, DetachVolume)
+    }
     fresh = [one for one in held if one.instance_id not in tried]
     if fresh:
         actions = (DetachVolume(volume, one.instance_id) for one in fresh)

@@ -146,11 +146,11 @@ class VolumesFlow:
         Raises:
             Refused: NOT_FOUND, or it can't be read.
         """
-        found = self._read(ById(volume_id), call)
-        if not found:
+        volume = self._read(ById(volume_id), call)
+        if not volume:
             text = f"volume_id is {volume_id!r}; there is no such volume"
             raise RefusedCall(Code.NOT_FOUND, text)
-        return found[0]
+        return volume[0]
 
     def all(self, call: callers.Caller) -> Mapping[VolumeId, Volume]:
         """Return all volumes by id, as they were at most a minute ago.
@@ -225,19 +225,19 @@ class VolumesFlow:
     def _ids(
         self, field: str, texts: tuple[str, ...], call: callers.Caller
     ) -> tuple[str, ...]:
-        found: list[str] = []
+        names: list[str] = []
         for text in texts:
             volumes = self._read(ById(VolumeId(text)), call)
             volumes = volumes or self._read(ByName(text), call)
             if not volumes:
                 wrong = f"{field} is {text!r}; want names or ids of volumes there are"
                 raise RefusedCall(Code.INVALID_ARGUMENT, wrong)
-            found.extend(volume.id for volume in volumes)
-        return tuple(dict.fromkeys(found))
+            names.extend(volume.id for volume in volumes)
+        return tuple(dict.fromkeys(names))
 
     def _read(self, ref: Ref, call: callers.Caller) -> tuple[Volume, ...]:
         now = self._effects.clock()
-        (found,) = self._reader.read((ref,), now, now, call)
-        if isinstance(found, Unknown):
-            raise csi_codes.from_cloud(found.error) from found.error
-        return found
+        (volume,) = self._reader.read((ref,), now, now, call)
+        if isinstance(volume, Unknown):
+            raise csi_codes.from_cloud(volume.error) from volume.error
+        return volume

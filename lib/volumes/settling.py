@@ -68,18 +68,22 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         """
         self._call.check(self._tools.effects)
         refs = model.needs(self._wish, self._so_far())
-        found = self._tools.reader.read(refs, self._written_at, due, self._call)
-        known = [one for one in found if not isinstance(one, Unknown)]
-        for one in found:
-            if isinstance(one, Unknown):
-                self._bear(one.error)
+        observations = self._tools.reader.read(refs, self._written_at, due, self._call)
+        known = [
+            observation
+            for observation in observations
+            if not isinstance(observation, Unknown)
+        ]
+        for observation in observations:
+            if isinstance(observation, Unknown):
+                self._bear(observation.error)
         self._blind, self._blind_reason, self._busy = 0, "", None
         volumes, source = (*known, (), ())[:2]
         self._absences = 0 if volumes else self._absences + 1
         past = self._so_far()
         self._may_exist = bool(volumes) or decide.may_appear(past)
-        seen = model.ObservedVolumes(volumes, source[0] if source else None)
-        self._last = Snapshot(self._wish, seen if refs else None, past)
+        observed = model.ObservedVolumes(volumes, source[0] if source else None)
+        self._last = Snapshot(self._wish, observed if refs else None, past)
         return self._last
 
     def _bear(self, error: errors.CloudError) -> None:
@@ -108,7 +112,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         if self._turn is not None:
             self._turn.wait(self._call)
         try:
-            made = act.act(self._tools.cloud, action)
+            result = act.act(self._tools.cloud, action)
         except errors.Unavailable as error:
             if not error.was_rejected:
                 self._note_lost(action)
@@ -127,11 +131,11 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
             self._written_at = self._now()
             if self._turn is not None:
                 self._turn.leave()
-        self._may_exist = self._may_exist or made is not None
+        self._may_exist = self._may_exist or result is not None
         past = self._past
         self._add(actions=(*past.actions, action))
-        if made is not None:
-            self._add(created=(*past.created, made))
+        if result is not None:
+            self._add(created=(*past.created, result))
         if isinstance(action, model.DeleteVolume) and action.cause is not None:
             self._add(causes=(*past.causes, action.cause))
         return snapshot

@@ -131,10 +131,10 @@ class VolumesReader:
         is_cut = self._effects.clock() - began >= within_s
         for ticket in self._tickets:
             if ticket.refs and ticket.counts(began):
-                found = [_found(ref, reading) for ref in ticket.refs]
-                known = tuple(one for one in found if one is not None)
-                is_failure = any(isinstance(one, Unknown) for one in known)
-                if len(known) == len(found) and not (
+                answers = [_found(ref, reading) for ref in ticket.refs]
+                known = tuple(answer for answer in answers if answer is not None)
+                is_failure = any(isinstance(answer, Unknown) for answer in known)
+                if len(known) == len(answers) and not (
                     is_cut and is_failure and ticket is not leader
                 ):
                     ticket.found = known
@@ -151,11 +151,11 @@ def _found(ref: Ref, reading: VolumesReading) -> Found | None:
     """Return what a reading shows of a ref, perhaps one that was not asked for."""
     if ref in reading.found:
         return reading.found[ref]
-    seen = reading.listing or ()
+    listed = reading.listing or ()
     if isinstance(ref, ByName):
         # Not seen is not told apart from not read here: only what is there counts.
-        return tuple(one for one in seen if one.name == ref.name) or None
+        return tuple(one for one in listed if one.name == ref.name) or None
     if ref.in_full:
         # A list lacks the unfinished attachments of volumes that may be shared.
-        seen = tuple(volume for volume in seen if not volume.is_shareable)
-    return tuple(one for one in seen if one.id == ref.id) or None
+        listed = tuple(volume for volume in listed if not volume.is_shareable)
+    return tuple(one for one in listed if one.id == ref.id) or None

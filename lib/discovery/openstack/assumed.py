@@ -101,8 +101,8 @@ def _mode(layout: _Layout, block: Document) -> model.PodNetworkMode:
     if layout.mode is None:
         is_open = block.get("internalNetworkSecurity") is False
         return model.PodNetworkMode.DIRECT if is_open else _SECURED
-    given = block.get("podNetworkMode")
-    return model.PodNetworkMode(str(given)) if given else layout.mode
+    mode = block.get("podNetworkMode")
+    return model.PodNetworkMode(str(mode)) if mode else layout.mode
 
 
 def _given(name: str) -> tuple[str, ...]:

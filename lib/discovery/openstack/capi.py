@@ -57,29 +57,34 @@ def machine_spec(
     config.require(
         (*machine_class.missing(provider, spec), *_refused(server_tags)),
     )
-    groups = [_named(one) for one in machine_class.security_groups(provider, spec)]
-    made: dict[str, object] = {
+    groups = [
+        _named(security_group)
+        for security_group in machine_class.security_groups(provider, spec)
+    ]
+    spec_of_machine: dict[str, object] = {
         "configDrive": True,
         "flavor": spec.flavor_name,
         "image": _named(spec.image_name or defaults.image_name),
     }
     if defaults.ssh_key_pair_name:
-        made["sshKeyName"] = defaults.ssh_key_pair_name
+        spec_of_machine["sshKeyName"] = defaults.ssh_key_pair_name
     if groups:
-        made["securityGroups"] = groups
+        spec_of_machine["securityGroups"] = groups
     mode = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
     if groups or provider.pod_network_mode is mode:
         names = machine_class.networks(provider, spec)
-        made["ports"] = [_port(name, groups, cluster, provider) for name in names]
+        spec_of_machine["ports"] = [
+            _port(name, groups, cluster, provider) for name in names
+        ]
     if size := spec.root_disk_size_gib:
         zone = {"from": "Machine"}
-        made["rootVolume"] = {"sizeGiB": size, "availabilityZone": zone}
-    made["tags"] = list(server_tags)
+        spec_of_machine["rootVolume"] = {"sizeGiB": size, "availabilityZone": zone}
+    spec_of_machine["tags"] = list(server_tags)
     hint = {"type": "String", "string": group.zone}
-    made["schedulerHintAdditionalProperties"] = [
+    spec_of_machine["schedulerHintAdditionalProperties"] = [
         {"name": "deckhouse-zone", "value": hint}
     ]
-    return made
+    return spec_of_machine
 
 
 def cluster_object(
@@ -145,8 +150,8 @@ def _tags(
 def _refused(tags: tuple[str, ...]) -> Iterator[config.FieldProblem]:
     for tag in tags:
         if not tag or len(tag) > TAG_MAX or "," in tag or "/" in tag:
-            wanted = f"a tag of 1 to {TAG_MAX} characters without comma and slash"
-            yield config.FieldProblem("tags", tag, wanted)
+            expected = f"a tag of 1 to {TAG_MAX} characters without comma and slash"
+            yield config.FieldProblem("tags", tag, expected)
 
 
 def _named(name: str) -> Mapping[str, object]:

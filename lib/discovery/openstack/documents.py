@@ -22,14 +22,14 @@ def cluster_configuration(document: object) -> model.ClusterConfiguration:
     Raises:
         ConfigError: with everything that its schema does not allow.
     """
-    found = _judged(schemas.Schema.CLUSTER_CONFIGURATION, document)
-    layout = _text(found, "layout")
-    block = _object(found, _DHCP_BLOCKS.get(layout, ""))
+    judged = _judged(schemas.Schema.CLUSTER_CONFIGURATION, document)
+    layout = _text(judged, "layout")
+    block = _object(judged, _DHCP_BLOCKS.get(layout, ""))
     return model.ClusterConfiguration(
         layout=layout,
-        connection=_connection(_object(found, "provider")),
+        connection=_connection(_object(judged, "provider")),
         external_network_dhcp=block.get("externalNetworkDHCP") is not False,
-        tags=_texts_by_name(found, "tags"),
+        tags=_texts_by_name(judged, "tags"),
     )
 
 
@@ -39,25 +39,25 @@ def settings(document: object) -> model.ModuleSettings:
     Raises:
         ConfigError: with everything that their schema does not allow.
     """
-    found = _judged(schemas.Schema.SETTINGS, document if document is not None else {})
-    storage_class = _object(found, "storageClass")
-    driver = _object(found, "csiDriver")
+    judged = _judged(schemas.Schema.SETTINGS, document if document is not None else {})
+    storage_class = _object(judged, "storageClass")
+    driver = _object(judged, "csiDriver")
     return model.ModuleSettings(
-        connection=_connection(_object(found, "connection")),
-        internal_network_names=_texts(found, "internalNetworkNames"),
-        external_network_names=_texts(found, "externalNetworkNames"),
+        connection=_connection(_object(judged, "connection")),
+        internal_network_names=_texts(judged, "internalNetworkNames"),
+        external_network_names=_texts(judged, "externalNetworkNames"),
         additional_external_network_names=_texts(
-            found, "additionalExternalNetworkNames"
+            judged, "additionalExternalNetworkNames"
         ),
-        pod_network_mode=_mode(found),
-        instances=_instances(found),
-        load_balancer=_load_balancer(found),
-        zones=_texts(found, "zones"),
-        tags=_texts_by_name(found, "tags"),
+        pod_network_mode=_mode(judged),
+        instances=_instances(judged),
+        load_balancer=_load_balancer(judged),
+        zones=_texts(judged, "zones"),
+        tags=_texts_by_name(judged, "tags"),
         storage_class_exclude=_texts(storage_class, "exclude"),
         storage_class_default=_text(storage_class, "default"),
         topology_enabled=storage_class.get("topologyEnabled") is not False,
-        ignore_volume_microversion=found.get("ignoreVolumeMicroversion") is True,
+        ignore_volume_microversion=judged.get("ignoreVolumeMicroversion") is True,
         fs_group_policy=_text(driver, "fsGroupPolicy") or "ReadWriteOnceWithFSType",
     )
 
@@ -68,14 +68,14 @@ def discovered(document: object) -> model.Discovered:
     Raises:
         ConfigError: with everything that its schema does not allow.
     """
-    found = _judged(schemas.Schema.CLOUD_DISCOVERY_DATA, document)
+    judged = _judged(schemas.Schema.CLOUD_DISCOVERY_DATA, document)
     return model.Discovered(
-        internal_network_names=_texts(found, "internalNetworkNames"),
-        external_network_names=_texts(found, "externalNetworkNames"),
-        pod_network_mode=_mode(found),
-        zones=_texts(found, "zones"),
-        instances=_instances(found),
-        load_balancer=_load_balancer(found),
+        internal_network_names=_texts(judged, "internalNetworkNames"),
+        external_network_names=_texts(judged, "externalNetworkNames"),
+        pod_network_mode=_mode(judged),
+        zones=_texts(judged, "zones"),
+        instances=_instances(judged),
+        load_balancer=_load_balancer(judged),
     )
 
 
@@ -85,18 +85,18 @@ def instance_class(spec: object) -> model.InstanceClass:
     Raises:
         ConfigError: with everything that its schema does not allow.
     """
-    found = _judged(schemas.Schema.INSTANCE_CLASS, spec)
-    size = found.get("rootDiskSize")
+    judged = _judged(schemas.Schema.INSTANCE_CLASS, spec)
+    size = judged.get("rootDiskSize")
     return model.InstanceClass(
-        flavor_name=_text(found, "flavorName"),
-        image_name=_text(found, "imageName"),
+        flavor_name=_text(judged, "flavorName"),
+        image_name=_text(judged, "imageName"),
         root_disk_size_gib=int(size) if isinstance(size, int | float) else 0,
-        main_network=_text(found, "mainNetwork"),
-        additional_networks=_texts(found, "additionalNetworks"),
-        additional_security_groups=_texts(found, "additionalSecurityGroups"),
-        additional_tags=_texts_by_name(found, "additionalTags"),
-        tags=_texts(found, "tags"),
-        preemptible=found.get("preemptible") is True,
+        main_network=_text(judged, "mainNetwork"),
+        additional_networks=_texts(judged, "additionalNetworks"),
+        additional_security_groups=_texts(judged, "additionalSecurityGroups"),
+        additional_tags=_texts_by_name(judged, "additionalTags"),
+        tags=_texts(judged, "tags"),
+        preemptible=judged.get("preemptible") is True,
     )
 
 
@@ -105,41 +105,41 @@ def _judged(judge: schemas.Schema, document: object) -> Document:
     return document if _is_document(document) else {}
 
 
-def _connection(found: Document) -> model.Connection:
+def _connection(document: Document) -> model.Connection:
     return model.Connection(
-        auth_url=_text(found, "authURL"),
-        domain_name=_text(found, "domainName"),
-        username=_text(found, "username"),
-        password=_text(found, "password"),
-        region=_text(found, "region"),
-        tenant_name=_text(found, "tenantName"),
-        tenant_id=_text(found, "tenantID"),
-        ca_cert=_text(found, "caCert"),
+        auth_url=_text(document, "authURL"),
+        domain_name=_text(document, "domainName"),
+        username=_text(document, "username"),
+        password=_text(document, "password"),
+        region=_text(document, "region"),
+        tenant_name=_text(document, "tenantName"),
+        tenant_id=_text(document, "tenantID"),
+        ca_cert=_text(document, "caCert"),
     )
 
 
-def _instances(found: Document) -> model.InstanceDefaults:
-    given = _object(found, "instances")
+def _instances(document: Document) -> model.InstanceDefaults:
+    instances = _object(document, "instances")
     return model.InstanceDefaults(
-        ssh_key_pair_name=_text(given, "sshKeyPairName"),
-        image_name=_text(given, "imageName"),
-        main_network=_text(given, "mainNetwork"),
-        additional_networks=_texts(given, "additionalNetworks"),
-        security_groups=_texts(given, "securityGroups"),
+        ssh_key_pair_name=_text(instances, "sshKeyPairName"),
+        image_name=_text(instances, "imageName"),
+        main_network=_text(instances, "mainNetwork"),
+        additional_networks=_texts(instances, "additionalNetworks"),
+        security_groups=_texts(instances, "securityGroups"),
     )
 
 
-def _load_balancer(found: Document) -> model.LoadBalancerPlace:
-    given = _object(found, "loadBalancer")
+def _load_balancer(document: Document) -> model.LoadBalancerPlace:
+    load_balancer = _object(document, "loadBalancer")
     return model.LoadBalancerPlace(
-        subnet_id=_text(given, "subnetID"),
-        floating_network_id=_text(given, "floatingNetworkID"),
-        disabled=given.get("disabled") is True,
+        subnet_id=_text(load_balancer, "subnetID"),
+        floating_network_id=_text(load_balancer, "floatingNetworkID"),
+        disabled=load_balancer.get("disabled") is True,
     )
 
 
-def _mode(found: Document) -> model.PodNetworkMode | None:
-    mode = _text(found, "podNetworkMode")
+def _mode(document: Document) -> model.PodNetworkMode | None:
+    mode = _text(document, "podNetworkMode")
     return model.PodNetworkMode(mode) if mode else None
 
 
@@ -147,20 +147,20 @@ def _is_document(value: object) -> TypeGuard[Document]:
     return isinstance(value, Mapping)
 
 
-def _object(found: Document, name: str) -> Document:
-    value = found.get(name)
+def _object(document: Document, name: str) -> Document:
+    value = document.get(name)
     return value if _is_document(value) else {}
 
 
-def _text(found: Document, name: str) -> str:
-    value = found.get(name)
+def _text(document: Document, name: str) -> str:
+    value = document.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _texts(found: Document, name: str) -> tuple[str, ...]:
-    value = found.get(name)
+def _texts(document: Document, name: str) -> tuple[str, ...]:
+    value = document.get(name)
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def _texts_by_name(found: Document, name: str) -> Mapping[str, str]:
-    return {key: str(value) for key, value in _object(found, name).items()}
+def _texts_by_name(document: Document, name: str) -> Mapping[str, str]:
+    return {key: str(value) for key, value in _object(document, name).items()}

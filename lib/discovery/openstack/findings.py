@@ -29,7 +29,9 @@ class SourceFindings:
             return read()
         except config.ConfigError as error:
             known = [
-                one for one in error.problems if isinstance(one, config.FieldProblem)
+                problem
+                for problem in error.problems
+                if isinstance(problem, config.FieldProblem)
             ]
             self.add(label, known)
             return None
@@ -50,16 +52,16 @@ def is_document(value: object) -> TypeGuard[Document]:
 
 def part_of(document: Document, *path: str) -> Document:
     """Return an object inside an object; an empty one when it is not there."""
-    found: object = document
+    value: object = document
     for name in path:
-        found = found.get(name) if is_document(found) else None
-    return found if is_document(found) else {}
+        value = value.get(name) if is_document(value) else None
+    return value if is_document(value) else {}
 
 
 def text_of(document: Document, name: str) -> str:
     """Return a text, an empty one when there is none."""
-    found = document.get(name)
-    return found if isinstance(found, str) else ""
+    value = document.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def name_of(document: Document) -> str:

@@ -39,7 +39,9 @@ def machine_class(
         **({} if provider.external_network_dhcp else {"useConfigDrive": True}),
         "flavorName": spec.flavor_name,
         "imageName": spec.image_name or defaults.image_name,
-        "networks": [_network(one, provider) for one in networks(provider, spec)],
+        "networks": [
+            _network(network, provider) for network in networks(provider, spec)
+        ],
         "podNetworkCidr": cluster.pod_subnet,
         "keyName": defaults.ssh_key_pair_name,
         "securityGroups": list(security_groups(provider, spec)),
@@ -91,15 +93,15 @@ def networks(
     """
     main = spec.main_network or provider.instances.main_network
     more = spec.additional_networks or provider.instances.additional_networks
-    return tuple(dict.fromkeys(one for one in (main, *more) if one))
+    return tuple(dict.fromkeys(name for name in (main, *more) if name))
 
 
 def security_groups(
     provider: model.ProviderSettings, spec: model.InstanceClass
 ) -> tuple[str, ...]:
     """Return an instance's security groups, the provider's first, each once."""
-    ours = provider.instances.security_groups
-    return tuple(dict.fromkeys((*ours, *spec.additional_security_groups)))
+    provided = provider.instances.security_groups
+    return tuple(dict.fromkeys((*provided, *spec.additional_security_groups)))
 
 
 def is_pod_network(name: str, provider: model.ProviderSettings) -> bool:
@@ -117,8 +119,8 @@ def missing(
         ("mainNetwork", spec.main_network or provider.instances.main_network),
     ):
         if not value:
-            wanted = f"a name, here or in the provider's instances.{field}"
-            yield config.FieldProblem(field, None, wanted)
+            expected = f"a name, here or in the provider's instances.{field}"
+            yield config.FieldProblem(field, None, expected)
 
 
 def _problems(
@@ -126,9 +128,9 @@ def _problems(
 ) -> Iterator[config.FieldProblem]:
     yield from missing(provider, group.instance_class)
     if group.instance_class.tags:
-        wanted = "no raw server tags: they need Cluster API"
+        expected = "no raw server tags: they need Cluster API"
         shown = ", ".join(group.instance_class.tags)
-        yield config.FieldProblem("tags", shown, wanted)
+        yield config.FieldProblem("tags", shown, expected)
 
 
 def _network(name: str, provider: model.ProviderSettings) -> Mapping[str, object]:

@@ -54,7 +54,7 @@ def problems(
     unnamed: why the internal network has no name, where that is known.
     """
     connection = provider.connection
-    found = [
+    problems = [
         config.FieldProblem(f"connection.{name}", None, "a value; it is required")
         for name, value in (
             ("authURL", connection.auth_url),
@@ -66,19 +66,19 @@ def problems(
         if not value
     ]
     if bool(connection.tenant_name) == bool(connection.tenant_id):
-        wanted = "exactly one of tenantName, tenantID"
-        found.append(config.FieldProblem("connection", None, wanted))
+        expected = "exactly one of tenantName, tenantID"
+        problems.append(config.FieldProblem("connection", None, expected))
     if not provider.internal_network_names:
-        wanted = "at least one name, from the settings or from the discovery data"
-        found.append(
-            unnamed or config.FieldProblem("internalNetworkNames", None, wanted)
+        expected = "at least one name, from the settings or from the discovery data"
+        problems.append(
+            unnamed or config.FieldProblem("internalNetworkNames", None, expected)
         )
-    return tuple(found)
+    return tuple(problems)
 
 
-def _first(ours: _Whole, theirs: _Whole) -> _Whole:
-    return ours if ours != type(ours)() else theirs
+def _first(configured: _Whole, discovered: _Whole) -> _Whole:
+    return configured if configured != type(configured)() else discovered
 
 
-def _names(given: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(given)))
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))

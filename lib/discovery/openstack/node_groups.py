@@ -64,12 +64,12 @@ def read(
 
 
 def _groups(
-    given: Sequence[Document],
+    documents: Sequence[Document],
     classes: Mapping[str, model.InstanceClass | None],
     findings: SourceFindings,
 ) -> Iterator[NodeGroup]:
     taken: set[str] = set()
-    for document in given:
+    for document in documents:
         reference = part_of(document, "spec", "cloudInstances", "classReference")
         if text_of(reference, "kind") != INSTANCE_CLASS:
             continue
@@ -78,17 +78,17 @@ def _groups(
         findings.add(f"{NODE_GROUP}/{name}", problems)
         taken.add(name)
         # A class with problems of its own has told them already.
-        found = classes.get(text_of(reference, "name"))
-        if found is not None and not problems:
-            yield _group(document, found)
+        instance_class = classes.get(text_of(reference, "name"))
+        if instance_class is not None and not problems:
+            yield _group(document, instance_class)
 
 
-def _group(document: Document, found: model.InstanceClass) -> NodeGroup:
+def _group(document: Document, instance_class: model.InstanceClass) -> NodeGroup:
     notes = part_of(document, "metadata", "annotations")
     zones = part_of(document, "spec", "cloudInstances").get("zones")
     return NodeGroup(
         name=name_of(document),
-        instance_class=found,
+        instance_class=instance_class,
         zones=tuple(map(str, zones)) if isinstance(zones, list) else (),
         use_mcm=_USE_MCM in notes,
         manual_rollout_id=str(notes.get(_ROLLOUT) or ""),
@@ -100,8 +100,10 @@ def _problems(
 ) -> Iterator[config.FieldProblem]:
     name = name_of(document)
     if len(name) > NAME_MAX or not _LABEL.fullmatch(name):
-        wanted = f"a DNS label of at most {NAME_MAX} characters, as machines are named"
-        yield config.FieldProblem("metadata.name", name, f"{wanted} after it")
+        expected = (
+            f"a DNS label of at most {NAME_MAX} characters, as machines are named"
+        )
+        yield config.FieldProblem("metadata.name", name, f"{expected} after it")
     if name in taken:
         yield config.FieldProblem(
             "metadata.name", name, "a name that no other group has"
@@ -113,7 +115,7 @@ def _problems(
         known = ", ".join(sorted(classes)) or "none is given"
         yield config.FieldProblem(field, reference, f"an {INSTANCE_CLASS}: {known}")
     zones = cloud.get("zones")
-    is_list = isinstance(zones, list) and all(isinstance(one, str) for one in zones)
+    is_list = isinstance(zones, list) and all(isinstance(zone, str) for zone in zones)
     if zones is not None and not is_list:
-        field, wanted = "spec.cloudInstances.zones", "a list of names of zones"
-        yield config.FieldProblem(field, str(zones), wanted)
+        field, expected = "spec.cloudInstances.zones", "a list of names of zones"
+        yield config.FieldProblem(field, str(zones), expected)

@@ -10,8 +10,8 @@ def _problems(document: object) -> tuple[str, ...]:
     # Heavy, and not needed for --help.
     from lib.discovery.openstack import schemas
 
-    found = schemas.problems(schemas.Schema.DISCOVERY_DATA, document)
-    return tuple(str(problem) for problem in found)
+    problems = schemas.problems(schemas.Schema.DISCOVERY_DATA, document)
+    return tuple(str(problem) for problem in problems)
 
 
 OPENSTACK = provider.Provider(

@@ -69,7 +69,7 @@ def cloud_controller_manager(
 
 def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifest:
     """Return the Secret from which the discoverer has its environment."""
-    given = provider.connection
+    connection = provider.connection
     module_config = {
         **_if_any("instances", _instances(provider.instances)),
         **_if_any("zones", list(provider.zones)),
@@ -78,13 +78,13 @@ def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifes
         manifests.MODULE_NAMESPACE,
         "cloud-data-discoverer",
         {
-            "authURL": given.auth_url,
-            "domainName": given.domain_name,
-            "username": given.username,
-            "password": given.password,
-            "region": given.region,
-            **_if_any("tenantName", given.tenant_name),
-            **_if_any("tenantID", given.tenant_id),
+            "authURL": connection.auth_url,
+            "domainName": connection.domain_name,
+            "username": connection.username,
+            "password": connection.password,
+            "region": connection.region,
+            **_if_any("tenantName", connection.tenant_name),
+            **_if_any("tenantID", connection.tenant_id),
             **_ca(provider),
             "moduleConfig": to_json(module_config),
         },
@@ -103,26 +103,26 @@ def to_json(value: object) -> str:
     return text
 
 
-def _connection(given: model.Connection) -> Mapping[str, str]:
+def _connection(connection: model.Connection) -> Mapping[str, str]:
     return {
-        "authURL": given.auth_url,
-        "domainName": given.domain_name,
-        "username": given.username,
-        "password": given.password,
-        "region": given.region,
-        **_if_any("tenantName", given.tenant_name),
-        **_if_any("tenantID", given.tenant_id),
-        **_if_any("caCert", given.ca_cert),
+        "authURL": connection.auth_url,
+        "domainName": connection.domain_name,
+        "username": connection.username,
+        "password": connection.password,
+        "region": connection.region,
+        **_if_any("tenantName", connection.tenant_name),
+        **_if_any("tenantID", connection.tenant_id),
+        **_if_any("caCert", connection.ca_cert),
     }
 
 
-def _instances(given: model.InstanceDefaults) -> Mapping[str, object]:
+def _instances(instances: model.InstanceDefaults) -> Mapping[str, object]:
     return {
-        **_if_any("sshKeyPairName", given.ssh_key_pair_name),
-        **_if_any("securityGroups", list(given.security_groups)),
-        **_if_any("imageName", given.image_name),
-        **_if_any("mainNetwork", given.main_network),
-        **_if_any("additionalNetworks", list(given.additional_networks)),
+        **_if_any("sshKeyPairName", instances.ssh_key_pair_name),
+        **_if_any("securityGroups", list(instances.security_groups)),
+        **_if_any("imageName", instances.image_name),
+        **_if_any("mainNetwork", instances.main_network),
+        **_if_any("additionalNetworks", list(instances.additional_networks)),
     }
 
 

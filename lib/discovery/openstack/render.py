@@ -30,25 +30,27 @@ class RenderedDocuments:
     values: Mapping[str, object]
 
 
-def render(given: sources.ConfigurationSources) -> RenderedDocuments:
+def render(configuration: sources.ConfigurationSources) -> RenderedDocuments:
     """Make everything that the sources allow.
 
     Raises:
         ConfigError: with all that the machines of a node group lack.
     """
     findings = SourceFindings()
-    machines = tuple(_machines(given, findings))
+    machines = tuple(_machines(configuration, findings))
     findings.require()
     return RenderedDocuments(
-        secrets=tuple(_secrets(given)),
+        secrets=tuple(_secrets(configuration)),
         templates=machines,
-        values={"cloudProviderOpenstack": {"internal": values(given)}},
+        values={"cloudProviderOpenstack": {"internal": values(configuration)}},
     )
 
 
-def _secrets(given: sources.ConfigurationSources) -> Iterator[manifests.Manifest]:
-    ignore = given.settings.ignore_volume_microversion
-    provider = given.provider
+def _secrets(
+    configuration: sources.ConfigurationSources,
+) -> Iterator[manifests.Manifest]:
+    ignore = configuration.settings.ignore_volume_microversion
+    provider = configuration.provider
     yield registration.registration(provider)
     yield registration.cloud_controller_manager(
         provider, ignore_volume_microversion=ignore
@@ -56,51 +58,55 @@ def _secrets(given: sources.ConfigurationSources) -> Iterator[manifests.Manifest
     yield registration.cloud_data_discoverer(provider)
     yield capi.credentials(provider.connection)
     yield from map(templates.secret, templates.ENGINES)
-    if given.configuration is not None and given.discovery is not None:
+    if configuration.configuration is not None and configuration.discovery is not None:
         yield manifests.secret(
             manifests.SYSTEM_NAMESPACE,
             "d8-provider-cluster-configuration",
             {
                 "cloud-provider-cluster-configuration.yaml": yaml_text.dump(
-                    given.configuration
+                    configuration.configuration
                 ),
                 "cloud-provider-discovery-data.json": registration.to_json(
-                    given.discovery
+                    configuration.discovery
                 ),
             },
         )
 
 
 def _machines(
-    given: sources.ConfigurationSources, findings: SourceFindings
+    configuration: sources.ConfigurationSources, findings: SourceFindings
 ) -> Iterator[manifests.Manifest]:
     """Yield the cluster of Cluster API, and the machines of each group and zone."""
-    yield capi.cluster_object(given.provider)
-    for group in given.groups:
-        for one in group.per_zone(given.provider.zones):
+    yield capi.cluster_object(configuration.provider)
+    for group in configuration.groups:
+        for zone_group in group.per_zone(configuration.provider.zones):
             label = f"{node_groups.NODE_GROUP}/{group.name}"
-            made = findings.part(label, functools.partial(_of_zone, given, group, one))
-            yield from made or ()
+            documents_of_zone = findings.part(
+                label, functools.partial(_of_zone, configuration, group, zone_group)
+            )
+            yield from documents_of_zone or ()
 
 
 def _of_zone(
-    given: sources.ConfigurationSources, group: node_groups.NodeGroup, one: model.Group
+    configuration: sources.ConfigurationSources,
+    group: node_groups.NodeGroup,
+    zone_group: model.Group,
 ) -> tuple[manifests.Manifest, ...]:
-    cluster, provider = given.cluster, given.provider
+    cluster, provider = configuration.cluster, configuration.provider
     if not group.use_mcm:
-        return (capi.machine_template(cluster, provider, one),)
+        return (capi.machine_template(cluster, provider, zone_group),)
     return (
-        machine_class.machine_class(cluster, provider, one),
-        machine_class.secret(cluster, provider.connection, one),
+        machine_class.machine_class(cluster, provider, zone_group),
+        machine_class.secret(cluster, provider.connection, zone_group),
     )
 
 
-def values(given: sources.ConfigurationSources) -> Mapping[str, object]:
+def values(configuration: sources.ConfigurationSources) -> Mapping[str, object]:
     """Return the internal values of the module.
 
     Source: Deckhouse, cloud-provider-openstack, values.
     """
-    provider = given.provider
+    provider = configuration.provider
     described = registration.description(provider)
     balancer = provider.load_balancer
     return {
@@ -117,8 +123,9 @@ def values(given: sources.ConfigurationSources) -> Mapping[str, object]:
             if value
         },
         "storageClasses": [
-            {"name": one.name, "type": one.volume_type} for one in given.classes
+            {"name": storage_class.name, "type": storage_class.volume_type}
+            for storage_class in configuration.classes
         ],
         "zones": list(provider.zones),
-        **({"discoveryData": given.offered} if given.offered else {}),
+        **({"discoveryData": configuration.offered} if configuration.offered else {}),
     }

@@ -61,7 +61,7 @@ class ConfigurationSources:
         return self.discovery is None
 
 
-def read(given: Sequence[object], uuid: str = "") -> ConfigurationSources:
+def read(documents: Sequence[object], uuid: str = "") -> ConfigurationSources:
     """Read documents as YAML or JSON decodes them.
 
     given: one OpenStackClusterConfiguration (none in a hybrid cluster); and, if they
@@ -73,7 +73,7 @@ def read(given: Sequence[object], uuid: str = "") -> ConfigurationSources:
         ConfigError: with every problem of every document.
     """
     findings = SourceFindings()
-    by_kind, passed_over = _sorted(given, findings)
+    by_kind, passed_over = _sorted(documents, findings)
     once = {kind: next(iter(by_kind.get(kind, ())), None) for kind in _ONCE}
     said = _judged(by_kind, once, uuid, findings)
     provider = merge.merge(said.settings, said.configuration, said.discovered)
@@ -135,16 +135,18 @@ def _judged(
 
 
 def _sorted(
-    given: Sequence[object], findings: SourceFindings
+    documents: Sequence[object], findings: SourceFindings
 ) -> tuple[Mapping[str, list[Document]], tuple[str, ...]]:
     """Sort by kind, and name the kinds that nothing reads."""
     by_kind: dict[str, list[Document]] = {}
     passed_over: list[str] = []
-    for number, document in enumerate(given, start=1):
+    for number, document in enumerate(documents, start=1):
         kind = text_of(document, "kind") if is_document(document) else ""
         if not is_document(document) or not kind:
-            wanted = "an object with a kind, such as " + CONFIGURATION
-            findings.add(f"document {number}", [config.FieldProblem("", None, wanted)])
+            expected = "an object with a kind, such as " + CONFIGURATION
+            findings.add(
+                f"document {number}", [config.FieldProblem("", None, expected)]
+            )
         elif kind not in (*_ONCE, *node_groups.KINDS) or _is_foreign(document):
             passed_over.append(kind)
         else:
@@ -152,11 +154,13 @@ def _sorted(
     for kind in _ONCE:
         count = len(by_kind.get(kind, ()))
         if count > 1:
-            wanted = "one document of this kind"
-            findings.add(kind, [config.FieldProblem("", f"{count} documents", wanted)])
+            expected = "one document of this kind"
+            findings.add(
+                kind, [config.FieldProblem("", f"{count} documents", expected)]
+            )
     if CONFIGURATION not in by_kind and MODULE_CONFIG not in by_kind:
-        wanted = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
-        findings.add(CONFIGURATION, [config.FieldProblem("", None, wanted)])
+        expected = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
+        findings.add(CONFIGURATION, [config.FieldProblem("", None, expected)])
     return by_kind, tuple(dict.fromkeys(passed_over))
 
 
@@ -166,11 +170,11 @@ def _is_foreign(document: Document) -> bool:
 
 
 def _cluster(document: Document | None, uuid: str) -> model.ClusterFacts:
-    found = document or {}
+    content = document or {}
     return model.ClusterFacts(
         uuid=uuid,
-        pod_subnet=text_of(found, "podSubnetCIDR"),
-        prefix=text_of(part_of(found, "cloud"), "prefix"),
+        pod_subnet=text_of(content, "podSubnetCIDR"),
+        prefix=text_of(part_of(content, "cloud"), "prefix"),
     )
 
 
@@ -190,8 +194,8 @@ def _naming_networks(
         return None
     if provider.internal_network_names or not assumed.is_named_by_prefix(configuration):
         return None
-    wanted = "cloud.prefix, which names the internal network"
-    return config.FieldProblem(CLUSTER, None, wanted)
+    expected = "cloud.prefix, which names the internal network"
+    return config.FieldProblem(CLUSTER, None, expected)
 
 
 def _discovered(
@@ -205,15 +209,15 @@ def _discovered(
     raw: the configuration when it is right. Zones that are still missing are those
     that the cloud offers.
     """
-    given = once[DISCOVERED]
-    if given is not None:
-        found = findings.part(DISCOVERED, lambda: documents.discovered(given))
+    document = once[DISCOVERED]
+    if document is not None:
+        discovered = findings.part(DISCOVERED, lambda: documents.discovered(document))
     else:
-        found = assumed.discovered(raw, prefix) if raw else None
+        discovered = assumed.discovered(raw, prefix) if raw else None
     offered = (once[OFFERED] or {}).get("zones")
-    if found is not None and not found.zones and isinstance(offered, list):
-        return dataclasses.replace(found, zones=tuple(map(str, offered)))
-    return found
+    if discovered is not None and not discovered.zones and isinstance(offered, list):
+        return dataclasses.replace(discovered, zones=tuple(map(str, offered)))
+    return discovered
 
 
 def _judge_offered(document: Document | None, findings: SourceFindings) -> None:
@@ -229,21 +233,21 @@ def _problems_of_cluster(
     if not said.groups:
         return ()
     cluster = said.cluster
-    found = []
+    problems = []
     if not cluster.uuid:
-        wanted = "the cluster's UUID, as there are NodeGroups"
-        found.append(config.FieldProblem("--cluster-uuid", None, wanted))
+        expected = "the cluster's UUID, as there are NodeGroups"
+        problems.append(config.FieldProblem("--cluster-uuid", None, expected))
     for field, value in (
         ("cloud.prefix", cluster.prefix),
         ("podSubnetCIDR", cluster.pod_subnet),
     ):
         if not value:
-            wanted = "a value, as there are NodeGroups"
-            found.append(config.FieldProblem(f"{CLUSTER} {field}", None, wanted))
+            expected = "a value, as there are NodeGroups"
+            problems.append(config.FieldProblem(f"{CLUSTER} {field}", None, expected))
     if not provider.zones and any(not group.zones for group in said.groups):
-        wanted = "at least one zone, as there are NodeGroups that name none"
-        found.append(config.FieldProblem("zones", None, wanted))
-    return tuple(found)
+        expected = "at least one zone, as there are NodeGroups that name none"
+        problems.append(config.FieldProblem("zones", None, expected))
+    return tuple(problems)
 
 
 def _classes(
@@ -259,7 +263,11 @@ def _classes(
     types = (offered or {}).get("volumeTypes")
     if rules is None or not isinstance(types, list):
         return ()
-    names = [text_of(one, "name") for one in types if is_document(one)]
+    names = [
+        text_of(volume_type, "name")
+        for volume_type in types
+        if is_document(volume_type)
+    ]
     choice = storage_classes.choose(names, rules)
     findings.add(OFFERED, choice.problems)
     return choice.classes

@@ -24,7 +24,7 @@ def read(label: str, text: str) -> tuple[object, ...]:
         documents = _documents(text)
         # Half a character, which only an escape can write, could not be written again.
         json.dumps(documents, ensure_ascii=False, default=str).encode()
-        return tuple(one for one in documents if one is not None)
+        return tuple(document for document in documents if document is not None)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
@@ -50,10 +50,10 @@ def _documents(text: str) -> tuple[object, ...]:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key stands there twice")
-    return made
+    return mapping
 
 
 def _unreadable(label: str, where: str) -> config.ConfigError:
