@@ -20,6 +20,35 @@ _ENTRYPOINT_RULES = [
         "verbs": ["get", "list"],
     }
 ]
+_MORE_RULES: Mapping[str, Sequence[Json]] = {
+    "mariadb-controller": [
+        {
+            "apiGroups": [""],
+            "resources": ["services"],
+            "verbs": ["update", "patch", "get", "list"],
+        }
+    ],
+    "mariadb-server": [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["mariadb-server-mariadb-state"],
+            "verbs": ["get", "patch"],
+        },
+    ],
+    **dict.fromkeys(
+        ("keystone-fernet-setup", "keystone-credential-setup"),
+        [
+            {
+                "apiGroups": [""],
+                "resources": ["secrets"],
+                "verbs": ["get", "list", "create", "update"],
+            }
+        ],
+    ),
+}
+"""What else the Role of an account grants: whoever installs the chart must hold it."""
 _DEFAULT = "-default"
 """End of the name of a DaemonSet whose values can be overridden on nodes."""
 _NODE_RULES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
@@ -239,9 +268,10 @@ def _account(name: str, labels: Mapping[str, str]) -> list[Json]:
     subject["namespace"] = "{{ .Release.Namespace }}"
     reference = {"apiGroup": _RBAC, "kind": "Role", "name": role}
     binding = {"roleRef": reference, "subjects": [subject]}
+    rules = [*_ENTRYPOINT_RULES, *_MORE_RULES.get(name, ())]
     return [
         _object("ServiceAccount", "v1", name, labels),
-        _object("Role", f"{_RBAC}/v1", role, labels, rules=_ENTRYPOINT_RULES),
+        _object("Role", f"{_RBAC}/v1", role, labels, rules=rules),
         _object("RoleBinding", f"{_RBAC}/v1", role, labels, **binding),
     ]
 

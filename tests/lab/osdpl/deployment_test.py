@@ -7,6 +7,7 @@ of openstack-helm in MOORING_OPENSTACK_HELM they install that instead of the lab
 import collections
 import datetime
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -75,6 +76,7 @@ SELECTORS = {
     "nova-compute-default": "openstack-compute-node",
     "libvirt-libvirt-default": "openstack-compute-node",
 }
+CHECKOUT = "MOORING_OPENSTACK_HELM"
 RSS_MAX = 120 * 1024 * 1024
 PATIENCE_S = 300
 INSTALL_S = 900
@@ -585,6 +587,8 @@ def test_each_granted_permission_is_used(site: OperatorStage) -> None:
     assert set(used) - granted == set()
     unused = {key[1:] for key in granted - set(used)}
     assert unused - set(UNUSED) == set()
+    if CHECKOUT in os.environ:
+        return  # other charts use more
     # A reason that is not needed any more is removed.
     kinds = {key[1:] for key in granted}
     assert {key for key in UNUSED if key in kinds} - unused == set()

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from lib.doctor import model as doctor_model
+from lib.doctor import rights
 from lib.helm import cache, model
 from lib.lab import errors as lab_errors
 from lib.lab import places
@@ -345,3 +347,32 @@ def awaited(spec: Manifest) -> Iterator[str]:
             if variable["name"] == "DEPENDENCY_SERVICE" and variable.get("value"):
                 for service in variable["value"].split(","):
                     yield service.rpartition(":")[2]
+
+
+def test_each_role_can_be_granted(manifests: Mapping[str, list[Manifest]]) -> None:
+    """Nobody grants more than he holds: osdpl-controller holds each verb of the charts.
+
+    Source: Kubernetes, Using RBAC Authorization, privilege escalation prevention.
+    """
+    held = rights.parse(rights.manifest("osdpl-controller"))
+    missing = set()
+    for kind in ("Role", "ClusterRole"):
+        roles = [
+            manifest
+            for release in manifests.values()
+            for manifest in release
+            if manifest["kind"] == kind
+        ]
+        granted = {verb_of(right) for right in rights.parse(yaml.safe_dump_all(roles))}
+        print(f"{len(roles)} of kind {kind} grant {len(granted)} verbs")
+        missing |= granted - {
+            verb_of(right)
+            for right in held
+            if not right.name and (kind == "Role" or not right.namespace)
+        }
+    assert missing == set()
+
+
+def verb_of(right: doctor_model.Right) -> tuple[str, str, str, str]:
+    """Return a permission without where it holds."""
+    return (right.verb, right.group, right.resource, right.subresource)
