@@ -59,12 +59,11 @@ def _is_same_type(base: object, override: object) -> bool:
 def _merge_objects(
     base: dict[str, Any], override: dict[str, Any], path: str
 ) -> dict[str, Any]:
-    merged = {key: value for key, value in base.items() if key not in override}
+    merged = dict(base)  # keeps the order of its keys
     for key, value in override.items():
         below = f"{path}.{key}" if path else str(key)
         merged[key] = merge(base.get(key), value, below)
-    ordered = [*base, *(key for key in override if key not in base)]
-    return {key: merged[key] for key in ordered}
+    return merged
 
 
 def _merge_lists(base: list[Any], override: list[Any]) -> list[Any]:

@@ -85,6 +85,36 @@ def test_calls_while_waiting(tmp_path: pathlib.Path) -> None:
     assert max(counts) <= 1
 
 
+def test_no_reconciliation_waits_for_helm(cluster: Cluster) -> None:
+    """Each one ends within a second while a run of helm does not end."""
+    process, held = Process(cluster), threading.Event()
+
+    def hook(moment: str, release: str) -> None:
+        del release
+        if moment == "pending":
+            held.wait(60)
+
+    cluster.helm.hook = hook
+    times = []
+    try:
+        for number in range(100):
+            value = {"values": {"of_the_test": number}}
+            cluster.change(services={"identity": {"keystone": value}})
+            process.refresh()
+            began = time.monotonic()
+            for snapshot in process.observer.observe([ground.KEY]).values():
+                process.act_on(snapshot)
+            times.append(time.monotonic() - began)
+            cluster.clock.seconds += 1
+        running = process.jobs.running()
+    finally:
+        held.set()
+        process.idle()
+    print(f"{len(times)} reconciliations, the longest {max(times):.3f} s")
+    assert running == {"openstack-keystone"}
+    assert max(times) < 1.0
+
+
 def test_memory_of_many_reconciliations(cluster: Cluster) -> None:
     process = Process(cluster)
     process.settle()
