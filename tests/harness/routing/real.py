@@ -79,6 +79,23 @@ class Network:
         by_subnet = {ip["subnet_id"]: ip["ip_address"] for ip in port.fixed_ips}
         return [str(by_subnet[id_]) for id_ in self.subnet_ids]
 
+    def add_subnet(self, cidr: str) -> None:
+        """Create a subnet with an interface of the router of the moment."""
+        network = self.connection.network
+        with cloud.sentences():
+            subnet = network.create_subnet(
+                network_id=self.network_id,
+                cidr=cidr,
+                ip_version=4,
+                is_dhcp_enabled=False,
+            )
+            network.add_interface_to_router(self.router_id, subnet=subnet.id)
+
+    def port_id(self, server_id: str) -> str:
+        """Return the ID of the port of a server."""
+        (port,) = (p for p in self.ports() if p["device_id"] == server_id)
+        return str(port["id"])
+
     def delete_ports(self, server_id: str) -> None:
         """Delete the ports of a server."""
         with cloud.sentences():

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import prometheus_client
 import pytest
+import structlog
 
 from lib.ccm import manager, options
 from lib.cloud import protocol
@@ -83,6 +84,28 @@ def test_a_successor_takes_over_at_once(cloud: protocol.Cloud) -> None:
     until(lambda: holder(api) not in (was, ""))
     assert time.monotonic() - began < 10
     assert second.end() == 0
+
+
+def test_without_a_router_routes_are_off(cloud: protocol.Cloud) -> None:
+    """Logged once at info; the Node's conditions are unchanged."""
+    api = fake_api.FakeApi()
+    conditions = [{"type": "NetworkUnavailable", "status": "True", "reason": "mine"}]
+    api.put(
+        resources.NODES,
+        {
+            "metadata": {"name": "node-1"},
+            "spec": {"podCIDRs": ["10.111.1.0/24"]},
+            "status": {"conditions": conditions},
+        },
+    )
+    with structlog.testing.capture_logs() as logs:
+        life = Life(api, cloud)
+        until(lambda: holder(api))
+        assert life.end() == 0
+    levels = [one["log_level"] for one in logs if "routes are off" in one["event"]]
+    assert levels == ["info"]
+    (node,) = json.loads(json.dumps(api.all(resources.NODES)))
+    assert node["status"]["conditions"] == conditions
 
 
 def test_an_election_that_breaks_ends_the_process_with_a_failure(
