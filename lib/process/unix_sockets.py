@@ -6,30 +6,32 @@ import socket
 
 PATH_BYTES_MAX = 107
 """Source: unix(7), sun_path."""
-_CONNECT_S = 2.0
+_ANSWER_S = 2.0
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""Source: RFC 9113, 3.4: the client's preface, with an empty SETTINGS frame."""
 
 
 def is_served(path: pathlib.Path) -> bool:
-    """Report whether a process accepts connections at a path.
+    """Report whether a gRPC server answers at a socket.
 
-    A process that is too busy to accept one serves it as well.
+    A process that the kernel does not let exit keeps a socket that takes connections;
+    it answers nobody.
     """
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(_CONNECT_S)
+        probe.settimeout(_ANSWER_S)
         try:
             probe.connect(str(path))
-        except TimeoutError:
-            return True
+            probe.sendall(_HELLO)
+            return bool(probe.recv(1))
         except OSError:
             return False
-    return True
 
 
 def unusable(path: pathlib.Path) -> str:
     """Return what would be right for a path that cannot be listened on, else "".
 
-    A socket that a killed process left behind can be replaced; one that is served
-    cannot: its process would lose its callers, and delete the new socket at its end.
+    A socket that a killed process left behind can be replaced; one at which a server
+    answers cannot: it would lose its callers, and delete the new socket at its end.
     """
     if not path.is_absolute():
         return "an absolute path"

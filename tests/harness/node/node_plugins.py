@@ -43,7 +43,6 @@ class NodePluginProcess:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        self.endpoint.unlink(missing_ok=True)
         self.process = reference_node.start(self.words, self.env, self.log)
         waiting.until(f"{self.name} listens", self._listens)
 

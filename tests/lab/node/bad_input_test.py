@@ -3,11 +3,11 @@
 One table: real disks and mounts, and the packaged program where it refuses to start.
 """
 
+import concurrent.futures
 import dataclasses
 import hashlib
 import os
 import pathlib
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -348,10 +348,13 @@ def with_socket(place: Place, flag: str, prefix: str, state: str) -> None:
         finally:
             assert path.read_text() == "kept"
     if state == "in use":
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(str(path))
-            server.listen()
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+        server.add_insecure_port(f"unix://{path}")
+        server.start()
+        try:
             started(place, given)
+        finally:
+            server.stop(0).wait()
     started(place, given)
 
 

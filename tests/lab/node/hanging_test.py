@@ -13,6 +13,7 @@ import pytest
 
 from lib.csi.spec import csi_pb2
 from lib.lab import errors
+from tests.harness import waiting
 from tests.harness.node import hanging_disks, loop_disks, node_plugins
 from tests.harness.node.node_plugins import MountedVolume, NodePluginProcess
 
@@ -105,6 +106,40 @@ def test_a_hanging_disk_blocks_its_own_volume_only(
     assert plugin.process is not None
     assert plugin.process.poll() is None
     assert not os.path.ismount(hung[UMOUNT].staging)
+
+
+def test_mkfs_that_hangs_outlives_a_killed_csi_node(
+    plugin: NodePluginProcess,
+    machine: loop_disks.Machine,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """The next process serves other volumes, and formats nothing a second time."""
+    hung = MountedVolume(volume_id(0), "ext4", machine.kubelet)
+    other = MountedVolume(volume_id(9), "ext4", machine.kubelet)
+    machine.plug(other.id[:20], 64 * MIB)
+    fuse = tmp_path_factory.mktemp("fuse")
+    with (
+        hanging_disks.plugged(machine, fuse, [hung.id]) as disks,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+    ):
+        disks.hold("writes")
+        call = pool.submit(hung.stage, plugin)
+        disks.wait_until_held(0)
+        try:
+            plugin.kill()
+            plugin.start()
+            live(other, plugin)
+            code_while = again(hung, plugin)
+        finally:
+            disks.hold("go")
+        with pytest.raises(errors.LabError, match="UNAVAILABLE"):
+            call.result(node_plugins.CALL_S)
+        waiting.until("mkfs has finished", lambda: again(hung, plugin) == "OK")
+        live(hung, plugin)
+        formats = plugin.log.read_text().count('"operation": "MakeFileSystem"')
+    print(f"while mkfs hangs: {code_while}; then: OK; mkfs ended {formats} times")
+    assert code_while == "ABORTED"
+    assert formats == 1  # of the other volume: that of this one outlived its starter
 
 
 def again(volume: MountedVolume, plugin: NodePluginProcess) -> str:
