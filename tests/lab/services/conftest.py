@@ -9,25 +9,14 @@ import pytest
 from lib.lab import places
 from lib.lab.artifacts import pexes
 from lib.lab.openstack import accounts
-from lib.lab.slots import leases
-from tests.harness.openstack import testing
+from tests.harness.openstack import fixtures, testing
 from tests.harness.services import balancing, stages
 
 pytest.register_assert_rewrite("tests.contract.load_balancers")
 
 
-@pytest.fixture(scope="session")
-def where(lease: leases.Lease) -> Iterator[places.Places]:
-    """Run a control plane and OpenStack."""
-    with testing.running(lease) as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-def project(where: places.Places) -> Iterator[testing.MakeProject]:
-    """Return a factory of projects, each with a user and a network of its own."""
-    with testing.projects(where) as make:
-        yield make
+where = fixtures.where
+project = fixtures.project
 
 
 @pytest.fixture(scope="session")
