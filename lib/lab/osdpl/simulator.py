@@ -6,7 +6,7 @@ starts with its configuration.
 
 A pod with the annotation sim/hold is left as it is. So are pods whose application and
 component are listed in the ConfigMap workload-simulator of their namespace, key hold:
-"keystone/api" in lines.
+"keystone/api" in lines. Pods of Jobs listed under the key fail end with an error.
 """
 
 import dataclasses
@@ -66,6 +66,13 @@ class Finish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Fail:
+    """The pod of a Job has ended with an error."""
+
+    pod: Pod
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Remove:
     """A pod that is being deleted has terminated."""
 
@@ -79,7 +86,7 @@ class Provision:
     claim: Claim
 
 
-Action = Start | Finish | Remove | Provision
+Action = Start | Finish | Fail | Remove | Provision
 
 
 def decide(
@@ -88,10 +95,12 @@ def decide(
     settings: Mapping[str, Settings],
 ) -> tuple[Action, ...]:
     """Return what kubelets and the volume provisioner would do now."""
-    held = _held(settings)
+    held, failing = _listed(settings, "hold"), _listed(settings, "fail")
     actions: list[Action] = []
     for pod in observed.pods.values():
         action = _decide_pod(pod, observed, held)
+        if isinstance(action, Finish) and _identity(pod) in failing:
+            action = Fail(pod)
         if action is not None:
             actions.append(action)
     actions += [
@@ -120,14 +129,16 @@ def _identity(pod: Pod) -> tuple[str, str, str]:
     return pod.metadata.namespace, application, component
 
 
-def _held(settings: Mapping[str, Settings]) -> frozenset[tuple[str, str, str]]:
-    """Return namespace, application and component of all pods that must not start."""
-    held = set()
+def _listed(
+    settings: Mapping[str, Settings], key: str
+) -> frozenset[tuple[str, str, str]]:
+    """Return namespace, application and component of the pods listed under a key."""
+    listed = set()
     for entry in settings.values():
-        for line in entry.data.get("hold", "").split():
+        for line in entry.data.get(key, "").split():
             application, _, component = line.partition("/")
-            held.add((entry.metadata.namespace, application, component))
-    return frozenset(held)
+            listed.add((entry.metadata.namespace, application, component))
+    return frozenset(listed)
 
 
 def act(api: client.Api, action: Action, now: datetime.datetime) -> None:
@@ -143,8 +154,8 @@ def act(api: client.Api, action: Action, now: datetime.datetime) -> None:
             _provision(api, action.claim)
         else:
             status = running(action.pod, now)
-            if isinstance(action, Finish):
-                status = finished(action.pod, now)
+            if isinstance(action, Finish | Fail):
+                status = finished(action.pod, now, isinstance(action, Fail))
             _post(api, action.pod, status)
     except (kube_errors.NotFound, kube_errors.AlreadyExists, kube_errors.Conflict):
         return
@@ -216,12 +227,15 @@ def running(pod: Pod, now: datetime.datetime) -> dict[str, object]:
     }
 
 
-def finished(pod: Pod, now: datetime.datetime) -> dict[str, object]:
-    """Return the status of a pod that has succeeded."""
+def finished(
+    pod: Pod, now: datetime.datetime, has_failed: bool = False
+) -> dict[str, object]:
+    """Return the status of a pod that has succeeded, or failed."""
     times = {"startedAt": _stamp(now), "finishedAt": _stamp(now)}
-    state = {"terminated": {"exitCode": 0, "reason": "Completed", **times}}
+    reason = "Error" if has_failed else "Completed"
+    state = {"terminated": {"exitCode": int(has_failed), "reason": reason, **times}}
     return {
-        "phase": "Succeeded",
+        "phase": "Failed" if has_failed else "Succeeded",
         "startTime": _stamp(now),
         "conditions": _conditions("False", now, "PodCompleted"),
         "containerStatuses": [

@@ -130,8 +130,15 @@ class OperatorStage:
 
     def hold(self, *pods: str) -> None:
         """Keep pods from starting. pods: "application/component"; none: all start."""
-        name = simulator.SETTINGS
-        body = {"metadata": {"name": name}, "data": {"hold": "\n".join(pods)}}
+        self.configure(simulator.SETTINGS, hold="\n".join(pods))
+
+    def fail(self, *pods: str) -> None:
+        """Have pods of Jobs fail. pods: as of `hold`; none: all succeed."""
+        self.configure(simulator.SETTINGS, fail="\n".join(pods))
+
+    def configure(self, name: str, **data: str | None) -> None:
+        """Create a ConfigMap, or change keys of it; None removes one."""
+        body = {"metadata": {"name": name}, "data": data}
         kind, space = resources.CONFIG_MAPS, deployment.NAMESPACE
         text = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", **body}).encode()
         try:
