@@ -1,30 +1,14 @@
 """`mooring plan` and `mooring doctor` at the command line, with nothing to reach."""
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
+from tests.harness.daemons.tool import mooring
 from tests.harness.daemons.unreachable import CONF, SECRET
 
-RUN = "import sys; from mooring.commands import main; main.main()"
 WANT_TEXT = "want a text file that can be read"
-
-
-def mooring(*words: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(one for one in sys.path if one)
-    return subprocess.run(
-        [sys.executable, "-c", RUN, *words],
-        env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
-        | {"COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """`mooring render osdpl` as its users run it: bad input."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
-RUN = "import sys; from mooring.commands import main; main.main()"
+from tests.harness.daemons import tool
+
 GOOD = """
 apiVersion: lcm.mirantis.com/v1alpha1
 kind: OpenStackDeployment
@@ -22,28 +20,10 @@ spec:
 """
 
 
-def render(file: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
+def render(file: pathlib.Path, *words: str) -> tool.Said:
     """Run the command with an output folder beside the file."""
-    path = os.pathsep.join(entry for entry in sys.path if entry)
     output = str(file.parent / "out")
-    return subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            RUN,
-            "render",
-            "osdpl",
-            str(file),
-            "--output",
-            output,
-            *words,
-        ],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return tool.mooring("render", "osdpl", str(file), "--output", output, *words)
 
 
 BAD: list[tuple[str, str, str]] = [

@@ -2,16 +2,14 @@
 
 import base64
 import json
-import os
 import pathlib
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 import yaml
 
-RUN = "import sys; from mooring.commands import main; main.main()"
+from tests.harness.daemons import tool
+
 CONFIGURATION = """
 apiVersion: deckhouse.io/v1
 kind: OpenStackClusterConfiguration
@@ -43,16 +41,8 @@ DISCOVERED = {
 }
 
 
-def render(*words: object) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join(one for one in sys.path if one)
-    return subprocess.run(
-        [sys.executable, "-c", RUN, "render", "openstack", *map(str, words)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def render(*words: object) -> tool.Said:
+    return tool.mooring("render", "openstack", *map(str, words))
 
 
 @pytest.fixture()
