@@ -164,6 +164,27 @@ def test_what_becomes_of_a_pod() -> None:
     assert decided(pod(labels=labels), hold="glance/api") == ("Start",)
 
 
+def test_a_pod_of_a_listed_job_fails() -> None:
+    labels = {"application": "glance", "component": "db-sync"}
+    settings = {
+        "openstack/workload-simulator": simulator.Settings(
+            objects.ObjectMeta(name=simulator.SETTINGS, namespace="openstack"),
+            {"fail": "glance/db-sync"},
+        )
+    }
+    failing, serving = pod(labels=labels, restart="Never"), pod(labels=labels)
+    (action,) = simulator.decide(seen(failing), {}, settings)
+    assert action == simulator.Fail(failing)
+    assert simulator.decide(seen(serving), {}, settings) == (simulator.Start(serving),)
+    status = simulator.finished(failing, NOW, has_failed=True)
+    assert status["phase"] == "Failed"
+    exits = [
+        row["state"]["terminated"]["exitCode"]
+        for row in status["containerStatuses"]  # type: ignore[attr-defined]
+    ]
+    assert exits == [1]
+
+
 def test_only_a_claim_without_volume_is_provisioned() -> None:
     meta = objects.ObjectMeta(name="data", namespace="openstack", uid="u1")
     claim = simulator.Claim(
