@@ -32,7 +32,7 @@ def find(
         Orphan(mount.target, f"its disk ({mount.source}) disappeared")
         for mount in mounts
         if is_below(mount.target, staged) or _is_published(mount.target, kubelet)
-        if mount.source.startswith("/dev/") and mount.number not in numbers
+        if mount.source.startswith("/") and mount.number not in numbers
     ]
     return tuple(sorted(orphans, key=lambda orphan: orphan.target))
 

@@ -31,6 +31,9 @@ SIZE = 320 * MIB
 ID = "11111111-2222-3333-4444-555555555555"
 SERVER = "83679162-1378-4288-a2d4-70e13ec132aa"
 ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
+STAGED = "plugins/kubernetes.io/csi/cinder.csi.openstack.org/1/globalmount"
+PUBLISHED = "pods/1/volumes/kubernetes.io~csi/pvc-1/mount"
+"""Source: kubernetes pkg/volume/csi (csi_attacher.go, makeDeviceMountPath)."""
 IMAGE = pathlib.Path("tests/lib/cloud/openstack/instance_metadata/images/iso.img.xz")
 CALL_S = 180.0
 _INFO = "/pluginregistration.Registration/GetInfo"
@@ -56,11 +59,11 @@ class Daemon:
 
     @property
     def staging(self) -> str:
-        return str(self.machine.kubelet / "staging/globalmount")
+        return str(self.machine.kubelet / STAGED)
 
     @property
     def target(self) -> str:
-        return str(self.machine.kubelet / "pods/1/mount")
+        return str(self.machine.kubelet / PUBLISHED)
 
     def start(self) -> None:
         with open(self.folder / "log", "ab") as log:
@@ -145,6 +148,12 @@ class Daemon:
             csi_pb2.NodeUnstageVolumeResponse,
         )
 
+    def get(self, path: str) -> str:
+        address = f"http://127.0.0.1:{self.port}/{path}"
+        with urllib.request.urlopen(address, timeout=CALL_S) as answer:
+            body: bytes = answer.read()
+        return body.decode()
+
     def mounts(self) -> list[str]:
         lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
         targets = [line.split(" ")[4] for line in lines]
@@ -192,6 +201,9 @@ def daemon(
 
 def test_it_registers_and_reports_the_node(daemon: Daemon) -> None:
     """Identity and zone come from a config drive that is not mounted."""
+    daemon.kill()
+    began = time.monotonic()
+    daemon.start()
     with grpc.insecure_channel(f"unix://{daemon.registration}") as channel:
         method = channel.unary_unary(
             _INFO,
@@ -200,6 +212,7 @@ def test_it_registers_and_reports_the_node(daemon: Daemon) -> None:
         )
         request = registration_pb2.InfoRequest()
         registered = method(request, timeout=CALL_S, wait_for_ready=True)
+    print(f"seconds until the kubelet is answered: {time.monotonic() - began:.1f}")
     assert registered.name == "cinder.csi.openstack.org"
     assert registered.endpoint == "/k/csi.sock"
     kind = csi_pb2.NodeGetInfoResponse
@@ -207,11 +220,8 @@ def test_it_registers_and_reports_the_node(daemon: Daemon) -> None:
     assert info.node_id == SERVER
     assert dict(info.accessible_topology.segments) == {ZONE_KEY: "Zone-A"}
     assert info.max_volumes_per_node > 0
-    address = f"http://127.0.0.1:{daemon.port}"
-    with urllib.request.urlopen(f"{address}/healthz", timeout=CALL_S) as answer:
-        assert answer.read() == b"ok"
-    with urllib.request.urlopen(f"{address}/metrics", timeout=CALL_S) as answer:
-        body = answer.read().decode()
+    assert daemon.get("healthz") == "ok"
+    body = daemon.get("metrics")
     assert "csi_plugin_operations_seconds" in body
     assert "mooring_orphaned_mounts 0.0" in body
     assert daemon.process is not None
@@ -249,6 +259,26 @@ def test_killed_at_any_moment_it_goes_on_with_the_same_call(daemon: Daemon) -> N
     formats = daemon.log().count('"operation": "MakeFileSystem"')
     print(f"mkfs finished {formats} times")
     assert formats <= 1
+
+
+def test_orphaned_mounts_are_reported_and_stay(daemon: Daemon) -> None:
+    """Metric and log name mounts of a disk that disappeared before the start."""
+    disk = daemon.machine.plug(ID[:20], SIZE, f"virtio-{ID[:20]}")
+    daemon.stage()
+    daemon.publish()
+    daemon.kill()
+    daemon.machine.unplug(disk)
+    before = daemon.mounts()
+    daemon.start()
+    assert "mooring_orphaned_mounts 2.0" in daemon.get("metrics")
+    reported = [line for line in daemon.log().splitlines() if "orphaned mount" in line]
+    print("\n".join(reported))
+    for target in (daemon.staging, daemon.target):
+        assert any(target in line and disk.name in line for line in reported)
+    assert len(reported) == 2
+    assert daemon.mounts() == before
+    daemon.remove()
+    assert daemon.mounts() == []
 
 
 def ignoring(daemon: Daemon) -> Callable[[], None]:
