@@ -1,11 +1,13 @@
 """Runs the operator's tool: its commands in this process, or as a process."""
 
+import contextlib
 import dataclasses
 import logging
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import structlog
 from click import testing
@@ -49,11 +51,9 @@ def mooring(*words: str) -> Said:
 
 def mooring_process(*words: str, typed: str = "") -> Said:
     """Run the tool as its user does, as a process of its own. typed: its input."""
-    path = os.pathsep.join(one for one in sys.path if one)
     done = subprocess.run(
         [sys.executable, "-c", RUN, *words],
-        env={"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
-        | {"COLUMNS": "200"},
+        env=_environment(),
         capture_output=True,
         input=typed,
         text=True,
@@ -62,3 +62,31 @@ def mooring_process(*words: str, typed: str = "") -> Said:
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join(one for one in sys.path if one)
+    kept = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
+    return {**kept, "COLUMNS": "200"}
+
+
+@contextlib.contextmanager
+def started(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the tool as a process beside the block; it ends with the block."""
+    command = [sys.executable, "-c", RUN, *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=_environment(), stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def interrupted(process: "subprocess.Popen[str]") -> Said:
+    """Press Ctrl-C; return what the process printed, once it has ended."""
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert "Traceback" not in stderr, stderr
+    return Said(process.returncode, stdout, stderr)
