@@ -3,6 +3,7 @@
 Imports that take long are made inside the commands: `--help` must stay fast.
 """
 
+import json
 import pathlib
 import shlex
 import sys
@@ -50,6 +51,7 @@ def up(charts: pathlib.Path | None, components: pathlib.Path | None) -> None:
         if not source:
             click.echo("Charts: the lab's own set; --charts DIR installs a checkout.")
         _settle(where, api)
+        _show_refusal(where, api)
         _look_around(where)
 
 
@@ -158,6 +160,27 @@ def _settle(where: "places.Places", api: "client.Api") -> None:
             f" {'; '.join(observed.conditions)}; the controller's log is"
             f" {where.log / controller.NAME}.log"
         )
+
+
+def _show_refusal(where: "places.Places", api: "client.Api") -> None:
+    """Print a change that the webhook refuses, and in which words.
+
+    Raises:
+        LabError: it does not.
+    """
+    from lib.lab.artifacts import programs
+    from lib.lab.osdpl import controller, deployment
+
+    kubectl = shlex.quote(str(programs.path(where, "kubectl")))
+    change = shlex.quote(json.dumps(controller.CHANGE))
+    lines = [
+        "",
+        "The webhook refuses a downgrade, for example:",
+        f"  {kubectl} -n {deployment.NAMESPACE} patch openstackdeployment"
+        f" {deployment.NAME} --type=merge --patch={change}",
+        f"  {controller.refused_change(api)}",
+    ]
+    click.echo("\n".join(lines))
 
 
 def _look_around(where: "places.Places") -> None:

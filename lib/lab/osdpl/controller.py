@@ -5,6 +5,7 @@ import http.client
 import json
 import pathlib
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import yaml
 
 from lib.kube import client, resources
 from lib.kube import errors as kube_errors
-from lib.lab import places
+from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.charts import helm
 from lib.lab.kube import cluster, control_plane
@@ -22,7 +23,11 @@ from lib.lab.run import processes
 NAME = "osdpl-controller"
 WEBHOOK = "osdpl-webhook"
 ACCOUNT = (deployment.NAMESPACE, NAME)
+CHANGE = {"spec": {"openstack_version": "flamingo"}}
+"""Of the OpenStackDeployment, which has a later version: there is no downgrade."""
+_DENIED = "denied the request: "
 _START_S = 180
+_POLL_S = 1.0
 _ASK_S = 5
 
 
@@ -83,6 +88,32 @@ def install_webhook(where: places.Places, *sets: str) -> None:
         port = where.port(WEBHOOK)
         webhook["clientConfig"]["url"] = f"https://127.0.0.1:{port}{service['path']}"
     control_plane.apply_manifests(where, yaml.safe_dump(found))
+
+
+def refused_change(api: client.Api) -> str:
+    """Return in which words the webhook refuses CHANGE, which is only a dry run.
+
+    Raises:
+        LabError: it was not asked, or has admitted the change, for some time.
+        KubeError: the API server refused it for another reason.
+    """
+    end = time.monotonic() + _START_S
+    while time.monotonic() < end:
+        try:
+            api.patch(
+                deployment.DEPLOYMENTS,
+                deployment.NAME,
+                json.dumps(CHANGE).encode(),
+                deployment.NAMESPACE,
+                query={"dryRun": "All"},
+                timeout_s=cluster.TIMEOUT_S,
+            )
+        except kube_errors.KubeError as error:
+            if _DENIED not in error.message:
+                raise
+            return error.message.partition(_DENIED)[2]
+        time.sleep(_POLL_S)
+    raise errors.LabError(f"not refused by the webhook within {_START_S} s: {CHANGE}")
 
 
 def remove_webhook(api: client.Api) -> None:

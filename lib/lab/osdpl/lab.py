@@ -76,6 +76,7 @@ def up(
         start_simulator(where, brought[0].tool, shown)
         with shown.step("Install the chart of osdpl-controller"):
             controller.install(where)
+            controller.install_webhook(where)
         with shown.step("Start osdpl-controller"):
             brought[0].start_controller()
         with shown.step("Create the OpenStackDeployment"):
