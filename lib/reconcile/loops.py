@@ -1,5 +1,7 @@
 """The threads of a process, which begin one by one and end together."""
 
+import contextlib
+import pathlib
 import threading
 import time
 from collections.abc import Callable
@@ -7,6 +9,8 @@ from collections.abc import Callable
 import structlog
 
 Loop = Callable[[threading.Event], None]
+_COMM = pathlib.Path("/proc/thread-self/comm")
+"""Source: proc_pid_comm(5); the kernel keeps the first 15 bytes."""
 
 
 class Loops:
@@ -32,6 +36,8 @@ class Loops:
         self._threads.append(thread)
 
     def _run(self, name: str, loop: Loop) -> None:
+        with contextlib.suppress(OSError):
+            _COMM.write_text(name)  # `ps -L` and `top -H` show it
         try:
             loop(self._stop)
         except Exception as error:
