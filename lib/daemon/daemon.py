@@ -6,6 +6,7 @@ and the servers are the last. What a daemon does is a list of parts; nothing her
 what they are.
 """
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -142,9 +143,13 @@ class Daemon:
             ConfigError: there is no such address here, or the port is taken.
         """
         listener = serving.listen(*address)
-        if listener is not None:
+        if listener is None:
+            return
+        with contextlib.ExitStack() as failed:
+            failed.enter_context(listener)
             shown = None if certificate is None else certificate()
-            self.serve(serving.HttpServer(listener, shown, routes, limits))
+            failed.pop_all()
+        self.serve(serving.HttpServer(listener, shown, routes, limits))
 
     def drain(self, drain: Drain) -> None:
         """Call `drain` at the end, before the loops end.

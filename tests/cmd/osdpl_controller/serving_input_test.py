@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import pathlib
 import socket
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -35,7 +36,11 @@ def pair(folder: pathlib.Path, name: str) -> tuple[str, str]:
 
 @pytest.fixture(autouse=True)
 def logs_end_with_the_test() -> Iterator[None]:
-    """Logs go to the standard error of now, which is not that of later tests."""
+    """Logs go to the standard error of now, which is not that of later tests.
+
+    tracemalloc is imported before two threads do it, when they drop what is unclosed.
+    """
+    assert not tracemalloc.is_tracing()
     yield
     structlog.reset_defaults()
 
