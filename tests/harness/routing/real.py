@@ -177,7 +177,8 @@ class RoutingRoom:
     """A cluster, a router behind an entrance, and the replicas between them.
 
     kubeconfig: of openstack-ccm's own ServiceAccount. prefix: of the names of Nodes and
-    their servers; two rooms in one cluster differ in it.
+    their servers; two rooms in one cluster differ in it. families: of podCIDRs, IPv4
+    first.
     """
 
     where: places.Places
@@ -189,6 +190,7 @@ class RoutingRoom:
     api: client.Api
     prefix: str
     replicas: list[balancing.Replica] = dataclasses.field(default_factory=list)
+    families: int = 2
 
     @property
     def objects(self) -> kube_objects.Objects:
@@ -239,7 +241,7 @@ class RoutingRoom:
 
     def cidrs(self, number: int) -> list[str]:
         """Return the podCIDRs of a Node."""
-        return [f"10.112.{number}.0/24", f"fd00:112:{number}::/64"]
+        return [f"10.112.{number}.0/24", f"fd00:112:{number}::/64"][: self.families]
 
     def add(self, number: int, cidrs: Sequence[str] = ()) -> None:
         """Register a Node with a port of its own."""
@@ -287,7 +289,9 @@ class RoutingRoom:
             (cidr, hop)
             for number in numbers
             for cidr, hop in zip(
-                self.cidrs(number), self.addresses(self.name(number)), strict=True
+                self.cidrs(number),
+                self.addresses(self.name(number))[: self.families],
+                strict=True,
             )
         }
 
