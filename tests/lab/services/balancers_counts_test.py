@@ -18,9 +18,15 @@ from tests.harness.openstack import balancer_watch, balancers, census
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
-NODES = 10
-PORTS = 20
-MANY = 10
+NODES = testing.by_tier(4, 10)
+PORTS = testing.by_tier(6, 20)
+MANY = testing.by_tier(4, 10)
+CHANGES = testing.by_tier(3, 5)
+MOST_CREATE = testing.by_tier(30, 40)
+MOST_CREATE_MANY = testing.by_tier(60, 140)
+MOST_RESTART_MANY = testing.by_tier(20, 30)
+MOST_DELETE_MANY = testing.by_tier(36, 90)
+"""Bounds that grow with the numbers above, in calls."""
 QUIET_S = 4.0
 WITHIN_S = 600.0
 IDLE_S = testing.by_tier(20.0, 60.0)
@@ -31,23 +37,26 @@ TWO = (services.port(80), services.port(443))
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One row of the table. bound: calls, at most. reference: what it needs."""
+    """One row of the table. bound: calls, at most.
+
+    reference: what it needs, for the numbers of the long tier.
+    """
 
     what: str
     bound: int
     reference: str
 
 
-CREATE = Row("create: 20 ports, monitors, 10 Nodes", 40, "82-90")
+CREATE = Row(f"create: {PORTS} ports, monitors, {NODES} Nodes", MOST_CREATE, "82-90")
 NO_CHANGE = Row("a change that changes nothing", 8, "64")
 RESTART = Row("restart with this one", 20, "110")
 DRIFT = Row("a look for drift at this one", 20, "-")
 DELETE = Row("delete it", 12, "12-16")
 NODE = Row("one Node added, 2 ports", 14, "27")
-CREATE_10 = Row("create 10 of 2 ports, 10 Nodes", 140, "242")
-NOTHING = Row(f"{IDLE_S:.0f} s of nothing, with these 10", 0, "0")
-RESTART_10 = Row("restart with these 10", 30, "146")
-DELETE_10 = Row("delete these 10", 90, "111")
+CREATE_MANY = Row(f"create {MANY} of 2 ports, {NODES} Nodes", MOST_CREATE_MANY, "242")
+NOTHING = Row(f"{IDLE_S:.0f} s of nothing, with these {MANY}", 0, "0")
+RESTART_MANY = Row(f"restart with these {MANY}", MOST_RESTART_MANY, "146")
+DELETE_MANY = Row(f"delete these {MANY}", MOST_DELETE_MANY, "111")
 ROWS = (
     CREATE,
     NO_CHANGE,
@@ -55,10 +64,10 @@ ROWS = (
     DRIFT,
     DELETE,
     NODE,
-    CREATE_10,
+    CREATE_MANY,
     NOTHING,
-    RESTART_10,
-    DELETE_10,
+    RESTART_MANY,
+    DELETE_MANY,
 )
 
 
@@ -133,7 +142,7 @@ def members(room: Room) -> int:
 
 
 def one_large(story: Story) -> None:
-    """A Service of 20 ports from its creation to its end."""
+    """A Service of many ports from its creation to its end."""
     ports = [services.port(1000 + number) for number in range(PORTS)]
 
     def create() -> None:
@@ -170,7 +179,7 @@ def one_small(story: Story) -> None:
         waiting.until("members", lambda: members(story.room) == want)
 
     story.count(NODE, add)
-    for value in range(1, 6):
+    for value in range(1, CHANGES + 1):
         counted = Counted(story.room.entrance)
         change = {keys.TIMEOUT_CLIENT_DATA: str(10000 + value)}
         story.services.change("small", change)
@@ -179,12 +188,12 @@ def one_small(story: Story) -> None:
     services.delete_nodes(story.room.api, [last])
 
 
-def ten(story: Story) -> None:
-    names = [f"ten-{number}" for number in range(MANY)]
-    story.count(CREATE_10, lambda: story.make(*names))
+def many(story: Story) -> None:
+    names = [f"many-{number}" for number in range(MANY)]
+    story.count(CREATE_MANY, lambda: story.make(*names))
     story.count(NOTHING, lambda: time.sleep(IDLE_S))
-    story.count(RESTART_10, story.restart)
-    story.count(DELETE_10, lambda: story.delete(*names))
+    story.count(RESTART_MANY, story.restart)
+    story.count(DELETE_MANY, lambda: story.delete(*names))
 
 
 def test_calls_of_the_cloud_are_few(room: Room, where: places.Places) -> None:
@@ -196,7 +205,7 @@ def test_calls_of_the_cloud_are_few(room: Room, where: places.Places) -> None:
             one_large(story)
             one_small(story)
             lags = balancing.lags(watch.turned, room.entrance.calls)
-            ten(story)
+            many(story)
             polls_each = counted.polls_each(len(watch.turned))
         finally:
             story.show()

@@ -19,7 +19,7 @@ from lib.kube import errors as kube_errors
 from lib.lab.daemons import ccm
 from lib.lab.kube import kube_objects
 from lib.lab.run import processes
-from tests.harness import waiting
+from tests.harness import testing, waiting
 from tests.harness.openstack import balancers, front
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
@@ -34,6 +34,7 @@ FLAGS = (
 SERVICES = ("one", "two")
 WRITES = 4
 """Of each leader, before its Lease is deleted and after it was taken over."""
+TURNS = testing.by_tier(("first",), ("first", "second"))
 WITHIN_S = 300.0
 LOST = '"event": "leadership lost"'
 
@@ -185,13 +186,14 @@ def test_a_leader_whose_lease_is_deleted_writes_no_more(rooms: dict[int, Room]) 
         try:
             with Changes(room).opened():
                 shown["first"] = one_round(rooms, watch, 1, 2)
-                room.replica(1, FLAGS).start()
-                idle = Counted(room.entrance)
-                shown["second"] = one_round(rooms, watch, 2, 1)
-                assert idle.writes()
+                if "second" in TURNS:
+                    room.replica(1, FLAGS).start()
+                    idle = Counted(room.entrance)
+                    shown["second"] = one_round(rooms, watch, 2, 1)
+                    assert idle.writes()
         finally:
-            for turn in ("first", "second"):
+            for turn in TURNS:
                 print(f"{turn:7} {shown.get(turn, 'MISSING')}")
-    assert shown.keys() == {"first", "second"}
+    assert shown.keys() == set(TURNS)
     made = balancers.listed(room.mine.connection, balancers.BALANCERS)
     assert len(made) == len(SERVICES)

@@ -530,7 +530,7 @@ FIELDS = (
     ),
 )
 ROWS = (*PLACES, *CLASSES, *SETTINGS, *FIELDS)
-SOME = (*PLACES[:2], *CLASSES[:1], *SETTINGS[:2], *FIELDS[:3])
+SOME = (*PLACES[:1], *CLASSES[:1], *SETTINGS[:2], *FIELDS[:2])
 """What the default tier tries: some of each kind of annotation."""
 
 
