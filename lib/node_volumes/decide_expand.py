@@ -44,7 +44,9 @@ def _wait_for_size(
 ) -> NodeOutcome:
     if not past.has(RescanDisk):
         return NodeOutcome(action=RescanDisk(disk))
-    text = f"{disk.path}: {disk.size_bytes} bytes, required {request.required_bytes}"
+    field = "capacity_range.required_bytes"
+    text = f"{field}: invalid value {request.required_bytes}: must be at most"
+    text = f"{text} the {disk.size_bytes} bytes of {disk.path}, once it has grown"
     return NodeOutcome(waiting_for=text)
 
 

@@ -33,6 +33,8 @@ ID = "11111111-2222-3333-4444-555555555555"
 OTHER = "22222222-2222-3333-4444-555555555555"
 LINK = f"virtio-{ID[:20]}"
 CALL_S = 180.0
+OURS = "csi-node: "
+"""The beginning of each line that the program prints."""
 _Mode = csi_pb2.VolumeCapability.AccessMode
 
 REQUIRED = """
@@ -330,7 +332,9 @@ def started(place: Place, *flags: str) -> None:
     done = subprocess.run(
         words, env=env, capture_output=True, text=True, check=False, timeout=CALL_S
     )
-    raise NotStarted(done.returncode, done.stderr.strip())
+    # The runtime of PEX files may warn of variables first.
+    lines = [line for line in done.stderr.splitlines() if line.startswith(OURS)]
+    raise NotStarted(done.returncode, "\n".join(lines))
 
 
 def with_socket(place: Place, flag: str, prefix: str, state: str) -> None:
@@ -420,7 +424,10 @@ ROWS: Mapping[str, Row] = {
         "capacity_range.limit_bytes: invalid value 1: must be at least",
     ),
     "disk smaller than required": row(
-        LATE, lambda p: p.expand(2 * SIZE), f"{SIZE} bytes, required {2 * SIZE}"
+        LATE,
+        lambda p: p.expand(2 * SIZE),
+        f"capacity_range.required_bytes: invalid value {2 * SIZE}: must be at most",
+        f"the {SIZE} bytes of ",
     ),
     "serial mismatch": row(LATE, serial_mismatch, ID, "not found", OTHER[:20]),
     "two disks match": row("INTERNAL", two_disks, ID, "several match", "must be one"),

@@ -286,7 +286,8 @@ def failure(node: Node, request: Request) -> CallFailed:
             (STAGE,),
             NodeExpand(VOLUME, STAGING, 2 * GIB),
             FailureReason.TIMED_OUT,
-            f"/dev/vdb: {GIB} bytes, required {2 * GIB}",
+            f"capacity_range.required_bytes: invalid value {2 * GIB}: must be at most"
+            f" the {GIB} bytes of /dev/vdb, once it has grown",
             id="the disk does not grow",
         ),
     ],
