@@ -96,7 +96,7 @@ def without_right(site: OperatorStage) -> Iterator[None]:
 
 @contextlib.contextmanager
 def pending(site: OperatorStage) -> Iterator[None]:
-    """Create the Secret of a release that was left pending long ago."""
+    """Create the Secret of a release that was left pending; its labels are old."""
     name = "sh.helm.release.v1.left-over.v1"
     labels = {
         **{"owner": "helm", "name": "left-over", "version": "1"},
@@ -272,9 +272,10 @@ ROWS = (
         broken=stopped,
     ),
     Row(
+        # Of a Secret that is new; FAIL for an old one is a row of findings_test.py.
         "pending release",
         findings.RELEASES,
-        "FAIL",
+        "warn",
         "left-over has been pending-install for",
         "sh.helm.release.v1.left-over.v1",
         broken=pending,
