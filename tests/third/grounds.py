@@ -50,6 +50,7 @@ class MeadowGrounds:
     title = "Meadow"
     manager = MANAGER
     programs = (cloud.NAME,)
+    has_routes = False
 
     @property
     def manifest(self) -> str:
@@ -121,8 +122,10 @@ class MeadowGrounds:
         where: places.Places,
         existing: grounds.Existing,
         kubeconfig: pathlib.Path,
+        pod_cidr: str = "",
     ) -> tuple[str, ...]:
         """See the protocol."""
+        del pod_cidr
         conf = where.state / "meadow.conf"
         conf.write_text(self.described(where, existing).name)
         return (

@@ -1,5 +1,6 @@
 """What `mooring lab` shows on the terminal."""
 
+import contextlib
 import shlex
 
 import click
@@ -15,6 +16,7 @@ from lib.lab.status import table
 from lib.lab.whole import demo as scenario
 from lib.lab.whole import parts, record, whole
 from mooring.commands import edge, providers
+from mooring.commands import plan_routes as plan_command
 
 SETTLE_S = 120
 
@@ -165,16 +167,28 @@ class TerminalStage:
 
 
 def demo(where: places.Places) -> bool:
-    """Play the demo; say whether all was seen."""
+    """Play the demo; report whether all was seen."""
     lab = current(where)
-    cloud = lab.cloud()
-    stage = TerminalStage(rich.console.Console())
+    console = rich.console.Console()
+    stage = TerminalStage(console)
+    programme = scenario.scenes(
+        lab.cloud(), lab.record.names, lab.record.kind, has_routes=lab.has_routes
+    )
     try:
-        return scenario.play(
-            scenario.scenes(cloud, lab.record.names, lab.record.kind),
-            whole.look(lab),
-            stage,
-            scenario.Clock(),
-        )
+        is_seen = scenario.play(programme, whole.look(lab), stage, scenario.Clock())
     finally:
         stage.end()
+    if lab.has_routes:
+        plan_routes(lab, console)
+    return is_seen
+
+
+def plan_routes(lab: parts.Lab, console: rich.console.Console) -> None:
+    """Show what `mooring plan routes` shows, and how to ask it."""
+    shared = ("--cloud-config=", "--cluster-cidr=")
+    given = [word for word in lab.manager_arguments() if word.startswith(shared)]
+    words = [f"--kubeconfig={lab.kubeconfig}", *given]
+    console.rule("[bold]mooring plan routes")
+    click.echo(f"{edge.spoken()} plan routes {shlex.join(words)}")
+    with contextlib.suppress(SystemExit):
+        plan_command.routes.main(words, standalone_mode=False)

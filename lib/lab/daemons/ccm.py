@@ -20,6 +20,8 @@ ACCOUNT = ("kube-system", NAME)
 PORT = "cloud-controller-manager"
 QUICK = ("--node-status-update-frequency=5s",)
 """So that a floating IP shows within seconds; five minutes by default."""
+POD_CIDR = "10.244.0.0/16"
+"""Of the Pods of a whole lab, in which each Node has a part."""
 START_S = 60
 Right = tuple[str, str, str]
 """API group, resource with its subresource, verb."""

@@ -65,6 +65,11 @@ class Grounds(Protocol):
         ...
 
     @property
+    def has_routes(self) -> bool:
+        """Whether the lab's own cloud routes to the Pods of Nodes."""
+        ...
+
+    @property
     def manifest(self) -> str:
         """The rights of the manager: YAML with its ServiceAccount in kube-system."""
         ...
@@ -118,10 +123,15 @@ class Grounds(Protocol):
         ...
 
     def manager_arguments(
-        self, where: places.Places, existing: Existing, kubeconfig: pathlib.Path
+        self,
+        where: places.Places,
+        existing: Existing,
+        kubeconfig: pathlib.Path,
+        pod_cidr: str = "",
     ) -> tuple[str, ...]:
         """Write the manager's configuration, and return its command line.
 
-        kubeconfig: of the manager's ServiceAccount.
+        kubeconfig: of the manager's ServiceAccount. pod_cidr: of the Pods that the
+        manager routes to; empty: to none.
         """
         ...

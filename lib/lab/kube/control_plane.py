@@ -52,10 +52,12 @@ def up(
     shown: progress.Progress,
     *,
     api_arguments: Sequence[str] = (),
+    manager_arguments: Sequence[str] = (),
 ) -> None:
     """Start what does not run; return when the default ServiceAccount exists.
 
-    api_arguments: more arguments for kube-apiserver, if it is not running yet.
+    api_arguments, manager_arguments: more arguments for kube-apiserver and for
+    kube-controller-manager, if they are not running yet.
 
     Raises:
         LabError: a program is not built, a port is taken, or one did not start.
@@ -74,7 +76,7 @@ def up(
         _wait(where, "kube-apiserver")
         step.note("kube-controller-manager")
         manager = kube_arguments.controller_manager(
-            where, paths["kube-controller-manager"]
+            where, paths["kube-controller-manager"], manager_arguments
         )
         processes.start(where, "kube-controller-manager", manager)
         _wait(where, "kube-controller-manager")

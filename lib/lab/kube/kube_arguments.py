@@ -104,7 +104,14 @@ def _audit(where: places.Places) -> Sequence[str]:
     )
 
 
-def controller_manager(where: places.Places, program: pathlib.Path) -> Sequence[str]:
+def allocating(pod_cidr: str) -> Sequence[str]:
+    """Return more arguments for kube-controller-manager: it allocates podCIDRs."""
+    return ("--allocate-node-cidrs=true", f"--cluster-cidr={pod_cidr}")
+
+
+def controller_manager(
+    where: places.Places, program: pathlib.Path, more: Sequence[str] = ()
+) -> Sequence[str]:
     """Return the command of kube-controller-manager.
 
     With --cloud-provider=external it leaves Nodes, load balancers and routes of the
@@ -135,6 +142,7 @@ def controller_manager(where: places.Places, program: pathlib.Path) -> Sequence[
         "--kube-api-qps=300",
         "--kube-api-burst=600",
         "--profiling=false",
+        *more,
     )
 
 

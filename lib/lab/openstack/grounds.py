@@ -21,6 +21,7 @@ class OpenStackGrounds:
     title = "OpenStack"
     manager = ccm.NAME
     programs = (layout.DATABASE, *layout.SERVICES)
+    has_routes = True
 
     @property
     def manifest(self) -> str:
@@ -91,10 +92,12 @@ class OpenStackGrounds:
         where: places.Places,
         existing: grounds.Existing,
         kubeconfig: pathlib.Path,
+        pod_cidr: str = "",
     ) -> tuple[str, ...]:
         """See the protocol."""
-        conf = _cloud_conf(where, existing)
-        return ccm.arguments(where, kubeconfig, conf, ccm.QUICK)
+        conf = _cloud_conf(where, existing, has_routes=bool(pod_cidr))
+        routed = (f"--cluster-cidr={pod_cidr}",) if pod_cidr else ()
+        return ccm.arguments(where, kubeconfig, conf, (*ccm.QUICK, *routed))
 
 
 @contextlib.contextmanager
@@ -117,13 +120,20 @@ def _described(
     return pathlib.Path(existing.file) if existing.file else None, existing.name
 
 
-def _cloud_conf(where: places.Places, existing: grounds.Existing) -> pathlib.Path:
+def _cloud_conf(
+    where: places.Places, existing: grounds.Existing, *, has_routes: bool
+) -> pathlib.Path:
     """Write the configuration that openstack-ccm reads.
 
-    Source: cloud-provider-openstack, [Global] use-clouds, clouds-file, cloud.
+    has_routes: whether it names the router of `prepare`, in the lab's own cloud.
+
+    Source: cloud-provider-openstack, [Global] use-clouds, clouds-file, cloud; [Route].
     """
     target = where.state / "cloud.conf"
     text = accounts.cloud_conf(where)
+    if has_routes:
+        router_id = tenant.Tenant(cloud.connect(where)).router_id()
+        text += f"\n[Route]\nrouter-id = {router_id}\n"
     if existing.name:
         file, name = _described(where, existing)
         lines = ["[Global]", "use-clouds = true", f'cloud = "{name}"']

@@ -215,6 +215,12 @@ class Tenant:
                 network.add_interface_to_router(router, subnet=subnet.id)
             return str(mine.id)
 
+    def router_id(self) -> str:
+        """Return the ID of the router that `ensure_network` has created."""
+        with cloud.sentences():
+            network = self.connection.network
+            return str(network.find_router(_ROUTER, ignore_missing=False).id)
+
     def add_port(self, name: str, server_id: str) -> str:
         """Make a port on `lab-net` as a server would have one; give its address."""
         network = self.connection.network

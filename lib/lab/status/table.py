@@ -24,7 +24,8 @@ class NodeRow:
     """A Node, as far as the lab shows it.
 
     ready: status of the condition Ready ("True", "False", "Unknown"), or "".
-    addresses: as "Type address", in the Node's order. taints: keys.
+    addresses: as "Type address", in the Node's order. taints: keys. pods: the
+    podCIDR. is_routed: whether the cloud routes to it; None: not reported.
     """
 
     name: str
@@ -35,6 +36,8 @@ class NodeRow:
     zone: str = ""
     type: str = ""
     taints: tuple[str, ...] = ()
+    pods: str = ""
+    is_routed: bool | None = None
 
     @property
     def initialised(self) -> bool:
@@ -85,15 +88,15 @@ def _rows(document: object, *path: str) -> Sequence[object]:
 
 def node(document: Document) -> NodeRow:
     """Parse a Node."""
-    ready = [
-        _text(row, "status")
+    conditions = {
+        _text(row, "type"): _text(row, "status")
         for row in _rows(document, "status", "conditions")
-        if _text(row, "type") == "Ready"
-    ]
+    }
+    unavailable = conditions.get("NetworkUnavailable")
     return NodeRow(
         name=_text(document, "metadata", "name"),
         uid=_text(document, "metadata", "uid"),
-        ready="".join(ready),
+        ready=conditions.get("Ready", ""),
         provider_id=_text(document, "spec", "providerID"),
         addresses=tuple(
             f"{_text(row, 'type')} {_text(row, 'address')}"
@@ -102,6 +105,8 @@ def node(document: Document) -> NodeRow:
         zone=_text(document, "metadata", "labels", LABEL_ZONE),
         type=_text(document, "metadata", "labels", LABEL_TYPE),
         taints=tuple(_text(row, "key") for row in _rows(document, "spec", "taints")),
+        pods=_text(document, "spec", "podCIDR"),
+        is_routed=None if unavailable is None else unavailable == "False",
     )
 
 
@@ -139,6 +144,9 @@ _READY = {"True": "Ready", "False": "NotReady", "Unknown": "NotReady (Unknown)"}
 def _cells(one: NodeRow) -> tuple[str, ...]:
     # The host name is in the first column already.
     addresses = [row for row in one.addresses if row != f"Hostname {one.name}"]
+    if one.is_routed is not None:
+        state = "routed" if one.is_routed else "not routed"
+        addresses.append(f"Pods {one.pods} {state}")
     return (
         f"{one.name}\n{_READY.get(one.ready, 'no status')}",
         one.provider_id,

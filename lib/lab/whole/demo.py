@@ -103,15 +103,32 @@ def has_external(name: str, *, wanted: bool) -> Callable[[View], bool]:
     return seen
 
 
+def routed(names: Sequence[str]) -> Callable[[View], bool]:
+    """Wait for Nodes with Pods to which the cloud routes."""
+
+    def seen(view: View) -> bool:
+        found = [view.node(name) for name in names]
+        return all(one is not None and one.pods and one.is_routed for one in found)
+
+    return seen
+
+
 def gone(name: str) -> Callable[[View], bool]:
     """Wait for a Node to be away."""
     return lambda view: view.node(name) is None
 
 
 def scenes(
-    cloud: servers.Cloud, names: Sequence[str], kind: servers.Kind
+    cloud: servers.Cloud,
+    names: Sequence[str],
+    kind: servers.Kind,
+    *,
+    has_routes: bool = False,
 ) -> tuple[Scene, ...]:
-    """Return the programme. names: three servers; each scene leaves the lab whole."""
+    """Return the programme. names: three servers; each scene leaves the lab whole.
+
+    has_routes: whether the cloud routes to the Pods of Nodes.
+    """
     first, second, third = names[:3]
     well = Scene(
         f"All is well with {', '.join(names)}",
@@ -121,9 +138,21 @@ def scenes(
     )
     return (
         well,
+        *([_routed(names)] if has_routes else []),
         *_stopped_and_started(cloud, second),
         *_exposed_and_hidden(cloud, first),
         *_deleted_and_made(cloud, third, kind),
+        *([_routed([third])] if has_routes else []),
+    )
+
+
+def _routed(names: Sequence[str]) -> Scene:
+    return Scene(
+        f"Pods of {', '.join(names)} are reached",
+        "openstack-ccm has added a route for the podCIDR of each Node to the router,"
+        " and an address pair to the port of its server: NetworkUnavailable is False.",
+        lambda: None,
+        routed(names),
     )
 
 

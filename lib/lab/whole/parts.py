@@ -37,6 +37,12 @@ class Lab:
         return control_plane.admin_kubeconfig(self.where)
 
     @property
+    def has_routes(self) -> bool:
+        """Whether cluster and cloud are the lab's own, and Pods are routed to."""
+        is_own = not (self.record.kubeconfig or self.record.existing_cloud)
+        return is_own and self.grounds.has_routes
+
+    @property
     def manager_kubeconfig(self) -> pathlib.Path:
         """The kubeconfig that is the ServiceAccount of the manager."""
         return self.where.state / f"{self.grounds.manager}.kubeconfig"
@@ -61,7 +67,10 @@ class Lab:
     def manager_arguments(self) -> tuple[str, ...]:
         """Write the manager's configuration; return its command line."""
         return self.grounds.manager_arguments(
-            self.where, self.record.existing, self.manager_kubeconfig
+            self.where,
+            self.record.existing,
+            self.manager_kubeconfig,
+            ccm.POD_CIDR if self.has_routes else "",
         )
 
 

@@ -17,7 +17,7 @@ from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import ccm
 from lib.lab.grounds import grounds
-from lib.lab.kube import cluster, control_plane, kubelet
+from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
 from lib.lab.run import footing, processes, progress, steps
 from lib.lab.status import table
 from lib.lab.whole import demo, parts, record
@@ -106,7 +106,8 @@ class _Start:
             steps.StartStep("pexes", self.pexes),
             steps.StartStep("account", self.account, ("control plane",)),
             steps.StartStep("servers", self.servers, ("cloud",)),
-            steps.StartStep("manager", self.manager, ("account", "cloud", "pexes")),
+            # Its configuration names the router of the servers' network.
+            steps.StartStep("manager", self.manager, ("account", "servers", "pexes")),
             steps.StartStep("nodes", self.nodes, ("control plane", "servers")),
             steps.StartStep("hollow", self.hollow, ("nodes", "pexes")),
         ]
@@ -145,7 +146,8 @@ class _Start:
 
     def control_plane(self) -> None:
         """Start our own cluster."""
-        control_plane.up(self.where, self.shown)
+        more = kube_arguments.allocating(ccm.POD_CIDR)
+        control_plane.up(self.where, self.shown, manager_arguments=more)
 
     def cloud(self) -> None:
         """Start our own cloud."""

@@ -63,6 +63,25 @@ def test_node_is_parsed_whole() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [("False", "10.244.1.0/24 routed"), ("True", "10.244.1.0/24 not routed"), ("", "")],
+)
+def test_routes_to_pods_are_shown(status: str, shown: str) -> None:
+    """By the condition that a route controller writes; nothing without it."""
+    condition = {"type": "NetworkUnavailable", "status": status}
+    node = table.node(
+        {
+            "metadata": {"name": "n"},
+            "spec": {"podCIDR": "10.244.1.0/24"},
+            "status": {"conditions": [condition] if status else []},
+        }
+    )
+    text = " ".join(drawn(table.nodes([node], [])).split())
+    assert ("Pods" in text) == bool(shown)
+    assert shown in text
+
+
 def test_a_bare_node_is_parsed_too() -> None:
     """A Node that has just been made lacks nearly everything."""
     bare = table.node({"metadata": {"name": "n"}, "spec": {}})

@@ -51,6 +51,7 @@ class World:
         self.there = {name: servers.Server(name, name, "ACTIVE") for name in NAMES}
         self.floating: set[str] = set()
         self.asleep = False
+        self.is_routed: bool | None = True
 
     def items(self) -> tuple[servers.Server, ...]:
         return tuple(self.there.values())
@@ -91,6 +92,8 @@ class World:
             provider_id=f"openstack:///{server.id}",
             addresses=INSIDE + (OUTSIDE if server.id in self.floating else ()),
             taints=() if up else (table.SHUTDOWN,),
+            pods="10.244.0.0/24",
+            is_routed=self.is_routed,
         )
 
 
@@ -102,6 +105,17 @@ def test_all_scenes_are_seen_where_openstack_ccm_works() -> None:
     assert stage.titles == [scene.title for scene in programme]
     assert all(seen for _, seen in stage.ends)
     assert world.look() == World().look()
+
+
+@pytest.mark.parametrize("is_routed", [True, False, None])
+def test_pods_are_routed_to_where_the_cloud_has_routes(is_routed: bool | None) -> None:
+    """Two scenes more, which fail where the condition is another."""
+    world, stage = World(), Stage()
+    world.is_routed = is_routed
+    programme = demo.scenes(world, NAMES, servers.Kind(), has_routes=True)
+    assert len(programme) == len(demo.scenes(world, NAMES, servers.Kind())) + 2
+    whole = demo.play(programme, world.look, stage, Time().clock())
+    assert whole == (is_routed is True)
 
 
 def test_what_does_not_happen_ends_the_demo_in_time() -> None:
