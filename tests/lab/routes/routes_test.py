@@ -165,7 +165,7 @@ def test_another_router(room: real.RoutingRoom) -> None:
 
 
 def test_only_rights_of_the_chart_are_used(room: real.RoutingRoom) -> None:
-    """Those for routes all, and none that is not granted."""
+    """No right is used that is not granted; those for the record are all used."""
     rows = audit.rows(room.where, ccm.ACCOUNT)
     asked = {
         (row.group, "/".join(filter(None, (row.resource, row.subresource))), row.verb)
@@ -176,6 +176,8 @@ def test_only_rights_of_the_chart_are_used(room: real.RoutingRoom) -> None:
         print(f"{right[2]:8} {right[1]}")
     assert asked <= granted
     assert asked >= ROUTE_RIGHTS
+    of_record = {right for right in granted if right[1] == "configmaps"}
+    assert of_record == {right for right in asked if right[1] == "configmaps"}
     denied = [row for row in rows if row.code == 403]
     assert denied == []
 
