@@ -411,29 +411,28 @@ def test_pod_security_is_named_and_nothing_is_installed(
     finally:
         label(site, "privileged")
         site.forget()
-        restart(site)
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("", ("--helm", "absent-helm", "No such file")),
-        ("#!/bin/sh\necho v3.10.0\n", ("v3.10.0", "3.18 or later")),
-    ],
-    ids=["missing", "too old"],
+HELMS = (
+    ("", ("--helm", "absent-helm", "No such file")),
+    ("#!/bin/sh\necho v3.10.0\n", ("v3.10.0", "3.18 or later")),
 )
-def test_a_helm_that_cannot_be_used_is_named(
-    site: OperatorStage, address: str, script: str, words: tuple[str, ...]
-) -> None:
-    program = site.where.state / ("old-helm" if script else "absent-helm")
-    if script:
-        program.write_text(script)
-        program.chmod(0o755)
-    restart(site, f"--helm={program}")
-    site.apply(deployment.manifest(address))
+"""Programs that are no helm of today, and what is reported."""
+
+
+def test_a_helm_that_cannot_be_used_is_named(site: OperatorStage, address: str) -> None:
+    """It is missing, or too old."""
     try:
-        reported(site, "HelmUnusable", words)
-        assert not site.revisions()
+        for script, words in HELMS:
+            program = site.where.state / ("old-helm" if script else "absent-helm")
+            if script:
+                program.write_text(script)
+                program.chmod(0o755)
+            restart(site, f"--helm={program}")
+            site.apply(deployment.manifest(address))
+            reported(site, "HelmUnusable", words)
+            assert not site.revisions()
+            site.forget()
     finally:
         site.forget()
         restart(site)
