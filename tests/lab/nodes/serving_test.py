@@ -84,7 +84,7 @@ def ask(
 Running = Callable[[str], AbstractContextManager[places.Places]]
 
 
-@pytest.fixture()
+@pytest.fixture(scope="module")
 def running(
     where: places.Places, ccm_pex: pathlib.Path, ccm_kubeconfig: pathlib.Path
 ) -> Running:
@@ -96,6 +96,7 @@ def running(
         file.write_text(conf)
         authorities = kube_files.certificates(where) / "ca.crt"
         more = [PERIOD, f"--client-ca-file={authorities}"]
+        processes.stop(where, [ccm.NAME])
         ccm.start(where, ccm_pex, ccm.arguments(where, ccm_kubeconfig, file, more))
         try:
             yield where
@@ -110,8 +111,9 @@ def conf(where: places.Places, project: MakeProject) -> str:
     return accounts.cloud_conf(where, project("serving")[0])
 
 
-@pytest.fixture()
+@pytest.fixture(scope="module")
 def serving(running: Running, conf: str) -> Iterator[places.Places]:
+    """Run one openstack-ccm for several tests; `running` takes its place."""
     with running(conf) as there:
         yield there
 

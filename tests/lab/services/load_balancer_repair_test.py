@@ -298,7 +298,6 @@ ROWS = (
 )
 KINDS = {
     "LB deleted",
-    "LB tags removed",
     "listener deleted",
     "pool deleted",
     "member changed",
