@@ -1,4 +1,4 @@
-"""Provider ids of all clouds: written and parsed here and nowhere else.
+"""Provider IDs of all clouds: written, parsed and assigned to a cloud here alone.
 
 Formats are frozen by golden tests: a provider id can never be changed on a Node, so
 every form that some release ever wrote has to parse for good.
@@ -6,6 +6,8 @@ every form that some release ever wrote has to parse for good.
 
 import dataclasses
 import re
+
+from lib.cloud.model import Foreign, InstanceRef
 
 OPENSTACK = "openstack"
 DVP = "dvp"
@@ -60,6 +62,27 @@ def parse(text: str) -> ProviderId:
     if not _SCHEME.fullmatch(cloud):
         raise _wrong(text, "<cloud>://<id>")
     return ProviderId(cloud, "", rest)
+
+
+def foreign(ref: InstanceRef, cloud: str, region: str = "") -> Foreign | None:
+    """Return why a reference is of another cloud or region; None when it is not.
+
+    A reference without a provider ID, or whose ID names no region, is of this cloud.
+    """
+    if not ref.provider_id:
+        return None
+    try:
+        parsed = parse(ref.provider_id)
+    except ProviderIdError as error:
+        return Foreign(str(error))
+    if parsed.cloud != cloud:
+        return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
+    if parsed.region and parsed.region != region:
+        return Foreign(
+            f"provider id {ref.provider_id!r} is of region {parsed.region!r},"
+            f" not of {region!r}"
+        )
+    return None
 
 
 def openstack(instance_id: str, region: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Retry-After headers, read once for every client."""
+"""Retry-After: how it is parsed, and what it means for the next try. Pure."""
 
 import email.utils
 
@@ -6,6 +6,10 @@ SHORTEST_S = 1.0
 LONGEST_S = 300.0
 """A server that asks for a longer pause is called again after this one: its clock may
 be wrong, and nothing else would notice that it has recovered."""
+LONGEST_REPEAT_S = 5.0
+"""A read is not repeated after a longer pause: that is left to the caller's queue."""
+REPEAT_S = 1.0
+"""Of the repetition without Retry-After: half of it fixed, half of it jitter."""
 
 
 def seconds(header: str | None, now: float) -> float | None:
@@ -35,3 +39,26 @@ def bounded(pause_s: float) -> float | None:
     if pause_s > 0:
         return min(max(pause_s, SHORTEST_S), LONGEST_S)
     return None
+
+
+def pause_s(asked_s: float | None, backoff_s: float, jitter: float) -> float:
+    """Return the pause before the next try of a key, in seconds.
+
+    A pause that the server asked for is kept, and never shortens the backoff. asked_s:
+    None: it asked for none. jitter: share of the pause, from 0, by which it becomes
+    longer; at most LONGEST_S in all.
+    """
+    if asked_s is None:
+        return backoff_s
+    return max(min(max(0.0, asked_s) * (1 + jitter), LONGEST_S), backoff_s)
+
+
+def repeat_s(asked_s: float | None, jitter: float) -> float:
+    """Return after how many seconds a read may be repeated. jitter: from 0 to 1."""
+    base_s = REPEAT_S / 2 if asked_s is None else asked_s
+    return base_s + jitter * REPEAT_S / 2
+
+
+def may_repeat(pause_s: float) -> bool:
+    """Report whether a read is repeated after this pause, and not given up."""
+    return pause_s <= LONGEST_REPEAT_S

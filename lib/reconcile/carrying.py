@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
+from lib.reconcile import dry_run
 from lib.reconcile import failure as failures
 from lib.reconcile import outcome as outcomes
 
@@ -75,8 +76,7 @@ def _never() -> bool:
 class Carrier(Generic[Snapshot, Action]):
     """Carries out what one flow has decided.
 
-    dry_run: log actions, carry out none but notes; an action's field that holds a
-    secret has repr=False for that reason. beat: called after each action.
+    dry_run: see `lib/reconcile/dry_run.py`. beat: called after each action.
     is_given_up: True once no further action may begin.
     """
 
@@ -106,11 +106,10 @@ class Carrier(Generic[Snapshot, Action]):
 
     def is_skipped(self, actions: Sequence[Action]) -> bool:
         """Report whether a write among these actions was not carried out."""
-        return self.dry_run and any(map(self._is_write, actions))
-
-    def _is_write(self, action: Action) -> bool:
-        is_report = isinstance(action, outcomes.ReportAction)
-        return not is_report and not self.steps.is_note(action)
+        return self.dry_run and any(
+            dry_run.omits_write(action, is_note=self.steps.is_note(action))
+            for action in actions
+        )
 
     def _act(
         self, key: str, snapshot: Snapshot, actions: Sequence[Action]
@@ -124,8 +123,7 @@ class Carrier(Generic[Snapshot, Action]):
             if self.is_given_up():
                 return
             is_note = self.steps.is_note(action)
-            if self.dry_run and not is_note:
-                log.info("action left out (dry run)", key=key, action=str(action))
+            if self.dry_run and dry_run.omits(action, key, is_note=is_note):
                 continue
             snapshot = self.steps.act(snapshot, action)
             yield snapshot

@@ -14,11 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from lib.process import retry_after
+
 STOP_POLL_S = 0.5
 """A set stop event is noticed this late at worst; `shut_down` immediately."""
-
-LONGEST_NAMED_S = 300.0
-"""Longest pause that a server can ask for, jitter included."""
 
 _SPARE_ENTRIES = 64
 _DOUBLINGS_MAX = 64
@@ -146,8 +145,8 @@ class Queue:
         """Make `key` due for `topics` again after its backoff; return the wait, s.
 
         retry_after_s: a pause that the server asked for; it lengthens the backoff, up
-        to LONGEST_NAMED_S, and never shortens it. is_routine: no failure, but an
-        expected wait, which has a backoff of its own.
+        to `retry_after.LONGEST_S`, and never shortens it. is_routine: no failure, but
+        an expected wait, which has a backoff of its own.
         """
         with self._changed:
             counts = self._routine if is_routine else self._failures
@@ -188,10 +187,7 @@ class Queue:
         part = self._backoff.jitter * self._chance()
         doubled = self._backoff.base_s * 2.0 ** min(failures, _DOUBLINGS_MAX)
         backoff_s = min(doubled, self._backoff.max_s) * (1 - part)
-        if retry_after_s is None:
-            return backoff_s
-        named_s = min(max(0.0, retry_after_s) * (1 + part), LONGEST_NAMED_S)
-        return max(named_s, backoff_s)
+        return retry_after.pause_s(retry_after_s, backoff_s, part)
 
     def _put(self, key: str, topic: str, due: float) -> None:
         topics = self._topics.setdefault(key, {})

@@ -15,6 +15,7 @@ from lib.cloud.volumes import (
     VolumePhase,
     VolumeSpec,
 )
+from lib.volumes import poll_interval
 from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.model import (
     Action,
@@ -86,15 +87,10 @@ def may_appear(past: CallHistory) -> bool:
     return is_lost or past.process_s < START_S
 
 
-def look_s(waited_s: float) -> float:
-    """Return the seconds until the next poll: the longer it takes, the later."""
-    if waited_s < 30:
-        return 1.0
-    return 2.0 if waited_s < 120 else 5.0
-
-
 def _wait(past: CallHistory, why: str) -> VolumeOutcome:
-    return VolumeOutcome(requeue_after_s=look_s(past.waited_s), waiting_for=why)
+    return VolumeOutcome(
+        requeue_after_s=poll_interval.after_s(past.waited_s), waiting_for=why
+    )
 
 
 def _act(*actions: Action, why: str, after_s: float = SOON_S) -> VolumeOutcome:

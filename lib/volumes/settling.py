@@ -8,7 +8,16 @@ from lib.cloud.model import Unknown
 from lib.cloud.volumes import Volume, Volumes
 from lib.reconcile import failure as failures
 from lib.reconcile import waiting
-from lib.volumes import act, callers, csi_codes, decide, model, shared_reads, turns
+from lib.volumes import (
+    act,
+    callers,
+    csi_codes,
+    decide,
+    model,
+    poll_interval,
+    shared_reads,
+    turns,
+)
 from lib.volumes import lost as requests
 from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.model import Action, Snapshot
@@ -125,7 +134,9 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
             # In time the volume is released; the next reconciliation reads it again.
             self._busy, self._was_busy = error, True
             waited_s = self._now() - self._began
-            pause_s = error.retry_after_s or max(BUSY_S, 2 * decide.look_s(waited_s))
+            pause_s = error.retry_after_s or max(
+                BUSY_S, 2 * poll_interval.after_s(waited_s)
+            )
             raise failures.Postponed(error.summary, pause_s) from error
         finally:
             self._written_at = self._now()

@@ -19,7 +19,7 @@ from lib.lab import places
 from lib.lab.daemons import csi
 from lib.lab.openstack import accounts, tenant
 from lib.lab.run import processes
-from lib.volumes import decide
+from lib.volumes import decide, poll_interval
 from tests.harness import waiting
 from tests.harness.csi import csi_wire
 
@@ -138,7 +138,7 @@ def most_reads(took_s: float) -> int:
     """
     reads, at = 3, decide.SOON_S
     while at < took_s:
-        at += decide.look_s(at)
+        at += poll_interval.after_s(at)
         reads += 1
     return reads
 

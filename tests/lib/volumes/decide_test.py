@@ -18,7 +18,7 @@ from lib.cloud.volumes import (
     VolumePhase,
     VolumeSpec,
 )
-from lib.volumes import decide, model
+from lib.volumes import decide, model, poll_interval
 from lib.volumes.csi_codes import Code, RefusedCall
 
 NODES = [InstanceId(f"node-{number}") for number in range(3)]
@@ -252,7 +252,7 @@ def test_each_wish_reads_its_own_volume_and_at_most_a_source(
 
 
 def test_looks_become_rarer_the_longer_it_takes() -> None:
-    pauses = [decide.look_s(waited) for waited in (0, 29, 30, 119, 120, 600)]
+    pauses = [poll_interval.after_s(waited) for waited in (0, 29, 30, 119, 120, 600)]
     assert pauses == sorted(pauses)
     assert pauses[0] == 1
     assert pauses[-1] == 5

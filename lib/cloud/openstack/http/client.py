@@ -30,10 +30,6 @@ T = TypeVar("T")
 Query = Sequence[tuple[str, str]]
 
 RETRIABLE = frozenset({429, 502, 503, 504})
-LONGEST_WAIT_S = 5.0
-"""A Retry-After above it is left to the caller's queue."""
-WAIT_S = 1.0
-"""Of the retry without Retry-After: half of it fixed, half of it jitter."""
 
 
 class Service(enum.Enum):
@@ -301,9 +297,10 @@ class Client:
     def _get(self, call: Get, deadline: float) -> bytes:
         answer = self._send(call, deadline)
         if answer.status in RETRIABLE:
-            wait_s = self._wait_s(answer)
-            if wait_s <= LONGEST_WAIT_S and self.now() + wait_s < deadline:
-                self._effects.sleep(wait_s)
+            jitter = self._effects.jitter()
+            pause_s = retry_after.repeat_s(answer.retry_after_s, jitter)
+            if retry_after.may_repeat(pause_s) and self.now() + pause_s < deadline:
+                self._effects.sleep(pause_s)
                 answer = self._send(call, deadline)
         if answer.is_success:
             return answer.body
@@ -317,11 +314,6 @@ class Client:
         raise refusal or answer.failure(
             call.operation, call.resource, call.service.value
         )
-
-    def _wait_s(self, answer: answers.Answer) -> float:
-        if answer.retry_after_s is not None:
-            return answer.retry_after_s + self._effects.jitter() * WAIT_S / 2
-        return WAIT_S / 2 + self._effects.jitter() * WAIT_S / 2
 
     def _send(
         self, call: Call, deadline: float, send_by: float = math.inf

@@ -21,8 +21,7 @@ from lib.cloud.openstack.config.settings import Config
 from lib.cloud.openstack.http import client, session
 from lib.cloud.openstack.instances import lists, singles, translate
 from lib.cloud.openstack.instances.addresses import Wiring
-from lib.cloud.support import absence_scope, calls, circuits
-from lib.cloud.support import refs as refs_of
+from lib.cloud.support import absence_scope, calls, circuits, instance_index
 from lib.process import shared_read
 
 READ_TIMEOUT_S = 120.0
@@ -126,7 +125,9 @@ class OpenStackInstances:
             if singly:
                 natives = self._at_home(self._singles(managed))
             else:
-                servers = refs_of.InstanceIndex(self._servers.get(not_before), "server")
+                servers = instance_index.InstanceIndex(
+                    self._servers.get(not_before), "server"
+                )
                 natives = self._at_home({ref: servers.find(ref) for ref in managed})
         except errors.CloudError as error:
             return observations | dict.fromkeys(managed, Unknown(error))
@@ -244,7 +245,7 @@ class OpenStackInstances:
 
     def _foreign(self, ref: InstanceRef) -> Foreign | None:
         region = self._config.credentials.region
-        return refs_of.foreign(ref, provider_id.OPENSTACK, region)
+        return provider_id.foreign(ref, provider_id.OPENSTACK, region)
 
     def _translated(
         self,

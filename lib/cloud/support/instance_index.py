@@ -1,32 +1,11 @@
-"""References of Nodes to instances: whose they are, and which instance is meant."""
+"""Native instances by id and by name, as references of Nodes name them."""
 
 import collections
 from collections.abc import Collection
 from typing import Generic, Protocol, TypeVar
 
 from lib.cloud import errors, provider_id
-from lib.cloud.model import Absent, Foreign, InstanceRef, Observation, Seen, Unknown
-
-
-def foreign(ref: InstanceRef, cloud: str, region: str = "") -> Foreign | None:
-    """Return why a reference is of another cloud or region; None when it is not.
-
-    A reference without a provider ID, or whose ID names no region, is of this cloud.
-    """
-    if not ref.provider_id:
-        return None
-    try:
-        parsed = provider_id.parse(ref.provider_id)
-    except provider_id.ProviderIdError as error:
-        return Foreign(str(error))
-    if parsed.cloud != cloud:
-        return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
-    if parsed.region and parsed.region != region:
-        return Foreign(
-            f"provider id {ref.provider_id!r} is of region {parsed.region!r},"
-            f" not of {region!r}"
-        )
-    return None
+from lib.cloud.model import Absent, InstanceRef, Observation, Seen, Unknown
 
 
 class NamedInstance(Protocol):
