@@ -29,7 +29,7 @@ from tests.harness.services import balancing, services, stages
 from tests.harness.services.balancing import Room
 
 IDLE_S = testing.by_tier(4.0, 50.0)
-CUTS = testing.by_tier(6, 3)
+CUTS = testing.by_tier(4, 3)
 """Of each watch, while nothing happens."""
 WATCHED = ("services", "nodes")
 SLACK = 2
