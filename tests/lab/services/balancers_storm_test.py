@@ -32,7 +32,7 @@ KILLS = testing.by_tier(3, 8)
 """The storm goes on until so many processes have been killed."""
 CHANGE_S = 1.5
 """Between two changes of Services and Nodes."""
-ALIVE = 10
+ALIVE = testing.by_tier(5, 10)
 """So many Services are there at a time, at most, in the storm."""
 SEED = 20261121
 MANAGED = {"manage-security-groups": "true"}
