@@ -7,12 +7,30 @@ from lib.cloud.load_balancers import Node as Receiver
 from lib.cloud.model import Address, AddressType
 from lib.kube.nodes import Node
 
+TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler"
+EXCLUDED_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+"""Source: Go strconv.ParseBool; what it cannot parse excludes, as "true" does."""
 _TYPES = frozenset(AddressType)
+
+
+def may_receive_traffic(node: Node) -> bool:
+    """Report whether load balancers may send traffic to a Node.
+
+    To one that is not Ready they may: health monitors find out which ones answer.
+
+    Source: k8s.io/cloud-provider service controller, getNodePredicatesForService
+    and nodeIncludedPredicate, nodeNotDeletedPredicate, nodeUnTaintedPredicate.
+    """
+    if node.metadata.labels.get(EXCLUDED_LABEL, "false") not in _FALSE:
+        return False
+    is_leaving = node.metadata.deletion_timestamp is not None
+    return not is_leaving and not node.has_taint(TO_BE_DELETED_TAINT)
 
 
 def of(node: Node) -> Receiver | None:
     """Return a Node as load balancers see it; None when it may not receive traffic."""
-    if not node.may_receive_traffic:
+    if not may_receive_traffic(node):
         return None
     addresses = tuple(
         Address(AddressType(one.type), one.address)

@@ -8,12 +8,8 @@ from lib.kube import objects
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
-TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler"
-EXCLUDED_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 IP_ADDRESS_TYPES = frozenset({"InternalIP", "ExternalIP"})
 """Source: Kubernetes core/v1 NodeAddressType."""
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-"""Source: Go strconv.ParseBool; what it cannot parse excludes, as "true" does."""
 
 
 class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -106,17 +102,3 @@ class Node(msgspec.Struct, frozen=True):
     def has_taint(self, key: str) -> bool:
         """Report whether it has a taint of that key, whatever its value and effect."""
         return any(taint.key == key for taint in self.spec.taints)
-
-    @property
-    def may_receive_traffic(self) -> bool:
-        """True when load balancers may send traffic to it.
-
-        A Node that is not Ready may: health monitors find out which ones answer.
-
-        Source: k8s.io/cloud-provider service controller, getNodePredicatesForService
-        and nodeIncludedPredicate, nodeNotDeletedPredicate, nodeUnTaintedPredicate.
-        """
-        if self.metadata.labels.get(EXCLUDED_LABEL, "false") not in _FALSE:
-            return False
-        is_leaving = self.metadata.deletion_timestamp is not None
-        return not is_leaving and not self.has_taint(TO_BE_DELETED_TAINT)

@@ -41,7 +41,7 @@ def conf(
     account: accounts.Account,
     settings: Mapping[str, str] | None = None,
 ) -> str:
-    """Give the text of a cloud.conf that leads through the entrance.
+    """Return the text of a cloud.conf that leads through the entrance.
 
     settings: of [LoadBalancer].
 
@@ -110,7 +110,7 @@ class Room:
         flags: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
     ) -> Replica:
-        """Give the replica of this number, 1 to 4, not started; an older one ends.
+        """Return the replica of this number, 1 to 4, not started; an older one ends.
 
         settings: of [LoadBalancer].
         """
@@ -202,11 +202,11 @@ class Counted:
         self.began = time.monotonic()
 
     def calls(self) -> list[front.Call]:
-        """Give them."""
+        """Return them."""
         return self._entrance.calls[self._from :]
 
     def writes(self) -> list[front.Call]:
-        """Give those that change something; a login changes nothing."""
+        """Return those that change something; a login changes nothing."""
         return [
             call
             for call in self.calls()
@@ -214,7 +214,7 @@ class Counted:
         ]
 
     def polls(self) -> list[front.Call]:
-        """Give those that ask whether Octavia is ready with something."""
+        """Return those that ask whether Octavia is ready with something."""
         return [
             call for call in self.calls() if _POLL.search(f"{kind(call)} {call.path}")
         ]
@@ -261,7 +261,7 @@ class Counted:
 
 
 def kind(call: front.Call) -> str:
-    """Say what a call is, without the ids in it: "GET lbaas/pools/*/members"."""
+    """Return what a call is, without the ids in it: "GET lbaas/pools/*/members"."""
     path = call.path.partition("?")[0].strip("/")
     parts = ["*" if _is_id(part) else part for part in path.split("/")]
     return f"{call.method:6} {call.service} {'/'.join(parts)}"
@@ -274,7 +274,7 @@ def _is_id(part: str) -> bool:
 def lags(
     turned: Iterable[tuple[str, float]], calls: Sequence[front.Call]
 ) -> list[float]:
-    """Give how many seconds after it turned ACTIVE each load balancer was asked for.
+    """Return how many seconds after it turned ACTIVE each load balancer was asked for.
 
     turned: as `balancer_watch.Watch` gives it. What asks for that one by its id, or for
     something under it, counts, and polls of all at once: one process asks for all that

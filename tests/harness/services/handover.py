@@ -73,7 +73,7 @@ class Handover:
 
     @contextlib.contextmanager
     def reference(self) -> Iterator[None]:
-        """Let the reference serve.
+        """Run the reference until the block ends.
 
         Raises:
             LabError: it did not start.
@@ -86,7 +86,7 @@ class Handover:
 
     @contextlib.contextmanager
     def ours(self, pex: pathlib.Path) -> Iterator[None]:
-        """Let openstack-ccm serve, as its own ServiceAccount.
+        """Run openstack-ccm with its own ServiceAccount until the block ends.
 
         Raises:
             LabError: it did not start.
@@ -109,7 +109,7 @@ class Handover:
             processes.stop(self.where, [ccm.NAME])
 
     def events(self) -> list[Json]:
-        """Give all Events about Services."""
+        """Return all Events about Services."""
         return Objects(self.api, NAMESPACE).all(resources.EVENTS)
 
     def unserved(self) -> list[str]:
@@ -152,7 +152,7 @@ class Handover:
         self.until(is_quiet, "an end of calls")
 
     def writes(self, since: int) -> tuple[front.Call, ...]:
-        """Give the writes of the cloud since so many calls had come through."""
+        """Return the writes of the cloud since so many calls had come through."""
         return tuple(
             call
             for call in self.entrance.calls[since:]

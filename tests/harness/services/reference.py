@@ -30,7 +30,7 @@ def cloud_conf(
     settings: Mapping[str, str],
     keystone_url: str = "",
 ) -> str:
-    """Give the text of a cloud.conf with settings of load balancers.
+    """Return the text of a cloud.conf with settings of load balancers.
 
     settings: of [LoadBalancer], by key. keystone_url: another way in, that of
     `tests.harness.openstack.front`, say.
@@ -50,7 +50,7 @@ def arguments(
     cluster_name: str,
     controllers: Sequence[str] = (SERVICES,),
 ) -> tuple[str, ...]:
-    """Give the command of openstack-cloud-controller-manager."""
+    """Return the command of openstack-cloud-controller-manager."""
     kubeconfig = kube_files.kubeconfig(where, "admin")
     return (
         str(program),

@@ -76,16 +76,16 @@ class Services:
         self._objects.patch(resources.SERVICES, name, **parts)
 
     def get(self, name: str) -> kube_objects.Json | None:
-        """Give one; None when there is none."""
+        """Return one; None when there is none."""
         return self._objects.get(resources.SERVICES, name)
 
     def all(self) -> Mapping[str, kube_objects.Json]:
-        """Give all by name."""
+        """Return all by name."""
         found = self._objects.all(resources.SERVICES)
         return {str(one["metadata"]["name"]): one for one in found}
 
     def events(self) -> Mapping[str, list[Told]]:
-        """Give the Events of all, by the Service's name, in order of their making."""
+        """Return the Events of all, by the Service's name, in order of their making."""
         path = resources.EVENTS.path(self.namespace)
         body = self._api.request("GET", path, timeout_s=TIMEOUT_S)
         found: dict[str, list[Told]] = {}
@@ -127,7 +127,7 @@ class Services:
 
 
 def port(number: int, protocol: str = "TCP", **more: object) -> Mapping[str, Any]:
-    """Give a port of a Service, named after its number and protocol.
+    """Return a port of a Service, named after its number and protocol.
 
     more: of its fields.
     """
@@ -156,7 +156,7 @@ def make_node(
 
 
 def node_labels(api: client.Api) -> Mapping[str, Mapping[str, str]]:
-    """Give the labels of all Nodes, by name."""
+    """Return the labels of all Nodes, by name."""
     nodes = kube_objects.Objects(api, "").all(resources.NODES)
     found = (one["metadata"] for one in nodes)
     return {str(one["name"]): dict(one.get("labels", {})) for one in found}
@@ -175,20 +175,20 @@ def delete_nodes(api: client.Api, names: Collection[str]) -> None:
 
 
 def annotations(service: kube_objects.Json) -> Mapping[str, str]:
-    """Give a Service's annotations."""
+    """Return a Service's annotations."""
     return dict(service["metadata"].get("annotations") or {})
 
 
 def balancer_id(service: kube_objects.Json) -> str:
-    """Give the load balancer that a Service leads to; empty without one."""
+    """Return the load balancer that a Service leads to; empty without one."""
     return annotations(service).get(LOAD_BALANCER_ID, "")
 
 
 def ingress(service: kube_objects.Json) -> list[Mapping[str, str]]:
-    """Give what a Service's status says of where it is reached."""
+    """Return what a Service's status says of where it is reached."""
     return list(service.get("status", {}).get("loadBalancer", {}).get("ingress", ()))
 
 
 def addresses(service: kube_objects.Json | None) -> list[str]:
-    """Give the addresses in a Service's status; none without a Service."""
+    """Return the addresses in a Service's status; none without a Service."""
     return [one["ip"] for one in ingress(service or {}) if one.get("ip")]

@@ -66,7 +66,7 @@ class Stage:
         return self.cluster.where
 
     def network(self) -> tuple[str, str]:
-        """Give the ids of the project's network and of its first subnet."""
+        """Return the ids of the project's network and of its first subnet."""
         with cloud.sentences():
             network = self.mine.connection.network
             inside = network.find_network(tenant.NETWORK, ignore_missing=False)

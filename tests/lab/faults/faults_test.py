@@ -105,7 +105,7 @@ class Lab:
         return node
 
     def events(self, name: str) -> set[str]:
-        """Give the reasons of a Node's Events."""
+        """Return the reasons of a Node's Events."""
         selector = f"involvedObject.kind=Node,involvedObject.name={name}"
         listed = self.api.list_page(
             resources.EVENTS, "default", query={"fieldSelector": selector}, timeout_s=30
@@ -113,7 +113,7 @@ class Lab:
         return {row["reason"] for row in json.loads(listed)["items"]}
 
     def node_writes(self, names: Sequence[str]) -> list[str]:
-        """Give what the daemons have done to Nodes so far, from the audit log."""
+        """Return what the daemons have done to Nodes so far, from the audit log."""
         return [
             f"{row.verb} {row.name}/{row.subresource}: {row.code}"
             for row in audit.rows(self.apart, ccm.ACCOUNT)
@@ -201,7 +201,7 @@ class Daemon:
         ccm.start(place, self.lab.pex, words, {"OS_CCM_REGIONAL": "true"})
 
     def _is_settled(self) -> bool:
-        """Say whether both Nodes are initialised, and one is known to be silent."""
+        """Report whether both Nodes are initialised, and one is known to be silent."""
         node = self.lab.node(self.node_name(SILENT))
         assert node is not None
         ready = {row["type"]: row["status"] for row in node["status"]["conditions"]}
@@ -255,7 +255,7 @@ class Daemon:
         return hollow.TAINT not in {t["key"] for t in node["spec"].get("taints", [])}
 
     def picture(self) -> Mapping[str, object]:
-        """Say all that the daemon could have changed in the Nodes that stay."""
+        """Return all that the daemon could have changed in the Nodes that stay."""
         return {name: shown(self.lab.node(name)) for name in self.kept}
 
     def metric(self, name: str, *labels: str) -> float:
@@ -270,7 +270,7 @@ class Daemon:
         )
 
     def answers_since(self, began: float) -> list[float]:
-        """Give when it asked Nova what Nova has answered since."""
+        """Return when it asked Nova what Nova has answered since."""
         calls = self.region.proxies[layout.NOVA].answered()
         return sorted(
             call.at for call, code in calls if code == 200 and call.at > began
@@ -375,7 +375,7 @@ class Trial:
 def go_through(
     befalling: Mapping[Fault, Sequence[Daemon]], window_s: float
 ) -> Mapping[str, list[str]]:
-    """Let faults befall their daemons at one time; give a row for each of them."""
+    """Run the faults of all daemons in parallel; return a row for each of them."""
     trials = [Trial(fault, one) for fault, each in befalling.items() for one in each]
     ended: dict[Fault, float] = {}
 
@@ -408,7 +408,7 @@ def answering(
 
 @contextlib.contextmanager
 def expired(each: Sequence[Daemon]) -> Iterator[None]:
-    """Let the password expire in Keystone; in the end there is a new one.
+    """Expire the password in Keystone; in the end there is a new one.
 
     Services believe a token for minutes, so the proxies refuse those of now.
     """
@@ -451,7 +451,7 @@ def restart_api_server(one: Daemon) -> None:
 
 @contextlib.contextmanager
 def renamed(each: Sequence[Daemon]) -> Iterator[None]:
-    """Give the silent Node's server the name of the newborn's."""
+    """Yield the silent Node's server the name of the newborn's."""
     (one,) = each
     silent = one.servers[one.node_name(SILENT)]
     one.mine.rename(silent.id, one.node_name(NEWBORN))
@@ -577,7 +577,7 @@ def test_no_fault_loses_a_node(story: Mapping[str, list[str]]) -> None:
 
 
 def used(lab: Lab) -> Mapping[ccm.Right, set[int]]:
-    """Give what the daemons asked for, with the answers' codes, by the audit log.
+    """Return what the daemons asked for, with the answers' codes, by the audit log.
 
     An API server that has just started refuses everybody: it does not know the roles
     yet. Those answers are left out.

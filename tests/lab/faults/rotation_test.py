@@ -33,7 +33,7 @@ SetPassword = Callable[[str], None]
 def robot(
     where: places.Places, project: MakeProject
 ) -> Iterator[tuple[accounts.Account, SetPassword]]:
-    """Give a user of its own in a project, and the administrator's hand on it."""
+    """Yield a user of its own in a project, and the administrator's hand on it."""
     account, _ = project("rotation")
     name = f"robot-{uuid.uuid4()}"
     with contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin:

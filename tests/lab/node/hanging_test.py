@@ -48,7 +48,7 @@ def code(error: errors.LabError) -> str:
 
 
 def live(volume: MountedVolume, plugin: NodePluginProcess) -> None:
-    """Let a volume be staged, published, measured, expanded to no avail, unmounted."""
+    """Stage, publish, measure, expand in vain and unmount a volume."""
     volume.mount(plugin)
     assert volume.total_bytes(plugin) > 0
     volume.unmount(plugin)

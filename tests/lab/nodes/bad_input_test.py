@@ -117,7 +117,7 @@ Started = Mapping[str, tuple[list[str], list[str]]]
 
 
 def bad_files(ground: Ground) -> Started:
-    """Give the cases of cloud.conf."""
+    """Return the cases of cloud.conf."""
     binary = ground.folder / "binary.conf"
     binary.write_bytes(b"\xff\xfe" + SECRET.encode())
     types = f"{ground.conf}ipv6-support-disabled = maybe\n[Metadata]\nsearch-order = x"
@@ -166,7 +166,7 @@ def bad_files(ground: Ground) -> Started:
 
 
 def bad_flags(ground: Ground, port: int) -> Started:
-    """Give the cases of other flags, and of one with another."""
+    """Return the cases of other flags, and of one with another."""
     good = ground.file("good.conf", ground.conf)
     yaml = ground.file("bad.kubeconfig", f"users: [{SECRET}")
     here = f"127.0.0.1:{port}"
@@ -300,7 +300,7 @@ def running(ground: Ground, name: str, conf: str, *more: str) -> Iterator[Daemon
 
 @contextlib.contextmanager
 def unknown_authority(folder: pathlib.Path) -> Iterator[str]:
-    """Give the URL of a server whose certificate nobody here knows."""
+    """Yield the URL of a server whose certificate nobody here knows."""
     now = datetime.datetime.now(datetime.UTC)
     authority = pki.authority("unknown", now)
     subject = pki.Subject("keystone", names=("127.0.0.1",))
@@ -365,7 +365,7 @@ class Row:
     calls: tuple[str, ...]
 
     def seen(self, api: client.Api) -> str:
-        """Give what was said; empty while it was not, or not counted."""
+        """Return what was said; empty while it was not, or not counted."""
         if self.node:
             said = [
                 message
@@ -386,7 +386,7 @@ UNANSWERED = ("rest_client_requests_total", 'code="0"')
 def of_the_cloud(
     ground: Ground, stack: contextlib.ExitStack
 ) -> Mapping[str, tuple[str, str, str]]:
-    """Give a cloud.conf for each case, and the reason and words of the Event."""
+    """Return a cloud.conf for each case, and the reason and words of the Event."""
     keystone = layout.of(ground.where).url(layout.KEYSTONE, "/v3")
     password = f'password = "{layout.PASSWORD}"'
     assert keystone in ground.conf

@@ -124,7 +124,7 @@ def manager(
 
 
 def has_event(api: client.Api, name: str, reason: str) -> bool:
-    """Say whether the Node has an Event of that reason, from who should send it."""
+    """Report whether the Node has an Event of that reason, from who should send it."""
     path = resources.EVENTS.path("default")
     selector = f"involvedObject.kind=Node,involvedObject.name={name}"
     listed = json.loads(
@@ -252,7 +252,7 @@ def deleted(story: Story, mine: tenant.Tenant, server: servers.Server) -> None:
 
 @pytest.fixture(scope="module")
 def metrics_token(api: client.Api) -> str:
-    """Give the token of somebody who may read /metrics and nothing else."""
+    """Return the token of somebody who may read /metrics and nothing else."""
     return ccm.reader_token(api)
 
 

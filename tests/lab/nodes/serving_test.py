@@ -88,7 +88,7 @@ Running = Callable[[str], AbstractContextManager[places.Places]]
 def running(
     where: places.Places, ccm_pex: pathlib.Path, ccm_kubeconfig: pathlib.Path
 ) -> Running:
-    """Give what runs openstack-ccm as its own account, with a cloud.conf of a text."""
+    """Return a function that runs openstack-ccm as its own account on a cloud.conf."""
 
     @contextlib.contextmanager
     def run(conf: str) -> Iterator[places.Places]:

@@ -83,7 +83,7 @@ class Kind:
 
 
 def kinds(on: Ground) -> tuple[Kind, ...]:
-    """Give every kind that is tried by what its annotations and its spec say."""
+    """Return every kind that is tried by what its annotations and its spec say."""
     internal = {keys.INTERNAL: "true"}
     return (
         Kind("plain"),
@@ -129,7 +129,7 @@ def kinds(on: Ground) -> tuple[Kind, ...]:
 
 
 def configured() -> tuple[Kind, ...]:
-    """Give the kinds for which the configuration matters."""
+    """Return the kinds for which the configuration matters."""
     return (
         Kind("plain"),
         Kind("internal", {keys.INTERNAL: "true"}, ports=("80/TCP", "53/UDP")),
@@ -232,7 +232,7 @@ class Teller:
         return services.balancer_id(self.there.services.all()[name]) != ""
 
     def is_claimed(self, kinds: Sequence[Kind]) -> bool:
-        """Say whether all say which load balancer is their own; guests have none."""
+        """Report whether all say which load balancer is their own; guests have none."""
         guests = {kind.name for kind in kinds if kind.on}
         return all(
             keys.OWNED_ID in one["metadata"]["annotations"] or name in guests
@@ -288,7 +288,7 @@ def ground(
 
 
 def settings_of(on: Ground, more: Mapping[str, str]) -> tuple[Mapping[str, str], str]:
-    """Give the settings of [LoadBalancer], and a class beside them."""
+    """Return the settings of [LoadBalancer], and a class beside them."""
     usual = {
         "subnet-id": on.subnet_id,
         "floating-network-id": on.external_id,
@@ -305,7 +305,7 @@ def stories(
     ccm_pex: pathlib.Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Mapping[str, Story]]:
-    """Hand a cluster over for each configuration, both at once: Octavia takes long."""
+    """Migrate a cluster for each configuration, both in parallel: Octavia is slow."""
     shown = progress.Lines(sys.stderr)
     programs.build(where, [reference.GROUP], shown)
     with contextlib.ExitStack() as stack:
@@ -342,7 +342,7 @@ def stories(
 
 
 def balancer_of(state: Census, kind: str, id_: str) -> str:
-    """Say under which load balancer a thing is; empty where it is not said."""
+    """Return the load balancer of an object; empty where it has none."""
     if kind == balancers.BALANCERS:
         return id_
     found = state.get(kind, {}).get(id_, {}).get("loadbalancers") or ()
@@ -364,7 +364,7 @@ def written(story: Story, one: Json) -> Counter[str]:
 
 
 def is_ours_to_add(change: Change) -> bool:
-    """Say whether a change is what adoption may do, and why.
+    """Report whether a change is what adoption may do, and why.
 
     The reference gives members no port to be asked at where it makes them one by one,
     so that with the policy Local all of them fail; that is put right.
@@ -480,7 +480,7 @@ def calm(events: frozenset[transcripts.Told]) -> frozenset[transcripts.Told]:
 
 
 def kubernetes_facts(one: Json) -> Json:
-    """Give what a user sees of a Service, but for our own annotation."""
+    """Return what a user sees of a Service, but for our own annotation."""
     about = one["metadata"]
     annotations = dict(about["annotations"])
     annotations.pop(keys.OWNED_ID, None)

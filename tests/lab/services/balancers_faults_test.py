@@ -71,12 +71,12 @@ def served(room: Room, name: str) -> float:
 
 
 def made(room: Room) -> set[str]:
-    """Give the ids of all load balancers that there are."""
+    """Return the ids of all load balancers that there are."""
     return set(balancers.listed(room.mine.connection, balancers.BALANCERS))
 
 
 def creations(counted: Counted) -> list[int]:
-    """Give the answers to creations."""
+    """Return the answers to creations."""
     return [
         call.status
         for call in counted.calls()

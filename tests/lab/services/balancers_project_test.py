@@ -42,7 +42,7 @@ class Ground:
     other: tenant.Tenant
 
     def lead(self, account: accounts.Account) -> None:
-        """Let the daemon's cloud.conf lead to a project."""
+        """Change the daemon's cloud.conf to a project."""
         replica = self.room.replicas[1]
         file = replica.place.state / "cloud.conf"
         text = balancing.conf(self.room.entrance, self.room.where, account)

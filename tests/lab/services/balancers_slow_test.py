@@ -37,7 +37,7 @@ EACH_CHANGE = "BEFORE UPDATE ON octavia.load_balancer FOR EACH ROW"
 
 @contextlib.contextmanager
 def slow(home: layout.Layout, project_id: str) -> Iterator[None]:
-    """Let Octavia take long to end changes of a project's load balancers.
+    """Delay the changes of a project's load balancers in Octavia.
 
     Other projects do not notice, also when this process is killed.
 

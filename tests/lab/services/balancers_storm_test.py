@@ -163,7 +163,7 @@ class Storm:
         self.changes["Service deleted"] += 1
 
     def _nodes(self) -> None:
-        """Let one Node come, go, or refuse traffic; the first always stays."""
+        """Add, remove, or exclude one Node; the first always stays."""
         name = self._random.choice(list(self.room.nodes)[1:])
         there = services.node_labels(self.room.api)
         if name not in there:

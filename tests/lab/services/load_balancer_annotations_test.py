@@ -152,7 +152,7 @@ def in_error(seen: Seen) -> object:
 
 
 def fail(ground: wishes.Ground, name: str) -> None:
-    """Let a load balancer turn ERROR, as it does when its hypervisor dies."""
+    """Set a load balancer to ERROR, as when its hypervisor crashes."""
     assert isinstance(ground, Ground)
     service = ground.services.get(name)
     assert service is not None

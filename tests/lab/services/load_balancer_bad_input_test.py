@@ -268,7 +268,7 @@ class Ground(wishes.Ground):
     addresses: Mapping[str, list[str]]
 
     def problems(self) -> Mapping[str, float]:
-        """Give the metric of problems by reason."""
+        """Return the metric of problems by reason."""
         text = ccm.metrics(self.where, self.token)
         return metrics.by(text, "mooring_load_balancer_problem", "reason")
 
@@ -278,7 +278,7 @@ class Ground(wishes.Ground):
         return metrics.total(text, "cloud_requests_total")
 
     def warnings(self) -> Mapping[str, list[Told]]:
-        """Give the warnings of each Service."""
+        """Return the warnings of each Service."""
         return {
             name: [one for one in told if one.type == "Warning"]
             for name, told in self.services.events().items()
@@ -387,7 +387,7 @@ def expected() -> Counter[str]:
 
 
 def untold(ground: Ground) -> list[str]:
-    """Name what no Event says yet."""
+    """Return what no Event has reported yet."""
     warnings = ground.warnings()
     left = [row.name for row in TRIED if not _fitting(ground, row, warnings)]
     for name, values in TRIED_TYPED.items():
@@ -436,7 +436,7 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
 
 
 def miscounted(ground: Ground) -> dict[str, tuple[float, int]]:
-    """Give the reasons whose number in the metric is wrong, with the right one."""
+    """Return the reasons whose number in the metric is wrong, with the right one."""
     found = ground.problems()
     wanted = expected()
     return {

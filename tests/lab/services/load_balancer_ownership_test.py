@@ -73,7 +73,7 @@ class Cluster:
 
 
 def whole(view: balancers.BalancerView, id_: str) -> Mapping[str, object]:
-    """Give all there is of a load balancer, times of change included."""
+    """Return all there is of a load balancer, times of change included."""
     return {
         "load balancer": view.balancers[id_],
         "listener": view.listener(id_, 80),

@@ -232,7 +232,7 @@ def refused_posts(counted: Counted, rows: Sequence[Row]) -> int:
 
 
 def one_round(ground: Ground, rows: Sequence[Row], shown: dict[str, str]) -> None:
-    """Let the cloud refuse some Services, then end the causes."""
+    """Make the cloud refuse some Services, then remove the causes."""
     whole, began = Counted(ground.room.entrance), time.monotonic()
     causes = {row.name: row.make(ground) for row in rows}
     for name, cause in causes.items():

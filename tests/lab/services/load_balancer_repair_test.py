@@ -55,7 +55,7 @@ class Ground:
     states: balancer_watch.States
 
     def problems(self) -> Mapping[str, float]:
-        """Give the metric of problems by reason."""
+        """Return the metric of problems by reason."""
         text = ccm.metrics(self.where, self.token)
         return metrics.by(text, "mooring_load_balancer_problem", "reason")
 
@@ -113,7 +113,7 @@ class Seen:
         return services.addresses(dict(self.service))
 
     def settings(self) -> Mapping[str, object]:
-        """Give what must be the same again after a repair, ids left out."""
+        """Return what must be the same again after a repair, ids left out."""
         if self.known is not None:
             return self.known
         pool, monitor = self.part("pool"), self.part("monitor")
@@ -388,7 +388,7 @@ def settled(ground: Ground) -> Mapping[str, Seen]:
 
 
 def waiting_for(ground: Ground) -> list[str]:
-    """Name what is not finished, by what is quickly read."""
+    """Return what is not finished, by what is quickly read."""
     late = [
         name
         for name, service in ground.services.all().items()
@@ -413,7 +413,7 @@ def told_of(events: Mapping[str, list[Told]], row: Row) -> list[Told]:
 
 
 def well(scene: Scene, rows: list[Row]) -> list[Row]:
-    """Give the rows that are repaired, and told of where they must be."""
+    """Return the rows that are repaired, and told of where they must be."""
     ground = scene.ground
     view, there = balancers.look(ground.connection), ground.services.all()
     events = ground.services.events()

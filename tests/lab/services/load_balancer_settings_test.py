@@ -356,7 +356,7 @@ def wait(ground: Ground, title: str, rows: tuple[Row, ...]) -> None:
 
 
 def judge(ground: Ground, row: Row, seen: Seen, told: list[str]) -> str:
-    """Say "ok", or what is wrong."""
+    """Return "ok", or what is wrong."""
     found, wanted = row.probe(seen), ground.fill(row.shows)
     said = ground.fill(row.said)
     if found != wanted:
@@ -434,7 +434,7 @@ def later_files(ground: Ground) -> None:
 
 
 def share(ground: Ground) -> None:
-    """Let the user's load balancer look as if a Service were on it."""
+    """Change the user's load balancer as if a Service were on it."""
     path = f"/lbaas/loadbalancers/{ground.names['u1']}"
     body = {"loadbalancer": {"tags": ["kube_service_of_somebody"]}}
     ground.connection.load_balancer.put(path, json=body).raise_for_status()

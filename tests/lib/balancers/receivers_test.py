@@ -6,7 +6,7 @@ import pytest
 
 from lib.balancers import receivers
 from lib.cloud.model import Address, AddressType
-from lib.kube import nodes, objects
+from lib.kube import objects
 from lib.kube.nodes import (
     Node,
     NodeAddress,
@@ -17,7 +17,7 @@ from lib.kube.nodes import (
 )
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
-LABEL = nodes.EXCLUDED_LABEL
+LABEL = receivers.EXCLUDED_LABEL
 
 
 def node(
@@ -56,7 +56,7 @@ def node(
         (node(labels={LABEL: ""}), False),
         (node(labels={LABEL: "no"}), False),
         (node(taints=("other",)), True),
-        (node(taints=("other", nodes.TO_BE_DELETED_TAINT)), False),
+        (node(taints=("other", receivers.TO_BE_DELETED_TAINT)), False),
         (node(deleted=NOON), False),
     ],
 )

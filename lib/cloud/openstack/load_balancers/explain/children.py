@@ -100,7 +100,7 @@ def _at(step: Step, action: Action) -> Path:
 
 
 def _label(body: Body) -> str:
-    """Name a listener; of two that have one name in turn the port tells them apart."""
+    """Return a listener's name; the port distinguishes two of the same name."""
     return f"listener {body['name']} ({body['protocol']} {body['protocol_port']})"
 
 

@@ -48,14 +48,14 @@ _FIELDS = {
 
 
 def asked_by(field: str) -> str:
-    """Say what asks for a field of Octavia's."""
+    """Return what asks for a field of Octavia's."""
     if annotation := _ANNOTATIONS.get(field):
         return f"annotation {annotation}, or its default"
     return _FIELDS.get(field, "")
 
 
 def new(body: Body) -> tuple[FieldChange, ...]:
-    """Give the fields of a thing that is to be made; those without value are left."""
+    """Return the fields of a thing that is to be made; those without value are left."""
     return tuple(
         FieldChange(key, "", text, asked_by(key))
         for key, value in body.items()
@@ -119,7 +119,7 @@ def _at(address: str, port: object) -> str:
 
 
 def _member(body: Body) -> str:
-    """Name a member, and what is unusual about it."""
+    """Return the name of a member, and what is unusual about it."""
     said = [str(body["name"])]
     if body.get("monitor_port") is not None:
         said.append(f"monitor port {body['monitor_port']}")

@@ -50,7 +50,7 @@ def _changes(seen: Tree, step: Step, action: Action) -> tuple[FieldChange, ...]:
 
 
 def floating_ip_later(ref: Ref, wanted: Wanted, seen: Tree) -> Touched:
-    """Tell which floating IP a load balancer gets once it is there."""
+    """Return the floating IP that a load balancer gets once it exists."""
     known = seen.around.floating_ips
     why = "the Service is external"
     if wanted.address:
@@ -75,7 +75,7 @@ def floating_ip_later(ref: Ref, wanted: Wanted, seen: Tree) -> Touched:
 def group_later(
     target: Target, seen: Tree, config: settings.LoadBalancer
 ) -> Iterator[Touched]:
-    """Tell of the security group that comes once the load balancer is there."""
+    """Yield the security group that is created once the load balancer exists."""
     if seen.around.groups:
         return
     path = (f"security group {names.security_group(target.ref)}",)

@@ -268,7 +268,7 @@ def test_death_at_any_call_of_a_move_leaves_nothing_behind(
 
 
 def follow(scene: Scene, end: str, where: str) -> None:
-    """Let a new process go on after a death; all must be well in the end."""
+    """Continue with a new process after a crash; all must be well in the end."""
     foreign = scene.foreign()
     if end == "is deleted":
         scene.driven.settle(gone=True)
