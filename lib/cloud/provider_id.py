@@ -37,6 +37,10 @@ class ProviderId:
     region: str
     id: str
 
+    def may_be_in(self, region: str) -> bool:
+        """Report whether it names this region, or none."""
+        return self.region in ("", region)
+
 
 def parse(text: str) -> ProviderId:
     """Take a provider id apart.
@@ -77,7 +81,7 @@ def foreign(ref: InstanceRef, cloud: str, region: str = "") -> Foreign | None:
         return Foreign(str(error))
     if parsed.cloud != cloud:
         return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
-    if parsed.region and parsed.region != region:
+    if not parsed.may_be_in(region):
         return Foreign(
             f"provider id {ref.provider_id!r} is of region {parsed.region!r},"
             f" not of {region!r}"

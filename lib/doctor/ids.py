@@ -93,7 +93,7 @@ def _parsed(node: NodeIdentity) -> Parsed | provider_id.ProviderIdError:
 
 
 def _elsewhere(parsed: Parsed, region: str | None) -> bool:
-    return region is not None and bool(parsed.region) and parsed.region != region
+    return region is not None and not parsed.may_be_in(region)
 
 
 def _each(
@@ -123,8 +123,8 @@ def _whole(
     remedies: checkup.Remedies,
 ) -> CheckResult:
     """Judge all ids of our cloud together: is one form in use, and one region?"""
-    bare = sum(not our.region for our in of_cloud)
-    elsewhere = sum(_elsewhere(our, region) for our in of_cloud)
+    bare = sum(not parsed.region for parsed in of_cloud)
+    elsewhere = sum(_elsewhere(parsed, region) for parsed in of_cloud)
     if elsewhere and elsewhere == len(of_cloud):
         text = f"none of {len(of_cloud)} ids is of region {region!r}"
         return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.region)

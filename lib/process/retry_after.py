@@ -53,12 +53,11 @@ def pause_s(asked_s: float | None, backoff_s: float, jitter: float) -> float:
     return max(min(max(0.0, asked_s) * (1 + jitter), LONGEST_S), backoff_s)
 
 
-def repeat_s(asked_s: float | None, jitter: float) -> float:
-    """Return after how many seconds a read may be repeated. jitter: from 0 to 1."""
+def repeat_s(asked_s: float | None, jitter: float) -> float | None:
+    """Return the pause before a read is repeated once; None: it is not repeated.
+
+    jitter: from 0 to 1.
+    """
     base_s = REPEAT_S / 2 if asked_s is None else asked_s
-    return base_s + jitter * REPEAT_S / 2
-
-
-def may_repeat(pause_s: float) -> bool:
-    """Report whether a read is repeated after this pause, and not given up."""
-    return pause_s <= LONGEST_REPEAT_S
+    pause_s = base_s + jitter * REPEAT_S / 2
+    return pause_s if pause_s <= LONGEST_REPEAT_S else None

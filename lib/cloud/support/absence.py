@@ -172,7 +172,7 @@ def _instances(nodes: Iterable[Node], cloud: str, region: str) -> Iterator[str]:
             parsed = provider_id.parse(node.provider_id)
         except provider_id.ProviderIdError:
             continue
-        if parsed.cloud == cloud and parsed.region in ("", region):
+        if parsed.cloud == cloud and parsed.may_be_in(region):
             count += 1
             yield parsed.id
         if count == WITNESSES:

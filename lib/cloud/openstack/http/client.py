@@ -299,7 +299,7 @@ class Client:
         if answer.status in RETRIABLE:
             jitter = self._effects.jitter()
             pause_s = retry_after.repeat_s(answer.retry_after_s, jitter)
-            if retry_after.may_repeat(pause_s) and self.now() + pause_s < deadline:
+            if pause_s is not None and self.now() + pause_s < deadline:
                 self._effects.sleep(pause_s)
                 answer = self._send(call, deadline)
         if answer.is_success:
