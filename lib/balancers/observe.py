@@ -142,7 +142,7 @@ class ServiceObserver:
         return found
 
     def needs_read(self, snapshot: Snapshot) -> bool:
-        """Report whether it must be looked at: not so when all that counts was well."""
+        """Report whether it must be read: not if all that matters was in sync."""
         if snapshot.held or snapshot.resumed is not None or snapshot.target is None:
             return False
         settled = self._memory.settled(snapshot.service.metadata.uid)
