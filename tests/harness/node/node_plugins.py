@@ -5,6 +5,7 @@ They share their socket and the kubelet's folder: one of them runs at a time.
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -257,6 +258,34 @@ def both(
         finally:
             for plugin in plugins.values():
                 plugin.kill()
+
+
+class OpenFiles:
+    """A file of each volume that stays open while the node plugin is replaced."""
+
+    CONTENT = b"first.second"
+
+    def __init__(self, volumes: Sequence[MountedVolume]) -> None:
+        """Open the files, and write the first half of their content."""
+        self._volumes = volumes
+        self._files = [volume.file.open("w+b", buffering=0) for volume in volumes]
+        for file in self._files:
+            file.write(self.CONTENT[:6])
+
+    def finish(self) -> None:
+        """Write the second half into the files as they are open, and close them."""
+        for file in self._files:
+            file.write(self.CONTENT[6:])
+            os.fsync(file.fileno())
+            file.close()
+
+    def read(self) -> list[bytes]:
+        """Open each file again, and return what was written."""
+        contents = []
+        for volume in self._volumes:
+            with volume.file.open("rb") as reader:
+                contents.append(reader.read(len(self.CONTENT)))
+        return contents
 
 
 def mounts(kubelet: pathlib.Path) -> list[str]:

@@ -5,7 +5,6 @@ devices, see `attached_disks.py`.
 """
 
 import dataclasses
-import os
 import secrets
 from collections.abc import Iterator, Mapping
 
@@ -25,6 +24,7 @@ from tests.harness.node.node_plugins import (
     REFERENCE,
     MountedVolume,
     NodePluginProcess,
+    OpenFiles,
     each,
     mounts,
 )
@@ -164,19 +164,14 @@ def test_replaced_with_its_controller(
     ]
     each(f"attached by {before}", volumes, first.attach)
     each(f"mounted by {before}", volumes, lambda v: v.mount(first.node))
-    writers = [volume.file.open("w+b", buffering=0) for volume in volumes]
-    for writer in writers:
-        writer.write(b"first.")
+    files = OpenFiles(volumes)
     shown = mounts(machine.kubelet)
     assert len(shown) == 5  # the raw disk is staged without a mount
     first.kill()
     second.start()
     each(f"attached again by {after}: no change", volumes, second.attach)
     assert mounts(machine.kubelet) == shown
-    for writer in writers:
-        writer.write(b"second")
-        os.fsync(writer.fileno())
-        writer.close()
+    files.finish()
     # Called again, the reference binds a raw disk once more.
     again = [v for v in volumes if after == OURS or v.kind != "block"]
     each(f"mounted again by {after}: no change", again, lambda v: v.mount(second.node))
@@ -189,9 +184,7 @@ def test_replaced_with_its_controller(
     each(f"detached by {after}", volumes, second.detach)
     each(f"attached by {after}", volumes, second.attach)
     each(f"mounted by {after}", volumes, lambda v: v.mount(second.node))
-    for volume in volumes:
-        with volume.file.open("rb") as reader:
-            assert reader.read(12) == b"first.second"
+    assert files.read() == [b"first.second"] * len(volumes)
     each(f"unmounted by {after}", volumes, lambda v: v.unmount(second.node))
     each(f"detached by {after}", volumes, second.detach)
     each(f"deleted by {after}", volumes, second.delete)

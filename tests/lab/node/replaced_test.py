@@ -1,6 +1,5 @@
 """cinder-csi-plugin and csi-node replace each other while volumes are mounted."""
 
-import os
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -11,6 +10,7 @@ from tests.harness.node.node_plugins import (
     REFERENCE,
     MountedVolume,
     NodePluginProcess,
+    OpenFiles,
     each,
     mounts,
 )
@@ -56,18 +56,13 @@ def test_replaced_while_volumes_are_mounted(
     first, second = plugins[before], plugins[after]
     first.start()
     each(f"mounted by {before}", volumes, lambda volume: volume.mount(first))
-    writers = [volume.file.open("w+b", buffering=0) for volume in volumes]
-    for writer in writers:
-        writer.write(b"first.")
+    files = OpenFiles(volumes)
     shown = mounts(machine.kubelet)
     assert len(shown) == 5  # the raw disk is staged without a mount
     first.kill()
     second.start()
     assert mounts(machine.kubelet) == shown
-    for writer in writers:
-        writer.write(b"second")
-        os.fsync(writer.fileno())
-        writer.close()
+    files.finish()
     # Called again, the reference binds a raw disk once more.
     again = [v for v in volumes if after == OURS or v.kind != "block"]
     each(f"mounted again by {after}: no change", again, lambda v: v.mount(second))
@@ -79,8 +74,6 @@ def test_replaced_while_volumes_are_mounted(
     each(f"unmounted by {after}", volumes, lambda volume: volume.unmount(second))
     assert mounts(machine.kubelet) == []
     each(f"mounted by {after}", volumes, lambda volume: volume.mount(second))
-    for volume in volumes:
-        with volume.file.open("rb") as reader:
-            assert reader.read(12) == b"first.second"
+    assert files.read() == [b"first.second"] * len(volumes)
     each(f"unmounted by {after}", volumes, lambda volume: volume.unmount(second))
     assert mounts(machine.kubelet) == []
