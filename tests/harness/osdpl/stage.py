@@ -7,7 +7,7 @@ import json
 import pathlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 import psutil
@@ -211,6 +211,20 @@ class OperatorStage:
                 raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
             time.sleep(POLL_S)
         return result
+
+    def wait_deployed(self, releases: Collection[str], timeout_s: float) -> None:
+        """Wait until these releases are deployed, whatever becomes of others.
+
+        Raises:
+            LabError: they were not in time.
+        """
+
+        def are_deployed() -> bool:
+            rows = self.observe().rows
+            deployed = {row.release for row in rows if row.state == "deployed"}
+            return deployed.issuperset(releases)
+
+        self.wait(f"{sorted(releases)} are deployed", are_deployed, timeout_s)
 
     def wait_complete(self, timeout_s: float) -> view.ReleaseView:
         """Return the state once all is deployed and Ready.

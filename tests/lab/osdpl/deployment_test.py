@@ -535,13 +535,7 @@ def test_charts_of_the_other_sources_are_installed(
     serve = {"oci": chart_sources.serve_registry, "folder": chart_sources.write_folder}
     address = serve[kind](where)
     site.apply(deployment.manifest(address))
-    first = {"openstack-memcached", "etcd"}
-    site.wait(
-        f"{first} are deployed from {address}",
-        lambda: first
-        <= {row.release for row in site.observe().rows if row.state == "deployed"},
-        INSTALL_S,
-    )
+    site.wait_deployed({"openstack-memcached", "etcd"}, INSTALL_S)
     bundle = site.get(deployment.BUNDLES, "openstack-memcached") or {}
     assert bundle["spec"]["repositories"] == [
         {"name": deployment.REPOSITORY, "url": address}

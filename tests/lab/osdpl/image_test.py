@@ -244,13 +244,7 @@ def test_it_installs_from_its_chart_folder(site: OperatorStage) -> None:
     group = {"releases": {"version": chart_set.VERSION}}
     document["spec"]["common"] = {"openstack": group, "infra": group}
     site.apply(document)
-    first = {"openstack-memcached", "etcd"}
-    site.wait(
-        f"{first} are deployed",
-        lambda: first
-        <= {row.release for row in site.observe().rows if row.state == "deployed"},
-        INSTALL_S,
-    )
+    site.wait_deployed({"openstack-memcached", "etcd"}, INSTALL_S)
     bundle = site.get(deployment.BUNDLES, "openstack-memcached") or {}
     print(bundle["spec"])
     assert [row["url"] for row in bundle["spec"]["repositories"]] == [CHARTS]
