@@ -9,7 +9,7 @@ metadata:
     {{- if .Values.deckhouse.enabled }}
     prometheus: main
     {{- end }}
-    {{- with .Values.metrics.podMonitorLabels }}
+    {{- with .Values.metrics.podMonitor.labels }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
@@ -43,7 +43,7 @@ spec:
     matchNames: [{{ .Release.Namespace | quote }}]
 {{- end -}}
 
-{{/* Who may read /metrics: the subjects of a binding. */}}
+{{/* Subjects with access to /metrics, for a binding. */}}
 {{- define "library.metricsReaders" -}}
 {{- if .Values.deckhouse.enabled -}}
 - kind: User
@@ -72,7 +72,7 @@ metadata:
   labels:
     {{- include "library.labels" . | nindent 4 }}
     {{- if and (not .Values.deckhouse.enabled) (index .Chart.Annotations "mooring.io/rule-labels") }}
-    {{- with .Values.metrics.podMonitorLabels }}
+    {{- with .Values.metrics.podMonitor.labels }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
     {{- end }}
@@ -80,7 +80,7 @@ spec:
 {{ include "library.alerts" . | trim | indent 2 }}
 {{- end -}}
 
-{{/* Deckhouse's labels of alerts become the usual one elsewhere. */}}
+{{/* Labels of alerts: those of Deckhouse with deckhouse.enabled, otherwise severity. */}}
 {{- define "library.alerts" -}}
 {{- $text := .Files.Get "files/alerts.yaml" | trim }}
 {{- if not .Values.deckhouse.enabled }}

@@ -214,7 +214,7 @@ def test_the_rights_are_those_of_the_tests(name: str) -> None:
         for one in SNAPSHOTS[name].objects(ROOT)
         if one["kind"] in kinds and one not in wanted
     ]
-    watched = values(name)["metrics"]["podMonitor"]
+    watched = values(name)["metrics"]["podMonitor"]["enabled"]
     assert others == (["openstack-ccm:metrics"] * 2 if watched else [])
     (account,) = of_kind(name, "ServiceAccount")
     assert account["metadata"]["namespace"] == home

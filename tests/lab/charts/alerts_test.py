@@ -79,7 +79,7 @@ def counter(minutes: int) -> Sequence[float]:
 RATE = 11
 """A rate over ten minutes is above 0 as long after its last increase."""
 ROWS = (
-    Row(CCM, "OpenstackCCMDown", "up", {}, gauge(0, 1), 10, "No openstack-ccm"),
+    Row(CCM, "OpenstackCCMDown", "up", {}, gauge(0, 1), 10, "openstack-ccm is down"),
     Row(
         CCM,
         "OpenstackCCMHasNoLeader",
@@ -105,17 +105,17 @@ ROWS = (
         {"result": "unknown"},
         counter,
         31,
-        "can't be read or believed",
+        "unknown for some Nodes",
         calm=RATE,
     ),
     Row(
         CCM,
-        "OpenstackCCMPassesFail",
+        "OpenstackCCMReconciliationsFail",
         "reconcile_total",
         {"controller": "service", "outcome": "failure"},
         counter,
         31,
-        "the controller service fail",
+        "failing for controller service",
         calm=RATE,
     ),
     Row(
@@ -125,7 +125,7 @@ ROWS = (
         {},
         gauge(7, 0),
         5,
-        "7 Nodes are kept",
+        "The instances of 7 Nodes",
     ),
     Row(
         CCM,
@@ -134,7 +134,7 @@ ROWS = (
         {"reason": "quota"},
         gauge(2, 0),
         15,
-        "trouble: quota. 2 Services",
+        "errors: quota. 2 Services",
     ),
     Row(
         CCM,
@@ -180,11 +180,11 @@ ROWS = (
         # A disk that is gone has no series.
         lambda minutes: [1.0] * minutes,
         60,
-        "1 volumes carry",
+        "1 volumes have",
         # Prometheus looks five minutes back for a series that has ended.
         calm=6,
     ),
-    Row(OSDPL, "OsdplControllerDown", "up", {}, gauge(0, 1), 10, "No osdpl-controller"),
+    Row(OSDPL, "OsdplControllerDown", "up", {}, gauge(0, 1), 10, "controller is down"),
     Row(
         OSDPL,
         "OsdplReconciliationsFail",

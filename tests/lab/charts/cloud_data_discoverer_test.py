@@ -20,7 +20,7 @@ CASE = installing.Case(
         {"access-to-cloud-data-discoverer", "access-to-cloud-data-discoverer-role"}
     ),
     replicas=1,
-    plain="verticalPodAutoscaler=false,metrics.podMonitor=false,metrics.alerts=false",
+    plain="verticalPodAutoscaler=false,metrics.podMonitor.enabled=false,metrics.alerts=false",
 )
 BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),

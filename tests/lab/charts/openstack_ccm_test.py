@@ -25,7 +25,7 @@ CASE = installing.Case(
     rights=lambda values: ccm.manifest(),
     readers=frozenset({"openstack-ccm:metrics"}),
     replicas=2,
-    plain="verticalPodAutoscaler=false,metrics.podMonitor=false,metrics.alerts=false",
+    plain="verticalPodAutoscaler=false,metrics.podMonitor.enabled=false,metrics.alerts=false",
 )
 BAD = [
     ("image=", "'/image': minLength: got 0, want 1"),

@@ -1,7 +1,7 @@
 {{/*
-Every template takes the context of the chart that uses it. What differs between charts is
-in the annotations of its Chart.yaml: mooring.io/module is Deckhouse's module, and
-mooring.io/part-of is optional.
+Every template requires the context of the chart that uses it. Differences between charts are
+annotations of Chart.yaml: mooring.io/module is Deckhouse's module; mooring.io/part-of is
+optional.
 */}}
 {{- define "library.module" -}}
 {{ index .Chart.Annotations "mooring.io/module" }}

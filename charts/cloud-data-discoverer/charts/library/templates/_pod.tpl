@@ -7,7 +7,7 @@ seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
-{{/* Hosts of a dedicated role are tainted so in Deckhouse, some with NoExecute. */}}
+{{/* Deckhouse taints hosts with a dedicated role, some of them with NoExecute. */}}
 {{- define "library.tolerations" -}}
 {{- with .Values.tolerations }}
 {{ toYaml . }}
