@@ -2,7 +2,7 @@
 
 With credentials of another project every instance is correctly "not found". A process
 that has just started accepts an absence only after it has observed the instance of some
-Node by its provider ID (docs/decisions/0006-absence-counts-at-home.md).
+Node by its provider ID (docs/decisions/0006-absence-scope.md).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

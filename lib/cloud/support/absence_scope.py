@@ -2,7 +2,7 @@
 
 In another project every ID is correctly "not found". Absence is therefore accepted only
 in the project and region in which an ID was last observed
-(docs/decisions/0006-absence-counts-at-home.md). One memory serves the Nodes' servers,
+(docs/decisions/0006-absence-scope.md). One memory serves the Nodes' servers,
 the load balancers and the volumes of one cloud.
 """
 
