@@ -188,11 +188,17 @@ class _Waiting:
         self._on_finish(action.key, action.why)
 
     def note_failure(self, key: str, error: errors.CloudError) -> None:
-        """Note a failed write, or read; it is made again in the next round."""
+        """Note a failed write, or read; it is made again in the next round.
+
+        An object that is busy, or that another client has changed, is no attempt:
+        only the time is limited.
+        """
         self._last[key] = error.summary
         count = self._failures.get(key, 0) + 1
-        never = error.retry is errors.Retry.NEVER
-        self._failures[key] = ATTEMPTS if never else count
+        if error.retry is errors.Retry.NEVER:
+            count = ATTEMPTS
+        if error.retry is not errors.Retry.SHORT:
+            self._failures[key] = count
 
     def given_up(self, key: str) -> str:
         """Return why a target is given up; empty: it is not."""
@@ -252,14 +258,16 @@ class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
         self._targets = targets
         kept = memory.Memory[Target, Results](clocks.monotonic)
         self._engine = Engine(lambda: balancers, kept, clocks.monotonic)
-        self._failed: set[str] = set()
+        self._postponed: set[str] = set()
+        self._writers: dict[str, str] = {}
         self.written: set[str] = set()
         """Keys of the targets for which something was deleted."""
 
     def observe(self, due: float) -> tuple[CleanupCase, ...]:
         """Read the gates of open plans, and observe all others again."""
         self._waiting.wait(due)
-        self._failed.clear()
+        self._postponed.clear()
+        self._writers.clear()
         some = {key: self._targets[key] for key in sorted(self._waiting.open)}
         resumed = self._engine.resume(some)
         rest = {key: one for key, one in some.items() if key not in resumed}
@@ -321,21 +329,32 @@ class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
             yield None, POLL_S if plan.retry_after_s is None else plan.retry_after_s
 
     def _write(self, action: Action) -> None:
-        if not isinstance(action, Apply) or action.key in self._failed:
+        if not isinstance(action, Apply) or action.key in self._postponed:
             return
         key, step = action.key, action.step
+        if not self._may_write(key, step.step):
+            self._postponed.add(key)
+            return
         try:
             result = self._engine.apply(key, step)
         except failure.Postponed:
-            self._failed.add(key)
+            self._postponed.add(key)
         except errors.CloudError as error:
-            self._failed.add(key)
+            self._postponed.add(key)
             self._waiting.note_failure(key, error)
         else:
             self.written.add(key)
             if step.is_last:
                 target = self._targets[key]
                 self._engine.go_on(key, target, step, result, frozenset())
+
+    def _may_write(self, key: str, step: Step) -> bool:
+        """Report whether no other target has written the step's object in this round.
+
+        A port carries groups of many Services: a second write of what was observed
+        before the first one would be refused, or would undo it.
+        """
+        return self._writers.setdefault(step.path[0], key) == key
 
 
 class RouteDeletion(_Deletion[Routed]):

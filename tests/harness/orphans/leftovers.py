@@ -64,9 +64,10 @@ class Ground:
     def list(self, *words: str, code: int, kubeconfig: str = "") -> Document:
         """Run the tool for resources of any age; return its JSON document."""
         said = self.run(ANY_AGE, "--output=json", *words, kubeconfig=kubeconfig)
-        assert said.returncode == code, said
-        found: Document = json.loads(said.stdout)
-        return found
+        document: Document = json.loads(said.stdout or "{}")
+        problems = [document.get("unknown"), document.get("failed"), said.stderr[-500:]]
+        assert said.returncode == code, problems
+        return document
 
     @property
     def network(self) -> Any:

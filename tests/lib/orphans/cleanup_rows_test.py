@@ -13,7 +13,7 @@ import pytest
 from lib.cloud import protocol, provider_id, route_records
 from lib.cloud import volumes as cloud_volumes
 from lib.cloud.fake import volumes as fake_volumes
-from lib.cloud.load_balancers import Cluster, Port, Role
+from lib.cloud.load_balancers import Cluster, Node, Port, Role
 from lib.cloud.model import InstanceId
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
@@ -53,12 +53,14 @@ class Scene:
         """The router of the configuration."""
         return self.cloud.neutron.l3.routers[self.router_id]
 
-    def serve(self, name: str, **fields: object) -> driver.Driver:
-        """Have a Service with all that is created for it."""
+    def serve(
+        self, name: str, nodes: tuple[Node, ...] = (), **fields: object
+    ) -> driver.Driver:
+        """Have a Service with all that is created for it. nodes: one by default."""
         about = {"name": name, "namespace": "default"}
         created = self.api.put(resources.SERVICES, {"metadata": about, "spec": {}})
         uid = str(wire.part(created, "metadata")["uid"])
-        nodes = (self.ground.node(len(self.cloud.neutron.ports) + 1),)
+        nodes = nodes or (self.ground.node(len(self.cloud.neutron.ports) + 1),)
         facts = driver.service(nodes, name=name, uid=uid, **fields)
         driven = driver.Driver(self.ground, facts, GROUPS)
         driven.settle()
@@ -239,9 +241,11 @@ def duplicate(scene: Scene) -> None:
     octavia.load_balancers[str(second["id"])] = second
 
 
-def group_on_port(scene: Scene) -> None:
+def group_on_port(
+    scene: Scene, name: str = "web", nodes: tuple[Node, ...] = ()
+) -> None:
     """The load balancer was deleted by hand."""
-    driven = scene.serve("web")
+    driven = scene.serve(name, nodes)
     octavia, neutron = scene.cloud.octavia, scene.cloud.neutron
     del neutron.floating_ips[str(driven.floating_ip["id"])]
     del octavia.pools[str(driven.pool["id"])]
@@ -537,6 +541,47 @@ def test_a_router_that_changes_meanwhile_is_read_again(scene: Scene) -> None:
     assert others
     left, _ = scene.survey()
     assert left.of(ORPHAN) == ()
+
+
+def test_security_groups_of_one_port_are_removed_without_conflicts(
+    scene: Scene,
+) -> None:
+    """Many Services' groups are on a Node's port: no write is refused or repeated."""
+    nodes = (scene.ground.node(1),)
+    for number in range(8):
+        group_on_port(scene, f"web-{number}", nodes)
+    (port,) = (
+        port
+        for port in scene.cloud.neutron.ports.values()
+        if len(wire.texts(port["security_groups"])) > 1
+    )
+    orphans = {finding.id for finding in scene.survey()[0].of(ORPHAN)}
+    kept_groups = set(wire.texts(port["security_groups"])) - orphans
+    before = len(scene.cloud.writes)
+    assert [result.why for result in scene.clean()] == [""] * 8
+    assert set(wire.texts(port["security_groups"])) == kept_groups
+    writes = [(call.method, call.path) for call in scene.cloud.writes[before:]]
+    print(len(writes), "writes")
+    assert len(writes) == 16, writes
+
+
+def test_a_port_that_another_client_keeps_changing_is_no_failure(scene: Scene) -> None:
+    """More refusals than the attempts at a write that fails."""
+    group_on_port(scene)
+    neutron = scene.cloud.neutron
+    refused: list[wire.Call] = []
+
+    def interfere(call: wire.Call) -> session.Fault | None:
+        is_port = call.method == "PUT" and "ports/" in call.path
+        if is_port and len(refused) < deletion_flow.ATTEMPTS + 2:
+            refused.append(call)
+            for port in neutron.ports.values():
+                port["revision_number"] = int(str(port["revision_number"])) + 1
+        return None
+
+    scene.cloud.fault = interfere
+    assert [result.why for result in scene.clean()] == [""]
+    assert len(refused) == deletion_flow.ATTEMPTS + 2
 
 
 class Death(Exception):
