@@ -25,6 +25,8 @@ NAMESPACE = "handover"
 CLUSTER = "mooring-lab"
 """Source of the names of all load balancers; both are told."""
 QUIET_S = 5.0
+ENSURED = "EnsuredLoadBalancer"
+"""The last Event about a new Service. Source: cloud-provider, service controller."""
 LONGEST_S = 900.0
 POLL_S = 0.3
 
@@ -118,6 +120,19 @@ class Handover:
             name
             for name, one in self.services.all().items()
             if not services.ingress(one)
+        )
+
+    def unannounced(self) -> list[str]:
+        """Return the names of Services without an Event that they are served."""
+        announced = {
+            event["involvedObject"]["uid"]
+            for event in self.events()
+            if event["reason"] == ENSURED
+        }
+        return sorted(
+            name
+            for name, service in self.services.all().items()
+            if service["metadata"]["uid"] not in announced
         )
 
     def until(self, seen: Callable[[], bool], what: str) -> None:

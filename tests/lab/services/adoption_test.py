@@ -210,6 +210,8 @@ class Teller:
             there.until(lambda: there.services.all() == {}, "all Services to go")
             gone = self.look()
             self.make([kind for kind in kinds if kind.name in TYPICAL])
+            # Polls of a slow Octavia are further apart than calls are waited for.
+            there.until(lambda: there.unannounced() == [], "the Events of an end")
             there.settle()
         return Story(kinds, empty, own, adopted, back, gone, self.look())
 
