@@ -25,16 +25,17 @@ controller service of cinder-csi-plugin: its flags, its cloud.conf, its volumes.
 
 
 def _openstack(
-    wanted: options.DriverOptions, env: Mapping[str, str]
+    driver_options: options.DriverOptions, env: Mapping[str, str]
 ) -> driver.DriverProgram:
     from csi_controller import openstack_clouds
     from lib.csi import driver
 
-    doors = openstack_clouds.doors(
-        wanted.cloud_configs if wanted.has_controller else (),
-        wanted.cloud_names if wanted.has_controller else (),
+    has_controller = driver_options.has_controller
+    openers = openstack_clouds.openers(
+        driver_options.cloud_configs if has_controller else (),
+        driver_options.cloud_names if has_controller else (),
         env,
-        wanted.user_agents,
+        driver_options.user_agents,
     )
     return driver.DriverProgram(
         NAME,
@@ -43,7 +44,7 @@ def _openstack(
         openstack_clouds.DRIVER,
         openstack_clouds.ZONE_KEY,
         openstack_clouds.FEATURES,
-        doors,
+        openers,
         openstack_clouds.REFERENCE,
     )
 
@@ -56,7 +57,7 @@ def _openstack_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
-    """A kind of cloud. judge: its flags. program: the plugin, with its clouds."""
+    """A provider. judge: validates its flags. program: the plugin, with its clouds."""
 
     judge: options.Judge
     program: Callable[[options.DriverOptions, Mapping[str, str]], driver.DriverProgram]
@@ -76,12 +77,12 @@ def main() -> None:
 
 
 def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
-    """Return what is wrong with the flags, for the cloud that is asked for."""
+    """Return the problems of the flags, for the requested provider."""
     return options.judge(values, PROVIDERS[values[CLOUD]].judge)
 
 
 def read(values: flags.Values) -> options.DriverOptions:
-    """Return the options, for the cloud that is asked for.
+    """Return the options, for the requested provider.
 
     Raises:
         ConfigError: with every problem.
@@ -90,19 +91,19 @@ def read(values: flags.Values) -> options.DriverOptions:
 
 
 def run(values: flags.Values) -> int:
-    """Run until told to stop; give the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
         ConfigError: flags or files can't be used; every problem is named.
     """
-    wanted = read(values)
+    driver_options = read(values)
     # The core of gRPC would write lines of its own between the entries of the log.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    # Nor is any cloud needed but the one that is meant.
+    # Only the requested provider is imported.
     from lib.csi import driver
 
-    program = PROVIDERS[values[CLOUD]].program(wanted, os.environ)
-    code = driver.run(program, values, wanted, os.environ)
+    program = PROVIDERS[values[CLOUD]].program(driver_options, os.environ)
+    code = driver.run(program, values, driver_options, os.environ)
     shutdown.end_now(code)  # a call that hangs must not keep the process
     return code
 

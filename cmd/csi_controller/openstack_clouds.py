@@ -23,36 +23,38 @@ Source: kubernetes/cloud-provider-openstack pkg/csi/cinder/openstack (Config).""
 ZONE_KEY = "topology.cinder.csi.openstack.org/zone"
 
 
-def doors(
+def openers(
     paths: Sequence[str],
     names: Sequence[str],
     env: Mapping[str, str],
     user_agents: tuple[str, ...],
-) -> driver.Doors:
-    """Return what opens each named cloud of some files; later files win.
+) -> driver.Openers:
+    """Return the opener of each named cloud; later files override earlier ones.
 
     Raises:
-        ConfigError: a file can't be used; every problem is named.
+        ConfigError: a file can't be used; every problem is listed.
     """
-    found = {name: cloud_conf.CloudConf(paths, env, name, SECTIONS) for name in names}
+    clouds = {name: cloud_conf.CloudConf(paths, env, name, SECTIONS) for name in names}
     problems: list[config.FieldProblem | str] = []
-    for one in found.values():
+    for files in clouds.values():
         try:
-            one.read()
+            files.read()
         except config.ConfigError as error:
-            problems += [each for each in error.problems if each not in problems]
+            problems += [
+                problem for problem in error.problems if problem not in problems
+            ]
     if problems:
         raise config.ConfigError(problems)
-    return {name: _opener(one, user_agents) for name, one in found.items()}
+    return {name: _opener(files, user_agents) for name, files in clouds.items()}
 
 
 def _opener(files: cloud_conf.CloudConf, user_agents: tuple[str, ...]) -> driver.Open:
     memory = absence_scope.HomeMemory()
 
-    def connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
+    def connect(options: settings.Config, observers: Observers) -> protocol.Cloud:
         api = cloud.open_client(
-            found, observers.observe, user_agents, observers.circuit
+            options, observers.observe, user_agents, observers.circuit
         )
-        return with_volumes.of_client(api, found, memory)
+        return with_volumes.of_client(api, options, memory)
 
     return files.source(connect).open

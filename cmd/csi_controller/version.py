@@ -1,3 +1,3 @@
-"""Which release this is; CHANGELOG.md says what is in it."""
+"""Version of the component; CHANGELOG.md lists its changes."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""Which ways of using a volume there are, and what each needs.
+"""Volume capabilities: the supported access modes, and what each requires.
 
 Source: CSI specification 1.12.0, VolumeCapability.
 """
@@ -6,7 +6,7 @@ Source: CSI specification 1.12.0, VolumeCapability.
 from collections.abc import Collection, Sequence
 
 from lib.csi.spec import csi_pb2
-from lib.volumes.csi_codes import Code, RefusedCall
+from lib.volumes.csi_codes import Code, RefusedCall, invalid
 
 Mode = csi_pb2.VolumeCapability.AccessMode
 
@@ -23,56 +23,56 @@ MANY_WRITE = frozenset({Mode.MULTI_NODE_SINGLE_WRITER, Mode.MULTI_NODE_MULTI_WRI
 
 
 def check(capability: csi_pb2.VolumeCapability, field: str) -> None:
-    """Judge one capability by itself.
+    """Validate one capability by itself.
 
     Raises:
-        Refused: INVALID_ARGUMENT.
+        RefusedCall: INVALID_ARGUMENT.
     """
     if not capability.WhichOneof("access_type"):
-        text = f"{field}.access_type is not set; want block or mount"
+        text = f"{field}.access_type: not set: must be block or mount"
         raise RefusedCall(Code.INVALID_ARGUMENT, text)
     mode = capability.access_mode.mode
     if mode not in ONE_NODE | MANY_READ | MANY_WRITE:
-        raise RefusedCall(
-            Code.INVALID_ARGUMENT,
-            f"{field}.access_mode is {_name(mode)}; want one of {_names()}",
-        )
+        text = invalid(f"{field}.access_mode", _name(mode), f"one of {_names()}")
+        raise RefusedCall(Code.INVALID_ARGUMENT, text)
 
 
 def wrong(capability: csi_pb2.VolumeCapability, is_shareable: bool | None) -> str:
-    """Return why a volume can't be used so; empty when it can.
+    """Return why a volume does not support a capability; empty when it does.
 
-    is_shareable: None when that is not known yet.
+    is_shareable: None when unknown yet.
     """
     mode = capability.access_mode.mode
     if mode in MANY_WRITE and capability.WhichOneof("access_type") == "mount":
         return (
-            f"access_mode {_name(mode)} needs access_type block: a file system that"
-            " several nodes write is destroyed"
+            f"access_mode {_name(mode)} requires access_type block: several nodes"
+            " that write to one file system destroy it"
         )
     if mode not in ONE_NODE and is_shareable is False:
         return (
-            f"access_mode {_name(mode)} needs a volume type that allows several nodes"
+            f"access_mode {_name(mode)} requires a volume type that allows several"
+            " nodes"
         )
     return ""
 
 
 def check_all(capabilities: Sequence[csi_pb2.VolumeCapability]) -> None:
-    """Judge the capabilities of a request, of which there must be some.
+    """Validate the capabilities of a request; at least one is required.
 
     Raises:
-        Refused: INVALID_ARGUMENT.
+        RefusedCall: INVALID_ARGUMENT.
     """
     if not capabilities:
-        text = "volume_capabilities is empty; want at least one"
-        raise RefusedCall(Code.INVALID_ARGUMENT, text)
-    for number, one in enumerate(capabilities):
-        check(one, f"volume_capabilities[{number}]")
+        raise RefusedCall(Code.INVALID_ARGUMENT, "volume_capabilities: not set")
+    for number, capability in enumerate(capabilities):
+        check(capability, f"volume_capabilities[{number}]")
 
 
 def are_shared(capabilities: Collection[csi_pb2.VolumeCapability]) -> bool:
-    """Report whether any of them is for several nodes at once."""
-    return any(one.access_mode.mode not in ONE_NODE for one in capabilities)
+    """Report whether any capability is for several nodes."""
+    return any(
+        capability.access_mode.mode not in ONE_NODE for capability in capabilities
+    )
 
 
 def _name(mode: csi_pb2.VolumeCapability.AccessMode.Mode) -> str:
@@ -81,4 +81,4 @@ def _name(mode: csi_pb2.VolumeCapability.AccessMode.Mode) -> str:
 
 
 def _names() -> str:
-    return ", ".join(_name(one) for one in sorted(ONE_NODE | MANY_READ | MANY_WRITE))
+    return ", ".join(_name(mode) for mode in sorted(ONE_NODE | MANY_READ | MANY_WRITE))

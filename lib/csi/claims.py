@@ -1,4 +1,4 @@
-"""Reads the annotations of PersistentVolumeClaims, one by one as they are wanted."""
+"""Reads the annotations of single PersistentVolumeClaims, when requested."""
 
 import re
 from collections.abc import Mapping
@@ -35,11 +35,11 @@ class Claims:
     ) -> Mapping[str, str]:
         """Return a claim's annotations; none when the claim was deleted.
 
-        Another claim that has got the same name since is not the one that the volume
-        is for, whose UID its name contains (pvc-<uid>).
+        A later claim of the same name is ignored: the name of the volume contains the
+        UID of its claim (pvc-<uid>).
 
         Raises:
-            Refused: UNAVAILABLE; they can't be read.
+            RefusedCall: UNAVAILABLE: the claim can't be read.
 
         Source: kubernetes-csi/external-provisioner, --volume-name-prefix.
         """
@@ -50,7 +50,7 @@ class Claims:
         except errors.NotFound:
             return {}
         except (errors.KubeError, msgspec.DecodeError) as error:
-            text = f"PersistentVolumeClaim {namespace}/{name} can't be read ({error})"
+            text = f"read PersistentVolumeClaim {namespace}/{name}: {error}"
             raise RefusedCall(Code.UNAVAILABLE, text) from error
         uids = _UID.findall(volume_name)
         is_another = bool(uids) and metadata.uid not in uids

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from lib.cloud.volumes import Volume, VolumeId
 from lib.volumes import callers, flow
-from lib.volumes.csi_codes import Code, RefusedCall
+from lib.volumes.csi_codes import Code, RefusedCall, invalid
 
 KEY = "cloud"
 
@@ -30,26 +30,26 @@ class Clouds:
         """Return the cloud that a request's secrets name.
 
         Raises:
-            Refused: INVALID_ARGUMENT; there is no such cloud.
+            RefusedCall: INVALID_ARGUMENT: unknown cloud.
         """
         name = secrets.get(KEY, self._default)
         if name not in self._flows:
-            # The name is told: it only leads to credentials, and is none itself.
-            names = ", ".join(repr(one) for one in self._flows)
-            text = f"secrets[{KEY}] is {name!r}; want one of {names}"
+            # The message holds the name: it only leads to credentials.
+            names = ", ".join(f'"{name}"' for name in self._flows)
+            text = invalid(f"secrets[{KEY}]", name, f"one of {names}")
             raise RefusedCall(Code.INVALID_ARGUMENT, text)
         return self._flows[name]
 
     def find(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
-        """Look for a volume in each of them.
+        """Search a volume in all clouds.
 
         Raises:
-            Refused: NOT_FOUND in all, or one can't be asked.
+            RefusedCall: NOT_FOUND in all, or a cloud can't be read.
         """
         missing: RefusedCall | None = None
-        for one in self._flows.values():
+        for cloud in self._flows.values():
             try:
-                return one.look(volume_id, call)
+                return cloud.read(volume_id, call)
             except RefusedCall as refused:
                 if refused.code is not Code.NOT_FOUND:
                     raise
@@ -58,19 +58,19 @@ class Clouds:
         raise missing
 
     def all(self, call: callers.Caller, after: str) -> Iterator[tuple[str, Volume]]:
-        """Yield all volumes, each with the token that stands for "after this one".
+        """Yield all volumes, each with the token of the page that begins after it.
 
-        after: such a token, or empty. Volumes come cloud by cloud, in order of their
-        ids: a token stays good when the volume it names is deleted.
+        after: such a token, or empty. The order is by cloud, then by volume ID, so that
+        a token stays valid when the volume in it is deleted.
 
         Raises:
-            Refused: ABORTED for a token that is none; or they can't be listed.
+            RefusedCall: ABORTED: invalid token; or the volumes can't be listed.
         """
         names = list(self._flows)
         first, last_id = self._begin(after, names)
         for name in names[first:]:
             volumes = self._flows[name].all(call)
-            for volume_id in sorted(one for one in volumes if one > last_id):
+            for volume_id in sorted(id_ for id_ in volumes if id_ > last_id):
                 yield f"{volume_id}:{name}", volumes[volume_id]
             last_id = ""
 
@@ -78,8 +78,8 @@ class Clouds:
         if not after:
             return 0, ""
         last_id, colon, name = after.partition(":")
-        is_ours = bool(colon) and name in names
-        if not is_ours or not self._flows[name].is_id(last_id):
-            text = f"starting_token is {after!r}; want a next_token of this driver"
+        is_known = bool(colon) and name in names
+        if not is_known or not self._flows[name].is_id(last_id):
+            text = invalid("starting_token", after, "a next_token of this driver")
             raise RefusedCall(Code.ABORTED, text)
         return names.index(name), last_id

@@ -1,7 +1,7 @@
-"""The RPCs of CSI's controller service: each judges its request, then states a wish.
+"""The RPCs of CSI's controller service: each validates its message, then settles it.
 
-What a request must hold, and which code it gets where it does not, is CSI's; what
-becomes of the wish is the flow's.
+The required fields and the codes of invalid messages are CSI's; the outcome of a valid
+request is the flow's.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from lib.csi import capabilities, formatting, messages, sizes
 from lib.csi.clouds import Clouds
 from lib.csi.spec import csi_pb2
 from lib.volumes import callers, flow, model
-from lib.volumes.csi_codes import Code, RefusedCall
+from lib.volumes.csi_codes import Code, RefusedCall, invalid
 
 Kind = csi_pb2.ControllerServiceCapability.RPC
 OFFERED = (
@@ -46,7 +46,7 @@ REQUIRES: Mapping[csi_pb2.ControllerServiceCapability.RPC.Type, Set[Feature]] = 
     Kind.EXPAND_VOLUME: {Feature.EXPAND_OFFLINE, Feature.EXPAND_ONLINE},
     Kind.MODIFY_VOLUME: {Feature.CHANGE_TYPE},
 }
-"""Features of which a provider must have one, for the capability to be offered."""
+"""Features of which the provider must have at least one to offer the capability."""
 CLAIM_NAME = "csi.storage.k8s.io/pvc/name"
 CLAIM_NAMESPACE = "csi.storage.k8s.io/pvc/namespace"
 PROVISIONER_KEYS = (CLAIM_NAME, CLAIM_NAMESPACE, "csi.storage.k8s.io/pv/name")
@@ -58,25 +58,25 @@ PROVISIONER_IDENTITY = "storage.kubernetes.io/csiProvisionerIdentity"
 """Added to the volume context. Source: kubernetes-csi/external-provisioner."""
 
 PAGE_MOST = 10_000
-"""Volumes in one page, whatever is asked for: callers take 4 MiB, gRPC's default."""
+"""Maximum number of volumes in a page: callers accept 4 MiB, gRPC's default."""
 
 Annotations = Callable[[str, str, str], Mapping[str, str]]
-"""Returns the annotations of a claim by its namespace and name, and by the name of the
-volume that is for it; raises Refused."""
+"""Returns the annotations of a claim by its namespace and name, and by the name of its
+volume; raises RefusedCall."""
 
 
 def no_annotations(namespace: str, name: str, volume_name: str) -> Mapping[str, str]:
-    """Read none."""
+    """Return no annotations."""
     del namespace, name, volume_name
     return {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What a driver is configured with.
+    """Settings of the controller service.
 
-    cluster: the mark of our volumes. annotations: of PersistentVolumeClaims. features:
-    those of the provider.
+    cluster: cluster ID in the ownership metadata of volumes. annotations: of
+    PersistentVolumeClaims. features: of the provider.
     """
 
     cluster: str
@@ -109,28 +109,28 @@ class Controller:
     def create_volume(
         self, request: csi_pb2.CreateVolumeRequest, call: callers.Caller
     ) -> csi_pb2.CreateVolumeResponse:
-        """Make a volume, or find the one that was made for this name."""
+        """Create a volume, or return the existing volume of this name."""
         cloud = self._clouds.of(request.secrets)
         _require("name", request.name)
         capabilities.check_all(request.volume_capabilities)
-        for one in request.volume_capabilities:
-            _refuse(capabilities.wrong(one, is_shareable=None))
+        for capability in request.volume_capabilities:
+            _refuse(capabilities.wrong(capability, is_shareable=None))
         if request.HasField("volume_content_source") and not self._clones:
-            _refuse("volume_content_source is set; want none: it is not supported")
+            _refuse("volume_content_source: not supported")
         cluster = self._settings.cluster
         options = formatting.context(request.parameters, request.volume_capabilities)
         try:
             spec = cloud.place(self._spec(request, cloud, call), call)
         except RefusedCall as refused:
             raise cloud.kept_open(refused, request.name, cluster, call) from refused
-        made = _there(cloud.settle(model.Make(spec), call))
-        topology = self._settings.topology.reached(
-            made.zones, request.accessibility_requirements
+        volume = _existing(cloud.settle(model.Make(spec), call))
+        topology = self._settings.topology.accessible(
+            volume.zones, request.accessibility_requirements
         )
         source = request.volume_content_source if spec.source else None
         return csi_pb2.CreateVolumeResponse(
             volume=messages.volume(
-                made, (*spec.context, *options.items()), topology, source
+                volume, (*spec.context, *options.items()), topology, source
             )
         )
 
@@ -145,7 +145,7 @@ class Controller:
         call: callers.Caller,
     ) -> VolumeSpec:
         requirement = request.accessibility_requirements
-        preferred, requisite = self._settings.topology.wanted(requirement)
+        preferred, requisite = self._settings.topology.requested(requirement)
         parameters = request.parameters
         metadata = {k: parameters[k] for k in PROVISIONER_KEYS if k in parameters}
         spec = cloud.parse(
@@ -195,7 +195,7 @@ class Controller:
     def delete_volume(
         self, request: csi_pb2.DeleteVolumeRequest, call: callers.Caller
     ) -> csi_pb2.DeleteVolumeResponse:
-        """Delete a volume; one that is gone is fine."""
+        """Delete a volume; an absent volume is no error."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         volume_id = VolumeId(request.volume_id)
@@ -211,22 +211,22 @@ class Controller:
         _require("node_id", request.node_id)
         capability = request.volume_capability
         if not request.HasField("volume_capability"):
-            _refuse("volume_capability is not set; want one")
+            _refuse("volume_capability: not set")
         capabilities.check(capability, "volume_capability")
         if request.readonly:
-            _refuse("readonly is true; want false, PUBLISH_READONLY is not offered")
+            _refuse("readonly: not supported: PUBLISH_READONLY is not offered")
         node = InstanceId(request.node_id)
         is_shared = capabilities.are_shared([capability])
-        wish = model.PublishVolume(VolumeId(request.volume_id), node, is_shared)
-        held = _there(cloud.settle(wish, call))
+        publish = model.PublishVolume(VolumeId(request.volume_id), node, is_shared)
+        volume = _existing(cloud.settle(publish, call))
         return csi_pb2.ControllerPublishVolumeResponse(
-            publish_context=messages.publish_context(held, node)
+            publish_context=messages.publish_context(volume, node)
         )
 
     def unpublish(
         self, request: csi_pb2.ControllerUnpublishVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerUnpublishVolumeResponse:
-        """Detach a volume from a node, or from all when none is named."""
+        """Detach a volume from a node, or from all nodes when none is named."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         node = InstanceId(request.node_id) if request.node_id else None
@@ -236,20 +236,20 @@ class Controller:
     def validate(
         self, request: csi_pb2.ValidateVolumeCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.ValidateVolumeCapabilitiesResponse:
-        """Report whether a volume can be used in all these ways."""
+        """Report whether a volume supports all requested capabilities."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         capabilities.check_all(request.volume_capabilities)
-        found = cloud.look(VolumeId(request.volume_id), call)
-        wrongs = (
+        volume = cloud.read(VolumeId(request.volume_id), call)
+        problems = (
             *(
-                capabilities.wrong(one, found.is_shareable)
-                for one in request.volume_capabilities
+                capabilities.wrong(capability, volume.is_shareable)
+                for capability in request.volume_capabilities
             ),
-            self._differs(request, found, cloud),
+            self._differs(request, volume, cloud),
         )
         response = csi_pb2.ValidateVolumeCapabilitiesResponse
-        if message := next(filter(None, wrongs), ""):
+        if message := next(filter(None, problems), ""):
             return response(message=message)
         return response(
             confirmed=response.Confirmed(
@@ -266,13 +266,13 @@ class Controller:
         volume: Volume,
         cloud: flow.VolumesFlow,
     ) -> str:
-        """Return what of a request is not true of a volume; empty: all is.
+        """Return how a volume differs from a request; empty: it does not.
 
         Source: CSI specification 1.12, ValidateVolumeCapabilities: confirmed.
         """
         known = cloud.context_keys | {PROVISIONER_IDENTITY, formatting.KEY}
         for key in sorted(set(request.volume_context) - known):
-            return f"volume_context has {key!r}, which this driver never writes"
+            return f'volume_context: unknown key "{key}"'
         spec = cloud.parse(
             VolumeRequest(
                 name=volume.name,
@@ -285,7 +285,7 @@ class Controller:
         if not isinstance(spec, VolumeSpec):
             return "; ".join(str(problem) for problem in spec)
         if spec.type and cloud.type_name(spec.type) != volume.type:
-            return f"parameter type is {spec.type!r}; the volume is {volume.type!r}"
+            return f'parameters.type: "{spec.type}": the volume has "{volume.type}"'
         if spec.zones and volume.zones and set(spec.zones) != set(volume.zones):
             zones = ", ".join(volume.zones)
             return f"the volume is in zone {zones}, not in {', '.join(spec.zones)}"
@@ -294,12 +294,12 @@ class Controller:
     def list_volumes(
         self, request: csi_pb2.ListVolumesRequest, call: callers.Caller
     ) -> csi_pb2.ListVolumesResponse:
-        """Return a page of all volumes there are, as of a minute ago at most."""
+        """Return a page of the list of all volumes, which is at most a minute old."""
         if request.max_entries < 0:
-            _refuse(f"max_entries is {request.max_entries}; want 0 or more")
+            _refuse(invalid("max_entries", request.max_entries, "0 or more"))
         most = min(request.max_entries or PAGE_MOST, PAGE_MOST)
-        found = self._clouds.all(call, request.starting_token)
-        page = list(itertools.islice(found, most + 1))
+        volumes = self._clouds.all(call, request.starting_token)
+        page = list(itertools.islice(volumes, most + 1))
         token = page[most - 1][0] if len(page) > most else ""
         return csi_pb2.ListVolumesResponse(
             entries=[_entry(volume) for _, volume in page[:most]], next_token=token
@@ -308,13 +308,15 @@ class Controller:
     def get_capacity(
         self, request: csi_pb2.GetCapacityRequest, call: callers.Caller
     ) -> csi_pb2.GetCapacityResponse:
-        """Return what can still be made of a type in a zone."""
+        """Return the capacity for new volumes of a type in a zone."""
         del call  # one short call, bounded by its own time-out
         cloud = self._clouds.default
-        for number, one in enumerate(request.volume_capabilities):
-            capabilities.check(one, f"volume_capabilities[{number}]")
-        wanted = csi_pb2.TopologyRequirement(preferred=[request.accessible_topology])
-        preferred, _ = self._settings.topology.wanted(wanted)
+        for number, capability in enumerate(request.volume_capabilities):
+            capabilities.check(capability, f"volume_capabilities[{number}]")
+        requirement = csi_pb2.TopologyRequirement(
+            preferred=[request.accessible_topology]
+        )
+        preferred, _ = self._settings.topology.requested(requirement)
         sizing = cloud.sizing
         spec = cloud.parse(
             VolumeRequest(
@@ -327,46 +329,45 @@ class Controller:
         )
         if not isinstance(spec, VolumeSpec):
             raise _wrong(spec)
-        found = cloud.capacity(spec.type, spec.zones or ())
+        capacity = cloud.capacity(spec.type, spec.zones or ())
         response = csi_pb2.GetCapacityResponse(
-            available_capacity=min(max(found.available_bytes, 0), UNLIMITED_BYTES)
+            available_capacity=min(max(capacity.available_bytes, 0), UNLIMITED_BYTES)
         )
         response.minimum_volume_size.value = sizing.least_bytes
-        if found.largest_bytes is not None:
-            response.maximum_volume_size.value = found.largest_bytes
+        if capacity.largest_bytes is not None:
+            response.maximum_volume_size.value = capacity.largest_bytes
         return response
 
     def get_volume(
         self, request: csi_pb2.ControllerGetVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerGetVolumeResponse:
-        """Show one volume; the request names no cloud, so each is asked."""
+        """Return one volume; the request names no cloud, so all are searched."""
         _require("volume_id", request.volume_id)
-        found = self._clouds.find(VolumeId(request.volume_id), call)
+        volume = self._clouds.find(VolumeId(request.volume_id), call)
         response = csi_pb2.ControllerGetVolumeResponse
-        status = response.VolumeStatus(published_node_ids=messages.published(found))
-        return response(volume=messages.volume(found), status=status)
+        status = response.VolumeStatus(published_node_ids=messages.published(volume))
+        return response(volume=messages.volume(volume), status=status)
 
     def expand(
         self, request: csi_pb2.ControllerExpandVolumeRequest, call: callers.Caller
     ) -> csi_pb2.ControllerExpandVolumeResponse:
-        """Grow a volume."""
+        """Expand a volume."""
         cloud = self._clouds.of(request.secrets)
         _require("volume_id", request.volume_id)
         if not request.HasField("capacity_range"):
-            _refuse("capacity_range is not set; want one")
+            _refuse("capacity_range: not set")
         if request.HasField("volume_capability"):
             capabilities.check(request.volume_capability, "volume_capability")
         size = sizes.fit(request.capacity_range, cloud.sizing)
-        wish = model.Expand(VolumeId(request.volume_id), size)
-        grown = _there(cloud.settle(wish, call))
+        expand = model.Expand(VolumeId(request.volume_id), size)
+        volume = _existing(cloud.settle(expand, call))
         limit = request.capacity_range.limit_bytes
-        if limit and grown.size_bytes > limit:
-            text = f"capacity_range.limit_bytes is {limit}; want at least"
-            raise RefusedCall(
-                Code.OUT_OF_RANGE, f"{text} {grown.size_bytes}, which the volume has"
-            )
+        if limit and volume.size_bytes > limit:
+            required = f"at least {volume.size_bytes}, the size of the volume"
+            text = invalid("capacity_range.limit_bytes", limit, required)
+            raise RefusedCall(Code.OUT_OF_RANGE, text)
         return csi_pb2.ControllerExpandVolumeResponse(
-            capacity_bytes=grown.size_bytes, node_expansion_required=True
+            capacity_bytes=volume.size_bytes, node_expansion_required=True
         )
 
     def modify(
@@ -384,27 +385,28 @@ class Controller:
     def offers(
         self, request: csi_pb2.ControllerGetCapabilitiesRequest, call: callers.Caller
     ) -> csi_pb2.ControllerGetCapabilitiesResponse:
-        """Return what is offered."""
+        """Return the offered capabilities."""
         del request, call
         kind = csi_pb2.ControllerServiceCapability
         return csi_pb2.ControllerGetCapabilitiesResponse(
-            capabilities=[kind(rpc=kind.RPC(type=one)) for one in self.offered]
+            capabilities=[kind(rpc=kind.RPC(type=type_)) for type_ in self.offered]
         )
 
 
 def _require(field: str, value: str) -> None:
     if not value:
-        _refuse(f"{field} is empty; want it set")
+        _refuse(f"{field}: not set")
 
 
 def _refuse(text: str) -> None:
-    """Refuse as INVALID_ARGUMENT, for a reason; without one go on."""
+    """Refuse as INVALID_ARGUMENT for a reason; do nothing without a reason."""
     if text:
         raise RefusedCall(Code.INVALID_ARGUMENT, text)
 
 
 def _wrong(problems: Sequence[VolumeProblem]) -> RefusedCall:
-    return RefusedCall(Code.INVALID_ARGUMENT, "; ".join(str(one) for one in problems))
+    text = "; ".join(str(problem) for problem in problems)
+    return RefusedCall(Code.INVALID_ARGUMENT, text)
 
 
 def _of_cloud(parameters: Mapping[str, str]) -> Mapping[str, str]:
@@ -419,37 +421,38 @@ def _source(request: csi_pb2.CreateVolumeRequest) -> VolumeId | None:
     source = request.volume_content_source
     if source.WhichOneof("type") != "volume":
         kind = source.WhichOneof("type") or "empty"
-        _refuse(f"volume_content_source is {kind}; want a volume: there are no others")
+        _refuse(f'volume_content_source: unsupported value "{kind}": must be a volume')
     _require("volume_content_source.volume.volume_id", source.volume.volume_id)
     return VolumeId(source.volume.volume_id)
 
 
 def _reachable(spec: VolumeSpec, requisite: tuple[str, ...]) -> VolumeSpec:
-    """Leave out the places that none of the nodes meant could reach.
+    """Return a spec without the places outside the requested topology.
 
     Raises:
-        Refused: RESOURCE_EXHAUSTED; there are no others.
+        RefusedCall: RESOURCE_EXHAUSTED: no place remains.
     """
-    reached = [
+    accessible = [
         place
         for place in (VolumePlace(spec.zones, spec.provider), *spec.places)
         if not place.zones or not requisite or set(place.zones) & set(requisite)
     ]
-    if not reached:
+    if not accessible:
         text = (
-            f"the volume would be in zone {', '.join(spec.zones or ())}; want one of"
-            f" {', '.join(requisite)} (accessibility_requirements.requisite)"
+            "accessibility_requirements.requisite: no requested topology is"
+            f" accessible: the volume must be created in zone"
+            f" {', '.join(spec.zones or ())}, the request allows {', '.join(requisite)}"
         )
         raise RefusedCall(Code.RESOURCE_EXHAUSTED, text)
-    first, *others = reached
+    first, *others = accessible
     return dataclasses.replace(
         spec, zones=first.zones, provider=first.provider, places=tuple(others)
     )
 
 
-def _there(volume: Volume | None) -> Volume:
+def _existing(volume: Volume | None) -> Volume:
     if volume is None:
-        raise TypeError("a wish for a volume was settled without one")
+        raise TypeError("a request for a volume was settled without a volume")
     return volume
 
 

@@ -1,4 +1,4 @@
-"""The controller plugin from its command line to its end."""
+"""The controller plugin: from its command line to its exit."""
 
 import dataclasses
 import functools
@@ -39,21 +39,20 @@ from lib.reconcile import metrics as reconcile_metrics
 from lib.volumes import flow
 
 GRACE_S = 5.0
-"""Calls under way may take so long to end, once we are told to."""
+"""Seconds for running calls to end once the process must exit."""
 
 Open = Callable[[counting.CloudMetrics], reopening.Opened]
-Doors = Mapping[str, Open]
+Openers = Mapping[str, Open]
 """Opens each cloud, by its name; called again when its files have changed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DriverProgram:
-    """Which plugin this is.
+    """Description of the plugin.
 
     provider: the cloud's name, for metrics. driver: the name in CSIDriver and
-    StorageClasses. zone_key: the topology segment; empty: volumes are reached from
-    everywhere. features: of the provider. reference: whose metrics are shown besides
-    ours.
+    StorageClasses. zone_key: the topology segment; empty: volumes are accessible from
+    everywhere. features: of the provider. reference: its metrics are exported, too.
     """
 
     name: str
@@ -62,17 +61,17 @@ class DriverProgram:
     driver: str
     zone_key: str
     features: frozenset[Feature]
-    doors: Doors
+    openers: Openers
     reference: counting.Reference | None = None
 
 
 def run(
     program: DriverProgram,
     values: flags.Values,
-    wanted: options.DriverOptions,
+    driver_options: options.DriverOptions,
     env: Mapping[str, str],
 ) -> int:
-    """Run until told to stop; give the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
         ConfigError: the configuration can't be used; nothing was started.
@@ -83,7 +82,7 @@ def run(
     registry = starting.begin(build, values[command_line.VERBOSITY], written, values)
     stop = threading.Event()
     with shutdown.on_signal(stop):
-        return Plugin(program, wanted, registry, stop).run(env)
+        return Plugin(program, driver_options, registry, stop).run(env)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,12 +94,12 @@ class PluginTimes:
 
 
 class Plugin:
-    """One life of the process."""
+    """The running plugin."""
 
     def __init__(
         self,
         program: DriverProgram,
-        wanted: options.DriverOptions,
+        driver_options: options.DriverOptions,
         registry: prometheus_client.CollectorRegistry,
         stop: threading.Event,
         times: PluginTimes | None = None,
@@ -108,34 +107,34 @@ class Plugin:
         self._times = times or PluginTimes()
         self._program = program
         self._build = process_metrics.Build(program.name, program.version)
-        self._wanted = wanted
+        self._options = driver_options
         self._registry = registry
         self._daemon = daemon.Daemon(registry, stop, daemon.Grace(loops_s=1.0))
         self._parts: list[daemon.DaemonPart] = []
 
     def run(self, env: Mapping[str, str]) -> int:
-        """Serve until told to stop."""
-        who = identity_service.DriverDescription(
+        """Serve until stopped."""
+        description = identity_service.DriverDescription(
             self._program.driver,
             self._program.version,
-            self._wanted.has_controller,
+            self._options.has_controller,
             self._has_zones,
             self._program.features,
         )
-        offered = [identity_rpcs.rpcs(identity_service.IdentityService(who))]
-        if self._wanted.has_controller:
+        offered = [identity_rpcs.rpcs(identity_service.IdentityService(description))]
+        if self._options.has_controller:
             offered.append(services.controller(self._controller(env)))
         counted = server.RpcMetrics(self._program.driver, self._registry)
-        rpcs = server.RpcServer(self._wanted.endpoint, tuple(offered), counted)
-        if self._wanted.http is not None:
+        rpcs = server.RpcServer(self._options.endpoint, tuple(offered), counted)
+        if self._options.http is not None:
             routes = exchange.HttpRoutes(self._daemon.handlers(), exchange.everybody)
-            self._daemon.serve_http(self._wanted.http, routes)
-        self._daemon.serve(_Rpcs(rpcs, self._wanted.endpoint, self._times.grace_s))
+            self._daemon.serve_http(self._options.http, routes)
+        self._daemon.serve(_Rpcs(rpcs, self._options.endpoint, self._times.grace_s))
         return self._daemon.run(self._parts)
 
     @property
     def _has_zones(self) -> bool:
-        return self._wanted.has_zones and bool(self._program.zone_key)
+        return self._options.has_zones and bool(self._program.zone_key)
 
     def _controller(self, env: Mapping[str, str]) -> controller.Controller:
         calls = counting.CloudMetrics(
@@ -143,8 +142,8 @@ class Plugin:
         )
         reconciled = reconcile_metrics.ReconcileMetrics(self._registry)
         flows: dict[str, flow.VolumesFlow] = {}
-        for name, door in self._program.doors.items():
-            cloud = reopening.Reopening(functools.partial(door, calls))
+        for name, opener in self._program.openers.items():
+            cloud = reopening.Reopening(functools.partial(opener, calls))
             watching = daemon.Background(f"watch files of cloud {name!r}", cloud.run)
             self._parts.append(watching)
             volumes = cloud.part(lambda now: now.volumes)
@@ -155,7 +154,7 @@ class Plugin:
             )
         topology = messages.Topology(self._program.zone_key, self._has_zones)
         settings = controller.ControllerSettings(
-            self._wanted.cluster,
+            self._options.cluster,
             topology,
             self._annotations(env),
             self._program.features,
@@ -163,9 +162,9 @@ class Plugin:
         return controller.Controller(clouds.Clouds(flows), settings)
 
     def _annotations(self, env: Mapping[str, str]) -> controller.Annotations:
-        if not self._wanted.reads_claims:
+        if not self._options.reads_claims:
             return controller.no_annotations
-        reach = starting.Reach(self._wanted.kubeconfig, self._wanted.master)
+        reach = starting.Reach(self._options.kubeconfig, self._options.master)
         api = starting.connect(self._build, reach, env, self._registry)
         return claims.Claims(api).annotations
 

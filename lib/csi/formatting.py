@@ -32,7 +32,7 @@ def words(values: Mapping[str, str], fs_type: str) -> tuple[str, ...]:
 def context(
     parameters: Mapping[str, str], capabilities: Iterable[csi_pb2.VolumeCapability]
 ) -> dict[str, str]:
-    """Return what the volume context gets of a StorageClass's parameters.
+    """Return the part of a StorageClass's parameters for the volume context.
 
     The options must be valid for the file system of each capability. A raw block
     volume is not formatted: there they are checked as of the default file system.
@@ -42,6 +42,6 @@ def context(
     """
     if not parameters.get(KEY, "").strip():
         return {}
-    for fs_type in sorted({each.mount.fs_type for each in capabilities}):
+    for fs_type in sorted({capability.mount.fs_type for capability in capabilities}):
         words(parameters, fs_type)
     return {KEY: parameters[KEY]}

@@ -17,9 +17,9 @@ _EXPANSIONS: Mapping[Feature, csi_pb2.PluginCapability.VolumeExpansion.Type] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DriverDescription:
-    """Who answers.
+    """Description of the driver.
 
-    has_zones: volumes are not reached from everywhere. features: of the provider.
+    has_zones: volumes are accessible from some zones only. features: of the provider.
     """
 
     name: str
@@ -57,7 +57,7 @@ class IdentityService:
         kind = csi_pb2.PluginCapability
         return csi_pb2.GetPluginCapabilitiesResponse(
             capabilities=[
-                *(kind(service=_Service(type=one)) for one in services),
+                *(kind(service=_Service(type=service)) for service in services),
                 *(
                     kind(volume_expansion=_Expansion(type=type_))
                     for feature, type_ in _EXPANSIONS.items()
@@ -69,6 +69,6 @@ class IdentityService:
     def probe(
         self, request: csi_pb2.ProbeRequest, call: callers.Caller
     ) -> csi_pb2.ProbeResponse:
-        """Answer: whoever does, lives. The cloud's health is not ours."""
+        """Answer: the process is alive. The health of the cloud is not part of it."""
         del request, call
         return csi_pb2.ProbeResponse()

@@ -1,7 +1,7 @@
 """Registers the driver with the kubelet, by a socket that the kubelet watches.
 
 A kubelet that starts finds the socket again. A socket that is deleted, as by a cleaned
-folder, is created again; one that a killed process left behind is replaced.
+folder, is created again; the socket of a killed process is replaced.
 
 Source: kubernetes pkg/kubelet/pluginmanager; kubernetes-csi/node-driver-registrar.
 """
@@ -46,7 +46,7 @@ class Registration:
             raise config.ConfigError([problem])
 
     def run(self, stop: threading.Event) -> None:
-        """Serve until stopped; look after the socket every five seconds."""
+        """Serve until stopped; check the socket every five seconds."""
         while not stop.is_set():
             server = self._serve()
             if server is None:

@@ -1,4 +1,4 @@
-"""From the vocabulary of volumes to CSI's messages."""
+"""Conversion of volumes to CSI's messages."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -10,12 +10,12 @@ from lib.csi.spec import csi_pb2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Topology:
-    """How zones are told. key: of the segment; is_on: they are told at all."""
+    """Reporting of zones. key: of the segment; is_on: zones are reported at all."""
 
     key: str
     is_on: bool
 
-    def wanted(
+    def requested(
         self, requirement: csi_pb2.TopologyRequirement
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the preferred and the requisite zones, each once, in order."""
@@ -24,17 +24,17 @@ class Topology:
         return self._zones(requirement.preferred), self._zones(requirement.requisite)
 
     def _zones(self, topologies: Iterable[csi_pb2.Topology]) -> tuple[str, ...]:
-        zones = (one.segments.get(self.key, "") for one in topologies)
+        zones = (topology.segments.get(self.key, "") for topology in topologies)
         return tuple(dict.fromkeys(zone for zone in zones if zone))
 
-    def reached(
+    def accessible(
         self,
         zones: tuple[str, ...] | None,
         requirement: csi_pb2.TopologyRequirement,
     ) -> list[csi_pb2.Topology]:
-        """Return from where a volume is reached; zones as of `Volume`.
+        """Return the topology from which a volume is accessible; zones as of `Volume`.
 
-        Where the volume does not tell, what was asked for is repeated.
+        When the zones of the volume are unknown, the requested topology is returned.
         """
         if not self.is_on:
             return []
@@ -44,33 +44,33 @@ class Topology:
 
 
 def volume(
-    found: Volume,
+    volume: Volume,
     context: Pairs = (),
     topology: Iterable[csi_pb2.Topology] = (),
     source: csi_pb2.VolumeContentSource | None = None,
 ) -> csi_pb2.Volume:
-    """Write a volume."""
+    """Convert a volume."""
     return csi_pb2.Volume(
-        volume_id=found.id,
-        capacity_bytes=found.size_bytes,
+        volume_id=volume.id,
+        capacity_bytes=volume.size_bytes,
         volume_context=dict(context),
         accessible_topology=topology,
         content_source=source,
     )
 
 
-def published(found: Volume) -> list[str]:
-    """Return the nodes that a volume is published to."""
+def published(volume: Volume) -> list[str]:
+    """Return the IDs of the nodes to which a volume is published."""
     return [
-        one.instance_id
-        for one in found.attachments
-        if one.phase is AttachmentPhase.ATTACHED and one.instance_id
+        attachment.instance_id
+        for attachment in volume.attachments
+        if attachment.phase is AttachmentPhase.ATTACHED and attachment.instance_id
     ]
 
 
-def publish_context(found: Volume, instance_id: InstanceId) -> Mapping[str, str]:
-    """Return what the node plugin is told about an attachment."""
-    for one in found.attachments:
-        if one.instance_id == instance_id:
-            return dict(one.publish_context)
+def publish_context(volume: Volume, instance_id: InstanceId) -> Mapping[str, str]:
+    """Return the publish context of an attachment, for the node plugin."""
+    for attachment in volume.attachments:
+        if attachment.instance_id == instance_id:
+            return dict(attachment.publish_context)
     return {}

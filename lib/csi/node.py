@@ -25,7 +25,7 @@ from lib.node_volumes.model import (
     Unstage,
 )
 from lib.volumes import callers, turns
-from lib.volumes.csi_codes import Code, RefusedCall
+from lib.volumes.csi_codes import Code, RefusedCall, invalid
 
 CODES: Mapping[FailureReason, Code] = {
     FailureReason.INVALID: Code.INVALID_ARGUMENT,
@@ -93,7 +93,7 @@ class NodeService:
     def __init__(self, flow: NodeVolumesFlow, settings: NodeServiceSettings) -> None:
         self._flow = flow
         self._settings = settings
-        self._holds = turns.Holds()
+        self._key_locks = turns.KeyLocks()
 
     def stage(
         self, request: csi_pb2.NodeStageVolumeRequest, call: callers.Caller
@@ -105,7 +105,7 @@ class NodeService:
         fs_type = capability.mount.fs_type.lower()
         if unsupported := decide_stage.unsupported(fs_type):
             raise _refused(unsupported)
-        wanted = Stage(
+        stage = Stage(
             volume,
             path,
             fs_type,
@@ -113,7 +113,7 @@ class NodeService:
             formatting.words(request.volume_context, fs_type),
             is_block=capability.WhichOneof("access_type") == "block",
         )
-        self._settle(wanted, call)
+        self._settle(stage, call)
         return csi_pb2.NodeStageVolumeResponse()
 
     def unstage(
@@ -139,7 +139,7 @@ class NodeService:
             text = "staging_target_path: not set: the volume must be staged first"
             raise RefusedCall(Code.FAILED_PRECONDITION, text)
         mode = capability.access_mode.mode
-        wanted = NodePublish(
+        publish = NodePublish(
             volume,
             self._path("staging_target_path", request.staging_target_path),
             target,
@@ -147,7 +147,7 @@ class NodeService:
             is_read_only=request.readonly or mode in _READERS,
             is_exclusive=mode == _Mode.SINGLE_NODE_SINGLE_WRITER,
         )
-        self._settle(wanted, call)
+        self._settle(publish, call)
         return csi_pb2.NodePublishVolumeResponse()
 
     def unpublish(
@@ -170,12 +170,12 @@ class NodeService:
             request.capacity_range.limit_bytes,
         )
         if 0 < limit < required:
-            text = f"capacity_range.limit_bytes: invalid value {limit}"
-            text = f"{text}: must be at least required_bytes {required}"
+            least = f"at least required_bytes, {required}"
+            text = invalid("capacity_range.limit_bytes", limit, least)
             raise RefusedCall(Code.OUT_OF_RANGE, text)
-        wanted = NodeExpand(volume, path, required)
-        snapshot = self._settle(wanted, call)
-        size_bytes = _size_bytes(snapshot, wanted)
+        expand = NodeExpand(volume, path, required)
+        snapshot = self._settle(expand, call)
+        size_bytes = _size_bytes(snapshot, expand)
         return csi_pb2.NodeExpandVolumeResponse(capacity_bytes=size_bytes)
 
     def get_stats(
@@ -185,16 +185,16 @@ class NodeService:
         del call
         volume = self._volume(request.volume_id, {})
         path = self._volume_path(request.volume_path)
-        with self._holds.hold(f"statistics of {path}"):
+        with self._key_locks.hold(f"statistics of {path}"):
             try:
-                found = stats.read(self._flow.kernel, volume.id, path)
+                statistics = stats.read(self._flow.kernel, volume.id, path)
             except CallFailed as failure:
                 raise _refused(failure) from failure
         condition = csi_pb2.VolumeCondition(
-            abnormal=bool(found.problem), message=found.problem or "healthy"
+            abnormal=bool(statistics.problem), message=statistics.problem or "healthy"
         )
         return csi_pb2.NodeGetVolumeStatsResponse(
-            usage=_usage(found), volume_condition=condition
+            usage=_usage(statistics), volume_condition=condition
         )
 
     def offers(
@@ -265,7 +265,7 @@ class NodeService:
         def left_s() -> float:
             return 0.0 if call.is_cancelled else call.deadline - time.monotonic()
 
-        with self._holds.hold(request.volume.id):
+        with self._key_locks.hold(request.volume.id):
             try:
                 return self._flow.settle(request, left_s)
             except CallFailed as failure:
@@ -293,13 +293,13 @@ def _size_bytes(snapshot: Snapshot, request: NodeExpand) -> int:
     return 0 if disk is None else disk.size_bytes
 
 
-def _usage(found: stats.Stats) -> list[csi_pb2.VolumeUsage]:
+def _usage(statistics: stats.Stats) -> list[csi_pb2.VolumeUsage]:
     unit = csi_pb2.VolumeUsage
-    if found.size_bytes is not None:
-        return [unit(unit=unit.BYTES, total=found.size_bytes)]
-    if found.usage is None:
+    if statistics.size_bytes is not None:
+        return [unit(unit=unit.BYTES, total=statistics.size_bytes)]
+    if statistics.usage is None:
         return []
-    usage = found.usage
+    usage = statistics.usage
     space = unit(
         unit=unit.BYTES,
         total=usage.total_bytes,

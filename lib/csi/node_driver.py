@@ -1,4 +1,4 @@
-"""The node plugin from its command line to its end."""
+"""The node plugin: from its command line to its exit."""
 
 import dataclasses
 import pathlib
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lib.process import serving
 
 GRACE_S = 5.0
-"""Calls under way may take so long to end once the process is told to exit."""
+"""Seconds for running calls to end once the process must exit."""
 KUBELET = "/var/lib/kubelet"
 _PRETTY: Mapping[str, bool | None] = {"text": True, "json": False, "": None}
 
@@ -97,7 +97,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
 
 
 def run(program: NodeDriverProgram, kernel: Kernel, values: flags.Values) -> int:
-    """Run until told to stop; return the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
         ConfigError: the configuration cannot be used; nothing was started.
@@ -115,7 +115,7 @@ def run(program: NodeDriverProgram, kernel: Kernel, values: flags.Values) -> int
 
 
 class NodePlugin:
-    """One life of the process."""
+    """The running plugin."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class NodePlugin:
         self._log = logs.get(__name__)
 
     def run(self, stop: threading.Event) -> int:
-        """Serve until told to stop."""
+        """Serve until stopped."""
         endpoint = self._values[node_flags.ENDPOINT]
         registering = self._registration(endpoint)
         rpcs = self._rpcs(endpoint)
@@ -164,18 +164,18 @@ class NodePlugin:
         """Log and count mounts of disks that disappeared; they are not changed."""
         try:
             disks, mounts = self._kernel.disks(), self._mounts()
-            found = orphans.find(mounts, disks, self._kubelet, self._program.driver)
+            orphaned = orphans.find(mounts, disks, self._kubelet, self._program.driver)
         except errors.KernelError as error:
             self._log.warning("cannot search orphaned mounts", err=str(error))
             return
-        self._orphans.set(len(found))
-        for orphan in found:
+        self._orphans.set(len(orphaned))
+        for orphan in orphaned:
             self._log.warning(
                 "orphaned mount", target=orphan.target, reason=orphan.problem
             )
 
     def info(self) -> node.NodeInfo:
-        """Return what the kubelet publishes, read anew.
+        """Read the properties of the node that the kubelet publishes.
 
         Raises:
             IdentityUnknown: no source names the node, or its zone.
@@ -201,7 +201,7 @@ class NodePlugin:
     def _rpcs(self, endpoint: str) -> csi_server.RpcServer:
         program = self._program
         has_zones = self._values[node_flags.WITH_TOPOLOGY] and bool(program.zone_key)
-        who = identity_service.DriverDescription(
+        description = identity_service.DriverDescription(
             program.driver, program.version, False, has_zones
         )
         settings = node.NodeServiceSettings(
@@ -209,7 +209,7 @@ class NodePlugin:
         )
         flow = NodeVolumesFlow(self._kernel, program.hints, self._note)
         services = (
-            identity_rpcs.rpcs(identity_service.IdentityService(who)),
+            identity_rpcs.rpcs(identity_service.IdentityService(description)),
             node_service.node(node.NodeService(flow, settings)),
         )
         counted = csi_server.RpcMetrics(program.driver, self._registry)

@@ -1,4 +1,4 @@
-"""What a user asks of the controller plugin, judged as a whole."""
+"""Options of the controller plugin, validated together."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ Judge = Callable[[flags.Values], Sequence[config.FieldProblem]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DriverOptions:
-    """The command line, checked. Empty texts mean "not given".
+    """The validated command line. Empty texts mean "not set".
 
-    http: address and port, None for nowhere. cloud_names: the default one first.
+    http: address and port; None: not served. cloud_names: the default cloud first.
     """
 
     endpoint: str
@@ -43,7 +43,7 @@ def judge(
 ) -> tuple[config.FieldProblem, ...]:
     """Return every problem of the values, to be reported with those of the flags.
 
-    of_cloud: judges the flags that lead to the cloud, with a controller service.
+    of_cloud: validates the flags of the provider, with a controller service.
     """
     problems: list[config.FieldProblem] = []
     endpoint = values[table.ENDPOINT]
@@ -65,7 +65,7 @@ def judge(
 def is_endpoint(text: str) -> bool:
     """Report whether a text is unix://path or tcp://host:port.
 
-    gRPC itself would take the port modulo 65536.
+    gRPC itself would use the port modulo 65536.
     """
     scheme, _, rest = text.partition("://")
     if scheme.lower() == "unix":

@@ -1,9 +1,8 @@
-"""The gRPC server: hands each RPC to its method, and says how it ended.
+"""The gRPC server: calls the method of each RPC, and logs and counts its result.
 
-Rules: every call has a deadline; a call that is cancelled wakes whatever it waits on;
-so many calls may wait and no more, and the identity service is answered all the same;
-an answer that is no refusal of ours is INTERNAL, and told in the log alone. Requests
-are never logged: they hold secrets.
+Rules: every call has a deadline; cancelling a call wakes its threads; the number of
+waiting calls is limited, but never for the identity service; an unexpected error is
+INTERNAL, with details in the log alone. Requests are never logged: they hold secrets.
 """
 
 import contextlib
@@ -27,22 +26,22 @@ from lib.volumes.csi_codes import Code, RefusedCall
 
 POOL = 256
 WAITING = 200
-"""Threads, and how many of them calls may hold that can wait for the cloud."""
-PATIENCE_S = 180.0
-"""For a caller that names no deadline. Source: the reference's sidecars, --timeout."""
+"""Threads, and the maximum number of calls among them that can wait for the cloud."""
+DEFAULT_DEADLINE_S = 180.0
+"""For callers without a deadline. Source: the reference's sidecars, --timeout."""
 LONGEST_S = 86400.0
-"""A deadline that is further away is none."""
+"""A deadline that is further away is treated as none."""
 MARGIN_S = 0.5
-"""Before a caller's deadline, so that our answer arrives; at most a tenth of it."""
+"""Reserve before a caller's deadline for the answer; at most a tenth of the time."""
 _BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600)
 """Source: kubernetes-csi/csi-lib-utils metrics, with smaller and larger ones added."""
 _GO = {"OK": "OK", "CANCELLED": "Canceled"}
-"""Codes that Go writes otherwise than in camel case."""
-_TOLD = ("volume_id", "node_id", "name", "source_volume_id")
-"""Fields of requests that the log shows. None of them may hold a secret."""
+"""Codes that Go does not write in camel case."""
+_LOGGED = ("volume_id", "node_id", "name", "source_volume_id")
+"""Fields of requests that are logged. None of them may hold a secret."""
 
 Rpc = Callable[..., message.Message]
-"""Takes the request's message and the Call; raises Refused."""
+"""Receives the request's message and the Caller; raises RefusedCall."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class RpcService:
 
 
 class RpcMetrics:
-    """Counts RPCs.
+    """Metrics of RPCs.
 
     Source: kubernetes-csi/csi-lib-utils metrics: csi_plugin_operations_seconds.
     """
@@ -85,7 +84,7 @@ class RpcMetrics:
         )
 
     def ended(self, method: str, code: str, seconds: float) -> None:
-        """Count one. code: gRPC's name."""
+        """Count an RPC. code: gRPC's name."""
         shown = _GO.get(code) or "".join(map(str.capitalize, code.split("_")))
         self._seconds.labels(self._driver, method, shown).observe(seconds)
 
@@ -95,7 +94,7 @@ class RpcMetrics:
 
 
 class _Gate:
-    """Lets so many calls in, and no more."""
+    """Limit of the number of waiting calls."""
 
     def __init__(self, most: int, metrics: RpcMetrics) -> None:
         self._most = most
@@ -110,8 +109,8 @@ class _Gate:
             return
         with self._lock:
             if self._inside >= self._most:
-                text = f"{self._inside} calls are under way, the most there may be"
-                raise RefusedCall(Code.UNAVAILABLE, f"{text}; try again later")
+                text = f"{self._inside} calls are in progress, the maximum"
+                raise RefusedCall(Code.UNAVAILABLE, f"{text}; retry later")
             self._inside += 1
         self._metrics.waits(1)
         try:
@@ -123,7 +122,7 @@ class _Gate:
 
 
 class _Handler:
-    """One method at the edge: everything that is not its own business."""
+    """Handler of one method: deadline, limit, errors, log and metrics."""
 
     def __init__(
         self, service: RpcService, method: str, gate: _Gate, metrics: RpcMetrics
@@ -151,9 +150,11 @@ class _Handler:
             self._note(request, refused.code.value, began, refused.message)
             _end(context, refused)
         except Exception as error:
-            self._log.error("rpc broke", method=self._method, exc_info=error)
+            self._log.error(
+                "unexpected error in RPC", method=self._method, exc_info=error
+            )
             self._note(request, Code.INTERNAL.value, began, "")
-            text = "the driver failed; its log says how"
+            text = "unexpected error; see the log of the driver"
             _end(context, RefusedCall(Code.INTERNAL, text))
         self._note(request, "OK", began, "")
         return answer
@@ -162,7 +163,7 @@ class _Handler:
         self, request: message.Message, call: callers.Caller
     ) -> message.Message:
         if self._rpc is None:
-            text = f"{self._method} is not offered; ask for the capabilities first"
+            text = f"{self._method} is not supported; read the capabilities first"
             raise RefusedCall(Code.UNIMPLEMENTED, text)
         return self._rpc(request, call)
 
@@ -177,7 +178,7 @@ class _Handler:
             "duration_s": round(duration_s, 3),
         }
         for field in request.DESCRIPTOR.fields:
-            if field.name in _TOLD and (value := getattr(request, field.name)):
+            if field.name in _LOGGED and (value := getattr(request, field.name)):
                 entry[field.name] = value
         if why:
             entry["reason"] = why
@@ -190,9 +191,9 @@ class _Handler:
 
 
 def _patience_s(left_s: float | None) -> float:
-    # Without a deadline gRPC gives a time of very many years.
+    # Without a deadline gRPC returns a time of very many years.
     if left_s is None or left_s > LONGEST_S:
-        return PATIENCE_S
+        return DEFAULT_DEADLINE_S
     return max(left_s - min(MARGIN_S, left_s / 10), 0.0)
 
 
@@ -214,7 +215,7 @@ class RpcServer:
         """Listen on the endpoint; nothing is answered before `start`.
 
         Raises:
-            ConfigError: it is no endpoint, or can't be listened on.
+            ConfigError: the endpoint is invalid, or can't be listened on.
         """
         target = _target(endpoint)
         gate = _Gate(waiting, metrics)
@@ -235,7 +236,7 @@ class RpcServer:
         self._server.start()
 
     def stop(self, grace_s: float) -> None:
-        """Take no more calls, and give those under way so many seconds."""
+        """Refuse new calls, and wait for running calls. grace_s: at most, in s."""
         self._server.stop(grace_s).wait(grace_s + 1)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -260,10 +261,10 @@ def _bytes(answer: message.Message) -> bytes:
 
 
 def _target(endpoint: str) -> str:
-    """Read "unix://path" or "tcp://host:port" as gRPC's target.
+    """Return gRPC's target of "unix://path" or "tcp://host:port".
 
-    A path is absolute, also where it does not begin with a slash; a socket that a
-    killed process left there is removed. No host means all addresses.
+    A path is absolute, also where it does not begin with a slash; an existing socket
+    of a killed process is removed. No host means all addresses.
 
     Source: kubernetes/cloud-provider-openstack pkg/csi/cinder (ParseEndpoint, serve).
     """

@@ -1,6 +1,6 @@
-"""What the sidecars do with each code of each RPC: which may follow which situation.
+"""Reactions of the sidecars to each code of each RPC.
 
-A code is chosen by what the sidecar does next, and that differs among them.
+A code is chosen by the reaction of the sidecar, which differs among them.
 
 Source: external-provisioner 6.3.0 pkg/controller (checkError) and its library
 sig-storage-lib-external-provisioner 13.0.0 controller (isInfeasibleError, slowSet),
@@ -16,15 +16,15 @@ from lib.volumes.csi_codes import NOT_FINAL, Code
 
 
 class Next(enum.Enum):
-    """What a sidecar does after a call that failed."""
+    """Reaction of a sidecar to a failed call."""
 
-    RETRY = "repeats the call until its result is final, whatever becomes of the claim"
-    """Nothing can leak: the last call tells what there is."""
+    RETRY = "repeats the call until its result is final, also for a deleted claim"
+    """Nothing can leak: the last call reports the existing volume."""
     FINAL = "repeats the call with backoff, and never again once the claim is deleted"
-    """What exists in the cloud at that moment leaks."""
-    RESCHEDULE = "lets the scheduler choose another Node; otherwise as FINAL"
-    DETACH = "repeats the call with backoff; when the pod goes, detaches first"
-    INFEASIBLE = "reports that the size or the class can't be had; retries after 5 min"
+    """A volume that exists in the cloud at that moment leaks."""
+    RESCHEDULE = "has the scheduler choose another Node; otherwise as FINAL"
+    DETACH = "repeats the call with backoff; detaches first when the pod is deleted"
+    INFEASIBLE = "reports that size or class are not supported; retries after 5 min"
     """Otherwise as FINAL. The resizer's time is a flag, the provisioner's is fixed."""
     OFFLINE = "waits until no pod uses the volume, where it handles that (--handle-...)"
 

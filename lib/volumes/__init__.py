@@ -1,6 +1,7 @@
-"""The flow of volumes: brings about, step by step, what CSI asks for.
+"""The flow of volumes: fulfils the requests of CSI's controller service.
 
-A call is a wish for one volume; `flow.VolumesFlow.settle` repeats observe, decide and
-act until the wish is fulfilled, refused, or out of time. Knows the vocabulary of clouds
-and no message of CSI. May be imported by lib/csi and the CSI components.
+Each call has one request for one volume; `flow.VolumesFlow.settle` repeats observe,
+decide and act until the request is fulfilled, refused, or its deadline exceeded. Knows
+the vocabulary of clouds and no message of CSI. May be imported by lib/csi and the CSI
+components.
 """

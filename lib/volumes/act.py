@@ -13,7 +13,7 @@ from lib.volumes.model import (
 
 
 def act(cloud: Volumes, action: Action) -> VolumeId | None:
-    """Carry one action out; give the id of a volume that it made.
+    """Carry one action out; return the ID of a volume that it created.
 
     Raises:
         CloudError: the cloud refuses, or did not answer.

@@ -1,7 +1,7 @@
-"""What is known of all volumes: for ListVolumes, which must not cost a list each time.
+"""Cache of all volumes: for ListVolumes, which must not cost a list each time.
 
-A cache, and nothing else: every reading that is made for whatever reason is brought in,
-so our own writes show at once; what others did shows when the next list is due.
+Every reading updates the cache, whatever its reason, so that our own writes are visible
+immediately; changes by other clients are visible after the next list.
 """
 
 import dataclasses
@@ -20,12 +20,12 @@ from lib.cloud.volumes import (
 from lib.volumes import callers
 
 LIST_S = 60.0
-"""Between two lists, however often they are asked for."""
+"""Shortest time between two lists, however often the volumes are requested."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Fact:
-    """A volume as a read that began at `at` showed it; None: it was absent."""
+    """Volume as observed by a read that began at `at`; None: absent."""
 
     volume: Volume | None
     at: float
@@ -45,7 +45,7 @@ class Cache:
         self._is_listing = False
 
     def learn(self, refs: Collection[Ref], reading: VolumesReading, at: float) -> None:
-        """Bring a reading in; at: when it began."""
+        """Add a reading to the cache; at: when it began."""
         with self._changed:
             if reading.listing is not None:
                 self._replace(reading.listing, at)
@@ -66,7 +66,7 @@ class Cache:
             self._facts[volume_id] = fact
 
     def _replace(self, listing: Iterable[Volume], at: float) -> None:
-        """Take a whole list in; what was seen after it began stays."""
+        """Replace the cache by a list; keep what was observed after it began."""
         kept = {key: fact for key, fact in self._facts.items() if fact.at > at}
         self._facts = {volume.id: _Fact(volume, at) for volume in listing} | kept
         self._listed_at = max(at, self._listed_at or at)
@@ -76,7 +76,7 @@ class Cache:
 
         Raises:
             CloudError: they can't be listed.
-            Refused: CANCELLED or DEADLINE_EXCEEDED.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED.
         """
         with self._changed:
             while not self._is_fresh():

@@ -1,4 +1,4 @@
-"""A call whose caller waits: until when, and whether it still does."""
+"""A call whose caller waits: its deadline, and whether it is cancelled."""
 
 import dataclasses
 import threading
@@ -10,9 +10,9 @@ from lib.volumes.csi_codes import Code, RefusedCall
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CallEffects:
-    """Time, and waiting for something to happen. clock: monotonic seconds.
+    """Time, and waiting for a condition. clock: monotonic seconds.
 
-    wait: waits on a condition that is held, at most so many seconds.
+    wait: waits on a condition that is held; the second argument is the time-out in s.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -20,7 +20,7 @@ class CallEffects:
 
 
 class Caller:
-    """One caller's patience. Safe for many threads."""
+    """Deadline and cancellation of one call. Safe for many threads."""
 
     def __init__(self, deadline: float) -> None:
         """deadline: in the time of `CallEffects.clock`."""
@@ -30,7 +30,7 @@ class Caller:
         self._wakes: list[threading.Condition] = []
 
     def cancel(self) -> None:
-        """Record that no caller waits any more; wakes whatever the call waits on."""
+        """Record that the caller cancelled; wakes the threads of the call."""
         with self._lock:
             self.is_cancelled = True
             wakes = tuple(self._wakes)
@@ -44,7 +44,7 @@ class Caller:
         """Wait on a condition that is held, at most until a time.
 
         Raises:
-            Refused: CANCELLED or DEADLINE_EXCEEDED.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED.
         """
         self.check(effects)
         with self._lock:
@@ -59,12 +59,12 @@ class Caller:
         self.check(effects)
 
     def check(self, effects: CallEffects) -> None:
-        """Go on only while somebody waits, and there is time.
+        """Raise unless the call is neither cancelled nor past its deadline.
 
         Raises:
-            Refused: CANCELLED or DEADLINE_EXCEEDED.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED.
         """
         if self.is_cancelled:
-            raise RefusedCall(Code.CANCELLED, "the caller does not wait any more")
+            raise RefusedCall(Code.CANCELLED, "the caller cancelled the call")
         if effects.clock() >= self.deadline:
-            raise RefusedCall(Code.DEADLINE_EXCEEDED, "the caller's time is over")
+            raise RefusedCall(Code.DEADLINE_EXCEEDED, "deadline exceeded")

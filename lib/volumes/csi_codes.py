@@ -32,15 +32,15 @@ class Code(enum.Enum):
 NOT_FINAL = frozenset(
     {Code.CANCELLED, Code.DEADLINE_EXCEEDED, Code.UNAVAILABLE, Code.ABORTED}
 )
-"""Codes after which external-provisioner knows that a volume may be in the making.
+"""Codes after which external-provisioner knows that a volume may be in creation.
 
-After any other code, and once the claim is deleted, it never asks for that name again.
+After any other code, and once the claim is deleted, it never requests that name again.
 
 Source: kubernetes-csi/external-provisioner pkg/controller (checkError)."""
 
 
 class RefusedCall(Exception):
-    """The call ends without its wish. The message is fit to be shown."""
+    """The request of a call is refused. The message holds no secret."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(code, message)
@@ -49,6 +49,19 @@ class RefusedCall(Exception):
 
     def __str__(self) -> str:
         return f"{self.code.value}: {self.message}"
+
+
+def invalid(field: str, value: object, required: str) -> str:
+    """Return the message about an invalid value of a field of a request.
+
+    required: to be read after "must be".
+    """
+    return f'{field}: invalid value "{str(value)[:100]}": must be {required}'
+
+
+def not_found(field: str, kind: str, name: str) -> RefusedCall:
+    """Return the refusal of a request that names an object which does not exist."""
+    return RefusedCall(Code.NOT_FOUND, f'{field}: {kind} "{name[:100]}" not found')
 
 
 CODES: Mapping[type[errors.CloudError], Code] = {

@@ -1,7 +1,7 @@
-"""One cloud's volumes as CSI's controller wants them: wishes settled, facts told.
+"""The volumes of one cloud, for CSI's controller service.
 
-Nothing survives a call but caches: what one call leaves unfinished, the next one with
-the same name or id finds and finishes.
+Nothing but caches survives a call: the next call with the same name or ID completes
+what a call did not complete.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ from lib.cloud.volumes import (
 from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import waiting
 from lib.volumes import cache, callers, csi_codes, decide, model, shared_reads, turns
-from lib.volumes import lost as requests
+from lib.volumes import lost as lost_requests
 from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.settling import Settling, Tools
 
 
 class VolumesFlow:
-    """Settles wishes for the volumes of one cloud. Safe for many threads."""
+    """Settles requests for the volumes of one cloud. Safe for many threads."""
 
     def __init__(
         self,
@@ -44,23 +44,23 @@ class VolumesFlow:
         metrics: reconcile_metrics.ReconcileMetrics | None = None,
         dry_run: bool = False,
     ) -> None:
-        """cloud: gives the one to ask now; may change between two calls.
+        """cloud: returns the current cloud; it may change between two calls.
 
-        started: when this process started, in the time of the clock; None: now.
-        metrics: of reconciliations; None: not counted. dry_run: log actions in place
-        of carrying them out; a call that needs one is refused.
+        started: start of this process, in the time of the clock; None: now.
+        metrics: of reconciliations; None: not counted. dry_run: log actions instead
+        of carrying them out; a call that requires an action is refused.
         """
         self._cloud = cloud
         self._effects = effects or callers.CallEffects()
         self._started = self._effects.clock() if started is None else started
         self._facts = cache.Cache(cloud, self._effects)
         self._reader = shared_reads.VolumesReader(cloud, self._facts, self._effects)
-        self._holds = turns.Holds()
+        self._key_locks = turns.KeyLocks()
         self._turns = turns.Turns(self._effects)
         self._settler = waiting.Settler(metrics, dry_run, self._effects.clock)
         if metrics is not None:
             metrics.show(Settling.name)
-        self._lost = requests.Lost(self._effects)
+        self._lost = lost_requests.Lost(self._effects)
 
     @property
     def sizing(self) -> Sizing:
@@ -73,32 +73,32 @@ class VolumesFlow:
         return self._cloud().context_keys
 
     def is_id(self, text: str) -> bool:
-        """Report whether the cloud could have given out this volume ID."""
+        """Report whether a text has the form of the cloud's volume IDs."""
         return self._cloud().is_id(text)
 
     def parse(self, request: VolumeRequest) -> VolumeSpec | Problems:
-        """Parse a request; every problem is named."""
+        """Parse a request; list all problems."""
         return self._cloud().parse(request)
 
     def parse_change(self, parameters: Mapping[str, str]) -> VolumeChange | Problems:
         """Parse the parameters of a VolumeAttributesClass."""
         return self._cloud().parse_change(parameters)
 
-    def settle(self, wish: model.Wish, call: callers.Caller) -> Volume | None:
-        """Repeat observe, decide and act until the wish is fulfilled.
+    def settle(self, request: model.Request, call: callers.Caller) -> Volume | None:
+        """Repeat observe, decide and act until the request is fulfilled.
 
-        Gives the volume, None where its absence was wished.
+        Returns the volume; None where its absence was requested.
 
         Raises:
-            Refused: it can't be fulfilled, or not in time.
+            RefusedCall: the request can't be fulfilled, or not before the deadline.
         """
-        if isinstance(wish, model.Modify):
-            name = self.type_name(wish.change.type)
-            change = dataclasses.replace(wish.change, type=name)
-            wish = dataclasses.replace(wish, change=change)
-        key = model.key(wish)
-        with self._holds.hold(key), self._line(wish) as turn:
-            return self._settle(key, Settling(wish, call, turn, self._tools()))
+        if isinstance(request, model.Modify):
+            name = self.type_name(request.change.type)
+            change = dataclasses.replace(request.change, type=name)
+            request = dataclasses.replace(request, change=change)
+        key = model.key(request)
+        with self._key_locks.hold(key), self._line(request) as turn:
+            return self._settle(key, Settling(request, call, turn, self._tools()))
 
     def _settle(self, key: str, settling: Settling) -> Volume | None:
         try:
@@ -114,10 +114,10 @@ class VolumesFlow:
         return settling.result()
 
     def type_name(self, type: str) -> str:
-        """Return the name of a type, which may be given by its ID.
+        """Return the name of a type by its name or ID.
 
         Raises:
-            Refused: UNAVAILABLE; the types can't be read.
+            RefusedCall: UNAVAILABLE; the types can't be read.
         """
         try:
             return self._cloud().type_name(type)
@@ -130,33 +130,32 @@ class VolumesFlow:
         )
 
     @contextlib.contextmanager
-    def _line(self, wish: model.Wish) -> Iterator[turns.Turn | None]:
+    def _line(self, request: model.Request) -> Iterator[turns.Turn | None]:
         if (
-            isinstance(wish, model.PublishVolume | model.UnpublishVolume)
-            and wish.instance_id
+            isinstance(request, model.PublishVolume | model.UnpublishVolume)
+            and request.instance_id
         ):
-            with self._turns.join(wish.instance_id) as turn:
+            with self._turns.join(request.instance_id) as turn:
                 yield turn
         else:
             yield None
 
-    def look(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
+    def read(self, volume_id: VolumeId, call: callers.Caller) -> Volume:
         """Read one volume now.
 
         Raises:
-            Refused: NOT_FOUND, or it can't be read.
+            RefusedCall: NOT_FOUND, or it can't be read.
         """
         volume = self._read(ById(volume_id), call)
         if not volume:
-            text = f"volume_id is {volume_id!r}; there is no such volume"
-            raise RefusedCall(Code.NOT_FOUND, text)
+            raise csi_codes.not_found("volume_id", "volume", volume_id)
         return volume[0]
 
     def all(self, call: callers.Caller) -> Mapping[VolumeId, Volume]:
         """Return all volumes by id, as they were at most a minute ago.
 
         Raises:
-            Refused: they can't be listed.
+            RefusedCall: they can't be listed.
         """
         try:
             return self._facts.all(call)
@@ -164,10 +163,10 @@ class VolumesFlow:
             raise csi_codes.from_cloud(error) from error
 
     def capacity(self, type: str, zones: tuple[str, ...]) -> Capacity:
-        """Return what can still be made.
+        """Return the capacity for new volumes.
 
         Raises:
-            Refused: there is no such type, or it can't be told.
+            RefusedCall: the type does not exist, or the capacity can't be read.
         """
         try:
             return self._cloud().capacity(type, zones)
@@ -175,12 +174,12 @@ class VolumesFlow:
             raise csi_codes.from_cloud(error) from error
 
     def place(self, spec: VolumeSpec, call: callers.Caller) -> VolumeSpec:
-        """Resolve the names of volumes to be placed by, and the ID of a type.
+        """Resolve the names of affinity and anti-affinity volumes, and the type's ID.
 
-        A volume that exists already is placed, whatever became of the others.
+        When the requested volume exists already, missing other volumes are ignored.
 
         Raises:
-            Refused: INVALID_ARGUMENT, when there is no such volume.
+            RefusedCall: INVALID_ARGUMENT: a volume does not exist.
         """
         spec = dataclasses.replace(spec, type=self.type_name(spec.type))
         try:
@@ -198,7 +197,7 @@ class VolumesFlow:
         """Report whether a volume of this name belongs to the cluster.
 
         Raises:
-            Refused: it can't be read.
+            RefusedCall: it can't be read.
         """
         volumes = self._read(ByName(name.strip()), call)
         return any(volume.cluster == cluster for volume in volumes)
@@ -208,11 +207,11 @@ class VolumesFlow:
     ) -> RefusedCall:
         """Return a refusal that is not final while a volume of the name may exist.
 
-        For refusals of a creation from before the name was looked up.
+        For refusals of a creation before the name was read.
         """
         if refused.code in csi_codes.NOT_FINAL:
             return refused
-        lost_s = self._lost.age_s(requests.creation(name))
+        lost_s = self._lost.age_s(lost_requests.creation(name))
         try:
             exists = self.exists(name, cluster, call)
         except RefusedCall as unknown:
@@ -230,8 +229,10 @@ class VolumesFlow:
             volumes = self._read(ById(VolumeId(text)), call)
             volumes = volumes or self._read(ByName(text), call)
             if not volumes:
-                wrong = f"{field} is {text!r}; want names or ids of volumes there are"
-                raise RefusedCall(Code.INVALID_ARGUMENT, wrong)
+                required = "names or IDs of existing volumes"
+                raise RefusedCall(
+                    Code.INVALID_ARGUMENT, csi_codes.invalid(field, text, required)
+                )
             names.extend(volume.id for volume in volumes)
         return tuple(dict.fromkeys(names))
 

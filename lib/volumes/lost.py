@@ -35,7 +35,7 @@ class Lost:
             self._at[key] = now
 
     def forget(self, key: Key) -> None:
-        """Drop what is known of a request."""
+        """Forget a request."""
         with self._lock:
             self._at.pop(key, None)
 

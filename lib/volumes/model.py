@@ -1,4 +1,4 @@
-"""Wishes, actions and outcomes of one volume."""
+"""Requests, actions and outcomes of one volume."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ from lib.volumes.csi_codes import RefusedCall
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Make:
-    """A volume of this name and size is there, fit for use."""
+    """A volume of this name and size exists and is ready."""
 
     spec: VolumeSpec
 
@@ -28,8 +28,8 @@ class Make:
 class RemoveVolume:
     """The volume is absent.
 
-    cluster: whose volumes may be deleted, beside those without ownership metadata;
-    None: all.
+    cluster: ID of the cluster that must own the volume; volumes without ownership
+    metadata may be deleted, too. None: any volume.
     """
 
     id: VolumeId
@@ -50,7 +50,7 @@ class PublishVolume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnpublishVolume:
-    """The volume is not attached to the instance; None: to none at all."""
+    """The volume is not attached to the instance; None: to no instance."""
 
     id: VolumeId
     instance_id: InstanceId | None
@@ -66,27 +66,27 @@ class Expand:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Modify:
-    """The volume is what `change` says."""
+    """The volume is as `change` describes it."""
 
     id: VolumeId
     change: VolumeChange
 
 
-Wish = Make | RemoveVolume | PublishVolume | UnpublishVolume | Expand | Modify
+Request = Make | RemoveVolume | PublishVolume | UnpublishVolume | Expand | Modify
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CreateVolume:
-    """Begin to make it. The only action that must not be repeated blindly."""
+    """Begin to create the volume. The only action that must not be repeated blindly."""
 
     spec: VolumeSpec
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteVolume:
-    """Begin to delete it.
+    """Begin to delete the volume.
 
-    cause: why a volume that this call created has to go; reported in the end.
+    cause: why a volume that this call created is deleted; returned to the caller.
     """
 
     id: VolumeId
@@ -95,7 +95,7 @@ class DeleteVolume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AttachVolume:
-    """Begin to attach it."""
+    """Begin to attach the volume."""
 
     volume: Volume
     instance_id: InstanceId
@@ -103,7 +103,7 @@ class AttachVolume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DetachVolume:
-    """Begin to detach it."""
+    """Begin to detach the volume."""
 
     volume: Volume
     instance_id: InstanceId
@@ -111,7 +111,7 @@ class DetachVolume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResizeVolume:
-    """Begin to grow it."""
+    """Begin to resize the volume."""
 
     volume: Volume
     size_bytes: int
@@ -137,11 +137,10 @@ Action = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObservedVolumes:
-    """What a look showed.
+    """Volumes as one read showed them.
 
-    volumes: those that the wish is about: by name all, the oldest first; by id one or
-    none. source: what a volume that is to be made is cloned from; None: absent, or
-    nothing is cloned.
+    volumes: by name all, the oldest first; by ID at most one. source: the volume to
+    clone; None: absent, or nothing is cloned.
     """
 
     volumes: tuple[Volume, ...] = ()
@@ -150,16 +149,16 @@ class ObservedVolumes:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CallHistory:
-    """What one call has done so far; it ends with the call.
+    """Actions and times of one call; dropped at the end of the call.
 
-    actions: those that the cloud accepted, in order. created: ids of volumes made.
-    waited_s: since the call began. since_action_s: since the last of the actions.
+    actions: accepted by the cloud, in order. created: IDs of created volumes.
+    waited_s: since the call began. since_action_s: since the last action.
     lost_create_s, lost_attach_s: since the outcome of a create of this name, or of an
     attach of this volume to this instance, became unknown in this process; None:
-    never. process_s: since this process started; what a killed one sent may still be
-    carried out. was_busy: the cloud was too busy for an action. causes: why places
-    could not hold the volume, in the order in which they were tried. absences: looks
-    in a row that showed no such volume.
+    never. process_s: since this process started; requests of a killed process may
+    still be carried out. was_busy: the cloud was too busy for an action. causes: why
+    places could not hold the volume, in the order of the attempts. absences:
+    consecutive reads without the volume.
     """
 
     actions: tuple[Action, ...] = ()
@@ -174,26 +173,26 @@ class CallHistory:
     absences: int = 0
 
     def count(self, kind: type[Action]) -> int:
-        """Return how many actions of a kind were accepted."""
+        """Return the number of accepted actions of a kind."""
         return sum(isinstance(action, kind) for action in self.actions)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is decided upon. seen: what `needs` named; None: it named nothing."""
+    """Input of a decision. observed: what `needs` named; None: it named nothing."""
 
-    wish: Wish
-    seen: ObservedVolumes | None
+    request: Request
+    observed: ObservedVolumes | None
     past: CallHistory
 
 
 @dataclasses.dataclass(frozen=True)
 class VolumeOutcome(outcome.Outcome[Action]):
-    """What to do next; without requeue_after_s the wish is settled.
+    """Next actions; without requeue_after_s the request is settled.
 
-    By `failure`, a Refused, or else fulfilled. volume: as it fulfils the wish; None
-    when the wish is its absence. waiting_for: why the wish is not fulfilled yet, for
-    the caller that runs out of time.
+    With `failure`, a RefusedCall, it is refused, else fulfilled. volume: the result;
+    None when its absence was requested. waiting_for: why the request is not fulfilled
+    yet, for the error of an exceeded deadline.
     """
 
     volume: Volume | None = None
@@ -201,20 +200,22 @@ class VolumeOutcome(outcome.Outcome[Action]):
 
     @property
     def refusal(self) -> RefusedCall | None:
-        """The failure, which is always a Refused."""
+        """The failure, which is always a RefusedCall."""
         return self.failure if isinstance(self.failure, RefusedCall) else None
 
 
-def key(wish: Wish) -> str:
-    """Return what only one call at a time may change: a volume, or a new name."""
-    return f"name {wish.spec.name}" if isinstance(wish, Make) else wish.id
+def key(request: Request) -> str:
+    """Return the key that only one call at a time may hold: a volume, or a new name."""
+    return f"name {request.spec.name}" if isinstance(request, Make) else request.id
 
 
-def needs(wish: Wish, past: CallHistory) -> tuple[Ref, ...]:
-    """Return what to read before the next decision; the wish's own volume first."""
-    if isinstance(wish, Make):
-        name = ByName(wish.spec.name)
-        if wish.spec.source is None or past.created:
+def needs(request: Request, past: CallHistory) -> tuple[Ref, ...]:
+    """Return what to read before the next decision; the request's own volume first."""
+    if isinstance(request, Make):
+        name = ByName(request.spec.name)
+        if request.spec.source is None or past.created:
             return (name,)
-        return name, ById(wish.spec.source)
-    return (ById(wish.id, in_full=isinstance(wish, PublishVolume | UnpublishVolume)),)
+        return name, ById(request.spec.source)
+    return (
+        ById(request.id, in_full=isinstance(request, PublishVolume | UnpublishVolume)),
+    )

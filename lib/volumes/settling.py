@@ -1,4 +1,4 @@
-"""One caller's wish as the runtime drives it: see lib/reconcile/waiting.py."""
+"""One caller's request as the runtime drives it: see lib/reconcile/waiting.py."""
 
 import dataclasses
 import datetime
@@ -18,42 +18,41 @@ from lib.volumes import (
     shared_reads,
     turns,
 )
-from lib.volumes import lost as requests
+from lib.volumes import lost as lost_requests
 from lib.volumes.csi_codes import Code, RefusedCall
 from lib.volumes.model import Action, Snapshot
 
 BUSY_S = 2.0
-"""Between two tries of what the cloud is too busy for."""
+"""Pause before the retry of an action for which the cloud was too busy."""
 BLIND_S = 2.0
-BLIND_LOOKS = 5
-"""Reads that fail one after the other, while waiting, before the caller is told; the
-pause after each."""
+BLIND_READS = 5
+"""Pause after a failed read, and consecutive failed reads before the call fails."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tools:
-    """What one settling works with; the cloud stays the same throughout."""
+    """Dependencies of one settling; the cloud stays the same throughout."""
 
     cloud: Volumes
     reader: shared_reads.VolumesReader
     effects: callers.CallEffects
-    lost: requests.Lost
+    lost: lost_requests.Lost
     started: float
 
 
 class Settling(waiting.WaitingFlow[Snapshot, Action]):
-    """The reconciliations of one call, and what it has done so far."""
+    """The reconciliations of one call, and its history."""
 
     name = "volumes"
 
     def __init__(
         self,
-        wish: model.Wish,
+        request: model.Request,
         call: callers.Caller,
         turn: turns.Turn | None,
         tools: Tools,
     ) -> None:
-        self._wish = wish
+        self._request = request
         self._call = call
         self._turn = turn
         self._tools = tools
@@ -71,12 +70,12 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         """See the protocol; the read is shared with other callers.
 
         Raises:
-            Refused: CANCELLED or DEADLINE_EXCEEDED.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED.
             CloudError: the cloud can't be read.
-            Postponed: the same, while something is in progress, for a while.
+            Postponed: the same, while an operation is in progress, for a while.
         """
         self._call.check(self._tools.effects)
-        refs = model.needs(self._wish, self._so_far())
+        refs = model.needs(self._request, self._so_far())
         observations = self._tools.reader.read(refs, self._written_at, due, self._call)
         known = [
             observation
@@ -85,21 +84,21 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         ]
         for observation in observations:
             if isinstance(observation, Unknown):
-                self._bear(observation.error)
+                self._tolerate(observation.error)
         self._blind, self._blind_reason, self._busy = 0, "", None
         volumes, source = (*known, (), ())[:2]
         self._absences = 0 if volumes else self._absences + 1
         past = self._so_far()
         self._may_exist = bool(volumes) or decide.may_appear(past)
         observed = model.ObservedVolumes(volumes, source[0] if source else None)
-        self._last = Snapshot(self._wish, observed if refs else None, past)
+        self._last = Snapshot(self._request, observed if refs else None, past)
         return self._last
 
-    def _bear(self, error: errors.CloudError) -> None:
-        """Bear with a cloud that fails while something is in progress, for a while."""
+    def _tolerate(self, error: errors.CloudError) -> None:
+        """Tolerate failing reads for a while when an operation is in progress."""
         self._blind += 1
         is_passing = error.retry in (errors.Retry.BACKOFF, errors.Retry.SHORT)
-        if not self._past.actions or not is_passing or self._blind >= BLIND_LOOKS:
+        if not self._past.actions or not is_passing or self._blind >= BLIND_READS:
             raise error
         self._blind_reason = error.summary
         pause_s = max(BLIND_S, error.retry_after_s or 0.0)
@@ -108,15 +107,15 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
     def decide(self, snapshot: Snapshot, now: datetime.datetime) -> model.VolumeOutcome:
         """See lib/volumes/decide.py."""
         del now
-        return decide.decide(snapshot.wish, snapshot.seen, snapshot.past)
+        return decide.decide(snapshot.request, snapshot.observed, snapshot.past)
 
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
         """Carry one action out, in the order of the callers of one instance.
 
         Raises:
-            Refused: CANCELLED or DEADLINE_EXCEEDED, while it waited for that.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED, while it waited for that.
             CloudError: the cloud refuses, or did not answer.
-            Postponed: it is too busy, or another place is to be tried.
+            Postponed: the cloud is too busy, or another zone is tried next.
         """
         if self._turn is not None:
             self._turn.wait(self._call)
@@ -158,7 +157,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
             self._turn.leave()
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Explain an error; the caller gets all but those that are postponed."""
+        """Explain an error; the caller gets all errors but postponed ones."""
         match error:
             case failures.Postponed():
                 return error.failure()
@@ -167,46 +166,43 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         return None
 
     def result(self) -> Volume | None:
-        """Return the volume as it fulfils the wish, once it is settled."""
-        if isinstance(self._wish, model.PublishVolume):
-            key = requests.attach(self._wish.id, self._wish.instance_id)
+        """Return the volume once the request is settled."""
+        if isinstance(self._request, model.PublishVolume):
+            key = lost_requests.attach(self._request.id, self._request.instance_id)
             self._tools.lost.forget(key)
         return self._decided().volume
 
     def _decided(self) -> model.VolumeOutcome:
         if self._last is None:
-            return model.VolumeOutcome(waiting_for="it was not looked at yet")
+            return model.VolumeOutcome(waiting_for="the volume was not read yet")
         last = self._last
-        return decide.decide(last.wish, last.seen, last.past)
+        return decide.decide(last.request, last.observed, last.past)
 
     def refused(self, error: errors.CloudError) -> RefusedCall:
-        """Return what a cloud's error means to the caller.
+        """Return the refusal for a cloud's error.
 
         No final code while a volume of the name may exist.
         """
-        refused = self._told(error)
-        is_open = isinstance(self._wish, model.Make) and self._may_exist
+        refused = self._with_field(error)
+        is_open = isinstance(self._request, model.Make) and self._may_exist
         return csi_codes.not_final(refused) if is_open else refused
 
-    def _told(self, error: errors.CloudError) -> RefusedCall:
-        """Return the refusal with the field at fault, where it is not the volume."""
-        wish = self._wish
-        is_instance = isinstance(wish, model.PublishVolume) and (
-            isinstance(error, errors.NotFound) and error.resource == wish.instance_id
+    def _with_field(self, error: errors.CloudError) -> RefusedCall:
+        """Return the refusal; it names the field if the instance is not found."""
+        request = self._request
+        is_instance = isinstance(request, model.PublishVolume) and (
+            isinstance(error, errors.NotFound) and error.resource == request.instance_id
         )
         if not is_instance:
             return csi_codes.from_cloud(error)
-        text = f"node_id is {error.resource!r}; there is no such instance"
-        return RefusedCall(Code.NOT_FOUND, text)
+        return csi_codes.not_found("node_id", "instance", error.resource)
 
     def late(self) -> RefusedCall:
-        """Return what the caller's time was spent waiting for."""
+        """Return the refusal after the deadline, with the state that it waited for."""
         if self._busy is not None:
             return csi_codes.from_cloud(self._busy)
         why = self._blind_reason or self._decided().waiting_for
-        return RefusedCall(
-            Code.DEADLINE_EXCEEDED, f"the caller's time is over, and {why}"
-        )
+        return RefusedCall(Code.DEADLINE_EXCEEDED, f"deadline exceeded: {why}")
 
     def _now(self) -> float:
         return self._tools.effects.clock()
@@ -227,12 +223,12 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
 
     def _lost_s(self) -> tuple[float | None, float | None]:
         """Return the ages of requests of unknown outcome: creation, attach."""
-        wish, lost = self._wish, self._tools.lost
-        if isinstance(wish, model.Make):
-            return lost.age_s(requests.creation(wish.spec.name)), None
-        if isinstance(wish, model.UnpublishVolume):
-            key = requests.attach(wish.id, wish.instance_id or "")
-            return None, lost.age_s(key if wish.instance_id else key[:-1])
+        request, lost = self._request, self._tools.lost
+        if isinstance(request, model.Make):
+            return lost.age_s(lost_requests.creation(request.spec.name)), None
+        if isinstance(request, model.UnpublishVolume):
+            key = lost_requests.attach(request.id, request.instance_id or "")
+            return None, lost.age_s(key if request.instance_id else key[:-1])
         return None, None
 
     def _add(self, **parts: object) -> None:
@@ -243,7 +239,7 @@ class Settling(waiting.WaitingFlow[Snapshot, Action]):
         match action:
             case model.CreateVolume():
                 self._may_exist = True
-                self._tools.lost.note(requests.creation(action.spec.name))
+                self._tools.lost.note(lost_requests.creation(action.spec.name))
             case model.AttachVolume():
-                key = requests.attach(action.volume.id, action.instance_id)
+                key = lost_requests.attach(action.volume.id, action.instance_id)
                 self._tools.lost.note(key)

@@ -1,10 +1,10 @@
-"""The one place where callers wait: reads of volumes, shared by all who want one.
+"""Shared reads of volumes; the only place where callers wait.
 
-Rules: one read runs at a time; callers that come meanwhile share the next one. While a
-read hangs, up to two more begin beside it. A reading counts for a caller only if it
-began after the caller's last write. A thread of one of the callers does the read for
-all, within that caller's time; there is none of its own. What a list shows besides
-wakes others early and costs nothing.
+Rules: one read runs at a time; callers that arrive during it share the next one. While
+a read hangs, up to two more begin beside it. A reading answers a caller only if it
+began after the caller's last write. The thread of one caller reads for all of them,
+within that caller's deadline; no thread exists for this. Further volumes in a list wake
+other callers early.
 """
 
 import dataclasses
@@ -17,28 +17,28 @@ from lib.cloud.volumes import ByName, Found, Ref, Volumes, VolumesReading
 from lib.volumes import cache, callers
 
 TOGETHER_S = 0.5
-"""Looks that are due so soon are taken along with one that is due now."""
+"""Reads that are due within this time join a read that is due now."""
 HUNG_S = 2.0
-"""Another read begins beside one that has lasted longer."""
-AT_ONCE = 3
-"""Reads that run at the same time, at most."""
+"""Another read begins beside a read that takes longer."""
+MAX_PARALLEL = 3
+"""Maximum number of parallel reads."""
 
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Ticket:
-    """One caller's wish to see. not_before: readings from before it do not count."""
+    """Read request of one caller. not_before: earlier readings do not answer it."""
 
     refs: tuple[Ref, ...]
     not_before: float
     due: float
-    found: tuple[Found, ...] | None = None
+    answers: tuple[Found, ...] | None = None
 
-    def counts(self, began: float) -> bool:
+    def may_use(self, began: float) -> bool:
         """Report whether a reading that began then may answer it."""
-        return self.found is None and self.not_before <= began
+        return self.answers is None and self.not_before <= began
 
     def is_due(self, now: float) -> bool:
-        """Report whether it is to be read now, or soon enough to be taken along."""
+        """Report whether it is due now, or soon enough to join a read."""
         return self.due <= now + TOGETHER_S
 
 
@@ -59,7 +59,7 @@ class VolumesReader:
         known: cache.Cache,
         effects: callers.CallEffects,
     ) -> None:
-        """cloud: gives the one to ask now. known: told of everything that is seen."""
+        """cloud: returns the current cloud. known: the cache that readings update."""
         self._cloud = cloud
         self._known = known
         self._effects = effects
@@ -70,30 +70,30 @@ class VolumesReader:
     def read(
         self, refs: tuple[Ref, ...], not_before: float, due: float, call: callers.Caller
     ) -> tuple[Found, ...]:
-        """Wait until a time, then see the refs as they are then, or earlier for free.
+        """Read the refs at `due`, or earlier with the read of another caller.
 
-        Gives one answer for each ref, in order; without refs it only waits.
+        Returns one answer for each ref, in order; without refs it only waits.
 
         not_before, due: in the time of the clock; the former is the end of the caller's
-        last write, or its beginning.
+        last write, or the beginning of the call.
 
         Raises:
-            Refused: CANCELLED or DEADLINE_EXCEEDED.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED.
         """
         ticket = _Ticket(refs, not_before, max(not_before, due))
         with self._changed:
             self._tickets.append(ticket)
             try:
-                while ticket.found is None:
+                while ticket.answers is None:
                     self._step(ticket, call)
-                return ticket.found
+                return ticket.answers
             finally:
                 self._tickets.remove(ticket)
-                # Somebody else may have to lead now.
+                # Another caller may have to lead now.
                 self._changed.notify_all()
 
     def _step(self, ticket: _Ticket, call: callers.Caller) -> None:
-        """Lead a read when this one is due and none is running; else wait."""
+        """Lead a read when this ticket is due and none is running; else wait."""
         call.check(self._effects)
         now = self._effects.clock()
         may_begin = self._may_begin() if ticket.refs else now
@@ -101,7 +101,7 @@ class VolumesReader:
             until = max(ticket.due, min(may_begin, call.deadline))
             call.wait(self._changed, until, self._effects)
         elif not ticket.refs:
-            ticket.found = ()
+            ticket.answers = ()
         else:
             self._lead(ticket, call.deadline - now)
 
@@ -109,12 +109,12 @@ class VolumesReader:
         """Return when the next read may begin, unless one ends before."""
         if not self._running:
             return -math.inf
-        if len(self._running) >= AT_ONCE:
+        if len(self._running) >= MAX_PARALLEL:
             return math.inf
         return self._running[-1].began + HUNG_S
 
     def _lead(self, leader: _Ticket, within_s: float) -> None:
-        """Read for all; should it break, the others lead for themselves."""
+        """Read for all; when it fails, the other callers read on their own."""
         began = self._effects.clock()
         refs = self._refs(leader, began)
         running = _Read(frozenset(refs), began)
@@ -127,35 +127,35 @@ class VolumesReader:
             self._changed.acquire()
             self._running.remove(running)
             self._changed.notify_all()
-        # A failure for lack of the leader's time says nothing to callers with more.
+        # A time-out at the leader's deadline is no answer to callers with more time.
         is_cut = self._effects.clock() - began >= within_s
         for ticket in self._tickets:
-            if ticket.refs and ticket.counts(began):
-                answers = [_found(ref, reading) for ref in ticket.refs]
+            if ticket.refs and ticket.may_use(began):
+                answers = [_answer(ref, reading) for ref in ticket.refs]
                 known = tuple(answer for answer in answers if answer is not None)
                 is_failure = any(isinstance(answer, Unknown) for answer in known)
                 if len(known) == len(answers) and not (
                     is_cut and is_failure and ticket is not leader
                 ):
-                    ticket.found = known
+                    ticket.answers = known
 
     def _refs(self, leader: _Ticket, began: float) -> tuple[Ref, ...]:
-        """Return what to read: for all who are due, but what is being read."""
-        due = [t for t in self._tickets if t.counts(began) and t.is_due(began)]
+        """Return the refs of all due tickets, without those being read."""
+        due = [t for t in self._tickets if t.may_use(began) and t.is_due(began)]
         running = frozenset(ref for read in self._running for ref in read.refs)
         others = (ref for ticket in due for ref in ticket.refs if ref not in running)
         return tuple(dict.fromkeys((*leader.refs, *others)))
 
 
-def _found(ref: Ref, reading: VolumesReading) -> Found | None:
-    """Return what a reading shows of a ref, perhaps one that was not asked for."""
+def _answer(ref: Ref, reading: VolumesReading) -> Found | None:
+    """Return the answer of a reading for a ref, also for one that was not requested."""
     if ref in reading.found:
         return reading.found[ref]
     listed = reading.listing or ()
     if isinstance(ref, ByName):
-        # Not seen is not told apart from not read here: only what is there counts.
-        return tuple(one for one in listed if one.name == ref.name) or None
+        # Absent and not read look the same here: only existing volumes are an answer.
+        return tuple(volume for volume in listed if volume.name == ref.name) or None
     if ref.in_full:
         # A list lacks the unfinished attachments of volumes that may be shared.
         listed = tuple(volume for volume in listed if not volume.is_shareable)
-    return tuple(one for one in listed if one.id == ref.id) or None
+    return tuple(volume for volume in listed if volume.id == ref.id) or None

@@ -1,7 +1,7 @@
-"""Who may act: one call per volume, and in order of arrival per instance.
+"""Locks of calls: one call per volume, and in order of arrival per instance.
 
-Locks of one process: they save calls and keep attaches in order; nothing relies on
-them, since another process may be at work beside this one.
+Locks of one process: they save requests and keep attaches in order; correctness does
+not depend on them, since another process may run beside this one.
 """
 
 import collections
@@ -14,8 +14,8 @@ from lib.volumes import callers
 from lib.volumes.csi_codes import Code, RefusedCall
 
 
-class Holds:
-    """Gives a key to one call at a time; others are told to come again."""
+class KeyLocks:
+    """Locks by key; a call for a held key is refused, its caller retries."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,13 +26,13 @@ class Holds:
         """Hold a key.
 
         Raises:
-            Refused: ABORTED, when another call holds it.
+            RefusedCall: ABORTED, when another call holds it.
 
         Source: CSI specification 1.12.0, "Error Scheme", "Operation pending".
         """
         with self._lock:
             if key in self._held:
-                text = f"another call for volume {key!r} is under way; try again later"
+                text = f'another call for volume "{key}" is in progress; retry later'
                 raise RefusedCall(Code.ABORTED, text)
             self._held.add(key)
         try:
@@ -43,17 +43,17 @@ class Holds:
 
 
 class Turn:
-    """A place in the line of one instance."""
+    """A place in the queue of one instance."""
 
     def __init__(self, turns: "Turns", instance_id: InstanceId) -> None:
         self._turns = turns
         self.instance_id = instance_id
 
     def wait(self, call: callers.Caller) -> None:
-        """Wait until all who came before have left the line; joins it if need be.
+        """Wait until all earlier calls have left the queue; joins it if necessary.
 
         Raises:
-            Refused: CANCELLED or DEADLINE_EXCEEDED.
+            RefusedCall: CANCELLED or DEADLINE_EXCEEDED.
         """
         self._turns.wait(self, call)
 
@@ -63,7 +63,7 @@ class Turn:
 
 
 class Turns:
-    """The lines of all instances. Safe for many threads."""
+    """The queues of all instances. Safe for many threads."""
 
     def __init__(self, effects: callers.CallEffects) -> None:
         self._effects = effects
@@ -72,7 +72,7 @@ class Turns:
 
     @contextlib.contextmanager
     def join(self, instance_id: InstanceId) -> Iterator[Turn]:
-        """Stand in the line of an instance; leaves it in the end."""
+        """Enter the queue of an instance; leaves it in the end."""
         turn = Turn(self, instance_id)
         with self._changed:
             self._join(turn)

@@ -166,7 +166,7 @@ class Plugin:
             driver=DRIVER,
             zone_key="",
             features=FEATURES,
-            doors={"": lambda calls: opened},
+            openers={"": lambda calls: opened},
         )
         registry = prometheus_client.CollectorRegistry()
         stop = threading.Event()

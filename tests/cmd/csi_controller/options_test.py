@@ -92,10 +92,10 @@ def test_several_files_are_one_and_later_ones_win(tmp_path: pathlib.Path) -> Non
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text(GOOD)
     two.write_text("[Global]\nusername = late\n" + SECOND)
-    doors = openstack_clouds.doors([str(one), str(two)], ["", "second"], {}, ())
-    assert list(doors) == ["", "second"]
+    openers = openstack_clouds.openers([str(one), str(two)], ["", "second"], {}, ())
+    assert list(openers) == ["", "second"]
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
-    opened = doors[""](calls)
+    opened = openers[""](calls)
     assert not opened.changed()
     two.write_text("[Global]\nusername = later\n" + SECOND)
     assert opened.changed()
@@ -108,9 +108,9 @@ def test_sections_of_other_programs_matter_neither_at_the_start_nor_later(
     file = tmp_path / "cloud.conf"
     bad = '[LoadBalancer]\nmonitor-delay = soon\n[LoadBalancerClass "x"]\nodd = 1\n'
     file.write_text(GOOD + bad)
-    doors = openstack_clouds.doors([str(file)], [""], {}, ())
+    openers = openstack_clouds.openers([str(file)], [""], {}, ())
     calls = counting.CloudMetrics("openstack", prometheus_client.CollectorRegistry())
-    held = reopening.Reopening(functools.partial(doors[""], calls))
+    held = reopening.Reopening(functools.partial(openers[""], calls))
     volumes = held.part(lambda now: now.volumes)
     assert volumes is not None
     before = volumes()
@@ -124,14 +124,14 @@ def test_a_cloud_that_no_section_describes_is_told(tmp_path: pathlib.Path) -> No
     file = tmp_path / "one"
     file.write_text(GOOD)
     with pytest.raises(config.ConfigError, match=r'section \[Global "x"\] is missing'):
-        openstack_clouds.doors([str(file)], ["", "x"], {}, ())
+        openstack_clouds.openers([str(file)], ["", "x"], {}, ())
 
 
 def test_problems_of_a_file_name_no_secret(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "one"
     file.write_text(GOOD.replace("http:", "ftp:") + "password = x y z\n")
     with pytest.raises(config.ConfigError) as raised:
-        openstack_clouds.doors([str(file)], [""], {}, ())
+        openstack_clouds.openers([str(file)], [""], {}, ())
     assert "auth-url" in str(raised.value)
     assert "x y z" not in str(raised.value)
 

@@ -101,14 +101,14 @@ class Ground:
     here: InstanceId
     there: InstanceId
 
-    def settle(self, wish: model.Wish) -> str:
+    def settle(self, wish: model.Request) -> str:
         """Settle a wish as one process would; give the code it ends with."""
         call = callers.Caller(time.monotonic() + PATIENCE_S)
         return ended(
             flow.VolumesFlow(lambda: self.volumes, started=-math.inf), wish, call
         )
 
-    def settle_while(self, wish: model.Wish, event: Callable[[], None]) -> str:
+    def settle_while(self, wish: model.Request, event: Callable[[], None]) -> str:
         """Settle a wish; let something happen once its first read was seen."""
         watched = Watched()
         volumes = watched.observed(self.volumes)
@@ -126,7 +126,7 @@ class Ground:
             happened.result()
         return code
 
-    def settle_quickly(self, wish: model.Wish) -> str:
+    def settle_quickly(self, wish: model.Request) -> str:
         effects = callers.CallEffects(quick_clock, quick_wait)
         call = callers.Caller(quick_clock() + 600)
         return ended(
@@ -192,7 +192,7 @@ class Ground:
         return {one.instance_id for one in found.attachments} if found else set()
 
 
-def ended(process: flow.VolumesFlow, wish: model.Wish, call: callers.Caller) -> str:
+def ended(process: flow.VolumesFlow, wish: model.Request, call: callers.Caller) -> str:
     try:
         process.settle(wish, call)
     except RefusedCall as refused:

@@ -39,11 +39,11 @@ class Ground:
     here: InstanceId
     there: InstanceId
 
-    def ends(self, wish: model.Wish) -> str:
-        """Settle a wish as a process that has run for long; return its code."""
+    def ends(self, request: model.Request) -> str:
+        """Settle a request as a process that has run for long; return its code."""
         process = flow.VolumesFlow(lambda: self.volumes, started=-math.inf)
         try:
-            process.settle(wish, callers.Caller(time.monotonic() + PATIENCE_S))
+            process.settle(request, callers.Caller(time.monotonic() + PATIENCE_S))
         except RefusedCall as refused:
             print(refused)
             return refused.code.value

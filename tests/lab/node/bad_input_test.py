@@ -421,7 +421,7 @@ ROWS: Mapping[str, Row] = {
     "size beyond the limit": row(
         "OUT_OF_RANGE",
         lambda p: p.expand(2, 1),
-        "capacity_range.limit_bytes: invalid value 1: must be at least",
+        'capacity_range.limit_bytes: invalid value "1": must be at least',
     ),
     "disk smaller than required": row(
         LATE,

@@ -260,7 +260,7 @@ def test_an_affinity_with_nobody_is_refused() -> None:
         "csi.storage.k8s.io/pvc/namespace": "n",
     }
     with pytest.raises(
-        RefusedCall, match="anti-affinity is 'nobody'; want names or ids"
+        RefusedCall, match='anti-affinity: invalid value "nobody": must be names or IDs'
     ):
         world.create(parameters=names)
 
@@ -434,7 +434,7 @@ def test_the_first_cloud_that_is_named_is_the_default() -> None:
         (cap(Mode.MULTI_NODE_READER_ONLY), True, ""),
         (cap(Mode.MULTI_NODE_READER_ONLY), False, "a volume type that allows several"),
         (cap(Mode.MULTI_NODE_MULTI_WRITER, block=True), True, ""),
-        (cap(Mode.MULTI_NODE_MULTI_WRITER), True, "needs access_type block"),
+        (cap(Mode.MULTI_NODE_MULTI_WRITER), True, "requires access_type block"),
     ],
 )
 def test_capabilities_are_confirmed_or_the_message_says_why_not(
@@ -526,14 +526,20 @@ def test_a_claim_that_can_not_be_read_stops_the_creation() -> None:
     [
         ({}, ""),
         ({"parameters": {"type": "slow"}}, ""),
-        ({"parameters": {"type": "fast"}}, "type is 'fast'; the volume is 'slow'"),
+        (
+            {"parameters": {"type": "fast"}},
+            'parameters.type: "fast": the volume has "slow"',
+        ),
         ({"parameters": {"type": "gold"}}, "parameter type is 'gold'; want one of"),
         ({"parameters": {"zone": "z2"}}, "the volume is in zone z1, not in z2"),
         ({"parameters": {controller.CLAIM_NAME: "data"}}, ""),
-        ({"mutable_parameters": {"type": "fast"}}, "type is 'fast'"),
+        ({"mutable_parameters": {"type": "fast"}}, 'type: "fast"'),
         ({"volume_context": {"near": "a"}}, ""),
         ({"volume_context": {controller.PROVISIONER_IDENTITY: "x"}}, ""),
-        ({"volume_context": {"invented": "a"}}, "volume_context has 'invented'"),
+        (
+            {"volume_context": {"invented": "a"}},
+            'volume_context: unknown key "invented"',
+        ),
     ],
 )
 def test_only_what_is_true_of_a_volume_is_confirmed(

@@ -71,7 +71,7 @@ specs = st.builds(
     is_shared=st.booleans(),
 )
 nodes = st.sampled_from(NODES)
-wishes_of_one: st.SearchStrategy[model.Wish] = st.one_of(
+wishes_of_one: st.SearchStrategy[model.Request] = st.one_of(
     st.just(model.RemoveVolume(IDS[0])),
     st.builds(model.PublishVolume, st.just(IDS[0]), nodes, st.booleans()),
     st.builds(model.UnpublishVolume, st.just(IDS[0]), st.one_of(st.none(), nodes)),
@@ -176,7 +176,7 @@ def test_a_volume_is_made_only_where_none_is(
 
 @hypothesis.given(wishes_of_one, volumes(IDS[0]), pasts)
 def test_what_is_called_done_is_done_and_no_step_harms(
-    wish: model.Wish, volume: Volume, past: model.CallHistory
+    wish: model.Request, volume: Volume, past: model.CallHistory
 ) -> None:
     seen = model.ObservedVolumes((volume,))
     outcome = decide.decide(wish, seen, past)
@@ -205,7 +205,7 @@ def test_what_is_called_done_is_done_and_no_step_harms(
         _is_true(wish, volume)
 
 
-def _is_true(wish: model.Wish, volume: Volume) -> None:
+def _is_true(wish: model.Request, volume: Volume) -> None:
     held = {one.instance_id for one in volume.attachments}
     match wish:
         case model.PublishVolume():
@@ -228,7 +228,7 @@ def _is_true(wish: model.Wish, volume: Volume) -> None:
 
 @hypothesis.given(wishes_of_one, pasts)
 def test_what_is_absent_is_gone_or_not_found(
-    wish: model.Wish, past: model.CallHistory
+    wish: model.Request, past: model.CallHistory
 ) -> None:
     """An absence that is wished is looked at twice, unless we deleted it."""
     outcome = decide.decide(wish, model.ObservedVolumes(), past)
@@ -240,7 +240,7 @@ def test_what_is_absent_is_gone_or_not_found(
 
 @hypothesis.given(st.one_of(wishes_of_one, specs.map(model.Make)), pasts)
 def test_each_wish_reads_its_own_volume_and_at_most_a_source(
-    wish: model.Wish, past: model.CallHistory
+    wish: model.Request, past: model.CallHistory
 ) -> None:
     refs = model.needs(wish, past)
     if isinstance(wish, model.Make):

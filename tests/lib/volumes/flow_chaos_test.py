@@ -148,7 +148,7 @@ class World:
 
     def settle(self, kind: str, name: str, node: InstanceId) -> None:
         volume_id = self.given.get(name, VolumeId("none"))
-        wishes: dict[str, model.Wish] = {
+        wishes: dict[str, model.Request] = {
             "make": model.Make(VolumeSpec(name, SIZE, "blue")),
             "publish": model.PublishVolume(volume_id, node),
             "unpublish": model.UnpublishVolume(volume_id, node),

@@ -48,7 +48,7 @@ class World:
     def at(self, seconds: float, event: Callable[[], None]) -> None:
         self._events.append((seconds, event))
 
-    def settle(self, wish: model.Wish, patience_s: float) -> str:
+    def settle(self, wish: model.Request, patience_s: float) -> str:
         effects = callers.CallEffects(self.clock, self.clock.wait)
         process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
         try:
@@ -66,7 +66,7 @@ class Race:
     loses: an instance that is deleted then; leaves: its attachments stay behind.
     """
 
-    wish: model.Wish
+    wish: model.Request
     start: Volume
     becomes: Volume | None
     after_s: float

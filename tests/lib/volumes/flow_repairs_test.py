@@ -45,7 +45,7 @@ class World:
         effects = callers.CallEffects(self.clock, self.clock.wait)
         self.process = flow.VolumesFlow(lambda: self.cloud, effects, -math.inf)
 
-    def ends(self, wish: model.Wish, patience_s: float = 600.0) -> Code | None:
+    def ends(self, wish: model.Request, patience_s: float = 600.0) -> Code | None:
         """Return the code with which a call ends; None: OK."""
         try:
             self.process.settle(wish, callers.Caller(self.clock() + patience_s))
@@ -179,7 +179,7 @@ def test_only_volumes_of_another_cluster_are_not_deleted(
 @pytest.mark.parametrize(
     "wish", [model.UnpublishVolume(ID, NODE), model.RemoveVolume(ID, "blue")]
 )
-def test_one_false_absence_is_no_success(wish: model.Wish) -> None:
+def test_one_false_absence_is_no_success(wish: model.Request) -> None:
     """A 404 that is not repeated, from a cloud that reloads its routes."""
     held = (Attachment(NODE),) if isinstance(wish, model.UnpublishVolume) else ()
     phase = VolumePhase.IN_USE if held else VolumePhase.AVAILABLE

@@ -49,7 +49,7 @@ class World:
         self.cloud.put(*volumes)
 
     def settle(
-        self, wish: model.Wish, patience_s: float = 600.0, is_fresh: bool = False
+        self, wish: model.Request, patience_s: float = 600.0, is_fresh: bool = False
     ) -> Volume | None:
         """Settle a request; is_fresh: by a process that was started just now."""
         effects = callers.CallEffects(self.clock, self.clock.wait)
@@ -94,7 +94,7 @@ def _has(field: str, value: object) -> Callable[[World], bool]:
 class Case:
     """A wish, where it starts, the calls it takes, and whether it came true."""
 
-    wish: model.Wish
+    wish: model.Request
     start: tuple[Volume, ...]
     calls: tuple[str, ...]
     is_true: Callable[[World], bool]

@@ -40,7 +40,7 @@ class World:
             dry_run=dry_run,
         )
 
-    def settle(self, wish: model.Wish) -> list[tuple[object, ...]]:
+    def settle(self, wish: model.Request) -> list[tuple[object, ...]]:
         """Settle a wish; return the event, key and action of each entry of the log."""
         merge = structlog.contextvars.merge_contextvars
         with structlog.testing.capture_logs(processors=[merge]) as log:
@@ -63,7 +63,7 @@ WISHES = {
 
 @pytest.mark.parametrize(("wish", "key", "action"), WISHES.values(), ids=WISHES.keys())
 def test_each_action_is_one_entry_of_the_log_when_it_was_carried_out(
-    wish: model.Wish, key: str, action: str
+    wish: model.Request, key: str, action: str
 ) -> None:
     """Before the call ends, so that a kill in between leaves its trace."""
     world = World()
@@ -77,7 +77,7 @@ def test_each_action_is_one_entry_of_the_log_when_it_was_carried_out(
 
 @pytest.mark.parametrize(("wish", "key", "action"), WISHES.values(), ids=WISHES.keys())
 def test_a_dry_run_changes_nothing_and_refuses_what_it_would_have_to_do(
-    wish: model.Wish, key: str, action: str
+    wish: model.Request, key: str, action: str
 ) -> None:
     world = World(dry_run=True)
     before = world.cloud.volumes()

@@ -286,7 +286,7 @@ def test_no_more_than_three_reads_run_at_the_same_time(reads: Reads) -> None:
     asked = []
     for number in range(5):
         asked.append(reads.ask(_id(number), patience_s=20)[1])
-        if number < shared_reads.AT_ONCE:
+        if number < shared_reads.MAX_PARALLEL:
             assert reads.cloud.began.acquire(timeout=10)
     assert not reads.cloud.began.acquire(timeout=shared_reads.HUNG_S + 0.5)
     reads.let_go(5)

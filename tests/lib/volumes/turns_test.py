@@ -56,13 +56,13 @@ class Slow(fake.FakeVolumes):
 
 
 def test_a_volume_in_hand_is_not_given_to_another_call() -> None:
-    holds = turns.Holds()
-    with holds.hold("v1"), holds.hold("v2"):
-        with pytest.raises(RefusedCall) as raised, holds.hold("v1"):
+    key_locks = turns.KeyLocks()
+    with key_locks.hold("v1"), key_locks.hold("v2"):
+        with pytest.raises(RefusedCall) as raised, key_locks.hold("v1"):
             raise AssertionError
         assert raised.value.code is Code.ABORTED
-        assert "'v1'" in raised.value.message
-    with holds.hold("v1"):
+        assert '"v1"' in raised.value.message
+    with key_locks.hold("v1"):
         pass
 
 
