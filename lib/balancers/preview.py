@@ -17,27 +17,27 @@ SERVICE = "Service"
 
 
 class State(enum.StrEnum):
-    """How a Service's load balancer stands to what is wanted."""
+    """State of a Service's load balancer, compared with the desired one."""
 
-    WELL = "well"
-    CREATE = "would create"
-    CHANGE = "would change"
-    DELETE = "would delete"
-    WAITS = "waits"
-    """Nothing can be done now; why says for what."""
-    REFUSED = "can't be served"
-    """Something that is asked for can't be had; problems say what."""
-    UNREAD = "could not be judged"
-    """The cloud could not be read; why says why."""
+    IN_SYNC = "InSync"
+    WOULD_CREATE = "WouldCreate"
+    WOULD_CHANGE = "WouldChange"
+    WOULD_DELETE = "WouldDelete"
+    PENDING = "Pending"
+    """An operation in the cloud is in progress; `why` names it."""
+    INVALID = "Invalid"
+    """A problem is fatal: nothing would be written."""
+    UNKNOWN = "Unknown"
+    """The cloud could not be read; `why` is the error."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
     """What would become of one Service.
 
-    service: namespace/name. load_balancer: the one it has. touched: what would be
-    changed, in the cloud and in Kubernetes. notices: Events that go with it. foreign:
-    what has its name, and is left alone.
+    service: namespace/name. load_balancer: its load balancer. touched: objects that
+    would be changed, in the cloud and in Kubernetes. notices: Events that would be
+    recorded. not_owned: load balancers of its name that it does not own.
     """
 
     service: str
@@ -47,7 +47,7 @@ class Row:
     touched: tuple[Touched, ...] = ()
     problems: tuple[Problem, ...] = ()
     notices: tuple[str, ...] = ()
-    foreign: tuple[str, ...] = ()
+    not_owned: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def row(
     """Return what the flow would do about one Service; see `decide.decide`."""
     key = seen.service.key
     if seen.target is None:
-        return Row(key, State.REFUSED, problems=seen.problems)
+        return Row(key, State.INVALID, problems=seen.problems)
     if not isinstance(seen.observed, Seen):
         why = "" if seen.observed is None else seen.observed.error.summary
-        return Row(key, State.UNREAD, why or "it was not looked at")
+        return Row(key, State.UNKNOWN, why or "it was not looked at")
     made = make_plan(seen.target, seen.observed.value, now)
     told = explain(seen.target, seen.observed.value, made)
     outcome = decide.decide(seen, now, lambda target, observed, at: made)
@@ -85,7 +85,7 @@ def row(
         touched,
         made.problems,
         tuple(f"{one.reason}: {one.message}" for one in made.notices),
-        told.foreign,
+        told.not_owned,
     )
 
 
@@ -93,15 +93,15 @@ def _state(
     seen: Snapshot, observed: Observed, made: Plan, touched: tuple[Touched, ...]
 ) -> State:
     if any(problem.is_fatal for problem in made.problems):
-        return State.REFUSED
+        return State.INVALID
     is_wanted = seen.target is not None and seen.target.spec is not None
     if made.steps and is_wanted and not observed.id:
-        return State.CREATE
+        return State.WOULD_CREATE
     if not made.steps and not made.settled:
-        return State.WAITS
+        return State.PENDING
     if not touched:
-        return State.WELL
-    return State.CHANGE if is_wanted else State.DELETE
+        return State.IN_SYNC
+    return State.WOULD_CHANGE if is_wanted else State.WOULD_DELETE
 
 
 def _written(service: Service, actions: Iterable[model.Action]) -> Iterable[Touched]:

@@ -18,31 +18,31 @@ _HOST_BUCKETS_S = tuple(2**power for power in range(15))
 
 
 class EventMetrics:
-    """Counts what is told in Events: the same things, for who watches metrics."""
+    """Counts Events by type and reason."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self._total = prometheus_client.Counter(
-            "events_recorded",
-            "Events recorded, by type and reason; those said again included.",
+            "mooring_events_recorded",
+            "Events recorded by type and reason, including repetitions.",
             ("type", "reason"),
             registry=registry,
         )
 
     def emitted(self, type: str, reason: str) -> None:
-        """Count one; both are words of closed sets."""
+        """Count one Event; type and reason are members of closed sets."""
         self._total.labels(type, reason).inc()
 
 
 class InstanceMetrics:
-    """Counts what the cloud says of the Nodes' instances.
+    """Counts observations of the Nodes' instances by result.
 
-    "unknown" grows also when each call succeeds and the answers can't be believed.
+    "unknown" also increases when all calls succeed and their answers are implausible.
     """
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self._total = prometheus_client.Counter(
-            "instance_observations",
-            "Instances asked for: seen, absent, unknown or foreign.",
+            "mooring_instance_observations",
+            "Observed instances by result.",
             ("result",),
             registry=registry,
         )
@@ -57,25 +57,25 @@ class InstanceMetrics:
 
 
 _RESULTS: dict[type[model.Observation[model.Instance]], str] = {
-    model.Seen: "seen",
+    model.Seen: "present",
     model.Absent: "absent",
     model.Unknown: "unknown",
-    model.Foreign: "foreign",
+    model.NotManaged: "other_provider",
 }
 
 
 class DeletionMetrics:
-    """Counts Nodes deleted, and those held back by the limit on deletions."""
+    """Counts deleted Nodes, and those that the deletion budget retains."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self._total = prometheus_client.Counter(
-            "node_deletions",
-            "Nodes deleted because their instances were gone.",
+            "mooring_node_deletions",
+            "Nodes deleted because their instances do not exist.",
             registry=registry,
         )
         self._blocked = prometheus_client.Gauge(
-            "node_deletions_blocked",
-            "Nodes not deleted now because too many would go at once.",
+            "mooring_node_deletions_blocked",
+            "Nodes whose deletion is suspended by the deletion budget.",
             registry=registry,
         )
 
@@ -179,7 +179,7 @@ class BalancerMetrics:
             )
         self._problems = prometheus_client.Gauge(
             "mooring_load_balancer_problem",
-            "Services that have a problem with their load balancer, by its reason.",
+            "Services with a load balancer problem, by reason.",
             ("reason",),
             registry=registry,
         )
@@ -245,7 +245,7 @@ class RouteMetrics:
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self._problems = prometheus_client.Gauge(
             "mooring_route_problem",
-            "Nodes, or the route table, that have a problem, by its reason.",
+            "Nodes and route tables with a problem, by reason.",
             ("reason",),
             registry=registry,
         )

@@ -24,15 +24,15 @@ from lib.reconcile import runner
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodesPreview:
-    """The actions of one pass over all Nodes.
+    """Actions of one reconciliation of all Nodes.
 
-    nodes: how many there are. foreign: how many of them are of another cloud or region.
-    unread: those that could not be judged, each with the reason.
+    nodes: their number. not_managed: the number of those of another cloud or region.
+    unread: Nodes with an unknown state, each with the reason.
     """
 
     rows: tuple[preview.Row, ...]
     nodes: int
-    foreign: int
+    not_managed: int
     unread: tuple[tuple[str, str], ...]
 
 
@@ -61,13 +61,13 @@ def nodes(
     return NodesPreview(
         rows=tuple(row for name in names for row in preview.rows(seen[name], once)),
         nodes=len(names),
-        foreign=sum(preview.is_foreign(seen[name]) for name in names),
+        not_managed=sum(preview.is_not_managed(seen[name]) for name in names),
         unread=tuple((n, why) for n in names if (why := preview.unread(seen[n]))),
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ServicesWanted:
+class ServicesRequest:
     """Which Services are asked about, and in whose name.
 
     cluster_id: empty: the uid of namespace kube-system. names: "namespace/name" or
@@ -93,16 +93,16 @@ class ServicesPreview:
 
     @property
     def unread(self) -> tuple[balancers_preview.Row, ...]:
-        """Those that could not be judged."""
-        unread = balancers_preview.State.UNREAD
-        return tuple(row for row in self.rows if row.state is unread)
+        """Return the Services with an unknown state."""
+        unknown = balancers_preview.State.UNKNOWN
+        return tuple(row for row in self.rows if row.state is unknown)
 
 
 def services(
     api: client.Api,
     balancers: load_balancers.LoadBalancers,
     explain: explained.Explain,
-    wanted: ServicesWanted,
+    wanted: ServicesRequest,
     clock: Callable[[], float] = time.monotonic,
 ) -> ServicesPreview:
     """Read Nodes, Services and their load balancers once, and say what would be done.
@@ -150,14 +150,14 @@ def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _is_asked(service: balancers_model.Service, wanted: ServicesWanted) -> bool:
+def _is_asked(service: balancers_model.Service, wanted: ServicesRequest) -> bool:
     about = service.metadata
     if wanted.namespace and about.namespace != wanted.namespace:
         return False
     return not wanted.names or bool({about.name, service.key} & set(wanted.names))
 
 
-def _check_names(wanted: ServicesWanted, found: list[balancers_model.Service]) -> None:
+def _check_names(wanted: ServicesRequest, found: list[balancers_model.Service]) -> None:
     for name in wanted.names:
         named = [one for one in found if name in (one.metadata.name, one.key)]
         if not any(one.concerns_us or _is_of_others(one) for one in named):

@@ -44,13 +44,13 @@ class Explanation:
     """A plan in words.
 
     load_balancer: which one it is, and how it is; empty without one. waits_for: what
-    has to happen before anything can be planned; empty: nothing. foreign: what looks
-    like the Service's, is not, and is left alone.
+    has to happen before anything can be planned; empty: nothing. not_owned: load
+    balancers with the name of the Service's that are not owned by it.
     """
 
     load_balancer: str = ""
     waits_for: str = ""
-    foreign: tuple[str, ...] = ()
+    not_owned: tuple[str, ...] = ()
     touched: tuple[Touched, ...] = ()
 
 

@@ -128,7 +128,7 @@ class Reason(steps.ProblemReason):
     ADDRESS_TAKEN = "AddressTaken"
     PORT_CONFLICT = "PortConflict"
     """Another Service on the same load balancer has the port."""
-    FOREIGN = "ForeignLoadBalancer"
+    NOT_OWNED = "LoadBalancerNotOwned"
     """One bears our name or was named by the user, and is not ours to use."""
     MISSING = "LoadBalancerMissing"
     """The one that the Service names, or had, is gone."""

@@ -109,10 +109,10 @@ class Unknown:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Foreign:
+class NotManaged:
     """It belongs to another cloud or region: never ours to change or delete."""
 
     reason: str
 
 
-Observation = Seen[T] | Absent | Unknown | Foreign
+Observation = Seen[T] | Absent | Unknown | NotManaged

@@ -7,7 +7,7 @@ every form that some release ever wrote has to parse for good.
 import dataclasses
 import re
 
-from lib.cloud.model import Foreign, InstanceRef
+from lib.cloud.model import InstanceRef, NotManaged
 
 OPENSTACK = "openstack"
 DVP = "dvp"
@@ -68,7 +68,7 @@ def parse(text: str) -> ProviderId:
     return ProviderId(cloud, "", rest)
 
 
-def foreign(ref: InstanceRef, cloud: str, region: str = "") -> Foreign | None:
+def foreign(ref: InstanceRef, cloud: str, region: str = "") -> NotManaged | None:
     """Return why a reference is of another cloud or region; None when it is not.
 
     A reference without a provider ID, or whose ID names no region, is of this cloud.
@@ -78,11 +78,11 @@ def foreign(ref: InstanceRef, cloud: str, region: str = "") -> Foreign | None:
     try:
         parsed = parse(ref.provider_id)
     except ProviderIdError as error:
-        return Foreign(str(error))
+        return NotManaged(str(error))
     if parsed.cloud != cloud:
-        return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
+        return NotManaged(f"provider id {ref.provider_id!r} is of another cloud")
     if not parsed.may_be_in(region):
-        return Foreign(
+        return NotManaged(
             f"provider id {ref.provider_id!r} is of region {parsed.region!r},"
             f" not of {region!r}"
         )

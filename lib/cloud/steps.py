@@ -23,10 +23,10 @@ class CommonReason(ProblemReason):
 
     UNSUPPORTED = "Unsupported"
     """The provider, or its version, lacks what is asked for."""
-    IMMUTABLE = "ChangeNotPossible"
+    IMMUTABLE = "ImmutableField"
     """It differs from what is asked for, and cannot be changed in place."""
     AMBIGUOUS = "AmbiguousMatch"
-    LEFT = "LeftBehind"
+    CLEANUP_INCOMPLETE = "CleanupIncomplete"
     """Parts of an object that is no longer used cannot be deleted, or not yet."""
     REFUSED = "RefusedByCloud"
     """The cloud rejected a write, and will as long as nothing changes."""

@@ -78,7 +78,7 @@ class RpcMetrics:
             registry=registry,
         )
         self._waiting = prometheus_client.Gauge(
-            "csi_plugin_calls_waiting",
+            "mooring_csi_plugin_calls_waiting",
             "RPCs under way that may wait for the cloud.",
             registry=registry,
         )

@@ -41,21 +41,21 @@ class CloudMetrics:
             self._reference = _ReferenceMetrics(reference, registry)
         self.worked = threading.Event()
         self._total = prometheus_client.Counter(
-            "cloud_requests",
-            "Cloud calls, by outcome.",
+            "mooring_cloud_requests",
+            "Cloud calls by operation and outcome.",
             ("provider", "operation", "outcome"),
             registry=registry,
         )
         self._duration = prometheus_client.Histogram(
-            "cloud_request_duration_seconds",
+            "mooring_cloud_request_duration_seconds",
             "Seconds a cloud call took.",
             ("provider", "operation"),
             buckets=_BUCKETS_S,
             registry=registry,
         )
         self._circuits = prometheus_client.Gauge(
-            "cloud_circuit_open",
-            "1 while a service of the cloud is not called, for it does not answer.",
+            "mooring_cloud_circuit_open",
+            "Circuit breaker per cloud service: 1 = open.",
             ("provider", "service"),
             registry=registry,
         )

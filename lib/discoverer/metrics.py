@@ -57,34 +57,37 @@ class DiscoveryMetrics:
         self._shown: dict[DiscoveryStep, frozenset[Pair]] = {}
         self._cloud = _gauge(
             registry,
-            "cloud_request_error",
+            "cloud_data_discovery_cloud_request_error",
             "1 after a failed read of the cloud.",
             ("type",),
         )
         self._update = _gauge(
             registry,
-            "update_resource_error",
+            "cloud_data_discovery_update_resource_error",
             "1 while what a step found can't be published.",
         )
         self._step = _gauge(
-            registry, "step_error", "1 while a step of the cycle fails.", ("step",)
+            registry,
+            "mooring_discovery_step_error",
+            "1 while a step of the cycle fails.",
+            ("step",),
         )
         self._success = _gauge(
             registry,
-            "step_last_success_timestamp_seconds",
+            "mooring_discovery_step_last_success_timestamp_seconds",
             "When a step last succeeded; 0 for never.",
             ("step",),
         )
         self._vectors = {
             DiscoveryStep.ORPHANED_DISKS: _gauge(
                 registry,
-                "orphaned_disk_info",
+                "cloud_data_discovery_orphaned_disk_info",
                 "1 for each disk of the cluster without a PersistentVolume.",
                 ("id", "name"),
             ),
             DiscoveryStep.CONDITIONS: _gauge(
                 registry,
-                "cloud_conditions_error",
+                "cloud_data_discovery_cloud_conditions_error",
                 "1 for each condition of the cloud that is not met.",
                 ("name", "message"),
             ),
@@ -153,5 +156,4 @@ def _gauge(
     help_: str,
     labels: tuple[str, ...] = (),
 ) -> prometheus_client.Gauge:
-    full = f"cloud_data_discovery_{name}"
-    return prometheus_client.Gauge(full, help_, labels, registry=registry)
+    return prometheus_client.Gauge(name, help_, labels, registry=registry)

@@ -70,7 +70,7 @@ def examine(doors: Doors, expected: Expected, now: Now) -> tuple[CheckResult, ..
 
 def is_well(findings: tuple[CheckResult, ...]) -> bool:
     """Report whether nothing has failed."""
-    return all(finding.state is not CheckState.BAD for finding in findings)
+    return all(finding.state is not CheckState.FAILED for finding in findings)
 
 
 def _attempt(read: Callable[[], T]) -> Read[T] | ReadFailure:
@@ -100,14 +100,14 @@ def _of_cloud(
     if isinstance(cloud, ReadFailure):
         unasked = (judge.CREDENTIALS, *_WITH_TOKEN, judge.CLOUD_CLOCK)
         return tuple(
-            CheckResult(name, CheckState.UNCHECKED, _NO_CONF) for name in unasked
+            CheckResult(name, CheckState.SKIPPED, _NO_CONF) for name in unasked
         )
     asked = cloud.value
     logged_in = _attempt(asked.login)
     time = judge.clock(judge.CLOUD_CLOCK, _attempt(lambda: _clocks(asked.time, now)))
     if isinstance(logged_in, ReadFailure):
         skipped = [
-            CheckResult(name, CheckState.UNCHECKED, _NO_TOKEN) for name in _WITH_TOKEN
+            CheckResult(name, CheckState.SKIPPED, _NO_TOKEN) for name in _WITH_TOKEN
         ]
         return (judge.login(logged_in, remedies), *skipped, time)
     balancers = judge.balancers(_attempt(asked.balancing), remedies)
@@ -121,7 +121,7 @@ def _services(
 ) -> tuple[CheckResult, ...]:
     services = _attempt(asked.services)
     if isinstance(services, ReadFailure):
-        return (CheckResult(judge.ENDPOINTS, CheckState.UNCHECKED, services.text),)
+        return (CheckResult(judge.ENDPOINTS, CheckState.SKIPPED, services.text),)
     return tuple(
         judge.service(endpoint, asked.region, remedies) for endpoint in services.value
     )
@@ -130,7 +130,7 @@ def _services(
 def _quotas(asked: checkup.Checkup) -> tuple[CheckResult, ...]:
     quotas = _attempt(asked.quotas)
     if isinstance(quotas, ReadFailure):
-        return (CheckResult(judge.QUOTAS, CheckState.UNCHECKED, quotas.text),)
+        return (CheckResult(judge.QUOTAS, CheckState.SKIPPED, quotas.text),)
     return tuple(
         line
         for kind, quota in quotas.value.items()
@@ -162,7 +162,7 @@ def _of_cluster(
     if isinstance(opened, ReadFailure):
         unasked = (judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS)
         skipped = [
-            CheckResult(name, CheckState.UNCHECKED, _NO_SERVER) for name in unasked
+            CheckResult(name, CheckState.SKIPPED, _NO_SERVER) for name in unasked
         ]
         return (judge.api_server(opened), *skipped)
     return (

@@ -33,7 +33,7 @@ def findings(
     """
     if isinstance(read, ReadFailure):
         failed = CheckResult(
-            judge.PROVIDER_IDS, CheckState.BAD, read.text, "see the rights above"
+            judge.PROVIDER_IDS, CheckState.FAILED, read.text, "see the rights above"
         )
         return (failed,)
     parsed = {node.name: _parsed(node) for node in read.value if node.provider_id}
@@ -61,8 +61,10 @@ def _not_ours(
         if isinstance(one, Parsed) and one.cloud != cloud
     ]
     return [
-        *_each(malformed, "Node {}: {}", CheckState.BAD, _MALFORMED),
-        *_each(foreign, "Node {}: {!r} is of another cloud", CheckState.ODD, _FOREIGN),
+        *_each(malformed, "Node {}: {}", CheckState.FAILED, _MALFORMED),
+        *_each(
+            foreign, "Node {}: {!r} is of another cloud", CheckState.WARNING, _FOREIGN
+        ),
     ]
 
 
@@ -73,7 +75,7 @@ def _far(of_cloud: Mapping[str, Parsed], region: str | None) -> list[CheckResult
         if _elsewhere(parsed, region)
     ]
     text = "Node {}: its id is of region {!r}, not of {!r}"
-    return _each(far, text, CheckState.ODD, _ELSEWHERE)
+    return _each(far, text, CheckState.WARNING, _ELSEWHERE)
 
 
 def _nameless(nodes: Sequence[NodeIdentity]) -> list[CheckResult]:
@@ -82,7 +84,7 @@ def _nameless(nodes: Sequence[NodeIdentity]) -> list[CheckResult]:
         "Node {} has no provider id, and nothing will set it: it lacks the"
         " uninitialized taint"
     )
-    return _each(never, text, CheckState.ODD, _NEVER)
+    return _each(never, text, CheckState.WARNING, _NEVER)
 
 
 def _parsed(node: NodeIdentity) -> Parsed | provider_id.ProviderIdError:
@@ -127,16 +129,18 @@ def _whole(
     elsewhere = sum(_elsewhere(parsed, region) for parsed in of_cloud)
     if elsewhere and elsewhere == len(of_cloud):
         text = f"none of {len(of_cloud)} ids is of region {region!r}"
-        return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.region)
+        return CheckResult(judge.PROVIDER_IDS, CheckState.FAILED, text, remedies.region)
     if elsewhere and bare:
         text = (
             f"{bare} ids name no region while {elsewhere} are of another one: a daemon"
             " there takes the former for its own, and for gone"
         )
-        return CheckResult(judge.PROVIDER_IDS, CheckState.BAD, text, remedies.no_region)
+        return CheckResult(
+            judge.PROVIDER_IDS, CheckState.FAILED, text, remedies.no_region
+        )
     if bare and bare < len(of_cloud):
         text = f"{bare} of {len(of_cloud)} ids name no region, the others do"
-        return CheckResult(judge.PROVIDER_IDS, CheckState.ODD, text, remedies.mixed)
+        return CheckResult(judge.PROVIDER_IDS, CheckState.WARNING, text, remedies.mixed)
     form = "without" if bare else "with"
     summary = (
         f"; {len(of_cloud)} ids of this cloud, all {form} their region"
@@ -144,5 +148,5 @@ def _whole(
         else ""
     )
     return CheckResult(
-        judge.PROVIDER_IDS, CheckState.GOOD, f"{nodes} Nodes looked at{summary}"
+        judge.PROVIDER_IDS, CheckState.OK, f"{nodes} Nodes looked at{summary}"
     )

@@ -1,4 +1,4 @@
-"""What a doctor reads, and what he says."""
+"""What the checks of `mooring doctor` read and return."""
 
 import dataclasses
 import datetime
@@ -9,19 +9,19 @@ T = TypeVar("T")
 
 
 class CheckState(enum.Enum):
-    """How one thing is."""
+    """Result of a check, as it is printed."""
 
-    GOOD = "ok"
-    ODD = "warn"
-    """It works, or nobody needs it now; somebody should know."""
-    BAD = "FAIL"
-    UNCHECKED = "skip"
-    """What it depends on has failed, or is not there."""
+    OK = "OK"
+    WARNING = "WARN"
+    """Works, or is not used now, but an administrator should know of it."""
+    FAILED = "FAIL"
+    SKIPPED = "SKIP"
+    """Not checked: a check that it depends on failed, or the object is absent."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line. check: what was looked at. remedy: empty where none is needed."""
+    """Result of one check. remedy: empty where none is needed."""
 
     check: str
     state: CheckState

@@ -1,7 +1,7 @@
 """What a Node needs next: pure, snapshot in, outcome out."""
 
 from lib.cloud import errors
-from lib.cloud.model import Absent, Foreign, Instance, Phase, Seen, Unknown
+from lib.cloud.model import Absent, Instance, NotManaged, Phase, Seen, Unknown
 from lib.kube import nodes as kube_nodes
 from lib.nodes import addresses, deletion_limit, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
@@ -37,12 +37,12 @@ Decided = Outcome[Action]
 def decide(seen: Snapshot, settings: model.NodeSettings) -> Decided:
     """Return what brings the Node one step closer to its instance.
 
-    Pure. At most one of the branches acts in a pass; Foreign instances are left
+    Pure. At most one of the branches acts in a pass; NotManaged instances are left
     alone in each of them.
     """
     if seen.node is None:
         return Outcome()
-    if isinstance(seen.instance, Foreign):
+    if isinstance(seen.instance, NotManaged):
         return _foreign(seen, seen.node, seen.instance)
     if settings.watches_lifecycle and Topic.LIVENESS in seen.topics:
         outcome = _liveness(seen, seen.node, settings)
@@ -56,10 +56,10 @@ def decide(seen: Snapshot, settings: model.NodeSettings) -> Decided:
     return (_initialise if is_new else _keep)(seen, seen.node)
 
 
-def _foreign(seen: Snapshot, node: kube_nodes.Node, found: Foreign) -> Decided:
+def _foreign(seen: Snapshot, node: kube_nodes.Node, found: NotManaged) -> Decided:
     """Leave it alone; say why to who waits for it to be initialised."""
     waits = node.has_taint(kube_nodes.UNINITIALIZED_TAINT) and Topic.SYNC in seen.topics
-    return Outcome((_warning("InstanceForeign", found.reason),) if waits else ())
+    return Outcome((_warning("ProviderMismatch", found.reason),) if waits else ())
 
 
 def _poll_s(seen: Snapshot) -> float:

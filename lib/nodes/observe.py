@@ -8,9 +8,9 @@ import structlog
 from lib.cloud import errors, protocol
 from lib.cloud.model import (
     Absent,
-    Foreign,
     Instance,
     InstanceRef,
+    NotManaged,
     Observation,
     Seen,
     Unknown,
@@ -161,7 +161,7 @@ class NodeObserver:
 
         Of what is foreign it was not asked.
         """
-        told = [one for one in found if not isinstance(one, Foreign)]
+        told = [one for one in found if not isinstance(one, NotManaged)]
         if not told:
             return
         unread = next((o.error for o in told if isinstance(o, Unknown)), None)
@@ -196,7 +196,7 @@ class NodeObserver:
         self, node: Node, snapshot: Snapshot, instance: Observation[Instance]
     ) -> Snapshot:
         """Add what was read, and remember who is missing."""
-        if isinstance(instance, Seen | Foreign):
+        if isinstance(instance, Seen | NotManaged):
             self._back(node)
         noted = dataclasses.replace(snapshot, instance=instance)
         if _is_missing(noted):

@@ -1,21 +1,38 @@
 """What a pass would do to a Node, in words: for who wants to know before it is done."""
 
 import dataclasses
+import enum
 
 from lib.cloud import errors
-from lib.cloud.model import Absent, Address, Foreign, Seen, Unknown
+from lib.cloud.model import Absent, Address, NotManaged, Seen, Unknown
 from lib.kube import nodes as kube_nodes
 from lib.nodes import decide, deletion_limit, model
 from lib.nodes.model import Action, Snapshot, Topic
 
 
+class NodeAction(enum.StrEnum):
+    """Action on a Node, as `mooring plan nodes` shows it."""
+
+    INITIALIZE = "initialize"
+    SET_ADDRESSES = "set addresses"
+    SET_LABELS = "set labels"
+    ADD_SHUTDOWN_TAINT = "add shutdown taint"
+    REMOVE_SHUTDOWN_TAINT = "remove shutdown taint"
+    DELETE = "delete"
+    KEEP = "keep"
+    """The deletion budget does not allow its deletion."""
+    WAIT = "wait"
+    """Its deletion waits for a second observation."""
+    RECORD_EVENT = "record event"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """One action that would be carried out. node: its name. why: a sentence."""
+    """One action that would be executed. node: its name. reason: one sentence."""
 
     node: str
-    action: str
-    why: str
+    action: NodeAction
+    reason: str
 
 
 def rows(seen: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
@@ -30,7 +47,7 @@ def rows(seen: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
     node = seen.node
     told = [row for action in actions if (row := _row(node, action)) is not None]
     if not told and _is_in_doubt(seen, node, settings):
-        told.append(Row(node.name, "wait", _IN_DOUBT))
+        told.append(Row(node.name, NodeAction.WAIT, _IN_DOUBT))
     return tuple(told)
 
 
@@ -46,9 +63,9 @@ def unread(seen: Snapshot) -> str:
     return ""
 
 
-def is_foreign(seen: Snapshot) -> bool:
-    """Report whether the Node is of another cloud or region, and left alone."""
-    return isinstance(seen.instance, Foreign)
+def is_not_managed(seen: Snapshot) -> bool:
+    """Report whether the Node belongs to another cloud or region."""
+    return isinstance(seen.instance, NotManaged)
 
 
 _IN_DOUBT = (
@@ -79,28 +96,29 @@ def _is_in_doubt(
     return isinstance(seen.instance, Absent) and seen.gone_for_s is None
 
 
-def _row(node: kube_nodes.Node, action: Action) -> Row | None:
-    match action:
+def _row(node: kube_nodes.Node, planned: Action) -> Row | None:
+    match planned:
         case model.RecordEvent(is_warning=False):
             return None
         case model.RecordEvent(reason=reason, message=message):
-            said = (f"Event {reason}", message)
+            action, why = NodeAction.RECORD_EVENT, f"{reason}: {message}"
         case model.HoldNodeBack(message):
-            said = ("keep", message)
+            action, why = NodeAction.KEEP, message
         case model.DeleteNode():
-            said = ("delete", _gone(node))
+            action, why = NodeAction.DELETE, _gone(node)
         case model.SetAddresses(addresses):
-            said = ("set addresses", _changed(node, addresses))
+            action, why = NodeAction.SET_ADDRESSES, _changed(node, addresses)
         case model.InitialiseNode(provider_id, labels):
-            said = ("initialise", _found(provider_id, labels))
+            action, why = NodeAction.INITIALIZE, _found(provider_id, labels)
         case model.SetLabels(labels):
-            said = ("set labels", f"{_listed(labels)}, as the older keys say")
+            action = NodeAction.SET_LABELS
+            why = f"{_listed(labels)}, as in the older keys"
         case model.AddShutdownTaint():
+            action = NodeAction.ADD_SHUTDOWN_TAINT
             why = "it is not Ready, and its instance is stopped"
-            said = ("taint as shut down", why)
         case model.RemoveShutdownTaint():
-            said = ("remove the shutdown taint", "it is Ready again")
-    return Row(node.name, *said)
+            action, why = NodeAction.REMOVE_SHUTDOWN_TAINT, "it is Ready again"
+    return Row(node.name, action, why)
 
 
 def _gone(node: kube_nodes.Node) -> str:

@@ -8,7 +8,7 @@ Node by its provider ID (docs/decisions/0006-absence-scope.md).
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lib.cloud import protocol
-from lib.cloud.model import Foreign, Instance, InstanceRef, Observation, Seen
+from lib.cloud.model import Instance, InstanceRef, NotManaged, Observation, Seen
 from lib.kube.nodes import Node
 
 AT_MOST = 3
@@ -58,7 +58,7 @@ class Witnesses:
         for ref in _by_id(refs):
             answers = self._instances().look({ref})
             self.note(answers)
-            asked += not isinstance(answers[ref], Foreign)
+            asked += not isinstance(answers[ref], NotManaged)
             if self._are_observed or asked == AT_MOST:
                 return
 

@@ -82,7 +82,7 @@ class Diagnosis:
     def examine(self) -> tuple[CheckResult, ...]:
         """Return a line or more for each of `findings.CHECKS`, in their order."""
         server = self._attempt(findings.API_SERVER, self._server, "")
-        if any(one.state is CheckState.BAD for one in server):
+        if any(one.state is CheckState.FAILED for one in server):
             rest = findings.CHECKS[1:]
             skipped = [
                 line for name in rest for line in findings.unchecked(name, NO_SERVER)

@@ -39,7 +39,7 @@ APPLY_CRDS = (
 
 def failed(check: str, text: str, remedy: str) -> tuple[CheckResult, ...]:
     """Return the line of a check whose facts could not be read."""
-    return (CheckResult(check, CheckState.BAD, text, remedy),)
+    return (CheckResult(check, CheckState.FAILED, text, remedy),)
 
 
 def definition(
@@ -57,14 +57,14 @@ def definition(
         label = f"{bundles.MANAGED_BY}={bundles.MANAGER}"
         remedy = f"remove that controller, then label the definition {label}"
         return failed(DEFINITIONS, text, remedy)
-    return (CheckResult(DEFINITIONS, CheckState.GOOD, f"{name} serves v1alpha1"),)
+    return (CheckResult(DEFINITIONS, CheckState.OK, f"{name} serves v1alpha1"),)
 
 
 def pods(namespace: str, refused: Blocker | None) -> tuple[CheckResult, ...]:
     """Judge whether privileged pods are allowed. refused: why they are not."""
     if refused is None:
         text = f"privileged pods are allowed in namespace {namespace}"
-        return (CheckResult(POD_SECURITY, CheckState.GOOD, text),)
+        return (CheckResult(POD_SECURITY, CheckState.OK, text),)
     label = f"kubectl label --overwrite namespace {namespace} {PRIVILEGED}"
     remedies = {
         Refused.NAMESPACE_MISSING: f"kubectl create namespace {namespace}",
@@ -85,11 +85,11 @@ def _role(key: str, value: str, labels: Sequence[Mapping[str, str]]) -> CheckRes
     count = sum(one.get(key) == value for one in labels)
     if count:
         return CheckResult(
-            NODES, CheckState.GOOD, f"{count} Nodes have the label {key}={value}"
+            NODES, CheckState.OK, f"{count} Nodes have the label {key}={value}"
         )
     text = f"no Node has the label {key}={value}: pods of this role stay Pending"
     return CheckResult(
-        NODES, CheckState.BAD, text, f"kubectl label node NAME {key}={value}"
+        NODES, CheckState.FAILED, text, f"kubectl label node NAME {key}={value}"
     )
 
 
@@ -104,11 +104,11 @@ def storage(
     known = ", ".join(sorted(classes)) or "none"
     return tuple(
         (
-            CheckResult(STORAGE, CheckState.GOOD, f"spec.{field}: {name} exists")
+            CheckResult(STORAGE, CheckState.OK, f"spec.{field}: {name} exists")
             if name in classes
             else CheckResult(
                 STORAGE,
-                CheckState.BAD,
+                CheckState.FAILED,
                 f"spec.{field}: {name} does not exist",
                 f"create it, or name one that exists: {known}",
             )
@@ -133,14 +133,14 @@ def charts(found: Sequence[ChartFact]) -> tuple[CheckResult, ...]:
     bad = [one for one in found if one.error]
     remedy = "correct spec.common.charts.repositories, the version or the digest"
     lines = [
-        CheckResult(CHARTS, CheckState.BAD, f"{one.release}: {one.error}", remedy)
+        CheckResult(CHARTS, CheckState.FAILED, f"{one.release}: {one.error}", remedy)
         for one in bad
     ]
     good = len(found) - len(bad)
     if good:
         sources = ", ".join(sorted({one.source for one in found if not one.error}))
         text = f"{good} charts of {sources} have the digests that are pinned"
-        lines.append(CheckResult(CHARTS, CheckState.GOOD, text))
+        lines.append(CheckResult(CHARTS, CheckState.OK, text))
     return tuple(lines)
 
 
@@ -158,7 +158,7 @@ def releases(
     good = len(found) - len(lines)
     return (
         *lines,
-        CheckResult(RELEASES, CheckState.GOOD, f"{good} releases are deployed"),
+        CheckResult(RELEASES, CheckState.OK, f"{good} releases are deployed"),
     )
 
 
@@ -168,12 +168,12 @@ def _release(
     if unreadable:
         remedy = f"restore the Secret {one.secret_name}, or delete it"
         return CheckResult(
-            RELEASES, CheckState.BAD, f"{one.name}: {unreadable}", remedy
+            RELEASES, CheckState.FAILED, f"{one.name}: {unreadable}", remedy
         )
     if one.status.is_pending:
         known = one.modified_at
         age_s = (now - known).total_seconds() if known is not None else PENDING_MAX_S
-        state = CheckState.ODD if age_s < PENDING_MAX_S else CheckState.BAD
+        state = CheckState.WARNING if age_s < PENDING_MAX_S else CheckState.FAILED
         text = f"{one.name} has been {one.status.value} for {age_s:.0f} s"
         remedy = (
             "wait for helm; when no helm runs, osdpl-controller removes the Secret"
@@ -184,24 +184,27 @@ def _release(
         return None
     remedy = "see its message in the HelmBundle: kubectl get helmbundles -o yaml"
     text = f"{one.name} is {one.status.value}"
-    return CheckResult(RELEASES, CheckState.BAD, text, remedy)
+    return CheckResult(RELEASES, CheckState.FAILED, text, remedy)
 
 
 def secrets(problems: Sequence[str], missing: Sequence[str]) -> tuple[CheckResult, ...]:
     """Judge Secrets. problems: of references. missing: credentials to be generated."""
     lines = [
         CheckResult(
-            SECRETS, CheckState.BAD, text, "create the Secret, or correct the reference"
+            SECRETS,
+            CheckState.FAILED,
+            text,
+            "create the Secret, or correct the reference",
         )
         for text in problems
     ]
     if missing:
         text = f"{len(missing)} Secrets of credentials do not exist yet or lack keys"
         remedy = "none is needed: osdpl-controller generates them"
-        lines.append(CheckResult(SECRETS, CheckState.ODD, text, remedy))
+        lines.append(CheckResult(SECRETS, CheckState.WARNING, text, remedy))
     if not lines:
         text = "all Secrets that the spec refers to exist, and all credentials"
-        lines.append(CheckResult(SECRETS, CheckState.GOOD, text))
+        lines.append(CheckResult(SECRETS, CheckState.OK, text))
     return tuple(lines)
 
 
@@ -224,24 +227,24 @@ def webhook(
     if fact.published is None:
         text = "no ValidatingWebhookConfiguration: only reconciliations apply the rules"
         remedy = "set webhook.enabled of the chart"
-        yield CheckResult(WEBHOOK, CheckState.ODD, text, remedy)
+        yield CheckResult(WEBHOOK, CheckState.WARNING, text, remedy)
         return
     if fact.held is None:
         text = "the Secret with its certificate does not exist"
         remedy = "see that osdpl-controller runs, and what it logs"
-        yield CheckResult(WEBHOOK, CheckState.BAD, text, remedy)
+        yield CheckResult(WEBHOOK, CheckState.FAILED, text, remedy)
     else:
         yield _certificate(fact.held, fact.published, names, now)
     if "failed calling webhook" in fact.answer:
         remedy = "see that the pods of osdpl-controller are ready, and its port is open"
-        yield CheckResult(WEBHOOK, CheckState.BAD, fact.answer, remedy)
+        yield CheckResult(WEBHOOK, CheckState.FAILED, fact.answer, remedy)
     elif not fact.answer:
         text = "an invalid object was admitted: the webhook was not asked"
         remedy = "see that the pods of osdpl-controller are ready; failurePolicy Ignore"
-        yield CheckResult(WEBHOOK, CheckState.BAD, text, remedy)
+        yield CheckResult(WEBHOOK, CheckState.FAILED, text, remedy)
     else:
         text = "the API server asks it: an invalid object is denied"
-        yield CheckResult(WEBHOOK, CheckState.GOOD, text)
+        yield CheckResult(WEBHOOK, CheckState.OK, text)
 
 
 def _certificate(
@@ -254,17 +257,15 @@ def _certificate(
     if due.why:
         remedy = "see that osdpl-controller runs, and what it logs: it is replaced"
         return CheckResult(
-            WEBHOOK, CheckState.BAD, f"its certificate: {due.why}", remedy
+            WEBHOOK, CheckState.FAILED, f"its certificate: {due.why}", remedy
         )
     if set(published) != {held.bundle}:
         text = "the API server trusts another authority than that of its certificate"
         remedy = "see that osdpl-controller runs, and what it logs: it is published"
-        return CheckResult(WEBHOOK, CheckState.BAD, text, remedy)
-    return CheckResult(
-        WEBHOOK, CheckState.GOOD, "its certificate is valid and published"
-    )
+        return CheckResult(WEBHOOK, CheckState.FAILED, text, remedy)
+    return CheckResult(WEBHOOK, CheckState.OK, "its certificate is valid and published")
 
 
 def unchecked(check: str, text: str) -> tuple[CheckResult, ...]:
     """Return the line of a check whose facts do not exist."""
-    return (CheckResult(check, CheckState.UNCHECKED, text),)
+    return (CheckResult(check, CheckState.SKIPPED, text),)

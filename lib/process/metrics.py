@@ -22,7 +22,7 @@ def new_registry(build: Build) -> prometheus_client.CollectorRegistry:
     prometheus_client.PlatformCollector(registry=registry)
     prometheus_client.GCCollector(registry=registry)
     info = prometheus_client.Gauge(
-        "build_info",
+        "mooring_build_info",
         "Always 1; the labels identify the build.",
         ("component", "version", "revision"),
         registry=registry,

@@ -13,7 +13,7 @@ _TURN_BUCKETS_S = (0.1, 1.5, 2.5, 5, 10, 30, 60, 300, 600)
 
 
 class Result(enum.StrEnum):
-    """How a pass over one key ended."""
+    """Outcome of a reconciliation, the label of `mooring_reconcile_total`."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -22,7 +22,7 @@ class Result(enum.StrEnum):
     """The key named nothing that concerns the flow."""
     FAILURE = "failure"
     """An error the flow knows."""
-    BUG = "bug"
+    UNEXPECTED_ERROR = "unexpected_error"
     """An unexpected error."""
 
 
@@ -43,40 +43,40 @@ class ReconcileMetrics:
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self._passes = prometheus_client.Counter(
-            "reconcile_total",
-            "Passes, by controller and how they ended.",
+            "mooring_reconcile_total",
+            "Reconciliations by controller and outcome.",
             ("controller", "outcome"),
             registry=registry,
         )
         self._durations = prometheus_client.Histogram(
-            "reconcile_duration_seconds",
-            "Time from decide to the end of act, for one key.",
+            "mooring_reconcile_duration_seconds",
+            "Seconds from decide to the end of act, for one key.",
             ("controller",),
             buckets=_DURATION_BUCKETS_S,
             registry=registry,
         )
         self._turns = prometheus_client.Histogram(
-            "loop_turn_seconds",
-            "Time between two heartbeats of a loop, by controller.",
+            "mooring_loop_turn_seconds",
+            "Seconds between two heartbeats of a loop, by controller.",
             ("controller",),
             buckets=_TURN_BUCKETS_S,
             registry=registry,
         )
         self._retries = prometheus_client.Counter(
-            "retries_total",
-            "Keys put back to be tried again after an error.",
+            "mooring_retries_total",
+            "Retries by controller.",
             ("controller",),
             registry=registry,
         )
         self._depth = prometheus_client.Gauge(
-            "queue_depth",
-            "Keys due and waiting for a worker.",
+            "mooring_queue_depth",
+            "Keys in the queue that are due.",
             ("controller",),
             registry=registry,
         )
         self._age = prometheus_client.Gauge(
-            "queue_oldest_age_seconds",
-            "How long the key that waits longest has been due.",
+            "mooring_queue_oldest_age_seconds",
+            "Age of the oldest due key in seconds.",
             ("controller",),
             registry=registry,
         )

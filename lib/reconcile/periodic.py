@@ -73,6 +73,6 @@ class Periodic:
         )
         if failure is None:
             log.error("periodic pass broke", exc_info=error)
-            return reconcile_metrics.Result.BUG
+            return reconcile_metrics.Result.UNEXPECTED_ERROR
         log.warning("periodic pass failed", error=failure.summary)
         return reconcile_metrics.Result.FAILURE

@@ -358,7 +358,7 @@ class Runner(Generic[Snapshot, Action]):
     def _pass(self, decided: _Decided[Snapshot, Action]) -> None:
         """Act for one key."""
         claim = decided.claim
-        result = Result.BUG
+        result = Result.UNEXPECTED_ERROR
         bound = structlog.contextvars.bound_contextvars(
             controller=self._flow.name, key=claim.key
         )
@@ -407,7 +407,7 @@ class Runner(Generic[Snapshot, Action]):
     ) -> Result:
         """Put the keys back and log it, once for all of them; they stay claimed."""
         failure, error = self._explain(error)
-        result = Result.BUG if failure is None else Result.FAILURE
+        result = Result.UNEXPECTED_ERROR if failure is None else Result.FAILURE
         waits = [self._requeue(claim, failure) for claim in claims]
         for _ in claims:
             self._metrics.retried(self._flow.name)

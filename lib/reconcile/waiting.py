@@ -82,7 +82,11 @@ class Settler:
             snapshot = self._carry_out(flow, key, snapshot, decided)
         except Exception as error:
             is_known = isinstance(error, Skipped) or flow.failure(error) is not None
-            self._count(flow.name, Result.FAILURE if is_known else Result.BUG, began)
+            self._count(
+                flow.name,
+                Result.FAILURE if is_known else Result.UNEXPECTED_ERROR,
+                began,
+            )
             raise
         wait_s = decided.requeue_after_s
         self._count(

@@ -1,30 +1,47 @@
 """What a reconciliation of the table would do, row by row: pure."""
 
 import dataclasses
+import enum
 from collections.abc import Iterator, Mapping
 
 from lib.cloud import errors, route_records
 from lib.cloud.routes import Plan
+from lib.cloud.steps import Verb
 from lib.kube.nodes import Node
 from lib.plans.model import ApplyStep
 from lib.routes import decide, model
 from lib.routes.model import Desired, TableSnapshot
 
 
+class RouteAction(enum.StrEnum):
+    """Action of a reconciliation of routes, as `mooring plan routes` shows it."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    DELETE = "delete"
+    WRITE_RECORD = "write record"
+    SET_CONDITION = "set condition"
+    PROBLEM = "problem"
+    """No action: an Event would report it."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoutesRow:
-    """One thing that would be written, or that is wrong.
+    """One write, or one problem.
 
-    subject: router, port, ConfigMap or Node. action: "add", "change", "remove",
-    "record", "condition" or "problem". why: in words.
+    subject: router, port, ConfigMap or Node. reason: one sentence.
     """
 
     subject: str
-    action: str
-    why: str
+    action: RouteAction
+    reason: str
 
 
-_VERBS = {"create": "add", "change": "change", "delete": "remove"}
+_ACTIONS = {
+    Verb.CREATE: RouteAction.CREATE,
+    Verb.CHANGE: RouteAction.CHANGE,
+    Verb.DELETE: RouteAction.DELETE,
+}
 
 
 def rows(
@@ -42,12 +59,14 @@ def rows(
     for action in outcome.actions if not is_fatal else ():
         match action:
             case model.WriteRecord():
-                yield RoutesRow(f"ConfigMap {route_records.KEY}", "record", "")
+                yield RoutesRow(
+                    f"ConfigMap {route_records.KEY}", RouteAction.WRITE_RECORD, ""
+                )
             case model.Publish():
                 for step in plan.entry_steps.values():
-                    yield RoutesRow(step.path[0], _VERBS[str(step.verb)], step.why)
+                    yield RoutesRow(step.path[0], _ACTIONS[step.verb], step.why)
             case ApplyStep(step):
-                yield RoutesRow(step.path[0], _VERBS[str(step.verb)], step.why)
+                yield RoutesRow(step.path[0], _ACTIONS[step.verb], step.why)
     if has_conditions and not is_fatal:
         yield from _conditions(snapshot.desired, plan, nodes)
     yield from _problems(snapshot.desired, plan)
@@ -63,7 +82,7 @@ def _conditions(
             condition = model.SetCondition(name in served)
             if decide.differs(node, condition):
                 text = f"{model.CONDITION} {condition.status}, {condition.reason}"
-                yield RoutesRow(f"Node {name}", "condition", text)
+                yield RoutesRow(f"Node {name}", RouteAction.SET_CONDITION, text)
 
 
 def _problems(desired: Desired, plan: Plan) -> Iterator[RoutesRow]:
@@ -73,7 +92,7 @@ def _problems(desired: Desired, plan: Plan) -> Iterator[RoutesRow]:
     for subject, problems in found.items():
         for problem in problems:
             text = f"{problem.reason}: {problem.message}"
-            yield RoutesRow(subject, "problem", text)
+            yield RoutesRow(subject, RouteAction.PROBLEM, text)
 
 
 def unread(snapshot: TableSnapshot) -> str:

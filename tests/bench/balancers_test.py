@@ -84,7 +84,9 @@ def created_at_once(scene: scenes.Scene) -> None:
         what = f"create {SERVICES} Services of {PORTS} ports at once"
         scene.table.spent(what, spent)
         scene.table.row("  resident memory", f"{daemon.rss_mib():.0f} MiB")
-        failed = scenes.ended(daemon, "failure") + scenes.ended(daemon, "bug")
+        failed = scenes.ended(daemon, "failure") + scenes.ended(
+            daemon, "unexpected_error"
+        )
         scene.table.row("  passes that failed", str(failed))
         assert spent.writes <= 2 * SERVICES  # the load balancer, the floating IP
 

@@ -252,7 +252,7 @@ def test_a_cycle(ground: places.Places, cloud: Cloud, pex: pathlib.Path) -> None
         meter = Meter(daemon, cloud)
         until(lambda: daemon.passes() >= STEPS)
         print(f"from the start to all published: {time.monotonic() - began:.1f} s")
-        assert daemon.raised("step_error", "step") == frozenset()
+        assert daemon.raised("mooring_discovery_step_error", "step") == frozenset()
         meter.row("the first, with the start", (0.0,) * 5, 1)
         at = len(cloud.calls)
         before, passes = meter.now(), daemon.passes()

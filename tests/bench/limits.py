@@ -38,7 +38,9 @@ def late_turns(daemon: measured.MeasuredDaemon, controller: str, seconds: float)
     """Count the heartbeats that came later. seconds: a bucket of the metric."""
     text = daemon.get("/metrics")[1]
     all_, timely = (
-        metrics.total(text, "loop_turn_seconds_bucket", controller=controller, le=le)
+        metrics.total(
+            text, "mooring_loop_turn_seconds_bucket", controller=controller, le=le
+        )
         for le in ("+Inf", f"{seconds}")
     )
     assert all_ > 0

@@ -295,7 +295,7 @@ def deletion(scene: Scene, daemon: measured.MeasuredDaemon) -> None:
     report(scene.api, 7, "Unknown")
 
     def is_gone() -> bool:
-        return daemon.counted("node_deletions_total") == 1
+        return daemon.counted("mooring_node_deletions_total") == 1
 
     waiting.until("it is gone", is_gone, 90)
     time.sleep(LAST_CALL_S)

@@ -253,7 +253,7 @@ def labels(number: int) -> dict[str, str]:
 def ended(daemon: measured.MeasuredDaemon, outcome: str = "") -> int:
     """Count the passes that have ended, in some way."""
     chosen = {"outcome": outcome} if outcome else {}
-    counted = daemon.counted("reconcile_total", controller=CONTROLLER, **chosen)
+    counted = daemon.counted("mooring_reconcile_total", controller=CONTROLLER, **chosen)
     return int(counted)
 
 

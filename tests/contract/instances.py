@@ -9,9 +9,9 @@ from lib.cloud import errors, protocol
 from lib.cloud.model import (
     Absent,
     AddressType,
-    Foreign,
     Instance,
     InstanceRef,
+    NotManaged,
     Observation,
     Phase,
     Seen,
@@ -141,7 +141,7 @@ class Contract:
     def test_what_belongs_to_others_is_foreign(self, ground: Ground) -> None:
         for provider_id in ("static://a/b", *ground.foreign):
             found = look(ground, "foreign", provider_id)
-            assert isinstance(found, Foreign), provider_id
+            assert isinstance(found, NotManaged), provider_id
 
     def test_many_refs_get_one_answer_each(self, ground: Ground) -> None:
         ground.boot("one-of-many")
@@ -179,5 +179,5 @@ class Contract:
         assert set(found) == {there, gone, foreign, unnamed}
         assert seen(found[there]).id == instance_id
         assert found[gone] == Absent(by_id=True)
-        assert isinstance(found[foreign], Foreign)
+        assert isinstance(found[foreign], NotManaged)
         assert isinstance(found[unnamed], Unknown)

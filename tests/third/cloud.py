@@ -15,10 +15,10 @@ from lib.cloud import catalog, errors
 from lib.cloud.catalog import CatalogPart, StorageType
 from lib.cloud.model import (
     Absent,
-    Foreign,
     Instance,
     InstanceId,
     InstanceRef,
+    NotManaged,
     Observation,
     Seen,
     Unknown,
@@ -98,7 +98,7 @@ class MeadowInstances:
     @staticmethod
     def _find(ref: InstanceRef, instances: Iterable[Instance]) -> Observation[Instance]:
         if ref.provider_id and not ref.provider_id.startswith(SCHEME):
-            return Foreign(f"{ref.provider_id} is not of {NAME}")
+            return NotManaged(f"{ref.provider_id} is not of {NAME}")
         if ref.provider_id:
             found = [one for one in instances if one.provider_id == ref.provider_id]
         else:

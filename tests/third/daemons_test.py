@@ -342,6 +342,6 @@ def test_the_discoverer_publishes_what_there_is_and_nothing_else(
         sample.labels["step"]
         for family in registry.collect()
         for sample in family.samples
-        if sample.name == "cloud_data_discovery_step_error" and not sample.value
+        if sample.name == "mooring_discovery_step_error" and not sample.value
     }
     assert steps == {"discovery_data", "orphaned_disks", "storage_classes"}

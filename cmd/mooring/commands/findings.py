@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mooring.commands import printable, reach
+from mooring.commands import documents, printable, reach
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ timeout_option = click.option(
     default=10.0,
     help="Seconds for each call.",
 )
-_COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red", "skip": "cyan"}
+_COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red", "SKIP": "cyan"}
 
 
 def account(text: str) -> "model.DaemonAccount | None":
@@ -43,26 +43,25 @@ def account(text: str) -> "model.DaemonAccount | None":
     return model.DaemonAccount(*named) if text else None
 
 
-def show(findings: "Sequence[model.CheckResult]", output: str) -> None:
-    """Print a line for each finding, or a document."""
+def show(results: "Sequence[model.CheckResult]", output: str) -> None:
+    """Print one line for each result, or the JSON document."""
     from lib.process import redaction
 
     if output == reach.JSON:
-        lines = [
+        entries: list[documents.CheckEntry] = [
             {
-                "check": one.check,
-                "state": one.state.value,
-                "text": redaction.scrub(one.text),
-                "remedy": one.remedy,
+                "check": result.check,
+                "state": result.state.value,
+                "message": redaction.scrub(result.text),
+                "remedy": result.remedy,
             }
-            for one in findings
+            for result in results
         ]
-        click.echo(json.dumps(lines, indent=2))
+        click.echo(json.dumps(entries, indent=2))
         return
-    width = max(len(one.check) for one in findings)
-    for one in findings:
-        state = click.style(f"{one.state.value:4}", fg=_COLOURS[one.state.value])
-        remedy = f"; remedy: {one.remedy}" if one.remedy else ""
-        text = redaction.scrub(one.text)
-        said = printable.text(f"{text}{remedy}")
-        click.echo(f"{state}  {one.check:{width}}  {said}")
+    width = max(len(result.check) for result in results)
+    for result in results:
+        state = click.style(f"{result.state.value:4}", fg=_COLOURS[result.state.value])
+        remedy = f"; remedy: {result.remedy}" if result.remedy else ""
+        message = printable.text(f"{redaction.scrub(result.text)}{remedy}")
+        click.echo(f"{state}  {result.check:{width}}  {message}")

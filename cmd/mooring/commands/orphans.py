@@ -13,7 +13,7 @@ import rich.console
 import rich.table
 import rich.text
 
-from mooring.commands import edge, printable, providers, reach
+from mooring.commands import documents, edge, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.cloud import protocol
@@ -398,33 +398,33 @@ def _index(subject: "model.Subject") -> int:
 
 def document(
     survey: "model.Survey", results: Iterable["cleanup.CleanupResult"] = ()
-) -> Mapping[str, object]:
-    """Return everything, for programs."""
+) -> documents.OrphansReport:
+    """Return the survey and the deletions as their JSON document."""
     from lib.orphans.model import FindingState
 
-    def rows(state: FindingState) -> list[Mapping[str, object]]:
-        return [_entry(one) for one in survey.of(state)]
+    def rows(state: FindingState) -> list[documents.OrphanEntry]:
+        return [_entry(finding) for finding in survey.of(state)]
 
-    done = [(_entry(one.finding), one.why) for one in results]
+    done = [(_entry(result.finding), result.why) for result in results]
     return {
         "orphans": rows(FindingState.ORPHAN),
         "kept": rows(FindingState.KEPT),
         "not_owned": rows(FindingState.NOT_OWNED),
         "unknown": [
-            {"kind": KINDS[_index(one.subject)], "reason": one.why}
-            for one in survey.unknown
+            {"kind": KINDS[_index(unknown.subject)], "reason": unknown.why}
+            for unknown in survey.unknown
         ],
         "deleted": [entry for entry, why in done if not why],
         "failed": [{**entry, "error": why} for entry, why in done if why],
     }
 
 
-def _entry(one: "model.Finding") -> Mapping[str, object]:
+def _entry(finding: "model.Finding") -> documents.OrphanEntry:
     return {
-        "kind": KINDS[_index(one.subject)],
-        "id": one.id,
-        "name": one.name,
-        "created": one.created.isoformat() if one.created else None,
-        "created_for": one.created_for,
-        "reason": one.reason,
+        "kind": KINDS[_index(finding.subject)],
+        "id": finding.id,
+        "name": finding.name,
+        "created": finding.created.isoformat() if finding.created else None,
+        "created_for": finding.created_for,
+        "reason": finding.reason,
     }

@@ -10,6 +10,7 @@ import rich.console
 import rich.table
 
 from mooring.commands import (
+    documents,
     edge,
     plan_osdpl,
     plan_routes,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def plan() -> None:
-    """Show what a daemon would do now; nothing is written."""
+    """Show what a daemon would do now; nothing is changed."""
 
 
 plan.add_command(plan_osdpl.osdpl)
@@ -48,9 +49,9 @@ def nodes(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Show what the cloud controller manager would do to Nodes.
 
-    Only reads: no Lease is taken, no Event is written. SKIP_NODE_DELETION and
-    OS_CCM_REGIONAL count as they do for the daemon. Exit code 1 if some Nodes could not
-    be judged.
+    Only reads: no Lease is acquired, no Event is recorded. SKIP_NODE_DELETION and
+    OS_CCM_REGIONAL apply as they do to the daemon. Exit code 1 if the state of some
+    Nodes is unknown.
     """
     with edge.plainly():
         from lib.ccm import previews
@@ -65,51 +66,58 @@ def nodes(  # noqa: PLR0913 - one argument for each option
             deletes=not os.environ.get("SKIP_NODE_DELETION"), limit=limit
         )
         instances = providers.of(cloud).read(cloud_config, os.environ).instances()
-        found = reach.cluster(kubeconfig, context)
-        api = client.KubeClient(found, user_agent="mooring-plan")
-        made = previews.nodes(api, instances, settings)
-        _show(made, output)
-    sys.exit(1 if made.unread else 0)
+        api = client.KubeClient(
+            reach.cluster(kubeconfig, context), user_agent="mooring-plan"
+        )
+        preview = previews.nodes(api, instances, settings)
+        _show(preview, output)
+    sys.exit(1 if preview.unread else 0)
 
 
-def _show(made: "previews.NodesPreview", output: str) -> None:
+def _show(plan: "previews.NodesPreview", output: str) -> None:
     if output == reach.JSON:
-        actions = [
-            {"node": row.node, "action": row.action, "why": row.why}
-            for row in made.rows
-        ]
-        unread = [{"node": node, "why": why} for node, why in made.unread]
-        told = {"nodes": made.nodes, "foreign": made.foreign}
-        click.echo(json.dumps({**told, "actions": actions, "unread": unread}, indent=2))
+        click.echo(json.dumps(document(plan), indent=2))
         return
-    if made.rows:
-        rich.console.Console().print(_table(made))
-    click.echo(_summary(made))
-    for node, why in made.unread:
-        said = printable.text(f"{node} could not be judged: {why}")
-        click.echo(said, err=True)
+    if plan.rows:
+        rich.console.Console().print(_table(plan))
+    click.echo(_summary(plan))
+    for node, reason in plan.unread:
+        click.echo(printable.text(f"{node}: unknown: {reason}"), err=True)
 
 
-def _table(made: "previews.NodesPreview") -> rich.table.Table:
+def document(plan: "previews.NodesPreview") -> documents.NodesPlan:
+    """Return the plan as its JSON document."""
+    return {
+        "nodes": plan.nodes,
+        "not_managed": plan.not_managed,
+        "actions": [
+            {"node": row.node, "action": row.action.value, "reason": row.reason}
+            for row in plan.rows
+        ],
+        "unknown": [{"node": node, "reason": reason} for node, reason in plan.unread],
+    }
+
+
+def _table(plan: "previews.NodesPreview") -> rich.table.Table:
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Node", no_wrap=True)
     table.add_column("Action")
-    table.add_column("Why", overflow="fold")
-    for row in made.rows:
-        # Texts of others may hold brackets, which rich would take for its own.
-        cells = map(printable.text, (row.node, row.action, row.why))
+    table.add_column("Reason", overflow="fold")
+    for row in plan.rows:
+        # Texts of the cloud may contain brackets, which rich would read as markup.
+        cells = map(printable.text, (row.node, row.action, row.reason))
         table.add_row(*map(rich.text.Text, cells))
     return table
 
 
-def _summary(made: "previews.NodesPreview") -> str:
-    touched = len({row.node for row in made.rows})
-    if not touched:
-        said = f"Nothing would change: {made.nodes} Nodes looked at"
+def _summary(plan: "previews.NodesPreview") -> str:
+    changed = len({row.node for row in plan.rows})
+    if not changed:
+        summary = f"No changes: {plan.nodes} Nodes checked"
     else:
-        said = f"{len(made.rows)} actions on {touched} of {made.nodes} Nodes"
-    if made.foreign:
-        said += f", {made.foreign} of another cloud or region"
-    if made.unread:
-        said += f", {len(made.unread)} could not be judged"
-    return f"{said}."
+        summary = f"{len(plan.rows)} actions on {changed} of {plan.nodes} Nodes"
+    if plan.not_managed:
+        summary += f", {plan.not_managed} of another cloud or region"
+    if plan.unread:
+        summary += f", {len(plan.unread)} unknown"
+    return f"{summary}."

@@ -12,7 +12,7 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import edge, osdpl_options, reach
+from mooring.commands import documents, edge, osdpl_options, reach
 
 if TYPE_CHECKING:
     from lib.osdpl import planning
@@ -50,10 +50,10 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
     """
     with edge.plainly():
         reach.quiet()
-        made = _plan(_Reach(kubeconfig, context, helm, source), file, is_live)
-        _show(made, output, has_diff)
-    is_bad = made.refused or any(row.state == "Invalid" for row in made.rows)
-    sys.exit(1 if is_bad else 0)
+        preview = _plan(_Reach(kubeconfig, context, helm, source), file, is_live)
+        _show(preview, output, has_diff)
+    is_invalid = any(row.state == "Invalid" for row in preview.rows)
+    sys.exit(1 if preview.refused or is_invalid else 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,9 +83,12 @@ def _plan(through: _Reach, file: pathlib.Path | None, is_live: bool) -> "plannin
         return planning.Planner(api, program, charts, default).plan(document, is_live)
 
 
-def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
-    if output == reach.JSON:
-        releases = [
+def document(plan: "planning.Plan", has_diff: bool) -> documents.OsdplPlan:
+    """Return the plan as its JSON document. has_diff: with diffs of manifests."""
+    return {
+        "refused": plan.refused,
+        "ignored": list(plan.ignored),
+        "releases": [
             {
                 "release": row.name,
                 "service": row.service,
@@ -94,35 +97,44 @@ def _show(made: "planning.Plan", output: str, has_diff: bool) -> None:
                 "reason": row.reason,
                 "diff": list(row.diff) if has_diff else [],
             }
-            for row in made.rows
-        ]
-        document = {
-            "refused": made.refused,
-            "ignored": list(made.ignored),
-            "releases": releases,
-            "live": [dataclasses.asdict(one) for one in made.changes],
-        }
-        click.echo(json.dumps(document, indent=2))
+            for row in plan.rows
+        ],
+        "manual_changes": [
+            {
+                "release": change.release,
+                "kind": change.kind,
+                "name": change.name,
+                "change": change.change,
+            }
+            for change in plan.changes
+        ],
+    }
+
+
+def _show(plan: "planning.Plan", output: str, has_diff: bool) -> None:
+    if output == reach.JSON:
+        click.echo(json.dumps(document(plan, has_diff), indent=2))
         return
-    if made.refused:
-        click.echo(f"Nothing would be changed: {made.refused}")
+    if plan.refused:
+        click.echo(f"No changes: {plan.refused}")
         return
     table = rich.table.Table()
     for column in ("service", "release", "state", "action", "reason"):
         table.add_column(column)
-    for row in made.rows:
+    for row in plan.rows:
         table.add_row(
             row.service, row.name, row.state.value, row.action.value, row.reason
         )
     rich.console.Console().print(table)
-    if made.ignored:
+    if plan.ignored:
         click.echo("Fields without effect:")
-        click.echo("\n".join(f"  {text}" for text in made.ignored))
-    if made.changes:
-        click.echo("Changed manually, and left as it is:")
-        for one in made.changes:
-            click.echo(f"  {one.release}: {one.kind} {one.name}: {one.change}")
-    for row in made.rows if has_diff else ():
+        click.echo("\n".join(f"  {text}" for text in plan.ignored))
+    if plan.changes:
+        click.echo("Changed manually, not repaired:")
+        for change in plan.changes:
+            name = f"{change.kind} {change.name}"
+            click.echo(f"  {change.release}: {name}: {change.change}")
+    for row in plan.rows if has_diff else ():
         if row.diff:
             click.echo(f"\n{row.name}:")
             click.echo("\n".join(row.diff))

@@ -1,6 +1,5 @@
 """`mooring plan routes`: what would be done to routes to Pods."""
 
-import dataclasses
 import json
 import os
 import sys
@@ -10,7 +9,7 @@ import click
 import rich.console
 import rich.table
 
-from mooring.commands import edge, printable, providers, reach
+from mooring.commands import documents, edge, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.ccm import previews_routes
@@ -33,8 +32,8 @@ def routes(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Show what would be done to routes and address pairs.
 
-    Only reads: no Lease is taken, no Event is written. Exit code 1 if the route table
-    could not be read.
+    Only reads: no Lease is acquired, no Event is recorded. Exit code 1 if the route
+    table cannot be read.
     """
     with edge.plainly():
         from lib.ccm import options, previews_routes
@@ -49,42 +48,58 @@ def routes(  # noqa: PLR0913 - one argument for each option
         problems: list[config.FieldProblem] = []
         cidrs = options.cluster_cidrs(cluster_cidr, problems)
         config.require(problems)
-        found = reach.cluster(kubeconfig, context)
-        api = client.KubeClient(found, user_agent="mooring-plan")
-        made = previews_routes.routes(api, tables, cluster_id, cidrs)
+        api = client.KubeClient(
+            reach.cluster(kubeconfig, context), user_agent="mooring-plan"
+        )
+        preview = previews_routes.routes(api, tables, cluster_id, cidrs)
         if output == reach.JSON:
-            click.echo(json.dumps(dataclasses.asdict(made), indent=2))
+            click.echo(json.dumps(document(preview), indent=2))
         else:
-            show(made, rich.console.Console())
-    sys.exit(1 if made.unread else 0)
+            show(preview, rich.console.Console())
+    sys.exit(1 if preview.unread else 0)
 
 
-def show(made: "previews_routes.RoutesPreview", console: rich.console.Console) -> None:
+def document(plan: "previews_routes.RoutesPreview") -> documents.RoutesPlan:
+    """Return the plan as its JSON document."""
+    return {
+        "table": plan.table,
+        "nodes": plan.nodes,
+        "actions": [
+            {"object": row.subject, "action": row.action.value, "reason": row.reason}
+            for row in plan.rows
+        ],
+        "error": plan.unread,
+    }
+
+
+def show(plan: "previews_routes.RoutesPreview", console: rich.console.Console) -> None:
     """Print a row for each change and each problem, and a summary."""
-    if made.unread:
-        why = printable.text(made.unread)
-        click.echo(f"{made.table} could not be read: {why}", err=True)
+    if plan.unread:
+        error = printable.text(plan.unread)
+        click.echo(f"{plan.table}: read failed: {error}", err=True)
         return
-    if made.rows:
-        console.print(_table(made))
-    click.echo(summary(made))
+    if plan.rows:
+        console.print(_table(plan))
+    click.echo(summary(plan))
 
 
-def _table(made: "previews_routes.RoutesPreview") -> rich.table.Table:
+def _table(plan: "previews_routes.RoutesPreview") -> rich.table.Table:
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("Object", "Action", "Why"):
+    for name in ("Object", "Action", "Reason"):
         table.add_column(name, overflow="fold")
-    for row in made.rows:
-        # Texts of others may hold brackets, which rich would take for its own.
-        cells = map(printable.text, (row.subject, row.action, row.why))
+    for row in plan.rows:
+        # Texts of the cloud may contain brackets, which rich would read as markup.
+        cells = map(printable.text, (row.subject, row.action, row.reason))
         table.add_row(*map(rich.text.Text, cells))
     return table
 
 
-def summary(made: "previews_routes.RoutesPreview") -> str:
-    """Return in one sentence what there is to do."""
-    problems = sum(row.action == "problem" for row in made.rows)
-    changes = len(made.rows) - problems
-    text = f"{changes} changes" if changes else "Nothing would change"
-    text += f" for {made.nodes} Nodes in {made.table}"
+def summary(plan: "previews_routes.RoutesPreview") -> str:
+    """Return the numbers of changes and problems as one sentence."""
+    from lib.routes import preview
+
+    problems = sum(row.action == preview.RouteAction.PROBLEM for row in plan.rows)
+    changes = len(plan.rows) - problems
+    text = f"{changes} changes" if changes else "No changes"
+    text += f" for {plan.nodes} Nodes in {plan.table}"
     return f"{text}, {problems} problems." if problems else f"{text}."

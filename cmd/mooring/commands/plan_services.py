@@ -1,7 +1,6 @@
 """`mooring plan services`: what would be done to load balancers, as trees."""
 
 import collections
-import dataclasses
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ import rich.console
 import rich.text
 import rich.tree
 
-from mooring.commands import edge, printable, providers, reach
+from mooring.commands import documents, edge, printable, providers, reach
 
 if TYPE_CHECKING:
     from lib.balancers import preview
@@ -20,23 +19,24 @@ if TYPE_CHECKING:
     from lib.cloud import explained
 
 SHOWN = 12
-"""So many fields of one thing are shown to people; programs get them all."""
+"""Number of fields of one object in the tree; the JSON document has all of them."""
 _SIGNS = {"create": ("+", "green"), "change": ("~", "yellow"), "delete": ("-", "red")}
-_COLOURS = {
-    "well": "green",
-    "would create": "green",
-    "would change": "yellow",
-    "would delete": "red",
-    "waits": "cyan",
-    "can't be served": "bold red",
-    "could not be judged": "bold red",
+_LABELS = {
+    "InSync": ("InSync", "green"),
+    "WouldCreate": ("would create", "green"),
+    "WouldChange": ("would change", "yellow"),
+    "WouldDelete": ("would delete", "red"),
+    "Pending": ("Pending", "cyan"),
+    "Invalid": ("Invalid", "bold red"),
+    "Unknown": ("Unknown", "bold red"),
 }
+"""By state: text and colour in the tree."""
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME | NAMESPACE/NAME]...")
 @reach.options
-@click.option("-n", "--namespace", default="", help="Only Services of this one.")
+@click.option("-n", "--namespace", default="", help="Only Services of this namespace.")
 @click.option(
     "--cluster-id", default="", help="The daemon's; the UID of kube-system if empty."
 )
@@ -45,7 +45,7 @@ _COLOURS = {
     "--deep",
     "is_deep",
     is_flag=True,
-    help="Also what takes a call for each pool: weights, monitor ports, subnets.",
+    help="Also compare weights, monitor ports and subnets: one call per pool.",
 )
 def services(  # noqa: PLR0913 - one argument for each option
     names: tuple[str, ...],
@@ -61,8 +61,8 @@ def services(  # noqa: PLR0913 - one argument for each option
 ) -> None:
     """Show what would be done to load balancers of Services.
 
-    Of those named, or of all. Only reads: no Lease is taken, no Event is written. Exit
-    code 1 if some Services could not be judged.
+    Of the named Services, or of all. Only reads: no Lease is acquired, no Event is
+    recorded. Exit code 1 if the state of some Services is unknown.
     """
     with edge.plainly():
         from lib.ccm import previews
@@ -73,63 +73,100 @@ def services(  # noqa: PLR0913 - one argument for each option
         api = client.KubeClient(
             reach.cluster(kubeconfig, context), user_agent="mooring-plan"
         )
-        wanted = previews.ServicesWanted(
+        request = previews.ServicesRequest(
             cluster_id, cluster_name, namespace, names, is_deep
         )
-        made = previews.services(api, balancers, explain, wanted)
+        preview = previews.services(api, balancers, explain, request)
         if output == reach.JSON:
-            click.echo(json.dumps(document(made), indent=2))
+            click.echo(json.dumps(document(preview), indent=2))
         else:
-            show(made, rich.console.Console(highlight=False))
-    sys.exit(1 if made.unread else 0)
+            show(preview, rich.console.Console(highlight=False))
+    sys.exit(1 if preview.unread else 0)
 
 
-def document(made: "previews.ServicesPreview") -> dict[str, object]:
-    """Return everything, for programs."""
+def document(plan: "previews.ServicesPreview") -> documents.ServicesPlan:
+    """Return the plan as its JSON document."""
     return {
-        "services": [dataclasses.asdict(row) for row in made.rows],
-        "totals": totals(made),
-        "other_controllers": made.others,
+        "services": [_entry(row) for row in plan.rows],
+        "totals": totals(plan),
+        "other_controllers": plan.others,
     }
 
 
-def totals(made: "previews.ServicesPreview") -> dict[str, int]:
-    """Count the Services of each state that there is."""
-    return dict(collections.Counter(str(row.state) for row in made.rows))
+def _entry(row: "preview.Row") -> documents.ServiceEntry:
+    return {
+        "service": row.service,
+        "state": row.state.value,
+        "reason": row.why,
+        "load_balancer": row.load_balancer,
+        "changes": [_change(touched) for touched in row.touched],
+        "problems": [
+            {
+                "reason": problem.reason.value,
+                "message": problem.message,
+                "is_fatal": problem.is_fatal,
+            }
+            for problem in row.problems
+        ],
+        "events": list(row.notices),
+        "not_owned": list(row.not_owned),
+    }
 
 
-def show(made: "previews.ServicesPreview", console: rich.console.Console) -> None:
+def _change(touched: "explained.Touched") -> documents.ChangeEntry:
+    return {
+        "path": list(touched.path),
+        "action": touched.verb.value,
+        "reason": touched.why,
+        "is_later": touched.is_later,
+        "fields": [
+            {
+                "field": change.field,
+                "observed": change.old,
+                "desired": change.new,
+                "requested_by": change.by,
+            }
+            for change in touched.changes
+        ],
+    }
+
+
+def totals(plan: "previews.ServicesPreview") -> dict[str, int]:
+    """Count the Services by state; a state without a Service is omitted."""
+    return dict(collections.Counter(str(row.state) for row in plan.rows))
+
+
+def show(plan: "previews.ServicesPreview", console: rich.console.Console) -> None:
     """Print a tree for each Service, and the totals."""
-    for row in made.rows:
+    for row in plan.rows:
         console.print(_tree(printable.deep(row)))
-        if row in made.unread:
-            why = printable.text(row.why)
-            click.echo(f"{row.service} could not be judged: {why}", err=True)
-    click.echo(summary(made))
+        if row in plan.unread:
+            reason = printable.text(row.why)
+            click.echo(f"{row.service}: unknown: {reason}", err=True)
+    click.echo(summary(plan))
 
 
-def summary(made: "previews.ServicesPreview") -> str:
-    """Return in one sentence what there is to do."""
-    counted = totals(made)
-    looked = "1 Service" if len(made.rows) == 1 else f"{len(made.rows)} Services"
-    if set(counted) <= {"well"}:
-        said = f"Nothing would change: {looked} looked at"
+def summary(plan: "previews.ServicesPreview") -> str:
+    """Return the number of Services by state as one sentence."""
+    counts = totals(plan)
+    checked = "1 Service" if len(plan.rows) == 1 else f"{len(plan.rows)} Services"
+    if set(counts) <= {"InSync"}:
+        text = f"No changes: {checked} checked"
     else:
-        told = ", ".join(f"{count} {state}" for state, count in counted.items())
-        said = f"{looked} looked at: {told}"
-    if made.others:
-        said += f"; {made.others} with a class, which are another controller's"
-    return f"{said}."
+        states = ", ".join(f"{count} {_LABELS[s][0]}" for s, count in counts.items())
+        text = f"{checked} checked: {states}"
+    if plan.others:
+        text += f"; {plan.others} with a class of another controller"
+    return f"{text}."
 
 
 def _tree(row: "preview.Row") -> rich.tree.Tree:
     from lib.balancers import preview
 
-    state = str(row.state)
     label = rich.text.Text(f"{row.service}: ")
-    label.append(state, _COLOURS[state])
+    label.append(*_LABELS[str(row.state)])
     if row.why:
-        label.append(f" for {row.why}" if state == "waits" else f": {row.why}")
+        label.append(f": {row.why}")
     elif row.load_balancer:
         label.append(f" ({row.load_balancer})")
     top = rich.tree.Tree(label)
@@ -138,8 +175,8 @@ def _tree(row: "preview.Row") -> rich.tree.Tree:
         top.add(text.append(f"{problem.reason}: {problem.message}"))
     for notice in row.notices:
         top.add(rich.text.Text(f"! {notice}", "yellow"))
-    for foreign in row.foreign:
-        top.add(rich.text.Text(f"! foreign: {foreign}", "cyan"))
+    for load_balancer in row.not_owned:
+        top.add(rich.text.Text(f"! not owned: {load_balancer}", "cyan"))
     for branch in preview.tree(row.touched):
         _add(top, branch)
     return top
@@ -149,13 +186,13 @@ def _add(above: rich.tree.Tree, branch: "preview.Branch") -> None:
     if not branch.touched:
         here = above.add(rich.text.Text(branch.name))
     for touched in branch.touched:
-        here = above.add(_thing(branch.name, touched))
+        here = above.add(_object(branch.name, touched))
         _add_changes(here, touched)
     for below in branch.branches:
         _add(here, below)
 
 
-def _thing(name: str, touched: "explained.Touched") -> rich.text.Text:
+def _object(name: str, touched: "explained.Touched") -> rich.text.Text:
     sign, colour = _SIGNS[str(touched.verb)]
     label = rich.text.Text(f"{sign} {name}", colour)
     label.append(" (afterwards)" if touched.is_later else "", "dim")
@@ -165,14 +202,14 @@ def _thing(name: str, touched: "explained.Touched") -> rich.text.Text:
 
 
 def _add_changes(here: rich.tree.Tree, touched: "explained.Touched") -> None:
-    """Show each field that differs; of what is new all in one line."""
+    """Show each field that differs; fields of a new object in one line."""
     shown = touched.changes[:SHOWN]
     more = len(touched.changes) - len(shown)
     if all(not change.old for change in shown) and touched.verb == "create":
-        said = ", ".join(f"{change.field} {change.new}" for change in shown)
-        said += f" and {more} more" if more else ""
-        if said:
-            here.add(rich.text.Text(said, "dim"))
+        fields = ", ".join(f"{change.field} {change.new}" for change in shown)
+        fields += f" and {more} more" if more else ""
+        if fields:
+            here.add(rich.text.Text(fields, "dim"))
         return
     for change in shown:
         text = f"{change.field}: {change.old or 'none'} -> {change.new or 'none'}"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from lib.cloud import errors
 from lib.cloud.model import (
     Absent,
-    Foreign,
     Instance,
     InstanceId,
     InstanceRef,
+    NotManaged,
     Observation,
     Seen,
     Unknown,
@@ -87,7 +87,7 @@ class FakeInstances:
     def _look(self, ref: InstanceRef) -> Observation[Instance]:
         if not ref.provider_id:
             return Unknown(errors.Unsupported("no provider id", operation="get server"))
-        if isinstance(foreign := _find(ref, ()), Foreign):
+        if isinstance(foreign := _find(ref, ()), NotManaged):
             return foreign
         try:
             found = _find(ref, self._call("look at instance"))
@@ -107,7 +107,7 @@ class FakeInstances:
 def _find(ref: InstanceRef, instances: Iterable[Instance]) -> Observation[Instance]:
     if ref.provider_id:
         if not ref.provider_id.startswith(f"{SCHEME}:///"):
-            return Foreign(f"provider id {ref.provider_id!r} is of another cloud")
+            return NotManaged(f"provider id {ref.provider_id!r} is of another cloud")
         matches = [i for i in instances if i.provider_id == ref.provider_id]
     else:
         matches = [i for i in instances if i.name == ref.node_name]

@@ -152,7 +152,7 @@ class OpenStackCheckup:
         auth = self._session.auth
         if not isinstance(auth, identity.BaseIdentityPlugin):
             raise TypeError("this package authenticates to Keystone only")
-        with _translated("log in"):
+        with _translated("authenticate"):
             return auth.get_access(self._session)
 
     def _offered(self, kind: str, access: keystoneauth1.access.AccessInfo) -> str:

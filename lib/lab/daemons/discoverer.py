@@ -81,12 +81,12 @@ class Daemon:
 
     def raised(self, series: str, label: str) -> frozenset[str]:
         """Return the values of a label for which a series is not 0."""
-        found = self.samples(f"cloud_data_discovery_{series}")
+        found = self.samples(series)
         return frozenset(labels[label] for labels, value in found if value)
 
     def passes(self) -> int:
         """Count the steps that were taken, well or not."""
-        found = self.samples("reconcile_total")
+        found = self.samples("mooring_reconcile_total")
         mine = [n for labels, n in found if labels["controller"] == "discovery"]
         return int(sum(mine))
 

@@ -111,5 +111,5 @@ def test_a_doctor_who_reaches_nothing_says_so_line_by_line(
     assert told.returncode == 1
     document = json.loads(told.stdout)
     assert len(document) == len(lines)
-    assert {row["state"] for row in document} == {"ok", "FAIL", "skip"}
+    assert {row["state"] for row in document} == {"OK", "FAIL", "SKIP"}
     assert SECRET not in said.stdout + told.stdout

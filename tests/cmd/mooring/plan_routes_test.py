@@ -7,12 +7,12 @@ import rich.console
 from click import testing
 
 from lib.ccm import previews_routes
-from lib.routes.preview import RoutesRow
+from lib.routes.preview import RouteAction, RoutesRow
 from mooring.commands import plan_routes
 
 ROWS = (
-    RoutesRow("router r", "add", "10.1.0.0/24 via 10.0.0.5"),
-    RoutesRow("Node [bold]x", "problem", "RouteConflict: \x1b[31mred"),
+    RoutesRow("router r", RouteAction.CREATE, "10.1.0.0/24 via 10.0.0.5"),
+    RoutesRow("Node [bold]x", RouteAction.PROBLEM, "RouteConflict: \x1b[31mred"),
 )
 
 
@@ -34,7 +34,7 @@ def test_the_summary_counts_changes_and_problems() -> None:
     made = previews_routes.RoutesPreview("r", ROWS, 3, "")
     assert plan_routes.summary(made) == "1 changes for 3 Nodes in r, 1 problems."
     nothing = previews_routes.RoutesPreview("r", (), 3, "")
-    assert plan_routes.summary(nothing) == "Nothing would change for 3 Nodes in r."
+    assert plan_routes.summary(nothing) == "No changes for 3 Nodes in r."
 
 
 def test_without_a_router_there_is_no_plan(tmp_path: pathlib.Path) -> None:

@@ -13,12 +13,13 @@ from lib.cloud.load_balancers import Reason
 from lib.cloud.steps import Problem, Verb
 from mooring.commands import plan_services
 
+BUSY = "load balancer b: provisioning_status is PENDING_UPDATE"
 BALANCER = "load balancer kube_service_k_default_web"
 LISTENER = (BALANCER, "listener l [80]")
 ASKED = "annotation x/connection-limit, or its default"
 CHANGED = Row(
     "default/web",
-    State.CHANGE,
+    State.WOULD_CHANGE,
     load_balancer=f"{BALANCER} (lb-1), ACTIVE",
     touched=(
         Touched(
@@ -40,16 +41,18 @@ CHANGED = Row(
         ),
     ),
     notices=("SomeReason: some words",),
-    foreign=(f"{BALANCER} (lb-2), marked as another's",),
+    not_owned=(f"{BALANCER} (lb-2), of another cluster",),
 )
-REFUSED = Row(
+INVALID = Row(
     "default/wrong",
-    State.REFUSED,
+    State.INVALID,
     problems=(Problem(Reason.UNKNOWN_CLASS, "annotation class is 'gold'", True),),
 )
-WELL = Row("default/well", State.WELL, load_balancer="load balancer w (lb-3), ACTIVE")
-WAITS = Row("default/busy", State.WAITS, "load balancer b, at which Octavia is")
-UNREAD = Row("default/dark", State.UNREAD, "list load balancers: silent")
+IN_SYNC = Row(
+    "default/well", State.IN_SYNC, load_balancer="load balancer w (lb-3), ACTIVE"
+)
+PENDING = Row("default/busy", State.PENDING, BUSY)
+UNKNOWN = Row("default/dark", State.UNKNOWN, "list load balancers: silent")
 
 
 def printed(*rows: Row, others: int = 0) -> list[str]:
@@ -67,7 +70,7 @@ def test_a_tree_shows_old_and_new_at_each_leaf() -> None:
     assert told == [
         f"default/web: would change ({BALANCER} (lb-1), ACTIVE)",
         "├── ! SomeReason: some words",
-        f"├── ! foreign: {BALANCER} (lb-2), marked as another's",
+        f"├── ! not owned: {BALANCER} (lb-2), of another cluster",
         f"├── {BALANCER}",
         "│   ├── ~ listener l [80]",
         "│   │   └── connection_limit: -1 -> 5 (annotation x/connection-limit, or its"
@@ -83,29 +86,27 @@ def test_a_tree_shows_old_and_new_at_each_leaf() -> None:
 
 def test_the_others_are_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     """And who could not be judged, on standard error."""
-    told = printed(WELL, WAITS, UNREAD, REFUSED)
+    told = printed(IN_SYNC, PENDING, UNKNOWN, INVALID)
     assert told == [
-        "default/well: well (load balancer w (lb-3), ACTIVE)",
-        "default/busy: waits for load balancer b, at which Octavia is",
-        "default/dark: could not be judged: list load balancers: silent",
-        "default/wrong: can't be served",
+        "default/well: InSync (load balancer w (lb-3), ACTIVE)",
+        "default/busy: Pending: load balancer b: provisioning_status is PENDING_UPDATE",
+        "default/dark: Unknown: list load balancers: silent",
+        "default/wrong: Invalid",
         "└── ! UnknownClass: annotation class is 'gold'",
     ]
     said = capsys.readouterr()
-    assert said.err == (
-        "default/dark could not be judged: list load balancers: silent\n"
-    )
+    assert said.err == "default/dark: unknown: list load balancers: silent\n"
 
 
 def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
     for rows, others, sentence in (
-        ((), 0, "Nothing would change: 0 Services looked at."),
-        ((WELL,), 0, "Nothing would change: 1 Service looked at."),
+        ((), 0, "No changes: 0 Services checked."),
+        ((IN_SYNC,), 0, "No changes: 1 Service checked."),
         (
-            (CHANGED, WELL, WELL),
+            (CHANGED, IN_SYNC, IN_SYNC),
             2,
-            "3 Services looked at: 1 would change, 2 well; 2 with a class, which are"
-            " another controller's.",
+            "3 Services checked: 1 would change, 2 InSync; 2 with a class of another"
+            " controller.",
         ),
     ):
         printed(*rows, others=others)
@@ -113,21 +114,26 @@ def test_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_programs_get_everything() -> None:
-    made = previews.ServicesPreview((CHANGED, REFUSED), 1)
+    made = previews.ServicesPreview((CHANGED, INVALID), 1)
     told = json.loads(json.dumps(plan_services.document(made)))
-    assert told["totals"] == {"would change": 1, "can't be served": 1}
+    assert told["totals"] == {"WouldChange": 1, "Invalid": 1}
     assert told["other_controllers"] == 1
     changed, refused = told["services"]
-    assert changed["touched"][0] == {
+    assert changed["changes"][0] == {
         "path": list(LISTENER),
-        "verb": "change",
-        "changes": [
-            {"field": "connection_limit", "old": "-1", "new": "5", "by": ASKED}
+        "action": "change",
+        "fields": [
+            {
+                "field": "connection_limit",
+                "observed": "-1",
+                "desired": "5",
+                "requested_by": ASKED,
+            }
         ],
-        "why": "",
+        "reason": "",
         "is_later": False,
     }
-    assert len(changed["touched"][1]["changes"]) == 20
+    assert len(changed["changes"][1]["fields"]) == 20
     (problem,) = refused["problems"]
     assert problem["reason"] == "UnknownClass"
     assert problem["message"] == "annotation class is 'gold'"
@@ -141,7 +147,7 @@ def test_no_control_character_reaches_the_terminal() -> None:
     changes = (FieldChange(evil, evil, evil, evil),)
     row = Row(
         "default/web",
-        State.CHANGE,
+        State.WOULD_CHANGE,
         evil,
         evil,
         (Touched(path, Verb.CHANGE, changes, evil),),
@@ -149,6 +155,6 @@ def test_no_control_character_reaches_the_terminal() -> None:
         (evil,),
         (evil,),
     )
-    told = printed(row, Row("default/dark", State.UNREAD, evil))
+    told = printed(row, Row("default/dark", State.UNKNOWN, evil))
     assert all(line.isprintable() for line in told)
     assert "\\x1b[2K" in "".join(told)

@@ -92,7 +92,7 @@ ROWS = (
     Row(
         CCM,
         "OpenstackCCMCloudServiceFails",
-        "cloud_circuit_open",
+        "mooring_cloud_circuit_open",
         {"provider": "openstack", "service": "compute"},
         gauge(1, 0),
         10,
@@ -101,7 +101,7 @@ ROWS = (
     Row(
         CCM,
         "OpenstackCCMInstancesUnknown",
-        "instance_observations_total",
+        "mooring_instance_observations_total",
         {"result": "unknown"},
         counter,
         31,
@@ -111,7 +111,7 @@ ROWS = (
     Row(
         CCM,
         "OpenstackCCMReconciliationsFail",
-        "reconcile_total",
+        "mooring_reconcile_total",
         {"controller": "service", "outcome": "failure"},
         counter,
         31,
@@ -121,7 +121,7 @@ ROWS = (
     Row(
         CCM,
         "OpenstackCCMNodeDeletionsBlocked",
-        "node_deletions_blocked",
+        "mooring_node_deletions_blocked",
         {},
         gauge(7, 0),
         5,
@@ -166,7 +166,7 @@ ROWS = (
     Row(
         DISCOVERER,
         "CloudDataDiscovererStepFails",
-        "cloud_data_discovery_step_error",
+        "mooring_discovery_step_error",
         {"step": "catalog"},
         gauge(1, 0),
         60,
@@ -188,8 +188,8 @@ ROWS = (
     Row(
         OSDPL,
         "OsdplReconciliationsFail",
-        "reconcile_total",
-        {"controller": "osdpl", "outcome": "bug"},
+        "mooring_reconcile_total",
+        {"controller": "osdpl", "outcome": "unexpected_error"},
         counter,
         31,
         "Reconciliations of the OpenStackDeployment fail",

@@ -27,7 +27,9 @@ GIB = 2**30
 TIMEOUT_S = 120.0
 POLLS = frozenset({"get volume", "find volumes", "list volumes"})
 """Reads that a call repeats while it waits."""
-_LINE = re.compile(r'^cloud_requests_total\{operation="([^"]+)".*\} (\d+)\.0$', re.M)
+_LINE = re.compile(
+    r'^mooring_cloud_requests_total\{operation="([^"]+)".*\} (\d+)\.0$', re.M
+)
 _ARRIVED = re.compile(
     r"^csi_plugin_(?:calls_waiting|operations_seconds_count"
     r"\{[^}]*/ControllerPublishVolume[^}]*\}) (\d+)\.0$",

@@ -199,7 +199,7 @@ def defaults(api: client.Api) -> list[str]:
 
 
 def failing(daemon: Daemon) -> frozenset[str]:
-    return daemon.raised("step_error", "step")
+    return daemon.raised("mooring_discovery_step_error", "step")
 
 
 def go_by(daemon: Daemon, count: int) -> None:
@@ -397,7 +397,10 @@ def test_each_service_may_be_down_for_three_cycles(
         entrance.down.add(service)
         try:
             go_by(daemon, 3)
-            seen = (failing(daemon), daemon.raised("cloud_request_error", "type"))
+            seen = (
+                failing(daemon),
+                daemon.raised("cloud_data_discovery_cloud_request_error", "type"),
+            )
         finally:
             entrance.down.discard(service)
         began = time.monotonic()
@@ -487,7 +490,7 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
                 waiting.until(
                     "another default class", lambda: defaults(ground) == ["slow"]
                 )
-                failures = other.samples("cloud_requests_total")
+                failures = other.samples("mooring_cloud_requests_total")
                 go_by(other, 1)
                 assert given.secret not in other.log()
         finally:

@@ -465,8 +465,8 @@ def renamed(each: Sequence[Daemon]) -> Iterator[None]:
     one.lab.api.patch(resources.NODES, name, note, timeout_s=30)
 
 
-FAILED = ("cloud_requests_total", 'outcome="CloudUnavailable"')
-UNTOLD = ("instance_observations_total", 'result="unknown"')
+FAILED = ("mooring_cloud_requests_total", 'outcome="CloudUnavailable"')
+UNTOLD = ("mooring_instance_observations_total", 'result="unknown"')
 # Grows when the watch is opened anew.
 REOPENED = ("rest_client_requests_total", 'method="GET"', 'resource="nodes"')
 THROTTLED = Fault(
@@ -484,7 +484,7 @@ EMPTIED = Fault(
 EXPIRED = Fault(
     "password expired, then rotated",
     expired,
-    ("cloud_requests_total", 'outcome="CredentialsRejected"'),
+    ("mooring_cloud_requests_total", 'outcome="CredentialsRejected"'),
     calls_max=25,
     event="CredentialsRejected",
 )
@@ -606,7 +606,7 @@ def add_a_node_of_another_provider(lab: Lab) -> None:
     assert isinstance(spec, dict)
     spec["providerID"] = f"static://{OTHERS}"
     lab.api.create(resources.NODES, json.dumps(body).encode(), timeout_s=30)
-    until("its Event", lambda: "InstanceForeign" in lab.events(OTHERS))
+    until("its Event", lambda: "ProviderMismatch" in lab.events(OTHERS))
 
 
 def repeat_its_event(lab: Lab) -> None:

@@ -413,9 +413,9 @@ def of_the_cloud(
 
 def of_nodes(good: Daemon) -> Mapping[str, Row]:
     def said(reason: str) -> tuple[str, ...]:
-        return ("events_recorded_total", f'reason="{reason}"')
+        return ("mooring_events_recorded_total", f'reason="{reason}"')
 
-    form, asked = "InstanceForeign", "ProvidedNodeIPUnknown"
+    form, asked = "ProviderMismatch", "ProvidedNodeIPUnknown"
     wrong = "'openstack://no/such/form' is not of the form"
     other = "names 203.0.113.9, but the instance has only"
     return {

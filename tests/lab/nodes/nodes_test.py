@@ -292,17 +292,19 @@ def test_an_address_pass_costs_two_calls_and_no_write(
     def passed() -> bool:
         nonlocal after
         after = metrics(where, metrics_token)
-        return grown("reconcile_total", 'controller="refresh addresses"') >= PASSES
+        return (
+            grown("mooring_reconcile_total", 'controller="refresh addresses"') >= PASSES
+        )
 
     story.until("the addresses are reconciled", passed)
-    passes = grown("reconcile_total", 'controller="refresh addresses"')
+    passes = grown("mooring_reconcile_total", 'controller="refresh addresses"')
     lists = {
-        operation: grown("cloud_requests_total", f'operation="{operation}"')
+        operation: grown("mooring_cloud_requests_total", f'operation="{operation}"')
         for operation in ("list servers", "list ports")
     }
     print(f"{passes} address passes: {lists}")
     # One more may be under way; a Node that is not Ready may cost one for each look.
-    looks = grown("reconcile_total", 'controller="monitor nodes"')
+    looks = grown("mooring_reconcile_total", 'controller="monitor nodes"')
     assert lists["list ports"] <= passes + looks + 1
     assert lists["list servers"] <= passes + looks + 1
     assert grown("rest_client_requests_total", 'method="PATCH"', '"nodes"') == 0
@@ -312,7 +314,7 @@ def test_metrics_are_for_those_who_may_read_them(
     where: places.Places, manager: None, metrics_token: str
 ) -> None:
     del manager
-    assert counted(metrics(where, metrics_token), "build_info") == 1
+    assert counted(metrics(where, metrics_token), "mooring_build_info") == 1
     assert ccm.ask(where, "/metrics", "not-a-token")[0] == 401
 
 

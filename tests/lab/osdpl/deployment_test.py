@@ -411,7 +411,7 @@ def test_manual_changes_are_shown_and_not_reverted(site: OperatorStage) -> None:
         site.delete(resources.CONFIG_MAPS, owned[0])
     plan = run_plan(site, "--live", "--output=json")
     assert plan.exit_code == 0, plan.output
-    live = json.loads(plan.output)["live"]
+    live = json.loads(plan.output)["manual_changes"]
     for row in live:
         print(row)
     found = {(row["kind"], row["name"]): row["change"] for row in live}

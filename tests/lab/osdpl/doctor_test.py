@@ -266,7 +266,7 @@ ROWS = (
     Row(
         "Lease",
         findings.LEASE,
-        "warn",
+        "WARN",
         "nobody holds openstack/osdpl-controller",
         "see that osdpl-controller runs",
         broken=stopped,
@@ -275,7 +275,7 @@ ROWS = (
         # Of a Secret that is new; FAIL for an old one is a row of findings_test.py.
         "pending release",
         findings.RELEASES,
-        "warn",
+        "WARN",
         "left-over has been pending-install for",
         "sh.helm.release.v1.left-over.v1",
         broken=pending,
@@ -291,7 +291,7 @@ ROWS = (
     Row(
         "no webhook",
         findings.WEBHOOK,
-        "warn",
+        "WARN",
         "no ValidatingWebhookConfiguration",
         "webhook.enabled",
         broken=without_webhook,
@@ -355,7 +355,7 @@ def test_each_check_is_good(site: OperatorStage) -> None:
     assert code == 0
     assert {line["check"] for line in lines} == set(findings.CHECKS)
     # The object is a draft: nothing was generated yet.
-    warned = [line["check"] for line in lines if line["state"] != "ok"]
+    warned = [line["check"] for line in lines if line["state"] != "OK"]
     assert warned == [findings.SECRETS]
 
 
@@ -379,7 +379,7 @@ def test_what_is_broken_is_named_with_a_remedy(
     with broken:
         code, lines = doctor(site, *words)
     found = [line for line in lines if line["check"] == row.check]
-    (line,) = [one for one in found if row.words in one["text"]][:1] or [{}]
+    (line,) = [one for one in found if row.words in one["message"]][:1] or [{}]
     print(f"{row.name}: {line}")
     assert line, found
     assert line["state"] == row.state
@@ -387,7 +387,7 @@ def test_what_is_broken_is_named_with_a_remedy(
     assert code == (1 if any(one["state"] == "FAIL" for one in lines) else 0)
     assert {one["check"] for one in lines} == set(findings.CHECKS)
     for one in lines:
-        assert one["remedy"] or one["state"] in ("ok", "skip")
+        assert one["remedy"] or one["state"] in ("OK", "SKIP")
 
 
 def test_without_an_api_server_the_rest_is_skipped(site: OperatorStage) -> None:
@@ -402,10 +402,10 @@ def test_without_an_api_server_the_rest_is_skipped(site: OperatorStage) -> None:
     print(result.output)
     lines = [line for line in result.output.splitlines() if line[:4] in STATES]
     assert result.exit_code == 1
-    assert [line[:4] for line in lines] == ["FAIL", *["skip"] * 10]
+    assert [line[:4] for line in lines] == ["FAIL", *["SKIP"] * 10]
 
 
-STATES = ("FAIL", "skip", "ok  ", "warn")
+STATES = ("FAIL", "SKIP", "OK  ", "WARN")
 
 
 def test_nothing_was_written(site: OperatorStage) -> None:

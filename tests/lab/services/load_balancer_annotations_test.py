@@ -167,7 +167,7 @@ def label(ground: wishes.Ground, name: str) -> None:
     services.label_node(ground.api, THIRD, {"stage": "late"})
 
 
-IMMUTABLE = "ChangeNotPossible"
+IMMUTABLE = "ImmutableField"
 INTERNAL: Values = {keys.INTERNAL: "true"}
 HERE: Values = {**INTERNAL, keys.SUBNET_ID: "{subnet}"}
 MONITORED: Values = {**INTERNAL, keys.ENABLE_MONITOR: "true"}

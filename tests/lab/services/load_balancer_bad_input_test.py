@@ -275,7 +275,7 @@ class Ground(wishes.Ground):
     def calls(self) -> float:
         """Count the calls of the cloud so far."""
         text = ccm.metrics(self.where, self.token)
-        return metrics.total(text, "cloud_requests_total")
+        return metrics.total(text, "mooring_cloud_requests_total")
 
     def warnings(self) -> Mapping[str, list[Told]]:
         """Return the warnings of each Service."""

@@ -28,7 +28,7 @@ NAMESPACE = "owners"
 SECOND = "second-cluster"
 USUAL = f"kube_service_kubernetes_{NAMESPACE}_web"
 TIMEOUT_S = 180.0
-FOREIGN = "ForeignLoadBalancer"
+FOREIGN = "LoadBalancerNotOwned"
 MOVING = "moving"
 """Namespace of the Services that move."""
 MOVED_S = 300.0

@@ -62,7 +62,7 @@ class Ground:
     def checks(self) -> float:
         """Count the drift checks so far."""
         text = ccm.metrics(self.where, self.token)
-        return metrics.total(text, "reconcile_total", controller="drift")
+        return metrics.total(text, "mooring_reconcile_total", controller="drift")
 
     def set_status(self, id_: str, status: str) -> None:
         balancers.set_status(layout.of(self.where), id_, status)

@@ -190,12 +190,12 @@ def test_plan_shows_what_the_daemon_would_do_and_only_reads(
     mine = [row for row in actions if row[0] in (SERVER, "operator-gone")]
     assert mine == [
         (SERVER, "set addresses"),
-        (SERVER, "initialise"),
+        (SERVER, "initialize"),
         ("operator-gone", "delete"),
     ]
-    rows = [row["why"] for row in document["actions"] if row["node"] == SERVER]
+    rows = [row["reason"] for row in document["actions"] if row["node"] == SERVER]
     assert ground.server in rows[1]
-    for action in ("set addresses", "initialise", "delete"):
+    for action in ("set addresses", "initialize", "delete"):
         assert action in said.stdout
     used = asked(where, "mooring-plan")
     print(sorted(used))
@@ -220,7 +220,7 @@ def test_plan_says_when_nothing_would_change(
     here = dataclasses.replace(ground, kubeconfig=kubeconfig)
     said = mooring_process("plan", "nodes", *here.words)
     assert said.returncode == 0
-    assert said.stdout == "Nothing would change: 0 Nodes looked at.\n"
+    assert said.stdout == "No changes: 0 Nodes checked.\n"
 
 
 def web() -> bytes:
@@ -282,14 +282,20 @@ class Planner:
 
 
 def changes(row: Mapping[str, typing.Any], field: str) -> list[tuple[str, str]]:
-    found = [change for one in row["touched"] for change in one["changes"]]
-    return [(one["old"], one["new"]) for one in found if one["field"] == field]
+    return [
+        (entry["observed"], entry["desired"])
+        for change in row["changes"]
+        for entry in change["fields"]
+        if entry["field"] == field
+    ]
 
 
-def kinds(row: Mapping[str, typing.Any], verb: str) -> list[str]:
-    """Return what is made, changed or deleted, without the names."""
-    touched = [one["path"][-1] for one in row["touched"] if one["verb"] == verb]
-    return [re.split(r" \w*kube_", name)[0] for name in touched]
+def kinds(row: Mapping[str, typing.Any], action: str) -> list[str]:
+    """Return the objects created, changed or deleted, without their names."""
+    names = [
+        change["path"][-1] for change in row["changes"] if change["action"] == action
+    ]
+    return [re.split(r" \w*kube_", name)[0] for name in names]
 
 
 def test_plan_shows_load_balancers_and_only_reads(
@@ -312,27 +318,27 @@ def test_plan_shows_load_balancers_and_only_reads(
     with nodes(api, {**mine, "status": shown}):
         api.create(resources.SERVICES, web(), "default", timeout_s=10)
         state, row = planner.plan(proxied)
-        assert state == "would create"
+        assert state == "WouldCreate"
         new = ["load balancer", "listener", "pool", "members", "floating IP"]
         assert kinds(row, "create") == new
         assert kinds(row, "change") == ["finalizer", "annotations", "status"]
         planner.serve(has_address)
         state, row = planner.plan(proxied)
-        assert (state, row["touched"]) == ("well", [])
+        assert (state, row["changes"]) == ("InSync", [])
         annotate(api, "connection-limit", "7")
         state, row = planner.plan(proxied)
-        assert state == "would change"
+        assert state == "WouldChange"
         assert changes(row, "connection_limit") == [("-1", "7")]
         tree = planner.show(proxied)
         assert f"default/{WEB}: would change (load balancer kube_service_" in tree
         assert "connection_limit: -1 -> 7 (annotation loadbalancer.openstack" in tree
         annotate(api, "class", "gold")
         state, row = planner.plan(proxied)
-        assert state == "can't be served"
+        assert state == "Invalid"
         assert "class is 'gold'" in row["problems"][0]["message"]
         api.delete(resources.SERVICES, WEB, "default", timeout_s=10)
         state, row = planner.plan(proxied)
-        assert state == "would delete"
+        assert state == "WouldDelete"
         assert kinds(row, "delete")[-1] == "load balancer"
         planner.serve(lambda: read_web(api) is None)
     used = asked(where, "mooring-plan")
@@ -391,9 +397,9 @@ def test_doctor_is_told_by_each_service_how_it_fares(
     assert said.returncode == 1
     (line,) = lines(said.stdout, "FAIL", "cloud's clock")
     assert re.search(r" \d+ s behind the one here; remedy: let NTP", line)
-    (line,) = lines(said.stdout, "warn", "quotas")
+    (line,) = lines(said.stdout, "WARN", "quotas")
     assert "compute: 19 of 20 cores are used; remedy: free some" in line
-    assert len(lines(said.stdout, "skip", "endpoints")) == 1, "of another region"
+    assert len(lines(said.stdout, "SKIP", "endpoints")) == 1, "of another region"
     assert sent(region) <= READS
 
 
@@ -557,14 +563,14 @@ def judge_clouds(cases: Cases) -> None:
     assert code == 0
     assert "FAIL" not in said
     for check in ("credentials", "quotas", "cloud's clock", "rights", "lease"):
-        assert cases.lines("healthy", "ok", check), check
-    reached = cases.lines("healthy", "ok", "endpoints")
+        assert cases.lines("healthy", "OK", check), check
+    reached = cases.lines("healthy", "OK", "endpoints")
     for kind in ("compute", "network", "load-balancer", "block-storage"):
         assert any(f" {kind} at http" in line for line in reached), kind
     assert any("microversions 2.1 to 2." in line for line in reached)
-    told = cases.lines("healthy", "ok", "quotas")
+    told = cases.lines("healthy", "OK", "quotas")
     assert len(told) == 4
-    (line,) = cases.lines("healthy", "ok", "load balancers")
+    (line,) = cases.lines("healthy", "OK", "load balancers")
     assert "all that is named for them is there" in line
     case = "what load balancers need is not there"
     assert cases.rows[case][0] == 1
@@ -583,12 +589,12 @@ def judge_clouds(cases: Cases) -> None:
         (line,) = cases.lines(case, "FAIL", "credentials")
         assert words in line
         assert "remedy: " in line
-        assert cases.lines(case, "skip", "endpoints")
-        assert cases.lines(case, "ok", "rights")
+        assert cases.lines(case, "SKIP", "endpoints")
+        assert cases.lines(case, "OK", "rights")
     assert cases.rows["cloud.conf missing"][0] == 1
     (line,) = cases.lines("cloud.conf missing", "FAIL", "cloud configuration")
     assert "/nonexistent/cloud.conf" in line
-    assert cases.lines("cloud.conf missing", "ok", "rights")
+    assert cases.lines("cloud.conf missing", "OK", "rights")
 
 
 def judge_silence(cases: Cases) -> None:
@@ -598,15 +604,15 @@ def judge_silence(cases: Cases) -> None:
     (line,) = cases.lines(case, "FAIL", "endpoints")
     assert "compute at http" in line
     assert "did not answer in time; remedy: " in line
-    assert cases.lines(case, "ok", "endpoints")
+    assert cases.lines(case, "OK", "endpoints")
 
 
 def judge_clusters(cases: Cases) -> None:
     case = "API server unreachable"
     assert cases.rows[case][0] == 1
     assert cases.lines(case, "FAIL", "API server")
-    assert cases.lines(case, "ok", "credentials")
-    assert cases.lines(case, "skip", "rights")
+    assert cases.lines(case, "OK", "credentials")
+    assert cases.lines(case, "SKIP", "rights")
     case = "a right is missing"
     assert cases.rows[case][0] == 1
     gaps = cases.lines(case, "FAIL", "rights")
@@ -619,10 +625,10 @@ def judge_clusters(cases: Cases) -> None:
     who = "system:serviceaccount:default:reduced"
     theirs = [line.replace("who asks", who) for line in gaps]
     assert cases.lines(case, "FAIL", "rights") == theirs
-    assert cases.lines(case, "ok", "lease"), "read with the administrator's own rights"
+    assert cases.lines(case, "OK", "lease"), "read with the administrator's own rights"
     case = "Node of another region"
     assert cases.rows[case][0] == 1
-    (line,) = cases.lines(case, "warn", "provider ids")
+    (line,) = cases.lines(case, "WARN", "provider ids")
     assert "Node operator-far: its id is of region 'Elsewhere'" in line
     assert cases.lines(case, "FAIL", "provider ids")
     case = "malformed provider id"
@@ -630,5 +636,5 @@ def judge_clusters(cases: Cases) -> None:
     (line,) = cases.lines(case, "FAIL", "provider ids")
     assert "Node operator-odd: provider id 'openstack://no/such/form'" in line
     assert cases.rows["no Lease"][0] == 0
-    (line,) = cases.lines("no Lease", "warn", "lease")
+    (line,) = cases.lines("no Lease", "WARN", "lease")
     assert f"nobody holds kube-system/{LEASE}" in line

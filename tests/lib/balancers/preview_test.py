@@ -37,56 +37,56 @@ def row(snapshot: Snapshot, made: Plan) -> preview.Row:
 
 SERVICE = preview.SERVICE
 ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
-    "all is well": (SEEN, Plan(settled=True), State.WELL, []),
+    "all is well": (SEEN, Plan(settled=True), State.IN_SYNC, []),
     "well, with something odd": (
         SEEN,
         Plan(settled=True, problems=(ODD,)),
-        State.WELL,
+        State.IN_SYNC,
         [],
     ),
     "new": (
         seen(service=BARE, observed=NOTHING),
         Plan((STEP,)),
-        State.CREATE,
+        State.WOULD_CREATE,
         ["pool", "finalizer", "annotations later", "status later"],
     ),
-    "changed": (SEEN, Plan((STEP,)), State.CHANGE, ["pool"]),
+    "changed": (SEEN, Plan((STEP,)), State.WOULD_CHANGE, ["pool"]),
     "a finalizer is missing": (
         seen(service=BARE),
         Plan(settled=True),
-        State.CHANGE,
+        State.WOULD_CHANGE,
         ["finalizer"],
     ),
     "the Service does not show it": (
         SEEN,
         Plan(settled=True, results=RESULTS),
-        State.CHANGE,
+        State.WOULD_CHANGE,
         ["annotations", "status"],
     ),
     "it leaves": (
         seen(target=GONE),
         Plan((STEP,)),
-        State.DELETE,
+        State.WOULD_DELETE,
         ["pool", "finalizer later"],
     ),
     "it has left": (
         seen(target=GONE, observed=NOTHING),
         Plan(settled=True),
-        State.DELETE,
+        State.WOULD_DELETE,
         ["finalizer"],
     ),
-    "the cloud is at it": (SEEN, Plan(retry_after_s=2.0), State.WAITS, []),
+    "the cloud is at it": (SEEN, Plan(retry_after_s=2.0), State.PENDING, []),
     "facts can't be parsed": (
         seen(target=None, problems=(BAD,), observed=None),
         Plan(),
-        State.REFUSED,
+        State.INVALID,
         [],
     ),
-    "the cloud has no place": (SEEN, Plan(problems=(BAD,)), State.REFUSED, []),
+    "the cloud has no place": (SEEN, Plan(problems=(BAD,)), State.INVALID, []),
     "the cloud can't be read": (
         seen(observed=Unknown(OUTAGE)),
         Plan(),
-        State.UNREAD,
+        State.UNKNOWN,
         [],
     ),
 }

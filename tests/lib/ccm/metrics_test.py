@@ -78,10 +78,10 @@ REFERENCE: dict[str, tuple[tuple[str, ...], str]] = {
     "cloudprovider_openstack_reconcile_duration_seconds": (("operation",), ""),
     "cloudprovider_openstack_reconcile_errors_total": (("operation",), ""),
     "route_controller_route_sync_total": ((), "no routes yet"),
-    "workqueue_depth": ((), "queue_depth, by controller"),
-    "workqueue_retries_total": ((), "retries_total, by controller"),
-    "workqueue_work_duration_seconds": ((), "reconcile_duration_seconds"),
-    "kubernetes_build_info": ((), "build_info; this is no build of Kubernetes"),
+    "workqueue_depth": ((), "mooring_queue_depth, by controller"),
+    "workqueue_retries_total": ((), "mooring_retries_total, by controller"),
+    "workqueue_work_duration_seconds": ((), "mooring_reconcile_duration_seconds"),
+    "kubernetes_build_info": ((), "mooring_build_info; this is no build of Kubernetes"),
     "go_goroutines": ((), "Go's own"),
     "apiserver_audit_event_total": ((), "never counts anything there"),
 }
@@ -176,6 +176,6 @@ def test_events_are_counted_by_type_and_reason() -> None:
     recorder = events.Recorder(api.FakeApi(), component="c", host="", emitted=emitted)
     about = events.ObjectRef("Node", "n1", "", "n1", "v1")
     for _ in range(2):
-        recorder.emit(about, "Warning", "InstanceForeign", "why")
-    labels = {"type": "Warning", "reason": "InstanceForeign"}
-    assert registry.get_sample_value("events_recorded_total", labels) == 2
+        recorder.emit(about, "Warning", "ProviderMismatch", "why")
+    labels = {"type": "Warning", "reason": "ProviderMismatch"}
+    assert registry.get_sample_value("mooring_events_recorded_total", labels) == 2

@@ -20,21 +20,21 @@ def test_rows_are_what_the_daemon_does() -> None:
     assert (len(ground.cloud.writes), ground.state()) == before
     shown = [(row.subject.split()[0], row.action) for row in made.rows]
     assert shown == [
-        ("ConfigMap", "record"),
-        ("router", "add"),
+        ("ConfigMap", "write record"),
+        ("router", "create"),
         ("port", "change"),
-        ("Node", "condition"),
-        ("Node", "condition"),
+        ("Node", "set condition"),
+        ("Node", "set condition"),
         ("Node", "problem"),
     ]
-    assert made.rows[-1].why.startswith("PodCIDROutsideClusterCIDR: ")
+    assert made.rows[-1].reason.startswith("PodCIDROutsideClusterCIDR: ")
     assert (made.nodes, made.unread, made.table) == (2, "", ground.router_id)
     memory.Process(ground).settle()
     left = preview(ground).rows
     assert [row.action for row in left] == ["problem"]
     ground.delete("node-1")
     gone = [(row.subject.split()[0], row.action) for row in preview(ground).rows]
-    assert gone == [("port", "change"), ("router", "remove"), ("Node", "problem")]
+    assert gone == [("port", "change"), ("router", "delete"), ("Node", "problem")]
 
 
 def test_a_router_that_is_absent_is_a_problem() -> None:
@@ -43,7 +43,7 @@ def test_a_router_that_is_absent_is_a_problem() -> None:
     ground.neutron.l3.routers.clear()
     (row,) = preview(ground).rows
     assert (row.subject, row.action) == ("table", "problem")
-    assert "not found" in row.why
+    assert "not found" in row.reason
 
 
 def test_a_table_that_cannot_be_read_says_why() -> None:

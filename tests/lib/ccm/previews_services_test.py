@@ -26,7 +26,7 @@ from lib.kube import errors as kube_errors
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
 
-WANTED = previews.ServicesWanted(cluster_id=driver.CLUSTER.id)
+WANTED = previews.ServicesRequest(cluster_id=driver.CLUSTER.id)
 PORTS = (Port(80, PortProtocol.TCP, 30080, "http"),)
 
 
@@ -97,7 +97,7 @@ class Ground:
         self.api.put(resources.SERVICES, found)
 
     def plan(
-        self, wanted: previews.ServicesWanted = WANTED
+        self, wanted: previews.ServicesRequest = WANTED
     ) -> previews.ServicesPreview:
         """Plan as a process that knows nothing, and see that nothing was written."""
         writes = len(self.on.cloud.writes)
@@ -160,14 +160,14 @@ def test_each_state_has_its_row(ground: Ground) -> None:
         print(f"{name:8} {row.state:16} {row.why}")
         print(*(f"{'':10}{line}" for line in leaves(row)), sep="\n")
     assert {name: row.state for name, row in found.items()} == {
-        "well": State.WELL,
-        "changed": State.CHANGE,
-        "gone": State.DELETE,
-        "busy": State.WAITS,
-        "new": State.CREATE,
-        "wrong": State.REFUSED,
+        "well": State.IN_SYNC,
+        "changed": State.WOULD_CHANGE,
+        "gone": State.WOULD_DELETE,
+        "busy": State.PENDING,
+        "new": State.WOULD_CREATE,
+        "wrong": State.INVALID,
     }
-    assert unread == {State.UNREAD}
+    assert unread == {State.UNKNOWN}
     states = {row.state for row in found.values()} | unread
     assert states == set(State), "each has a row"
 
@@ -175,7 +175,7 @@ def test_each_state_has_its_row(ground: Ground) -> None:
 def test_what_is_well_is_told_in_one_line(ground: Ground) -> None:
     one = ground.served("web")
     row = ground.row("web")
-    assert (row.touched, row.problems, row.notices, row.foreign) == ((), (), (), ())
+    assert (row.touched, row.problems, row.notices, row.not_owned) == ((), (), (), ())
     assert row.load_balancer == (
         f"load balancer {NAME}web ({one.balancer['id']}), ACTIVE"
     )
@@ -222,7 +222,7 @@ def test_what_was_lost_on_the_service_is_shown_as_written_again(
     one.facts = dataclasses.replace(one.facts, ingress=())
     ground.write(one)
     row = ground.row("web")
-    assert row.state is State.CHANGE
+    assert row.state is State.WOULD_CHANGE
     assert changes(row, "status.loadBalancer") == [("", f"{address} (VIP)")]
 
 
@@ -257,17 +257,17 @@ def test_a_foreign_one_is_named_and_left_alone(ground: Ground) -> None:
     theirs.settle()
     mine = ground.service("web")
     row = ground.row("web")
-    (told,) = row.foreign
+    (told,) = row.not_owned
     assert str(theirs.balancer["id"]) in told
     assert told.endswith("is not its own: left alone")
-    assert [p.reason for p in row.problems] == [Reason.FOREIGN]
+    assert [p.reason for p in row.problems] == [Reason.NOT_OWNED]
     distinct = names.distinct(mine.balancers.refer(mine.facts))
     assert leaves(row)[0] == f"create load balancer {distinct}"
     mine.settle()
     ground.write(mine)
     row = ground.row("web")
-    assert row.state is State.WELL
-    assert str(theirs.balancer["id"]) in row.foreign[0]
+    assert row.state is State.IN_SYNC
+    assert str(theirs.balancer["id"]) in row.not_owned[0]
 
 
 def test_filters_and_names(ground: Ground) -> None:
@@ -303,7 +303,7 @@ def test_the_cluster_is_known_by_the_uid_of_its_namespace(ground: Ground) -> Non
     metadata = made["metadata"]
     assert isinstance(metadata, dict)
     ground.service("web")
-    (row,) = ground.plan(previews.ServicesWanted()).rows
+    (row,) = ground.plan(previews.ServicesRequest()).rows
     tags = changes(row, "tags")[0][1]
     assert f"mooring:{metadata['uid']}:" in tags
     asked = {(call.verb, call.resource) for call in ground.api.calls}
@@ -321,7 +321,7 @@ def test_a_hundred_services_cost_what_a_look_for_drift_costs() -> None:
             ground.served(f"s-{at}", ports)
         before = len(ground.on.cloud.calls)
         made = ground.plan()
-        assert {row.state for row in made.rows} == {State.WELL}
+        assert {row.state for row in made.rows} == {State.IN_SYNC}
         assert len(made.rows) == services
         calls = ground.on.cloud.calls[before:]
         counted[services] = collections.Counter(

@@ -49,10 +49,10 @@ def test_a_plan_is_what_would_be_done() -> None:
     made = previews.nodes(api, cloud, model.NodeSettings())
     assert [(row.node, row.action) for row in made.rows] == [
         ("gone-0", "delete"),
-        ("new", "initialise"),
-        ("off", "taint as shut down"),
+        ("new", "initialize"),
+        ("off", "add shutdown taint"),
     ]
-    assert (made.nodes, made.foreign, made.unread) == (4, 1, ())
+    assert (made.nodes, made.not_managed, made.unread) == (4, 1, ())
     assert [call for call in api.calls if call.is_write] == []
     assert cloud.calls == ["list instances", "get instance"]
 

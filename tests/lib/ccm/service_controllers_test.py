@@ -102,7 +102,7 @@ class Running:
             sample.value
             for family in self.registry.collect()
             for sample in family.samples
-            if sample.name == "reconcile_total"
+            if sample.name == "mooring_reconcile_total"
         )
 
     def settle(self) -> None:
@@ -116,7 +116,7 @@ class Running:
     def ended_as(self, outcome: str) -> float | None:
         """Return how many reconciliations ended so."""
         labels = {"controller": "balancers", "outcome": outcome}
-        return self.registry.get_sample_value("reconcile_total", labels)
+        return self.registry.get_sample_value("mooring_reconcile_total", labels)
 
     def members(self) -> list[str]:
         found = [one.wish for one in self.cloud.there.values()]

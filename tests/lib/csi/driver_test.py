@@ -38,7 +38,7 @@ class Clouds:
         self.is_broken = False
 
     def open(self, calls: counting.CloudMetrics) -> reopening.Opened:
-        calls.observe("log in", "ok", 0.1)
+        calls.observe("authenticate", "ok", 0.1)
         if self.is_broken:
             raise config.ConfigError(["[Global] auth-url is empty"])
         self.opened.append(fake.FakeVolumes(time.monotonic, operation_s=0.01))
@@ -180,8 +180,8 @@ def test_health_and_metrics_are_served_by_plain_http(tmp_path: pathlib.Path) -> 
     one.thread.join(PATIENCE_S)
     method = 'method_name="/csi.v1.Controller/CreateVolume"'
     assert method in shown
-    assert 'fake_api_requests_total{request="log_in"} 1.0' in shown
-    assert 'cloud_requests_total{operation="log in",outcome="ok"' in shown
+    assert 'fake_api_requests_total{request="authenticate"} 1.0' in shown
+    assert 'mooring_cloud_requests_total{operation="authenticate",outcome="ok"' in shown
 
 
 def test_what_can_not_be_opened_is_told_and_nothing_is_served(

@@ -215,7 +215,7 @@ def test_too_many_calls_are_refused_while_probes_are_answered(served: Served) ->
     offers = pb.ControllerGetCapabilitiesRequest()
     name = "/csi.v1.Controller/ControllerGetCapabilities"
     served.call(name, offers).result(DEADLINE)
-    assert served.registry.get_sample_value("csi_plugin_calls_waiting") == 8
+    assert served.registry.get_sample_value("mooring_csi_plugin_calls_waiting") == 8
     served.methods.go.set()
     for one in inside:
         one.result(DEADLINE)

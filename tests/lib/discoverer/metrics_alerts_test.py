@@ -22,7 +22,7 @@ def test_every_series_of_an_alert_is_one_of_ours() -> None:
     ours = {family.name for family in registry.collect()}
     (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
     for rule in group["rules"]:
-        named = set(re.findall(r"cloud_data_discovery_\w+", rule["expr"]))
+        named = set(re.findall(r"(?:cloud_data|mooring)_discovery_\w+", rule["expr"]))
         print(f"{rule['alert']:50} {', '.join(sorted(named))}")
         assert named, rule["alert"]
         assert named <= ours

@@ -169,8 +169,7 @@ class Process:
         return error
 
     def value(self, series: str, /, **labels: str) -> float | None:
-        full = f"cloud_data_discovery_{series}"
-        return self.registry.get_sample_value(full, labels)
+        return self.registry.get_sample_value(series, labels)
 
     def orphans(self) -> set[str]:
         return {

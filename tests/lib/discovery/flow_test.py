@@ -92,7 +92,9 @@ def test_one_part_of_the_cloud_that_fails_hides_no_other(
     for _ in range(3):
         assert set(process.cycle()) == {step.value}
     failing = {
-        s.value for s in DiscoveryStep if process.value("step_error", step=s.value)
+        s.value
+        for s in DiscoveryStep
+        if process.value("mooring_discovery_step_error", step=s.value)
     }
     assert failing == {step.value}
     changed = part is not CatalogPart.DOCUMENT
@@ -101,7 +103,7 @@ def test_one_part_of_the_cloud_that_fails_hides_no_other(
     assert ("new" in ground.classes()) is (part is not CatalogPart.STORAGE_TYPES)
     ground.cloud.faults.clear()
     assert process.cycle() == {}
-    assert process.value("step_error", step=step.value) == 0
+    assert process.value("mooring_discovery_step_error", step=step.value) == 0
     assert ground.secret()["images"] == ["new"]
 
 
@@ -120,11 +122,13 @@ def test_the_series_of_the_reference_tell_of_cloud_reads(
     ground.cloud.faults[part] = DOWN
     process.cycle()
     for _, other in REFERENCE:
-        assert process.value("cloud_request_error", type=other) == (other == label)
-    assert process.value("update_resource_error") == 0
+        assert process.value(
+            "cloud_data_discovery_cloud_request_error", type=other
+        ) == (other == label)
+    assert process.value("cloud_data_discovery_update_resource_error") == 0
     ground.cloud.faults.clear()
     process.cycle()
-    assert process.value("cloud_request_error", type=label) == 0
+    assert process.value("cloud_data_discovery_cloud_request_error", type=label) == 0
 
 
 WRITES = [
@@ -146,13 +150,16 @@ def test_a_refusal_of_the_api_server_is_told_and_healed(
     process = ground.process()
     ground.api.faults.append(calls.Fault(REFUSED, verb, resource))
     assert set(process.cycle()) == {step.value}
-    assert process.value("update_resource_error") == 1
-    assert process.value("step_error", step=step.value) == 1
-    assert process.value("cloud_request_error", type="discovery_data") == 0
+    assert process.value("cloud_data_discovery_update_resource_error") == 1
+    assert process.value("mooring_discovery_step_error", step=step.value) == 1
+    assert (
+        process.value("cloud_data_discovery_cloud_request_error", type="discovery_data")
+        == 0
+    )
     ground.clock.pass_by(400)
     assert process.told.refused_for_s() == 400
     assert process.cycle() == {}
-    assert process.value("update_resource_error") == 0
+    assert process.value("cloud_data_discovery_update_resource_error") == 0
     assert process.told.refused_for_s() == 0
 
 
@@ -216,7 +223,7 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
     failed = process.cycle()
     assert "want a JSON object" in str(failed["discovery_data"])
     assert ground.secret() == before
-    assert process.value("update_resource_error") == 1
+    assert process.value("cloud_data_discovery_update_resource_error") == 1
 
 
 @pytest.mark.parametrize(
@@ -244,7 +251,7 @@ def test_what_is_invalid_or_empty_never_replaces_what_is_valid(
     assert said in str(failed["discovery_data"])
     assert ground.secret() == before
     assert written(ground) == []
-    assert process.value("step_error", step="discovery_data") == 1
+    assert process.value("mooring_discovery_step_error", step="discovery_data") == 1
     # It is for a person to put right: a restart of the process would not help.
     ground.clock.pass_by(4000)
     assert process.told.refused_for_s() == 0
@@ -315,7 +322,7 @@ def test_conditions_are_shown_and_stored_with_the_right_to(ground: Any) -> None:
     process = ground.process()
     assert process.cycle() == {}
     labels = {"name": "Quota", "message": "none left"}
-    assert process.value("cloud_conditions_error", **labels) == 1
+    assert process.value("cloud_data_discovery_cloud_conditions_error", **labels) == 1
     (stored,) = ground.api.all(resources.CONFIG_MAPS)
     assert json.loads(stored["data"]["conditions"]) == [
         {"name": "Quota", "message": "none left", "ok": False},
@@ -326,7 +333,9 @@ def test_conditions_are_shown_and_stored_with_the_right_to(ground: Any) -> None:
     assert written(ground) == []
     ground.cloud.conditions = ground.cloud.conditions[1:]
     process.cycle()
-    assert process.value("cloud_conditions_error", **labels) is None
+    assert (
+        process.value("cloud_data_discovery_cloud_conditions_error", **labels) is None
+    )
 
 
 def test_without_the_right_to_the_config_map_conditions_are_only_shown(
@@ -336,7 +345,12 @@ def test_without_the_right_to_the_config_map_conditions_are_only_shown(
     ground.api.faults.append(calls.Fault(REFUSED, "get", "configmaps"))
     process = ground.process()
     assert process.cycle() == {}
-    assert process.value("cloud_conditions_error", name="Quota", message="none") == 1
+    assert (
+        process.value(
+            "cloud_data_discovery_cloud_conditions_error", name="Quota", message="none"
+        )
+        == 1
+    )
     assert ground.api.all(resources.CONFIG_MAPS) == ()
 
 
@@ -351,7 +365,7 @@ def test_classes_are_left_out_unless_asked_for(ground: Any) -> None:
     assert process.cycle() == {}
     assert ground.classes() == {}
     assert CatalogPart.STORAGE_TYPES not in ground.cloud.reads[0]
-    assert process.value("step_error", step="storage_classes") is None
+    assert process.value("mooring_discovery_step_error", step="storage_classes") is None
 
 
 def test_a_class_is_made_as_the_reference_makes_it(ground: Any) -> None:

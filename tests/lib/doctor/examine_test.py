@@ -137,7 +137,7 @@ def states(lines: dict[str, list[CheckResult]], state: CheckState) -> set[str]:
 
 def test_all_is_well() -> None:
     lines = look(doors())
-    assert states(lines, CheckState.GOOD) == set(judge.CHECKS)
+    assert states(lines, CheckState.OK) == set(judge.CHECKS)
     assert examine.is_well(tuple(f for found in lines.values() for f in found))
 
 
@@ -156,15 +156,15 @@ CLUSTER_SIDE = {judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS}
 
 def test_a_bad_file_leaves_the_cluster_to_be_looked_at() -> None:
     lines = look(doors(no_file))
-    assert states(lines, CheckState.BAD) == {judge.CLOUD_CONF}
+    assert states(lines, CheckState.FAILED) == {judge.CLOUD_CONF}
     assert lines[judge.CLOUD_CONF][0].text == "cloud.conf: a; cloud.conf: b"
-    assert states(lines, CheckState.UNCHECKED) == CLOUD_SIDE
+    assert states(lines, CheckState.SKIPPED) == CLOUD_SIDE
 
 
 def test_a_silent_api_server_leaves_the_cloud_to_be_looked_at() -> None:
     lines = look(doors(greet=no_server))
-    assert states(lines, CheckState.BAD) == {judge.API_SERVER}
-    assert states(lines, CheckState.UNCHECKED) == CLUSTER_SIDE
+    assert states(lines, CheckState.FAILED) == {judge.API_SERVER}
+    assert states(lines, CheckState.SKIPPED) == CLUSTER_SIDE
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_one_silent_call_to_the_cloud_costs_its_own_lines(
     silent: str, bad: set[str], skipped: set[str]
 ) -> None:
     lines = look(doors(lambda: FakeCloud(silent)))
-    assert states(lines, CheckState.BAD) == bad
-    assert states(lines, CheckState.UNCHECKED) == skipped
+    assert states(lines, CheckState.FAILED) == bad
+    assert states(lines, CheckState.SKIPPED) == skipped
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_one_silent_call_to_the_cluster_costs_its_own_lines(
     api = ground()
     api.broken = broken
     lines = look(doors(api=api))
-    assert states(lines, CheckState.BAD) == {bad}
-    assert not states(lines, CheckState.UNCHECKED)
+    assert states(lines, CheckState.FAILED) == {bad}
+    assert not states(lines, CheckState.SKIPPED)
 
 
 class Tripping(FakeCloud):
@@ -214,9 +214,9 @@ class Tripping(FakeCloud):
 def test_a_bug_in_one_part_does_not_hide_the_others() -> None:
     with structlog.testing.capture_logs() as entries:
         lines = look(doors(Tripping))
-    assert states(lines, CheckState.BAD) == {judge.CREDENTIALS}
+    assert states(lines, CheckState.FAILED) == {judge.CREDENTIALS}
     assert lines[judge.CREDENTIALS][0].text == "this check itself broke (KeyError)"
-    assert states(lines, CheckState.GOOD) >= {
+    assert states(lines, CheckState.OK) >= {
         judge.RIGHTS,
         judge.LEASE,
         judge.CLOUD_CLOCK,
@@ -246,4 +246,4 @@ def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:
         doors(lambda: cloud, greet=no_server), WANTED, lambda: next(times)
     )
     (line,) = (one for one in found if one.check == judge.CLOUD_CLOCK)
-    assert line.state is CheckState.GOOD
+    assert line.state is CheckState.OK

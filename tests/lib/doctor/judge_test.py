@@ -62,8 +62,8 @@ def one(finding: CheckResult) -> tuple[CheckResult, ...]:
 
 COMPUTE, VOLUME = "compute", "block-storage"
 TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
-    ("a good file", judge.configuration(Read(())), "ok", "it can be read"),
-    ("an odd file", judge.configuration(Read(("x is odd",))), "warn", "x is odd"),
+    ("a good file", judge.configuration(Read(())), "OK", "it can be read"),
+    ("an odd file", judge.configuration(Read(("x is odd",))), "WARN", "x is odd"),
     (
         "a bad file",
         judge.configuration(ReadFailure("cloud.conf: no auth-url")),
@@ -73,7 +73,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "logged in",
         one(judge.login(Read(checkup.Login("u", "p", NOW)), REMEDIES)),
-        "ok",
+        "OK",
         "as u to project p; this token ends at 2026-01-01 12:00 UTC",
     ),
     (
@@ -85,27 +85,31 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "wrong password",
         one(
-            judge.login(ReadFailure("log in: refused", "CredentialsRejected"), REMEDIES)
+            judge.login(
+                ReadFailure("authenticate: refused", "CredentialsRejected"), REMEDIES
+            )
         ),
         "FAIL",
-        "log in: refused; remedy: put right credentials",
+        "authenticate: refused; remedy: put right credentials",
     ),
     (
         "Keystone away",
-        one(judge.login(ReadFailure("log in: away", "CloudUnavailable"), REMEDIES)),
+        one(
+            judge.login(ReadFailure("authenticate: away", "CloudUnavailable"), REMEDIES)
+        ),
         "FAIL",
-        "log in: away; remedy: see that auth-url is right",
+        "authenticate: away; remedy: see that auth-url is right",
     ),
     (
         "a service",
         one(judge.service(service(version="2.1"), "here", REMEDIES)),
-        "ok",
+        "OK",
         "compute at http://nova: version 2.1",
     ),
     (
         "an old service",
         one(judge.service(service(version="2.1", odd="old"), "here", REMEDIES)),
-        "warn",
+        "WARN",
         "version 2.1; old; remedy: ask",
     ),
     (
@@ -117,7 +121,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "no such service, not needed",
         one(judge.service(service(url="", needed=False), "", REMEDIES)),
-        "skip",
+        "SKIP",
         "the catalogue has none; what needs it can't run",
     ),
     (
@@ -129,68 +133,68 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "a silent service, not needed",
         one(judge.service(service(error=SILENT, needed=False), "", REMEDIES)),
-        "warn",
+        "WARN",
         "can't be reached",
     ),
     (
         "room in the quota",
         judge.quotas(COMPUTE, (checkup.Quota("servers", 8, 10),)),
-        "ok",
+        "OK",
         "none of 1 is nearly used up",
     ),
     (
         "no limit",
         judge.quotas(COMPUTE, (checkup.Quota("servers", 8, None),)),
-        "ok",
+        "OK",
         "none of 1",
     ),
     (
         "a full quota",
         judge.quotas(COMPUTE, (checkup.Quota("servers", 9, 10),)),
-        "warn",
+        "WARN",
         "compute: 9 of 10 servers are used; remedy: free some",
     ),
     (
         "quotas refused",
         judge.quotas(VOLUME, REFUSED),
-        "warn",
+        "WARN",
         "403 Forbidden; remedy: give the user a role",
     ),
-    ("quotas away", judge.quotas(VOLUME, SILENT), "warn", "remedy: see that the"),
+    ("quotas away", judge.quotas(VOLUME, SILENT), "WARN", "remedy: see that the"),
     (
         "as many load balancers as there may be",
         judge.quotas("load-balancer", (checkup.Quota("load balancers", 20, 20),)),
-        "warn",
+        "WARN",
         "load-balancer: 20 of 20 load balancers are used; remedy: free some",
     ),
     (
         "load balancers can be made",
         balancing(named("a", "a"), named("", "b")),
-        "ok",
+        "OK",
         "version 2.30; all that is named for them is there",
     ),
     (
         "no load balancers wanted",
         judge.balancers(Read(None), REMEDIES),
-        "skip",
+        "SKIP",
         "the configuration wants none",
     ),
     (
         "load balancers unread",
         judge.balancers(ReadFailure("no"), REMEDIES),
-        "skip",
+        "SKIP",
         "no",
     ),
     (
         "nothing that makes load balancers",
         balancing(error=SILENT),
-        "warn",
+        "WARN",
         "get none: the cloud can't be reached; remedy: see that the load-balancer",
     ),
     (
         "load balancers without tags",
         balancing(version="2.4", has_tags=False),
-        "warn",
+        "WARN",
         "version 2.4 of the API has no tags: whose a load balancer is stands in its"
         " description, and none can be shared; remedy: ask",
     ),
@@ -210,19 +214,19 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "something for load balancers can't be looked for",
         balancing(named("b", error=REFUSED)),
-        "warn",
+        "WARN",
         "can't be looked for: the cloud answered 403 Forbidden; remedy: give the",
     ),
     (
         "several would do for load balancers",
         balancing(named("", "a", "b")),
-        "warn",
+        "WARN",
         "key is not set, and the first thing of several counts: a, b; remedy: set it",
     ),
     (
         "a router that is used",
         judge.routes(Read(checkup.Routing("[Route] router-id", "r", 2, 3))),
-        "ok",
+        "OK",
         "[Route] router-id is 'r': 2 subnets, 3 routes",
     ),
     (
@@ -240,25 +244,25 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "a router that cannot be read",
         judge.routes(Read(checkup.Routing("[Route] router-id", "r", error=SILENT))),
-        "warn",
+        "WARN",
         "is 'r': the cloud can't be reached; remedy: name a router",
     ),
     (
         "none would do for load balancers",
         balancing(named("")),
-        "warn",
+        "WARN",
         "key is not set, and there is no thing: all are internal; remedy: set",
     ),
     (
         "cloud's clock right",
         one(judge.clock(judge.CLOUD_CLOCK, late(5))),
-        "ok",
+        "OK",
         "within 5 s",
     ),
     (
         "cloud's clock late",
         one(judge.clock(judge.CLOUD_CLOCK, late(7))),
-        "warn",
+        "WARN",
         "6 s behind the one here; remedy: let NTP",
     ),
     (
@@ -270,13 +274,13 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "cloud's clock not told",
         one(judge.clock(judge.CLOUD_CLOCK, Read(ClockReadings(NOW, None)))),
-        "skip",
+        "SKIP",
         "no Date",
     ),
     (
         "API server's clock right",
         one(judge.clock(judge.KUBE_CLOCK, late(0))),
-        "ok",
+        "OK",
         "within 5 s",
     ),
     (
@@ -288,18 +292,18 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "API server's clock not read",
         one(judge.clock(judge.KUBE_CLOCK, ReadFailure("gone"))),
-        "skip",
+        "SKIP",
         "gone",
     ),
-    ("API server", one(judge.api_server(Read("v1.36.3"))), "ok", "answers: v1.36.3"),
-    ("API server shy", one(judge.api_server(Read(""))), "ok", "answers: no version"),
+    ("API server", one(judge.api_server(Read("v1.36.3"))), "OK", "answers: v1.36.3"),
+    ("API server shy", one(judge.api_server(Read(""))), "OK", "answers: no version"),
     (
         "API server away",
         one(judge.api_server(ReadFailure("refused"))),
         "FAIL",
         "refused; remedy: see that the kubeconfig's server",
     ),
-    ("all rights", judge.rights(21, "I", Read(())), "ok", "I has all 21 rights"),
+    ("all rights", judge.rights(21, "I", Read(())), "OK", "I has all 21 rights"),
     (
         "a right lacks",
         judge.rights(21, str(DaemonAccount("ns", "sa")), Read((PATCH,))),
@@ -318,24 +322,24 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "FAIL",
         "no; remedy: use",
     ),
-    ("lease held", one(judge.lease("l", held(2), NOW)), "ok", "a_1 holds l, renewed 2"),
-    ("no lease", one(judge.lease("l", Read(None), NOW)), "warn", "nobody holds l"),
+    ("lease held", one(judge.lease("l", held(2), NOW)), "OK", "a_1 holds l, renewed 2"),
+    ("no lease", one(judge.lease("l", Read(None), NOW)), "WARN", "nobody holds l"),
     (
         "lease released",
         one(judge.lease("l", held(2, ""), NOW)),
-        "warn",
+        "WARN",
         "nobody holds l: it was released; remedy: see that",
     ),
     (
         "lease of a dead holder",
         one(judge.lease("l", held(16), NOW)),
-        "warn",
+        "WARN",
         "renewed 16 s ago, though it holds for 15 s only: its holder is gone",
     ),
     (
         "lease never renewed",
         one(judge.lease("l", Read(LeaseHolder("a_1", None, 15)), NOW)),
-        "warn",
+        "WARN",
         "never renewed it",
     ),
     (
@@ -344,9 +348,9 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "FAIL",
         "no; remedy:",
     ),
-    ("ids without region", nodes("openstack:///a"), "ok", "1 ids of this cloud, all"),
-    ("ids with region", nodes("openstack://here/a"), "ok", "all with their region"),
-    ("no Nodes", nodes(), "ok", "0 Nodes looked at"),
+    ("ids without region", nodes("openstack:///a"), "OK", "1 ids of this cloud, all"),
+    ("ids with region", nodes("openstack://here/a"), "OK", "all with their region"),
+    ("no Nodes", nodes(), "OK", "0 Nodes looked at"),
     (
         "a malformed id",
         nodes("openstack://a/b/c"),
@@ -357,13 +361,13 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "an id of another cloud",
         nodes("static://x"),
-        "warn",
+        "WARN",
         "Node n0: 'static://x' is of another cloud; remedy: it is left alone",
     ),
     (
         "an id of another region",
         nodes("openstack://there/a", "openstack://here/b"),
-        "warn",
+        "WARN",
         "Node n0: its id is of region 'there', not of 'here'; remedy: it is left",
     ),
     (
@@ -381,19 +385,19 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     (
         "both forms of ids",
         nodes("openstack://here/a", "openstack:///b", "openstack:///c"),
-        "warn",
+        "WARN",
         "2 of 3 ids name no region, the others do; remedy: harmless in one region",
     ),
     (
         "region unknown, ids by form alone",
         nodes("openstack://there/a", region=None),
-        "ok",
+        "OK",
         "all with their region",
     ),
     (
         "a Node that will never get an id",
         nodes(""),
-        "warn",
+        "WARN",
         "lacks the uninitialized taint; remedy: start its kubelet",
     ),
     (
@@ -418,7 +422,7 @@ def test_each_fact_gives_its_line() -> None:
         found = [f for f in findings if f.state.value == state and words in said(f)]
         assert found, f"{name}: {lines}"
         for finding in findings:
-            needs = finding.state in (CheckState.BAD, CheckState.ODD)
+            needs = finding.state in (CheckState.FAILED, CheckState.WARNING)
             assert bool(finding.remedy) == needs, name
 
 
@@ -428,8 +432,8 @@ def test_each_check_has_a_good_and_a_bad_line() -> None:
     for check in judge.CHECKS:
         states = {state for name, state in told if name == check}
         print(f"{check:22} {sorted(state.value for state in states)}")
-        assert CheckState.GOOD in states, check
-        assert states & {CheckState.BAD, CheckState.ODD}, check
+        assert CheckState.OK in states, check
+        assert states & {CheckState.FAILED, CheckState.WARNING}, check
     assert {check for check, _ in told} == set(judge.CHECKS)
 
 
@@ -442,7 +446,7 @@ def test_very_many_nodes_are_counted_not_listed() -> None:
 def test_a_new_node_may_lack_its_id() -> None:
     listed = (NodeIdentity("new", "", is_new=True),)
     (only,) = ids.findings(Read(listed), "openstack", "", REMEDIES)
-    assert only.state is CheckState.GOOD
+    assert only.state is CheckState.OK
 
 
 def test_without_a_route_table_there_is_no_line() -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from lib.cloud import errors
-from lib.cloud.model import Absent, Address, AddressType, Foreign, Phase, Seen, Unknown
+from lib.cloud.model import (
+    Absent,
+    Address,
+    AddressType,
+    NotManaged,
+    Phase,
+    Seen,
+    Unknown,
+)
 from lib.kube import nodes as kube_nodes
 from lib.nodes import decide, deletion_limit, model
 from lib.nodes.model import (
@@ -155,8 +163,8 @@ def test_initialise(
         pytest.param(Unknown(DENIED), (told(DENIED),), 60, id="refused credentials"),
         pytest.param(Absent(by_id=False), (), 5, id="no such instance yet"),
         pytest.param(
-            Foreign("static"),
-            (RecordEvent(model.Source.NODE, True, "InstanceForeign", "static"),),
+            NotManaged("static"),
+            (RecordEvent(model.Source.NODE, True, "ProviderMismatch", "static"),),
             None,
             id="nothing, being another cloud's",
         ),
@@ -412,7 +420,7 @@ def test_liveness(
         named = {
             "absent": Absent(by_id=True),
             "unknown": Unknown(DOWN),
-            "foreign": Foreign("static"),
+            "foreign": NotManaged("static"),
         }
         observed = named[str(instance)]
     seen = Snapshot(

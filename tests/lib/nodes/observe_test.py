@@ -59,9 +59,9 @@ class World:
     def counts(self) -> list[float | None]:
         return [
             self.registry.get_sample_value(
-                "instance_observations_total", {"result": result}
+                "mooring_instance_observations_total", {"result": result}
             )
-            for result in ("seen", "absent", "foreign", "unknown")
+            for result in ("present", "absent", "other_provider", "unknown")
         ]
 
 

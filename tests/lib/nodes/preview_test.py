@@ -9,8 +9,8 @@ from lib.cloud.model import (
     Absent,
     Address,
     AddressType,
-    Foreign,
     Instance,
+    NotManaged,
     Observation,
     Phase,
     Seen,
@@ -39,7 +39,7 @@ def snapshot(
 
 
 def told(seen: model.Snapshot) -> list[tuple[str, str]]:
-    return [(row.action, row.why) for row in preview.rows(seen, ONCE)]
+    return [(row.action, row.reason) for row in preview.rows(seen, ONCE)]
 
 
 def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) -> None:
@@ -53,29 +53,29 @@ def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) 
         "all is well": (snapshot(make_node(), there), []),
         "new": (
             snapshot(make_node(taints=NEW, provider_id="", addresses=()), there),
-            ["set addresses", "initialise"],
+            ["set addresses", "initialize"],
         ),
         "moved": (snapshot(make_node(), moved), ["set addresses"]),
         "old label only": (snapshot(make_node(labels=old), there), ["set labels"]),
-        "stopped": (snapshot(off, stopped), ["taint as shut down"]),
+        "stopped": (snapshot(off, stopped), ["add shutdown taint"]),
         "stopped and moved": (
             snapshot(off, Seen(dataclasses.replace(stopped.value, addresses=OTHER))),
-            ["taint as shut down", "set addresses"],
+            ["add shutdown taint", "set addresses"],
         ),
         "back": (
             snapshot(make_node(taints=SHUT), there),
-            ["remove the shutdown taint"],
+            ["remove shutdown taint"],
         ),
         "gone": (snapshot(off, Absent(True), gone_for_s=0.0), ["delete"]),
         "gone with many": (snapshot(off, Absent(True), crowd=MANY), ["keep"]),
         "gone by the list only": (snapshot(off, Absent(True)), ["wait"]),
         "new and not there": (
             snapshot(make_node(taints=NEW), Absent(True)),
-            ["Event InstanceNotFound"],
+            ["record event"],
         ),
         "new and of another cloud": (
-            snapshot(make_node(taints=NEW), Foreign("of another cloud")),
-            ["Event InstanceForeign"],
+            snapshot(make_node(taints=NEW), NotManaged("of another cloud")),
+            ["record event"],
         ),
     }
     for name, (seen, wanted) in table.items():
@@ -121,12 +121,12 @@ def test_what_could_not_be_read_is_said(
         (Seen(blind), "its addresses can't be read"),
         (Unknown(TWINS), ""),
         (Seen(make_instance()), ""),
-        (Foreign("of another cloud"), ""),
+        (NotManaged("of another cloud"), ""),
     ]
     for instance, why in table:
         assert preview.unread(snapshot(make_node(), instance)) == why
 
 
 def test_a_node_of_another_cloud_is_counted(make_node: MakeNode) -> None:
-    assert preview.is_foreign(snapshot(make_node(), Foreign("of another cloud")))
-    assert not preview.is_foreign(snapshot(make_node(), Absent(True)))
+    assert preview.is_not_managed(snapshot(make_node(), NotManaged("of another cloud")))
+    assert not preview.is_not_managed(snapshot(make_node(), Absent(True)))

@@ -55,64 +55,67 @@ CHART = ChartFact("nova", "nova", "1", "https://x")
 REFUSED = Blocker(Refused.POD_SECURITY, "privileged pods are refused")
 PENDING = helm.Status.PENDING_INSTALL
 ROWS: dict[str, tuple[Iterable[CheckResult], list[CheckState]]] = {
-    "definition": (findings.definition("x", definition(True), True), [CheckState.GOOD]),
-    "definition missing": (findings.definition("x", None, False), [CheckState.BAD]),
+    "definition": (findings.definition("x", definition(True), True), [CheckState.OK]),
+    "definition missing": (findings.definition("x", None, False), [CheckState.FAILED]),
     "definition of another version": (
         findings.definition("x", definition(False), False),
-        [CheckState.BAD],
+        [CheckState.FAILED],
     ),
     "definition of another controller": (
         findings.definition("x", definition(True, "other"), True),
-        [CheckState.BAD],
+        [CheckState.FAILED],
     ),
     "not a bundle": (
         findings.definition("x", definition(True, "other"), False),
-        [CheckState.GOOD],
+        [CheckState.OK],
     ),
-    "pods": (findings.pods("openstack", None), [CheckState.GOOD]),
-    "pods refused": (findings.pods("openstack", REFUSED), [CheckState.BAD]),
+    "pods": (findings.pods("openstack", None), [CheckState.OK]),
+    "pods refused": (findings.pods("openstack", REFUSED), [CheckState.FAILED]),
     "namespace missing": (
         findings.pods("openstack", Blocker(Refused.NAMESPACE_MISSING, "absent")),
-        [CheckState.BAD],
+        [CheckState.FAILED],
     ),
     "roles": (
         findings.nodes([("a", "on"), ("b", "on")], [{"a": "on"}, {"b": "off"}]),
-        [CheckState.GOOD, CheckState.BAD],
+        [CheckState.OK, CheckState.FAILED],
     ),
     "no role": (findings.nodes([], []), []),
     "classes": (
         findings.storage({"one": "a", "two": "b"}, frozenset({"a"})),
-        [CheckState.GOOD, CheckState.BAD],
+        [CheckState.OK, CheckState.FAILED],
     ),
-    "no class": (findings.storage({}, frozenset()), [CheckState.BAD]),
-    "charts": (findings.charts([CHART]), [CheckState.GOOD]),
+    "no class": (findings.storage({}, frozenset()), [CheckState.FAILED]),
+    "charts": (findings.charts([CHART]), [CheckState.OK]),
     "chart unreadable": (
         findings.charts([CHART, ChartFact("etcd", "etcd", "1", "https://x", "gone")]),
-        [CheckState.BAD, CheckState.GOOD],
+        [CheckState.FAILED, CheckState.OK],
     ),
-    "deployed": (releases(helm.Status.DEPLOYED), [CheckState.GOOD]),
-    "failed": (releases(helm.Status.FAILED), [CheckState.BAD, CheckState.GOOD]),
-    "pending": (releases(PENDING), [CheckState.ODD, CheckState.GOOD]),
-    "pending for long": (releases(PENDING, 3601), [CheckState.BAD, CheckState.GOOD]),
+    "deployed": (releases(helm.Status.DEPLOYED), [CheckState.OK]),
+    "failed": (releases(helm.Status.FAILED), [CheckState.FAILED, CheckState.OK]),
+    "pending": (releases(PENDING), [CheckState.WARNING, CheckState.OK]),
+    "pending for long": (releases(PENDING, 3601), [CheckState.FAILED, CheckState.OK]),
     "unreadable": (
         findings.releases(
             {"nova": revision(helm.Status.DEPLOYED)}, {"nova": "not a release"}, NOW
         ),
-        [CheckState.BAD, CheckState.GOOD],
+        [CheckState.FAILED, CheckState.OK],
     ),
-    "Secrets": (findings.secrets((), ()), [CheckState.GOOD]),
-    "Secret missing": (findings.secrets(("absent",), ()), [CheckState.BAD]),
-    "credentials missing": (findings.secrets((), ("generated-x",)), [CheckState.ODD]),
-    "webhook": (webhook(), [CheckState.GOOD, CheckState.GOOD]),
-    "webhook absent": (webhook(None), [CheckState.ODD]),
-    "certificate absent": (webhook(held=None), [CheckState.BAD, CheckState.GOOD]),
-    "certificate ends": (webhook(now=LATER), [CheckState.BAD, CheckState.GOOD]),
-    "another authority": (webhook((b"",)), [CheckState.BAD, CheckState.GOOD]),
+    "Secrets": (findings.secrets((), ()), [CheckState.OK]),
+    "Secret missing": (findings.secrets(("absent",), ()), [CheckState.FAILED]),
+    "credentials missing": (
+        findings.secrets((), ("generated-x",)),
+        [CheckState.WARNING],
+    ),
+    "webhook": (webhook(), [CheckState.OK, CheckState.OK]),
+    "webhook absent": (webhook(None), [CheckState.WARNING]),
+    "certificate absent": (webhook(held=None), [CheckState.FAILED, CheckState.OK]),
+    "certificate ends": (webhook(now=LATER), [CheckState.FAILED, CheckState.OK]),
+    "another authority": (webhook((b"",)), [CheckState.FAILED, CheckState.OK]),
     "webhook not reached": (
         webhook(answer='failed calling webhook "x"'),
-        [CheckState.GOOD, CheckState.BAD],
+        [CheckState.OK, CheckState.FAILED],
     ),
-    "webhook not asked": (webhook(answer=""), [CheckState.GOOD, CheckState.BAD]),
+    "webhook not asked": (webhook(answer=""), [CheckState.OK, CheckState.FAILED]),
 }
 
 
@@ -123,7 +126,7 @@ def test_a_fact_is_judged(name: str) -> None:
     for line in found:
         print(f"{name:32} {line.state.value:4} {line.text}; {line.remedy}")
         assert line.check in findings.CHECKS
-        assert bool(line.remedy) == (line.state is not CheckState.GOOD)
+        assert bool(line.remedy) == (line.state is not CheckState.OK)
     assert [line.state for line in found] == expected
 
 

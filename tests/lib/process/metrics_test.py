@@ -15,7 +15,10 @@ def test_build_and_process_are_shown(
     registry: prometheus_client.CollectorRegistry,
 ) -> None:
     text = metrics.render(registry, "").body.decode()
-    assert 'build_info{component="a-daemon",revision="abc",version="1.2.3"} 1.0' in text
+    assert (
+        'mooring_build_info{component="a-daemon",revision="abc",version="1.2.3"} 1.0'
+        in text
+    )
     assert "process_resident_memory_bytes" in text
     assert "python_info" in text
 

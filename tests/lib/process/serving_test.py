@@ -537,7 +537,7 @@ def test_the_standard_paths_answer(serve: Serve) -> None:
     assert place.ask("/livez")[0] == 500
     status, body = place.ask("/metrics", headers=GOOD)
     assert status == 200
-    assert "build_info" in body
+    assert "mooring_build_info" in body
 
 
 def test_plain_http_is_served_without_a_certificate() -> None:

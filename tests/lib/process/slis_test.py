@@ -31,7 +31,7 @@ def test_each_check_is_counted_by_probe_and_status() -> None:
         'name="ping",status="success",type="healthz"} 1.0',
     ):
         assert f"kubernetes_healthchecks_total{{{labels}" in text.splitlines()
-    assert "build_info" not in text
+    assert "mooring_build_info" not in text
     assert "kubernetes_healthcheck" not in ask(handlers.__getitem__, "/metrics")
 
 

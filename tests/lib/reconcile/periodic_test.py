@@ -108,9 +108,9 @@ def test_a_bug_is_logged_counted_and_outlived(
     (entry,) = log
     assert entry["log_level"] == "error"
     assert isinstance(entry["exc_info"], ZeroDivisionError)
-    for outcome in ("bug", "success"):
+    for outcome in ("unexpected_error", "success"):
         labels = {"controller": "monitor", "outcome": outcome}
-        assert registry.get_sample_value("reconcile_total", labels) == 1
+        assert registry.get_sample_value("mooring_reconcile_total", labels) == 1
 
 
 def test_an_expected_error_is_a_warning_without_traceback(

@@ -160,9 +160,9 @@ def test_a_key_is_observed_decided_and_acted_on(
     flow = FlowStub()
     keys.add("a", "t")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     assert flow.done == [Greet("a")]
-    assert count("reconcile_duration_seconds_count") == 1
+    assert count("mooring_reconcile_duration_seconds_count") == 1
 
 
 def test_a_batch_is_observed_in_one_call(
@@ -182,7 +182,7 @@ def test_a_key_without_a_snapshot_is_done(
     flow = FlowStub(absent=frozenset({"a"}))
     keys.add("a", "t")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="absent") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="absent") == 1)
     keys.add("a", "t")
     eventually(lambda: flow.batches == [("a",), ("a",)])
     assert flow.done == []
@@ -199,9 +199,9 @@ def test_a_requeue_brings_the_same_topics_back(
     keys.add("a", "x")
     keys.add("a", "y")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     assert flow.topics == [frozenset("xy"), frozenset("xy")]
-    assert count("reconcile_total", outcome="requeue") == 1
+    assert count("mooring_reconcile_total", outcome="requeue") == 1
 
 
 def test_decide_is_given_the_time_of_its_clock(
@@ -229,10 +229,10 @@ def test_an_expected_error_is_logged_once_as_a_warning_and_retried(
     flow = FlowStub(act_=fail_once)
     keys.add("a", "x")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     assert flow.topics == [frozenset("x")] * 2
-    assert count("reconcile_total", outcome="failure") == 1
-    assert count("retries_total") == 1
+    assert count("mooring_reconcile_total", outcome="failure") == 1
+    assert count("mooring_retries_total") == 1
     (entry,) = (entry for entry in log if entry["log_level"] == "warning")
     assert entry["event"] == "pass failed"
     assert entry["error"] == "the cloud is busy"
@@ -262,8 +262,8 @@ def test_a_bug_is_logged_once_with_its_traceback_and_backed_off(
     flow = FlowStub(decide, lambda action: break_in("act"))
     keys.add("a", "t")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
-    assert count("reconcile_total", outcome="bug") == 1
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
+    assert count("mooring_reconcile_total", outcome="unexpected_error") == 1
     (entry,) = (entry for entry in log if entry["log_level"] == "error")
     assert isinstance(entry["exc_info"], ZeroDivisionError)
 
@@ -294,9 +294,9 @@ def test_a_failed_observe_backs_off_all_its_keys_and_is_logged_once(
     for key in "abc":
         keys.add(key, "t")
     run(flow, runner.RunnerSettings(batch_max=10, batch_s=0.01))
-    eventually(lambda: count("reconcile_total", outcome="success") == 3)
-    assert count("reconcile_total", outcome="failure") == 3
-    assert count("retries_total") == 3
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 3)
+    assert count("mooring_reconcile_total", outcome="failure") == 3
+    assert count("mooring_retries_total") == 3
     (entry,) = (entry for entry in log if entry["log_level"] == "warning")
     assert (entry["keys"], entry["step"]) == (3, "observe")
 
@@ -316,8 +316,8 @@ def test_an_error_in_explaining_errors_does_not_end_the_loop(
     flow = Confused(act_=fail_once)
     keys.add("a", "t")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
-    assert count("reconcile_total", outcome="bug") == 1
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
+    assert count("mooring_reconcile_total", outcome="unexpected_error") == 1
 
 
 def test_success_lets_the_backoff_begin_anew(
@@ -326,7 +326,7 @@ def test_success_lets_the_backoff_begin_anew(
     for _ in range(5):
         keys.retry("a", ["t"])
     run(FlowStub())
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     assert keys.retry("a", ["t"]) <= 0.01
 
 
@@ -503,7 +503,7 @@ def test_a_dry_run_logs_actions_and_carries_none_out(
     flow = FlowStub()
     keys.add("a", "t")
     run(flow, runner.RunnerSettings(dry_run=True))
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     assert flow.done == []
     (entry,) = (entry for entry in log if entry["log_level"] == "info")
     assert entry["action"] == "Greet(key='a', number=0, is_note=False)"
@@ -524,9 +524,9 @@ def test_a_failure_that_was_decided_is_reported_and_retried(
     flow = FlowStub(lambda key, now: failing if len(flow.ends) < 3 else Outcome())
     keys.add("a", "t")
     run(flow, runner.RunnerSettings(dry_run=dry_run))
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
-    assert count("reconcile_total", outcome="failure") == 3
-    assert count("retries_total") == 3
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
+    assert count("mooring_reconcile_total", outcome="failure") == 3
+    assert count("mooring_retries_total") == 3
     last = "a" if dry_run else "a, 1 written"
     assert flow.ends == [(last, error)] * 3 + [("a", None)]
     assert flow.done == [] if dry_run else [Greet("event", 1)] * 3
@@ -558,8 +558,8 @@ def test_a_key_that_is_held_is_not_decided_upon_and_comes_back(
     flow = FlowStub(holds=[0.01, 0.02])
     keys.add("a", "t")
     run(flow)
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
-    assert count("reconcile_total", outcome="requeue") == 2
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
+    assert count("mooring_reconcile_total", outcome="requeue") == 2
     assert flow.topics == [frozenset("t")] * 3
     assert flow.done == [Greet("a")]
 
@@ -582,7 +582,7 @@ def test_a_dry_run_ignores_a_requeue_after_an_action_that_was_left_out(
     flow = FlowStub(lambda key, now: Outcome((Greet(key),), 0.0))
     keys.add("a", "t")
     run(flow, runner.RunnerSettings(dry_run=True))
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     time.sleep(0.1)
     assert flow.batches == [("a",)]
     keys.add("a", "drift")
@@ -622,7 +622,7 @@ def test_a_note_is_carried_out_without_a_word(
     flow = FlowStub(lambda key, now: Outcome((note,)))
     keys.add("a", "t")
     run(flow, runner.RunnerSettings(dry_run=dry_run))
-    eventually(lambda: count("reconcile_total", outcome="success") == 1)
+    eventually(lambda: count("mooring_reconcile_total", outcome="success") == 1)
     assert flow.done == [note]
     assert not log
 
@@ -758,14 +758,14 @@ def test_depth_and_age_of_the_queue_are_metrics(
     count: Count,
 ) -> None:
     runner.Runner(FlowStub(), keys, reconcile_metrics)
-    assert count("queue_depth") == 0
+    assert count("mooring_queue_depth") == 0
     keys.add("a", "t")
     keys.add("b", "t")
-    assert count("queue_depth") == 2
-    age_s = count("queue_oldest_age_seconds")
+    assert count("mooring_queue_depth") == 2
+    age_s = count("mooring_queue_oldest_age_seconds")
     assert age_s is not None
     assert age_s >= 0
-    assert count("reconcile_total", outcome="bug") == 0
+    assert count("mooring_reconcile_total", outcome="unexpected_error") == 0
 
 
 def test_a_scheduled_try_replaces_the_backoff_and_does_not_increase_it(

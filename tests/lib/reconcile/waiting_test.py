@@ -106,7 +106,7 @@ def counts(registry: prometheus_client.CollectorRegistry) -> dict[str, float]:
     """Return how many reconciliations ended in each way."""
     values = {
         result.value: registry.get_sample_value(
-            "reconcile_total", {"controller": "tanks", "outcome": result.value}
+            "mooring_reconcile_total", {"controller": "tanks", "outcome": result.value}
         )
         for result in metrics.Result
     }
@@ -147,9 +147,11 @@ def test_an_error_with_a_time_is_tried_again_and_any_other_ends_the_waiting(
         "success": 1,
         "requeue": 3,
         "failure": 1,
-        metrics.Result.BUG.value: 1,
+        metrics.Result.UNEXPECTED_ERROR.value: 1,
     }
-    retries = registry.get_sample_value("retries_total", {"controller": "tanks"})
+    retries = registry.get_sample_value(
+        "mooring_retries_total", {"controller": "tanks"}
+    )
     assert retries == 1
 
 

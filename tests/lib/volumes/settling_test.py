@@ -50,7 +50,7 @@ class World:
 
     def count(self, result: metrics.Result) -> float | None:
         labels = {"controller": "volumes", "outcome": result.value}
-        return self.registry.get_sample_value("reconcile_total", labels)
+        return self.registry.get_sample_value("mooring_reconcile_total", labels)
 
 
 WISHES = {

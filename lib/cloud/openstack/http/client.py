@@ -273,7 +273,7 @@ class Client:
         auth = self._session.auth
         if not isinstance(auth, identity.BaseIdentityPlugin):
             return ""
-        with self._translated("log in", ""):
+        with self._translated("authenticate", ""):
             return auth.get_access(self._session).project_id or ""
 
     def project_filter(self) -> Query:
@@ -288,7 +288,7 @@ class Client:
         auth = self._session.auth
         if not isinstance(auth, identity.BaseIdentityPlugin):
             return ()
-        with self._translated("log in", ""):
+        with self._translated("authenticate", ""):
             access = auth.get_access(self._session)
             is_admin = "admin" in (access.role_names or ())
             project_id = access.project_id

@@ -9,9 +9,9 @@ import structlog
 from lib.cloud import errors, protocol, provider_id
 from lib.cloud.model import (
     Absent,
-    Foreign,
     Instance,
     InstanceRef,
+    NotManaged,
     Observation,
     Seen,
     Unknown,
@@ -243,7 +243,7 @@ class OpenStackInstances:
     def _deadline(self) -> float:
         return self._api.now() + READ_TIMEOUT_S
 
-    def _foreign(self, ref: InstanceRef) -> Foreign | None:
+    def _foreign(self, ref: InstanceRef) -> NotManaged | None:
         region = self._config.credentials.region
         return provider_id.foreign(ref, provider_id.OPENSTACK, region)
 

@@ -13,10 +13,10 @@ from lib.cloud.model import (
     Absent,
     Address,
     AddressType,
-    Foreign,
     Instance,
     InstanceId,
     InstanceRef,
+    NotManaged,
     Observation,
     Phase,
     Seen,
@@ -225,7 +225,7 @@ def test_what_is_foreign_costs_no_call_and_says_why(
     ref = InstanceRef("node", provider_id)
     instances = make_instances()
     found = one(instances, ref)
-    assert isinstance(found, Foreign)
+    assert isinstance(found, NotManaged)
     assert reason in found.reason
     assert not instances.confirm_absent(ref)
     assert stand_in.calls == []
@@ -257,7 +257,7 @@ def test_a_failed_list_makes_all_unknown_but_the_foreign(
     found = instances.observe([by_id("s-1"), InstanceRef("n"), foreign], 1000.0)
     assert isinstance(found[by_id("s-1")], Unknown)
     assert isinstance(found[InstanceRef("n")], Unknown)
-    assert isinstance(found[foreign], Foreign)
+    assert isinstance(found[foreign], NotManaged)
     assert instances.observe([], 1000.0) == {}
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lib.cloud import errors
-from lib.cloud.model import Absent, Foreign, InstanceRef, Seen, Unknown
+from lib.cloud.model import Absent, InstanceRef, NotManaged, Seen, Unknown
 from tests.lib.cloud.openstack import mangling
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_nova(stand_in: Any, make_instances: Any, make_server: Any, clock: Any) 
             instances.look([REF]),
         ):
             for one in found.values():
-                assert isinstance(one, Seen | Absent | Foreign | Unknown)
+                assert isinstance(one, Seen | Absent | NotManaged | Unknown)
                 seen[type(one).__name__] += 1
         try:
             assert instances.confirm_absent(REF) is False

@@ -67,7 +67,7 @@ OF_OUR_OWN = {
     "list security groups": "security_group_list",
     "list volume types": "volume_type_list",
     "list zones": "zone_list",
-    "log in": "log_in",
+    "authenticate": "authenticate",
     "retype volume": "retype_volume",
     "roll detaching back": "roll_detaching_back",
     "unreserve volume": "unreserve_volume",

@@ -60,7 +60,7 @@ def remarks(case: Case) -> tuple[Problem, ...]:
             f"load balancer {ids} has this Service's name, but does not belong to it:"
             " it is left alone, and another one is made"
         )
-        problems.append(Problem(Reason.FOREIGN, message))
+        problems.append(Problem(Reason.NOT_OWNED, message))
     return tuple(problems)
 
 

@@ -180,7 +180,7 @@ def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
         f"load balancer {one.id} is in status ERROR and takes no changes, so what is"
         f" the Service's stays on it: {what}tags"
     )
-    return (Problem(CommonReason.LEFT, message),)
+    return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 
 
 def spare(one: LoadBalancer) -> Step:

@@ -193,7 +193,7 @@ def stays(seen: Tree) -> tuple[Problem, ...]:
         f"what is the Service's on load balancer {ids}, where it was before, stays"
         " there as it is until it is served by the one that it names now"
     )
-    return (Problem(CommonReason.LEFT, message),)
+    return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 
 
 def switched_off(balancer: LoadBalancer, relation: Relation) -> tuple[Problem, ...]:

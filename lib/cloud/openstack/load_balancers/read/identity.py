@@ -338,7 +338,7 @@ def _of_marked(
             f"the Service's own load balancer is {first.id}; the one that it names,"
             f" {given_id}, is not used"
         )
-        problem = Problem(Reason.FOREIGN, message)
+        problem = Problem(Reason.NOT_OWNED, message)
     unused = (one for one in rest if not is_referred(one, ref, floating_ips))
     return Identity(first, Relation.OWNED, going, tuple(unused), problem=problem)
 

@@ -130,7 +130,7 @@ def test_two_clusters_of_one_name_do_not_take_each_others() -> None:
     other = driver.Driver(on, other_facts)
     one.settle()
     assert not other.one_pass()
-    assert [p.reason for p in other.problems] == [Reason.FOREIGN]
+    assert [p.reason for p in other.problems] == [Reason.NOT_OWNED]
     other.settle()
     assert one.balancer["name"] == NAME
     assert other.balancer["name"] == f"{NAME}_99999999"
@@ -317,7 +317,7 @@ def test_a_name_alone_proves_nothing() -> None:
     address = add_floating_ip(driven.ground, made)
     before = repr((made, driven.cloud.octavia.listeners))
     assert not driven.one_pass()
-    assert [problem.reason for problem in driven.problems] == [Reason.FOREIGN]
+    assert [problem.reason for problem in driven.problems] == [Reason.NOT_OWNED]
     assert str(made["id"]) in driven.problems[0].message
     driven.settle()
     assert driven.balancer["id"] != made["id"]

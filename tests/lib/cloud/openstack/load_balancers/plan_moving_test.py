@@ -371,8 +371,8 @@ def test_where_it_can_not_be_served_nothing_goes_here(before: str, why: str) -> 
     assert scene.places()[before] == len(PORTS)
     assert scene.driven.facts.ingress == shown
     told = {problem.reason: problem.message for problem in scene.driven.problems}
-    assert set(told) == {reason, CommonReason.LEFT}
-    assert old in told[CommonReason.LEFT]
+    assert set(told) == {reason, CommonReason.CLEANUP_INCOMPLETE}
+    assert old in told[CommonReason.CLEANUP_INCOMPLETE]
     scene.point("own")
     scene.driven.settle()
     assert scene.places() == {"own": len(PORTS)}
@@ -385,7 +385,7 @@ def test_one_that_is_not_there_is_no_reason_to_leave_its_own() -> None:
     was = scene.driven.balancer["id"]
     scene.driven.annotate({ID: driver.UID})
     assert scene.driven.settle() == []
-    assert [one.reason for one in scene.driven.problems] == [Reason.FOREIGN]
+    assert [one.reason for one in scene.driven.problems] == [Reason.NOT_OWNED]
     assert scene.driven.facts.annotations[ID] == was
 
 
@@ -400,7 +400,11 @@ def test_what_octavia_does_not_let_go_is_named_until_it_can_be_taken(
     former["provisioning_status"] = "ERROR"
     for _ in range(30):
         scene.driven.one_pass(gone=gone)
-    (left,) = (one for one in scene.driven.problems if one.reason is CommonReason.LEFT)
+    (left,) = (
+        one
+        for one in scene.driven.problems
+        if one.reason is CommonReason.CLEANUP_INCOMPLETE
+    )
     assert scene.ids["a"] in left.message
     for shown in ("(TCP 80)", "(UDP 53)", "tags"):
         assert shown in left.message

@@ -1,0 +1,196 @@
+"""JSON documents of `--output json`: their keys do not change after the first release.
+
+docs/reference/names.md describes each key.
+"""
+
+from typing import TypedDict
+
+# ---------------------------------------------------------------- mooring plan nodes
+
+
+class NodeActionEntry(TypedDict):
+    """One action on one Node."""
+
+    node: str
+    action: str
+    reason: str
+
+
+class UnknownNode(TypedDict):
+    """A Node whose instance cannot be read."""
+
+    node: str
+    reason: str
+
+
+class NodesPlan(TypedDict):
+    """Document of `mooring plan nodes`."""
+
+    nodes: int
+    not_managed: int
+    actions: list[NodeActionEntry]
+    unknown: list[UnknownNode]
+
+
+# ------------------------------------------------------------- mooring plan services
+
+
+class FieldEntry(TypedDict):
+    """One field of an object, as observed and as desired."""
+
+    field: str
+    observed: str
+    desired: str
+    requested_by: str
+
+
+class ChangeEntry(TypedDict):
+    """One object that would be created, changed or deleted."""
+
+    path: list[str]
+    action: str
+    reason: str
+    is_later: bool
+    fields: list[FieldEntry]
+
+
+class ProblemEntry(TypedDict):
+    """One problem of a Service."""
+
+    reason: str
+    message: str
+    is_fatal: bool
+
+
+class ServiceEntry(TypedDict):
+    """What would be done for one Service."""
+
+    service: str
+    state: str
+    reason: str
+    load_balancer: str
+    changes: list[ChangeEntry]
+    problems: list[ProblemEntry]
+    events: list[str]
+    not_owned: list[str]
+
+
+class ServicesPlan(TypedDict):
+    """Document of `mooring plan services`."""
+
+    services: list[ServiceEntry]
+    totals: dict[str, int]
+    other_controllers: int
+
+
+# --------------------------------------------------------------- mooring plan routes
+
+
+class RouteActionEntry(TypedDict):
+    """One write, or one problem."""
+
+    object: str
+    action: str
+    reason: str
+
+
+class RoutesPlan(TypedDict):
+    """Document of `mooring plan routes`."""
+
+    table: str
+    nodes: int
+    actions: list[RouteActionEntry]
+    error: str
+
+
+# ---------------------------------------------------------------- mooring plan osdpl
+
+
+class ReleaseEntry(TypedDict):
+    """One release, or a service that cannot be deployed."""
+
+    release: str
+    service: str
+    state: str
+    action: str
+    reason: str
+    diff: list[str]
+
+
+class ManualChangeEntry(TypedDict):
+    """One object of a release that was changed manually."""
+
+    release: str
+    kind: str
+    name: str
+    change: str
+
+
+class OsdplPlan(TypedDict):
+    """Document of `mooring plan osdpl`."""
+
+    refused: str
+    ignored: list[str]
+    releases: list[ReleaseEntry]
+    manual_changes: list[ManualChangeEntry]
+
+
+# -------------------------------------------------------------------- mooring doctor
+
+
+class CheckEntry(TypedDict):
+    """One check of `mooring doctor` and `mooring doctor osdpl`."""
+
+    check: str
+    state: str
+    message: str
+    remedy: str
+
+
+# ------------------------------------------------------------------- mooring orphans
+
+
+class OrphanEntry(TypedDict):
+    """One resource of the cloud."""
+
+    kind: str
+    id: str
+    name: str
+    created: str | None
+    created_for: str
+    reason: str
+
+
+class FailedEntry(OrphanEntry):
+    """A resource that could not be deleted."""
+
+    error: str
+
+
+class UnknownKind(TypedDict):
+    """A kind whose resources cannot be read."""
+
+    kind: str
+    reason: str
+
+
+class OrphansReport(TypedDict):
+    """Document of `mooring orphans`."""
+
+    orphans: list[OrphanEntry]
+    kept: list[OrphanEntry]
+    not_owned: list[OrphanEntry]
+    unknown: list[UnknownKind]
+    deleted: list[OrphanEntry]
+    failed: list[FailedEntry]
+
+
+DOCUMENTS = {
+    "mooring plan nodes": NodesPlan,
+    "mooring plan services": ServicesPlan,
+    "mooring plan routes": RoutesPlan,
+    "mooring plan osdpl": OsdplPlan,
+    "mooring doctor": CheckEntry,
+    "mooring orphans": OrphansReport,
+}
+"""By command; that of `mooring doctor` is a list of them."""
