@@ -16,12 +16,12 @@ from lib.reconcile import waiting
 IN_USE = "it is still in use"
 UNCHANGED = "it is in use, or not owned by this cluster any more"
 BATCH = 20
-"""Services, or volumes, that are deleted side by side."""
+"""Services, or volumes, that are deleted in parallel."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CleanupResult:
-    """What became of a finding. why: it was not deleted; empty: it was."""
+    """Result of a finding. why: reason why it was not deleted; empty: deleted."""
 
     finding: Finding
     why: str = ""
@@ -34,7 +34,7 @@ Progress = Callable[[CleanupResult], None]
 class Cleanup:
     """Deletes findings of one survey. cloud_lists: those of the survey.
 
-    api: None: the cluster is gone.
+    api: None: the cluster does not exist any more.
     """
 
     cloud: protocol.Cloud
@@ -46,39 +46,45 @@ class Cleanup:
     )
 
     def run(self, chosen: Sequence[Finding], progress: Progress) -> None:
-        """Delete what was chosen, in an order that the cloud accepts.
+        """Delete the chosen findings, in an order that the cloud accepts.
 
         progress: called once for each finding.
 
         Raises:
-            KeyboardInterrupt: what was begun goes on in the cloud; run it again.
+            KeyboardInterrupt: started deletions continue in the cloud; run it again.
         """
         for batch in _batches(_by_service(chosen)):
             self._balancers(self._still(batch, progress), progress)
-        entries = [one for one in chosen if isinstance(one.source, cloud_routes.Owned)]
+        entries = [
+            finding
+            for finding in chosen
+            if isinstance(finding.source, cloud_routes.Owned)
+        ]
         if entries:
             self._routes(self._still(entries, progress), progress)
-        volumes = [one for one in chosen if one.subject is Other.VOLUME]
-        for some in _batches([one] for one in volumes):
+        volumes = [finding for finding in chosen if finding.subject is Other.VOLUME]
+        for some in _batches([volume] for volume in volumes):
             self._volumes(self._still(some, progress), progress)
 
     def _still(
         self, batch: Sequence[Finding], progress: Progress
     ) -> tuple[Sequence[Finding], Sequence[model.Service]]:
-        """Return what is an orphan by what the cluster has now, and its Services."""
+        """Return the findings that are orphans of the cluster now, and its Services."""
         if self.api is None:
             return batch, ()
         cluster = observe.cluster_lists(self.api, self.settings)
         survey = decide.decide(self.cloud_lists, cluster, self.settings, utc_now())
-        present = {_key(one) for one in survey.findings}
-        why = "; ".join(one.why for one in survey.unknown)
+        present = {_key(finding) for finding in survey.findings}
+        why = "; ".join(unknown.why for unknown in survey.unknown)
         left: list[Finding] = []
         for finding in batch:
             if _key(finding) in present:
                 left.append(finding)
             else:
                 progress(
-                    CleanupResult(finding, why or "an object of the cluster has it now")
+                    CleanupResult(
+                        finding, why or "an object of the cluster uses it now"
+                    )
                 )
         services = () if isinstance(cluster.services, FailedList) else cluster.services
         return left, services
@@ -98,7 +104,9 @@ class Cleanup:
         )
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
         left = self._left(findings)
-        key_of = {id_: key for key, one in targets.items() for id_ in one.only or ()}
+        key_of = {
+            id_: key for key, target in targets.items() for id_ in target.only or ()
+        }
         for finding in findings:
             key = key_of.get(finding.id, "")
             is_left = (finding.subject, finding.id) in left or key not in flow.written
@@ -107,18 +115,18 @@ class Cleanup:
             progress(CleanupResult(finding, why if is_left else ""))
 
     def _left(self, findings: Iterable[Finding]) -> frozenset[tuple[object, str]]:
-        """Return subject and ID of what carries an ownership tag now."""
-        subjects = frozenset(one.subject for one in findings)
+        """Return subject and ID of the resources with an ownership tag now."""
+        subjects = frozenset(finding.subject for finding in findings)
         asked = dataclasses.replace(self.settings, subjects=subjects - {Other.VOLUME})
         lists = observe.cloud_lists(self.cloud, asked).balancers
-        before = {(one.subject, one.id) for one in findings}
+        before = {(finding.subject, finding.id) for finding in findings}
         left: set[tuple[object, str]] = set()
         for role in subjects & frozenset(Role):
             listed = lists[Role(role)]
             if isinstance(listed, FailedList):
                 left |= {known for known in before if known[0] is role}
             else:
-                left |= {(role, one.id) for one in listed if one.uid}
+                left |= {(role, resource.id) for resource in listed if resource.uid}
         return frozenset(left)
 
     def _routes(
@@ -131,18 +139,20 @@ class Cleanup:
         if not findings or tables is None or api is None:
             return
         by_entry = {
-            one.source.recorded.entry: one
-            for one in findings
-            if isinstance(one.source, cloud_routes.Owned)
+            finding.source.recorded.entry: finding
+            for finding in findings
+            if isinstance(finding.source, cloud_routes.Owned)
         }
-        named = {str(entry): one for entry, one in by_entry.items()}
+        named = {str(entry): finding for entry, finding in by_entry.items()}
 
         def read() -> deletion_flow.Routed:
             recorded = observe.records(api, self.settings)
-            found = observe.routes(self.cloud, recorded)
-            if isinstance(found, FailedList):
-                return deletion_flow.Routed((), found.why)
-            some = (one for one in found or () if isinstance(one, cloud_routes.Owned))
+            listed = observe.routes(self.cloud, recorded)
+            if isinstance(listed, FailedList):
+                return deletion_flow.Routed((), listed.why)
+            some = (
+                route for route in listed or () if isinstance(route, cloud_routes.Owned)
+            )
             return deletion_flow.Routed(tuple(some))
 
         flow = deletion_flow.RouteDeletion(
@@ -162,7 +172,7 @@ class Cleanup:
         findings, _ = still
         if not findings or self.cloud.volumes is None:
             return
-        by_id = {one.id: one for one in findings}
+        by_id = {finding.id: finding for finding in findings}
         flow = deletion_flow.VolumeDeletion(
             self.cloud.volumes,
             by_id,
@@ -173,17 +183,17 @@ class Cleanup:
         waiting.Settler(clock=self.clocks.monotonic).settle(flow, flow.name)
 
 
-def _key(one: Finding) -> tuple[object, ...]:
-    return one.subject, one.id, one.name, one.state
+def _key(finding: Finding) -> tuple[object, ...]:
+    return finding.subject, finding.id, finding.name, finding.state
 
 
 def _by_service(chosen: Iterable[Finding]) -> list[list[Finding]]:
     """Return findings of load balancers, those of one Service together."""
     groups: dict[str, list[Finding]] = {}
-    for one in chosen:
-        if isinstance(one.subject, Role):
-            uid = getattr(one.source, "uid", "")
-            groups.setdefault(uid, []).append(one)
+    for finding in chosen:
+        if isinstance(finding.subject, Role):
+            uid = getattr(finding.source, "uid", "")
+            groups.setdefault(uid, []).append(finding)
     return list(groups.values())
 
 

@@ -35,15 +35,15 @@ def is_volumes_own(
         cluster.persistent, FailedList
     ):
         return False
-    handles = {one.handle for one in cluster.persistent}
-    owned = (one.id for one in lists.volumes if one.cluster == cluster_id)
+    handles = {volume.handle for volume in cluster.persistent}
+    owned = (volume.id for volume in lists.volumes if volume.cluster == cluster_id)
     return is_uuid(cluster_id) and any(id_ in handles for id_ in owned)
 
 
 def answers(api: client.Api) -> str:
-    """Return what an API server answers; empty: nothing at all.
+    """Return the answer of an API server; empty: no answer.
 
-    A refusal is an answer too.
+    A refusal is an answer, too.
     """
     try:
         api.read(resources.NAMESPACES, "kube-system", None, timeout_s=TIMEOUT_S)

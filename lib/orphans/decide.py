@@ -35,40 +35,42 @@ def decide(
     settings: Settings,
     now: datetime.datetime,
 ) -> Survey:
-    """Return orphans, what is kept, what only resembles them, and what is unknown.
+    """Return orphans, kept and not owned resources, and unknown subjects.
 
     now: UTC. Resources younger than `settings.min_age` are ignored.
     """
     findings: list[Finding] = []
     unknown: list[UnknownSubject] = []
-    for found in (
+    for result in (
         *_balancers(cloud, cluster, settings),
         *_routes(cloud, cluster),
         *_volumes(cloud, cluster, settings),
     ):
-        if found.subject not in settings.subjects:
+        if result.subject not in settings.subjects:
             continue
-        if isinstance(found, UnknownSubject):
-            unknown.append(found)
-        elif not volume_references.is_young(found.created, settings.min_age, now):
-            findings.append(found)
+        if isinstance(result, UnknownSubject):
+            unknown.append(result)
+        elif not volume_references.is_young(result.created, settings.min_age, now):
+            findings.append(result)
     order = {subject: index for index, subject in enumerate(model.SUBJECTS)}
-    findings.sort(key=lambda one: (order[one.subject], one.created_for, one.id))
+    findings.sort(
+        key=lambda finding: (order[finding.subject], finding.created_for, finding.id)
+    )
     return Survey(tuple(findings), tuple(unknown))
 
 
 def is_own(cloud: CloudLists, cluster: ClusterLists) -> bool:
     """Report whether a Service of this cluster has one of the listed resources.
 
-    UIDs are unique in the world: the cluster ID in their tags is then the cluster's.
+    UIDs are globally unique: the cluster ID in their tags is then the cluster's.
     """
     services = () if isinstance(cluster.services, FailedList) else cluster.services
     uids = {service.metadata.uid for service in services}
     return any(
-        one.uid in uids
+        resource.uid in uids
         for listed in cloud.balancers.values()
         if not isinstance(listed, FailedList)
-        for one in listed
+        for resource in listed
     )
 
 
@@ -86,11 +88,15 @@ def _balancers(
     for role, listed in cloud.balancers.items():
         if isinstance(listed, FailedList):
             yield UnknownSubject(role, listed.why)
-    for one in itertools.chain.from_iterable(lists.values()):
-        if isinstance(one, load_balancers.NotOwned):
-            yield _not_owned(one)
+    for resource in itertools.chain.from_iterable(lists.values()):
+        if isinstance(resource, load_balancers.NotOwned):
+            yield _not_owned(resource)
     owned = {
-        role: [one for one in listed if isinstance(one, load_balancers.Owned)]
+        role: [
+            resource
+            for resource in listed
+            if isinstance(resource, load_balancers.Owned)
+        ]
         for role, listed in lists.items()
     }
     why = _doubt(cluster, settings, any(owned.values()))
@@ -116,7 +122,7 @@ def _doubt(cluster: ClusterLists, settings: Settings, has_owned: bool) -> str:
 
 
 class _Services:
-    """The Services of a cluster, and what is owned by each."""
+    """The Services of a cluster, and the resources of each."""
 
     def __init__(
         self,
@@ -126,45 +132,49 @@ class _Services:
     ) -> None:
         gone = settings.is_gone
         self._settings = settings
-        self._by_uid = {} if gone else {one.metadata.uid: one for one in services}
-        self._by_key = {} if gone else {one.metadata.key: one for one in services}
+        self._by_uid = (
+            {} if gone else {service.metadata.uid: service for service in services}
+        )
+        self._by_key = (
+            {} if gone else {service.metadata.key: service for service in services}
+        )
         self._balancers: dict[str, list[load_balancers.Owned]] = (
             collections.defaultdict(list)
         )
-        for one in owned.get(Role.LOAD_BALANCER, ()):
-            self._balancers[one.uid].append(one)
+        for balancer in owned.get(Role.LOAD_BALANCER, ()):
+            self._balancers[balancer.uid].append(balancer)
         self._addresses = owned.get(Role.ADDRESS, ())
         self._knows_addresses = Role.ADDRESS in owned
-        # A use without a listener does not tell its Service, but its group does.
+        # A use without a listener does not name its Service, but its group does.
         self._keys = {
-            one.uid: one.service
-            for one in itertools.chain.from_iterable(owned.values())
-            if one.service
+            resource.uid: resource.service
+            for resource in itertools.chain.from_iterable(owned.values())
+            if resource.service
         }
 
     def findings(self, owned: Sequence[load_balancers.Owned]) -> Iterator[Finding]:
-        for one in owned:
-            why = self._why(one)
+        for resource in owned:
+            why = self._why(resource)
             if why:
-                state, why = self._state(one, why)
-                note = f"; {one.note}" if one.note else ""
+                state, why = self._state(resource, why)
+                note = f"; {resource.note}" if resource.note else ""
                 yield Finding(
                     state,
-                    one.role,
-                    one.kind,
-                    one.id,
-                    one.name,
-                    one.created,
-                    self._keys.get(one.uid, one.uid),
+                    resource.role,
+                    resource.kind,
+                    resource.id,
+                    resource.name,
+                    resource.created,
+                    self._keys.get(resource.uid, resource.uid),
                     f"{why}{note}",
-                    one,
+                    resource,
                 )
 
-    def _why(self, one: load_balancers.Owned) -> str:
+    def _why(self, resource: load_balancers.Owned) -> str:
         """Return why a resource belongs to no object; empty: it belongs to one."""
-        service = self._by_uid.get(one.uid)
-        key = self._keys.get(one.uid, "")
-        shown = f"Service {key}" if key else f"the Service {one.uid}"
+        service = self._by_uid.get(resource.uid)
+        key = self._keys.get(resource.uid, "")
+        shown = f"Service {key}" if key else f"the Service {resource.uid}"
         if self._settings.is_gone:
             return f"cluster {self._settings.cluster.id} does not exist any more"
         if service is None and key in self._by_key:
@@ -173,57 +183,63 @@ class _Services:
             return f"{shown} does not exist"
         if not service.has_resources:
             return f"{shown} is not of type LoadBalancer and lacks the finalizer"
-        if one.role is Role.LOAD_BALANCER:
-            return self._why_spare(one, service)
+        if resource.role is Role.LOAD_BALANCER:
+            return self._why_spare(resource, service)
         return ""
 
-    def _state(self, one: load_balancers.Owned, why: str) -> tuple[FindingState, str]:
-        """Return whether an address is kept: it leads to no owned load balancer."""
-        if one.role is not Role.ADDRESS:
+    def _state(
+        self, resource: load_balancers.Owned, why: str
+    ) -> tuple[FindingState, str]:
+        """Return the state: an address without an owned load balancer is kept."""
+        if resource.role is not Role.ADDRESS:
             return FindingState.ORPHAN, why
-        balancers = self._balancers.get(one.uid, [])
-        if not one.is_free and any(one.handles & each.handles for each in balancers):
+        balancers = self._balancers.get(resource.uid, [])
+        if not resource.is_free and any(
+            resource.handles & each.handles for each in balancers
+        ):
             return FindingState.ORPHAN, why
         return FindingState.KEPT, f"{why}; the address was retained"
 
-    def _why_spare(self, one: load_balancers.Owned, service: model.Service) -> str:
+    def _why_spare(self, balancer: load_balancers.Owned, service: model.Service) -> str:
         """Return why a load balancer is not the one that a Service uses."""
-        some = self._balancers[one.uid]
+        some = self._balancers[balancer.uid]
         if len(some) < 2 or not self._knows_addresses:
             return ""
-        if self._is_referred(one, service):
+        if self._is_referred(balancer, service):
             return ""
         referred = [each for each in some if self._is_referred(each, service)]
         first = min(referred or some, key=_age)
-        if first is one:
+        if first is balancer:
             return ""
         key = service.metadata.key
         return f"Service {key} uses load balancer {first.id}, not this second one"
 
-    def _is_referred(self, one: load_balancers.Owned, service: model.Service) -> bool:
-        handles = set(one.handles)
+    def _is_referred(
+        self, balancer: load_balancers.Owned, service: model.Service
+    ) -> bool:
+        handles = set(balancer.handles)
         for address in self._addresses:
-            if address.handles & one.handles:
+            if address.handles & balancer.handles:
                 handles |= address.handles
         return not handles.isdisjoint(service.handles)
 
 
-def _age(one: load_balancers.Owned) -> tuple[str, str]:
-    return (one.created.isoformat() if one.created else "", one.id)
+def _age(balancer: load_balancers.Owned) -> tuple[str, str]:
+    return (balancer.created.isoformat() if balancer.created else "", balancer.id)
 
 
-def _not_owned(one: load_balancers.NotOwned) -> Finding:
-    note = f"; {one.note}" if one.note else ""
+def _not_owned(resource: load_balancers.NotOwned) -> Finding:
+    note = f"; {resource.note}" if resource.note else ""
     return Finding(
         FindingState.NOT_OWNED,
-        one.role,
-        one.kind,
-        one.id,
-        one.name,
-        one.created,
-        one.service,
+        resource.role,
+        resource.kind,
+        resource.id,
+        resource.name,
+        resource.created,
+        resource.service,
         f"it has no ownership tag{note}",
-        one,
+        resource,
     )
 
 
@@ -237,7 +253,7 @@ def _routes(
         return
     why = cloud.routes.why if isinstance(cloud.routes, FailedList) else ""
     listed = () if isinstance(cloud.routes, FailedList) else cloud.routes
-    owned = [one for one in listed if isinstance(one, routes.Owned)]
+    owned = [route for route in listed if isinstance(route, routes.Owned)]
     nodes = cluster.nodes
     if isinstance(nodes, FailedList):
         why = why or nodes.why
@@ -246,36 +262,46 @@ def _routes(
     if why:
         yield UnknownSubject(Other.ROUTE, why)
         yield UnknownSubject(Other.PAIR, why)
-    for one in listed:
-        if isinstance(one, routes.NotOwned):
-            yield _unrecorded(one)
-        elif not (why or isinstance(nodes, FailedList) or one.recorded.node in nodes):
-            yield _recorded(one)
+    for listed_route in listed:
+        if isinstance(listed_route, routes.NotOwned):
+            yield _unrecorded(listed_route)
+        elif not (
+            why or isinstance(nodes, FailedList) or listed_route.recorded.node in nodes
+        ):
+            yield _recorded(listed_route)
 
 
-def _recorded(one: routes.Owned) -> Finding:
-    recorded = one.recorded
+def _recorded(owned: routes.Owned) -> Finding:
+    recorded = owned.recorded
     is_route = isinstance(recorded.entry, routes.Route)
     since = recorded.since
     return Finding(
         FindingState.ORPHAN,
         Other.ROUTE if is_route else Other.PAIR,
-        one.kind,
-        one.id,
+        owned.kind,
+        owned.id,
         str(recorded.entry),
         datetime.datetime.fromtimestamp(since, datetime.UTC) if since else None,
         f"Node {recorded.node}",
         f"Node {recorded.node} does not exist",
-        one,
+        owned,
     )
 
 
-def _unrecorded(one: routes.NotOwned) -> Finding:
+def _unrecorded(route: routes.NotOwned) -> Finding:
     reason = "no record of this cluster has it"
-    shown = str(one.route)
+    shown = str(route.route)
     subject: Subject = Other.ROUTE
     return Finding(
-        FindingState.NOT_OWNED, subject, "route", one.id, shown, None, "", reason, one
+        FindingState.NOT_OWNED,
+        subject,
+        "route",
+        route.id,
+        shown,
+        None,
+        "",
+        reason,
+        route,
     )
 
 
@@ -291,16 +317,20 @@ def _volumes(
         yield UnknownSubject(Other.VOLUME, cloud.volumes.why)
         return
     cluster_id = settings.volume_cluster
-    owned = [one for one in cloud.volumes if cluster_id and one.cluster == cluster_id]
-    yield from (_resembling(one) for one in cloud.volumes if _resembles(one))
+    owned = [
+        volume
+        for volume in cloud.volumes
+        if cluster_id and volume.cluster == cluster_id
+    ]
+    yield from (_resembling(volume) for volume in cloud.volumes if _resembles(volume))
     why = _volume_doubt(cluster, settings, has_owned=bool(owned))
     if why:
         yield UnknownSubject(Other.VOLUME, why)
         return
     referenced = _references(cluster, settings)
-    for one in owned:
-        if volume_references.is_orphan(one, referenced):
-            yield _orphaned(one, settings)
+    for orphaned in owned:
+        if volume_references.is_orphan(orphaned, referenced):
+            yield _orphaned(orphaned, settings)
 
 
 def _volume_doubt(cluster: ClusterLists, settings: Settings, *, has_owned: bool) -> str:
@@ -326,26 +356,36 @@ def _references(
     return volume_references.references(persistent, claims)
 
 
-def _orphaned(one: volumes.Volume, settings: Settings) -> Finding:
-    holders = ", ".join(attachment.holder for attachment in one.attachments)
+def _orphaned(volume: volumes.Volume, settings: Settings) -> Finding:
+    holders = ", ".join(attachment.holder for attachment in volume.attachments)
     why = "no PersistentVolume leads to it"
     if settings.is_gone:
         why = f"cluster {settings.volume_cluster} does not exist any more"
     reason = f"{why}; attached to {holders}" if holders else why
-    return _volume(one, FindingState.ORPHAN, reason)
+    return _volume(volume, FindingState.ORPHAN, reason)
 
 
-def _resembles(one: volumes.Volume) -> bool:
+def _resembles(volume: volumes.Volume) -> bool:
     """Report whether a volume without ownership metadata is called after a claim."""
-    return one.cluster is None and one.name.startswith(volume_references.CLAIM_PREFIX)
+    return volume.cluster is None and volume.name.startswith(
+        volume_references.CLAIM_PREFIX
+    )
 
 
-def _resembling(one: volumes.Volume) -> Finding:
-    return _volume(one, FindingState.NOT_OWNED, "it has no ownership metadata")
+def _resembling(volume: volumes.Volume) -> Finding:
+    return _volume(volume, FindingState.NOT_OWNED, "it has no ownership metadata")
 
 
-def _volume(one: volumes.Volume, state: FindingState, reason: str) -> Finding:
+def _volume(volume: volumes.Volume, state: FindingState, reason: str) -> Finding:
     subject: Subject = Other.VOLUME
     return Finding(
-        state, subject, _VOLUME, one.id, one.name, one.created_at, "", reason, one
+        state,
+        subject,
+        _VOLUME,
+        volume.id,
+        volume.name,
+        volume.created_at,
+        "",
+        reason,
+        volume,
     )

@@ -35,17 +35,17 @@ from lib.plans.engine import Engine
 from lib.reconcile import failure, outcome, waiting
 
 S = TypeVar("S")
-"""What a deletion has read."""
+"""Snapshot of a deletion."""
 POLL_S = 2.0
 PATIENCE_S = 900.0
-"""For one batch; what is not deleted by then is reported."""
+"""Time for one batch; resources that are not deleted by then are reported."""
 ATTEMPTS = 5
-"""Rounds of writes for one target, at most, in which one was refused or failed."""
+"""Maximum number of rounds in which a write of a target was refused or failed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PollClocks:
-    """Where time comes from. monotonic: seconds. sleep: waits for seconds."""
+    """Sources of time. monotonic: seconds. sleep: waits for seconds."""
 
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -97,7 +97,7 @@ Action = Finish | Apply | DeleteVolume | ReleaseStep
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Routed:
-    """What is recorded and exists. why: it could not be read; empty: it was."""
+    """Recorded routes that exist. why: they could not be read; empty: they were."""
 
     owned: tuple[cloud_routes.Owned, ...]
     why: str = ""
@@ -108,7 +108,7 @@ def targets(
     services: Collection[model.Service],
     balancers: LoadBalancers,
 ) -> Mapping[str, Target]:
-    """Return what is to be deleted for each Service, by a key that is unique.
+    """Return the resources to delete for each Service, by a unique key.
 
     A Service that exists is referred to as its controller does, so that the load
     balancer in use is the same.
@@ -120,19 +120,19 @@ def targets(
         if isinstance(owned, load_balancers.Owned) and owned.ref is not None:
             groups.setdefault((owned.uid, owned.ref.native), []).append(owned)
     named = {
-        one.uid: one.ref
-        for one in itertools.chain.from_iterable(groups.values())
-        if one.ref is not None and one.ref.name
+        owned.uid: owned.ref
+        for owned in itertools.chain.from_iterable(groups.values())
+        if owned.ref is not None and owned.ref.name
     }
-    found: dict[str, Target] = {}
+    target_by_key: dict[str, Target] = {}
     for (uid, native), some in groups.items():
-        (ref, *_) = (one.ref for one in some if one.ref is not None)
+        (ref, *_) = (owned.ref for owned in some if owned.ref is not None)
         ref = dataclasses.replace(named.get(uid, ref), native=native)
         if uid in living:
             ref = balancers.refer(_facts(living[uid], ref.cluster))
-        only = frozenset(one.id for one in some)
-        found[f"{uid}/{min(only)}"] = Target(ref, None, only)
-    return found
+        only = frozenset(owned.id for owned in some)
+        target_by_key[f"{uid}/{min(only)}"] = Target(ref, None, only)
+    return target_by_key
 
 
 def _facts(service: model.Service, cluster: load_balancers.Cluster) -> Facts:
@@ -144,13 +144,15 @@ def _facts(service: model.Service, cluster: load_balancers.Cluster) -> Facts:
         about.name,
         about.uid,
         annotations=about.annotations,
-        ingress=tuple(load_balancers.Ingress(one.ip, one.hostname) for one in shown),
+        ingress=tuple(
+            load_balancers.Ingress(ingress.ip, ingress.hostname) for ingress in shown
+        ),
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CleanupCase:
-    """One target as it is now. observed: None where an open plan goes on."""
+    """One target as it is now. observed: None where an open plan continues."""
 
     key: str
     target: Target
@@ -244,7 +246,7 @@ class _Deletion(waiting.WaitingFlow[S, Action]):
 
 
 class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
-    """Deletes what is left of some Services, all of them side by side."""
+    """Deletes the remaining resources of some Services, in parallel."""
 
     def __init__(
         self,
@@ -270,11 +272,19 @@ class BalancerDeletion(_Deletion[tuple[CleanupCase, ...]]):
         self._writers.clear()
         some = {key: self._targets[key] for key in sorted(self._waiting.open)}
         resumed = self._engine.resume(some)
-        rest = {key: one for key, one in some.items() if key not in resumed}
-        seen = self._balancers.observe(list(rest.values()), Depth.TREE) if rest else {}
+        rest = {key: target for key, target in some.items() if key not in resumed}
+        observed = (
+            self._balancers.observe(list(rest.values()), Depth.TREE) if rest else {}
+        )
         return (
-            *(CleanupCase(key, some[key], resumed=one) for key, one in resumed.items()),
-            *(CleanupCase(key, one, seen[one.ref]) for key, one in rest.items()),
+            *(
+                CleanupCase(key, some[key], resumed=plan)
+                for key, plan in resumed.items()
+            ),
+            *(
+                CleanupCase(key, target, observed[target.ref])
+                for key, target in rest.items()
+            ),
         )
 
     def decide(
@@ -368,7 +378,7 @@ class RouteDeletion(_Deletion[Routed]):
         on_finish: Finished,
         clocks: PollClocks,
     ) -> None:
-        """read: returns what is recorded and exists now."""
+        """read: returns the recorded routes that exist now."""
         super().__init__([str(entry) for entry in entries], on_finish, clocks)
         self._tables = tables
         self._read = read
@@ -381,13 +391,13 @@ class RouteDeletion(_Deletion[Routed]):
     def decide(
         self, snapshot: Routed, now: datetime.datetime
     ) -> outcome.Outcome[Action]:
-        """Return the steps that remove what is left of the entries."""
+        """Return the steps that remove the remaining entries."""
         del now
         open_ = self._waiting.open
         present = {
-            str(one.recorded.entry): one
-            for one in snapshot.owned
-            if str(one.recorded.entry) in open_
+            str(route.recorded.entry): route
+            for route in snapshot.owned
+            if str(route.recorded.entry) in open_
         }
         actions: list[Action] = []
         for key in sorted(open_):
@@ -398,7 +408,7 @@ class RouteDeletion(_Deletion[Routed]):
                 actions.append(Finish(key))
         for step in self._tables.release(list(present.values())):
             actions.append(ReleaseStep(frozenset(present), step))
-        ended = {one.key for one in actions if isinstance(one, Finish)}
+        ended = {action.key for action in actions if isinstance(action, Finish)}
         return outcome.Outcome(tuple(actions), None if open_ <= ended else POLL_S)
 
     def _write(self, action: Action) -> None:
@@ -428,7 +438,7 @@ class VolumeDeletion(_Deletion[cloud_volumes.VolumesReading]):
         self._cluster = cluster
 
     def observe(self, due: float) -> cloud_volumes.VolumesReading:
-        """Read the volumes that are left, with unfinished attachments."""
+        """Read the remaining volumes, with unfinished attachments."""
         self._waiting.wait(due)
         ids = sorted(self._waiting.open)
         refs = [ById(cloud_volumes.VolumeId(id_), in_full=True) for id_ in ids]
@@ -437,21 +447,21 @@ class VolumeDeletion(_Deletion[cloud_volumes.VolumesReading]):
     def decide(
         self, snapshot: cloud_volumes.VolumesReading, now: datetime.datetime
     ) -> outcome.Outcome[Action]:
-        """Return what is to be done for each volume."""
+        """Return the actions for each volume."""
         del now
         actions: list[Action] = []
-        for ref, found in snapshot.found.items():
+        for ref, observed in snapshot.found.items():
             if not isinstance(ref, ById):
                 continue
             if why := self._waiting.given_up(ref.id):
                 actions.append(Finish(ref.id, why))
-            elif isinstance(found, Unknown):
-                self._waiting.note_failure(ref.id, found.error)
-            elif not found:
+            elif isinstance(observed, Unknown):
+                self._waiting.note_failure(ref.id, observed.error)
+            elif not observed:
                 actions.append(Finish(ref.id))
             else:
-                actions += _of_volume(found[0], self._cluster)
-        ended = {one.key for one in actions if isinstance(one, Finish)}
+                actions += _of_volume(observed[0], self._cluster)
+        ended = {action.key for action in actions if isinstance(action, Finish)}
         is_over = self._waiting.open <= ended
         return outcome.Outcome(tuple(actions), None if is_over else POLL_S)
 
@@ -468,10 +478,10 @@ _DELETABLE = (cloud_volumes.VolumePhase.AVAILABLE, cloud_volumes.VolumePhase.FAI
 
 
 def _of_volume(volume: cloud_volumes.Volume, cluster: str) -> Iterator[Action]:
-    """Return what is to be done for a volume as it is now: pure."""
+    """Return the actions for a volume as it is now: pure."""
     holders = ", ".join(attachment.holder for attachment in volume.attachments)
     if volume.cluster != cluster:
-        yield Finish(volume.id, "it does not carry the ownership metadata any more")
+        yield Finish(volume.id, "it is not owned by this cluster any more")
     elif holders:
         yield Finish(volume.id, f"it is attached to {holders}")
     elif volume.phase in _DELETABLE:

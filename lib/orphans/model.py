@@ -1,4 +1,4 @@
-"""What cleanup reads, and what it finds. Frozen values only."""
+"""Input and findings of cleanup. Frozen values only."""
 
 import dataclasses
 import datetime
@@ -21,7 +21,7 @@ MIN_AGE = datetime.timedelta(minutes=10)
 
 
 class Other(enum.StrEnum):
-    """What is owned beside load balancers and what surrounds them."""
+    """Owned resources other than load balancers and their parts."""
 
     ROUTE = "route"
     PAIR = "address pair"
@@ -74,7 +74,7 @@ class Service(msgspec.Struct, frozen=True):
     def handles(self) -> frozenset[str]:
         """All IDs and addresses by which it may refer to a resource."""
         shown = self.status.load_balancer.ingress
-        named = {text for one in shown for text in (one.ip, one.hostname)}
+        named = {text for ingress in shown for text in (ingress.ip, ingress.hostname)}
         return frozenset({*self.metadata.annotations.values(), *named} - {""})
 
 
@@ -91,7 +91,7 @@ Routes = tuple[cloud_routes.Owned | cloud_routes.NotOwned, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CloudLists:
-    """What a cloud lists; None: the cloud has none of these, or none was read.
+    """Lists of a cloud; None: the cloud does not support them, or none was read.
 
     balancers: by role. volumes: all of the project.
     """
@@ -103,7 +103,7 @@ class CloudLists:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterLists:
-    """What a cluster has, read after the cloud.
+    """Lists of a cluster, read after the cloud.
 
     claims: PersistentVolumeClaims. nodes: names of all Nodes.
     """
@@ -116,11 +116,11 @@ class ClusterLists:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """What is looked for.
+    """Settings of a survey.
 
-    volume_cluster: ID in the ownership metadata of volumes; empty: not known. subjects:
-    of the findings. min_age: of what is not ignored. is_gone: the cluster does not
-    exist any more. own_id: the UID of the cluster's namespace kube-system.
+    volume_cluster: ID in the ownership metadata of volumes; empty: unknown. subjects:
+    of the findings. min_age: younger resources are ignored. is_gone: the cluster does
+    not exist any more. own_id: the UID of the cluster's namespace kube-system.
     """
 
     cluster: Cluster
@@ -132,13 +132,13 @@ class Settings:
 
 
 class FindingState(enum.StrEnum):
-    """What a finding is."""
+    """State of a finding."""
 
     ORPHAN = "orphan"
     KEPT = "kept"
     """Owned by no object, and kept on purpose: deleted only on explicit request."""
     NOT_OWNED = "not owned"
-    """Without an ownership tag: never deleted."""
+    """Without an ownership tag: it is never deleted."""
 
 
 Records = tuple[cloud_routes.Record, ...]
@@ -185,4 +185,4 @@ class Survey:
 
     def of(self, *states: FindingState) -> tuple[Finding, ...]:
         """Return the findings of these states."""
-        return tuple(one for one in self.findings if one.state in states)
+        return tuple(finding for finding in self.findings if finding.state in states)

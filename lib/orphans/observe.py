@@ -30,7 +30,7 @@ Object = TypeVar("Object", bound=objects.HasMetadata)
 
 
 def records(api: client.Api, settings: Settings) -> model.Records | FailedList:
-    """Read the records of routes and address pairs; none for a cluster that is gone."""
+    """Read the records of routes and address pairs; none for a deleted cluster."""
     if settings.is_gone or settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR}):
         return ()
     namespace, name = route_records.NAMESPACE, route_records.NAME
@@ -41,10 +41,10 @@ def records(api: client.Api, settings: Settings) -> model.Records | FailedList:
     except kube_errors.KubeError as error:
         return FailedList(str(error))
     data = decoding.decode(body, objects.ConfigMap).data or {}
-    found = tuple(route_records.read(data, settings.cluster.id).values())
-    if not all(record.is_readable for record in found):
+    recorded = tuple(route_records.read(data, settings.cluster.id).values())
+    if not all(record.is_readable for record in recorded):
         return FailedList(f"ConfigMap {namespace}/{name}: a record is not readable")
-    return found
+    return recorded
 
 
 def routes(
@@ -72,7 +72,7 @@ def routes(
 def cloud_lists(
     cloud: protocol.Cloud, settings: Settings, recorded: model.Records | FailedList = ()
 ) -> CloudLists:
-    """Read what the cloud lists; a list that fails takes no other with it.
+    """Read the lists of the cloud; each list can fail on its own.
 
     recorded: see `records`.
     """
@@ -95,46 +95,49 @@ def _owned(
     listed = _caught(lambda: tuple(balancers.owned(cluster_id, roles)))
     if isinstance(listed, FailedList):
         return dict.fromkeys(roles, listed)
-    return {role: tuple(one for one in listed if one.role is role) for role in roles}
+    return {
+        role: tuple(resource for resource in listed if resource.role is role)
+        for role in roles
+    }
 
 
 def cluster_lists(api: client.Api, settings: Settings) -> ClusterLists:
-    """Read what the cluster has of the kinds that the subjects depend on."""
+    """Read the objects of the cluster on which the subjects depend."""
     read = functools.partial(_all, api)
-    found = ClusterLists()
+    lists = ClusterLists()
     if settings.is_gone:
-        return found
+        return lists
     if not settings.subjects.isdisjoint(Role):
         services = read(resources.SERVICES, model.Service)
-        found = ClusterLists(services=services)
+        lists = ClusterLists(services=services)
     if Other.VOLUME in settings.subjects:
         of = kube_volumes.PersistentVolume
-        found = dataclasses.replace(
-            found,
+        lists = dataclasses.replace(
+            lists,
             persistent=read(resources.PERSISTENT_VOLUMES, of),
             claims=read(resources.CLAIMS, kube_volumes.VolumeClaim),
         )
     if not settings.subjects.isdisjoint({Other.ROUTE, Other.PAIR}):
-        found = dataclasses.replace(found, nodes=_node_names(api))
-    return found
+        lists = dataclasses.replace(lists, nodes=_node_names(api))
+    return lists
 
 
 def _node_names(api: client.Api) -> frozenset[str] | FailedList:
     """Return the names of all Nodes."""
-    found = _all(api, resources.NODES, nodes.Node)
-    if isinstance(found, FailedList):
-        return found
-    return frozenset(node.metadata.name for node in found)
+    listed = _all(api, resources.NODES, nodes.Node)
+    if isinstance(listed, FailedList):
+        return listed
+    return frozenset(node.metadata.name for node in listed)
 
 
 def _all(
     api: client.Api, resource: resources.Resource, of: type[Object]
 ) -> tuple[Object, ...] | FailedList:
     try:
-        found = listing.read(api, resource, of, timeout_s=LIST_TIMEOUT_S).items
+        items = listing.read(api, resource, of, timeout_s=LIST_TIMEOUT_S).items
     except kube_errors.KubeError as error:
         return FailedList(str(error))
-    return tuple(sorted(found, key=lambda one: one.metadata.key))
+    return tuple(sorted(items, key=lambda item: item.metadata.key))
 
 
 def _caught(read: Callable[[], T]) -> T | FailedList:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class PersistentVolume(Protocol):
-    """What is compared of a PersistentVolume. handle: the volume's ID; may be empty."""
+    """Compared fields of a PersistentVolume. handle: the volume's ID; may be empty."""
 
     @property
     def name(self) -> str:
@@ -24,7 +24,7 @@ class PersistentVolume(Protocol):
 
 
 class ClaimReference(Protocol):
-    """What is compared of a PersistentVolumeClaim. uid: of its metadata."""
+    """Compared fields of a PersistentVolumeClaim. uid: of its metadata."""
 
     @property
     def uid(self) -> str:
@@ -38,7 +38,7 @@ class ClaimReference(Protocol):
 
 
 class Volume(Protocol):
-    """What is compared of a volume."""
+    """Compared fields of a volume."""
 
     @property
     def id(self) -> str:
@@ -57,13 +57,13 @@ class Volume(Protocol):
 
 
 CLAIM_PREFIX = "pvc-"
-"""Source: kubernetes-csi/external-provisioner, --volume-name-prefix: a volume is called
-after the UID of its claim."""
+"""Source: kubernetes-csi/external-provisioner, --volume-name-prefix: the name of a
+volume contains the UID of its claim."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeReferences:
-    """What leads to volumes. handles: IDs. names: of volumes known by name alone."""
+    """References to volumes. handles: IDs. names: of volumes known by name alone."""
 
     handles: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
@@ -72,12 +72,11 @@ class VolumeReferences:
 def references(
     persistent: Iterable[PersistentVolume], claims: Iterable[ClaimReference] = ()
 ) -> VolumeReferences:
-    """Return what PersistentVolumes and unbound claims lead to.
+    """Return the references of PersistentVolumes and unbound claims.
 
-    A PersistentVolume that names its volume by ID refers to that one only: another
-    volume of its name is what a creation with an unknown outcome leaves behind.
-    claims: PersistentVolumeClaims; a volume may be being provisioned for one that is
-    not bound.
+    A PersistentVolume that names its volume by ID refers to that volume only: another
+    volume of its name is the result of a creation with an unknown outcome. claims:
+    PersistentVolumeClaims; a volume may be in creation for an unbound claim.
     """
     handles: set[str] = set()
     names = {f"{CLAIM_PREFIX}{claim.uid}" for claim in claims if not claim.is_bound}
@@ -90,7 +89,7 @@ def references(
 
 
 def is_orphan(volume: Volume, referenced: VolumeReferences) -> bool:
-    """Report whether nothing in the cluster leads to a volume that is complete."""
+    """Report whether no object of the cluster refers to a complete volume."""
     if volume.is_in_creation:
         return False
     return volume.id not in referenced.handles and volume.name not in referenced.names
@@ -101,5 +100,5 @@ def is_young(
     min_age: datetime.timedelta,
     now: datetime.datetime,
 ) -> bool:
-    """Report whether a resource is younger than min_age; one of unknown age is not."""
+    """Report whether a resource is younger than min_age; False if unknown."""
     return created is not None and now - created < min_age

@@ -495,9 +495,9 @@ def disown(scene: Scene) -> None:
 
 CHANGES: dict[str, tuple[Made, Made, str]] = {
     "Services cannot be listed any more": (stripped, hide_services, "empty"),
-    "a PersistentVolume leads to the volume": (lone_volume, bind, "has it now"),
+    "a PersistentVolume leads to the volume": (lone_volume, bind, "uses it now"),
     "the volume is attached": (lone_volume, attach, "it is attached to server-1"),
-    "the volume is not owned any more": (lone_volume, disown, "ownership metadata"),
+    "the volume is not owned any more": (lone_volume, disown, "not owned by this"),
     "the load balancer is owned by others": (stripped, claim_by_others, "not owned"),
 }
 
