@@ -31,9 +31,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     problems: list[config.FieldProblem | str] = []
     cloud = values[CLOUD]
     if cloud not in CLOUDS:
-        problems.append(
-            config.FieldProblem("--cloud", cloud or None, ", ".join(CLOUDS))
-        )
+        problems.append(config.required("--cloud", cloud, ", ".join(CLOUDS)))
     try:
         options.read(values, os.environ, PROVIDER)
     except config.ConfigError as error:

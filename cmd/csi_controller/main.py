@@ -52,7 +52,7 @@ def _openstack(
 def _openstack_flags(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     if values[flag_table.CLOUD_CONFIG]:
         return ()
-    return (config.FieldProblem("--cloud-config", None, "the path of a cloud.conf"),)
+    return (config.not_set("--cloud-config", "the path of a cloud.conf"),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     """Return what is wrong with the flags: the name of the node is required."""
     if values[node_flags.NODE_NAME]:
         return ()
-    return (config.FieldProblem("--node-name", None, "the name of the Node"),)
+    return (config.not_set("--node-name", "the name of the Node"),)
 
 
 def program(

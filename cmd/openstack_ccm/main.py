@@ -26,7 +26,7 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     problems = options.judge(values, PROVIDER)
     if values[flag_table.CLOUD_CONFIG]:
         return problems
-    missing = config.FieldProblem("--cloud-config", None, "the path of a cloud.conf")
+    missing = config.not_set("--cloud-config", "the path of a cloud.conf")
     return (*problems, missing)
 
 

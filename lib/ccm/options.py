@@ -10,7 +10,7 @@ from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
 from lib.daemon import common_flags
 from lib.nodes import deletion_limit
-from lib.process import config, exchange, files, flags
+from lib.process import config, exchange, flags
 
 NODE = "cloud-node-controller"
 LIFECYCLE = "cloud-node-lifecycle-controller"
@@ -93,9 +93,7 @@ def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...
     problems: list[config.FieldProblem] = []
     named = values[table.CLOUD_PROVIDER]
     if named != provider:
-        problems.append(
-            config.FieldProblem("--cloud-provider", named or None, provider)
-        )
+        problems.append(config.required("--cloud-provider", named, provider))
     _controllers(values[table.CONTROLLERS_FLAG], problems)
     _check_open_paths(values[table.ALWAYS_ALLOW], problems)
     pair = (common_flags.TLS_CERT, common_flags.TLS_KEY)
@@ -103,14 +101,14 @@ def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...
         _require_file(flag.name, values[flag], problems)
     for one, other in (pair, reversed(pair)):
         if values[one] and not values[other]:
-            want = f"the path of a file, since --{one.name} is given"
-            problems.append(config.FieldProblem(f"--{other.name}", None, want))
+            expected = f"the path of a file, since --{one.name} is set"
+            problems.append(config.not_set(f"--{other.name}", expected))
     _require_order(values, problems)
     cluster_cidrs(values[table.CLUSTER_CIDR], problems)
     cluster_id = values[table.CLUSTER_ID]
     if cluster_id and not _CLUSTER_ID.fullmatch(cluster_id):
-        want = "letters, digits, '.', '_' and '-', at most 100"
-        problems.append(config.FieldProblem("--cluster-id", cluster_id, want))
+        expected = "1-100 letters, digits, '.', '_' or '-'"
+        problems.append(config.FieldProblem("--cluster-id", cluster_id, expected))
     return tuple(problems)
 
 
@@ -143,7 +141,7 @@ def _check_open_paths(
             exchange.OpenPaths.parse([pattern])
         except ValueError:
             name = f"--{table.ALWAYS_ALLOW.name}"
-            expected = "paths in which * stands only at the end"
+            expected = "a path with * only at its end"
             problems.append(config.FieldProblem(name, pattern, expected))
 
 
@@ -172,9 +170,8 @@ def _controllers(
 
 
 def _require_file(name: str, path: str, problems: list[config.FieldProblem]) -> None:
-    if path and (reason := files.unreadable(path)):
-        wanted = f"a file that can be read ({reason})"
-        problems.append(config.FieldProblem(f"--{name}", path, wanted))
+    if path and (problem := config.unusable_file(f"--{name}", path)):
+        problems.append(problem)
 
 
 def _require_order(values: flags.Values, problems: list[config.FieldProblem]) -> None:
@@ -186,5 +183,6 @@ def _require_order(values: flags.Values, problems: list[config.FieldProblem]) ->
     for longer, shorter in itertools.pairwise(times):
         if values[longer] <= values[shorter]:
             shown = longer.kind.show(values[longer])
-            want = f"more than --{shorter.name} ({shorter.kind.show(values[shorter])})"
-            problems.append(config.FieldProblem(f"--{longer.name}", shown, want))
+            least = shorter.kind.show(values[shorter])
+            expected = f"more than --{shorter.name} ({least})"
+            problems.append(config.FieldProblem(f"--{longer.name}", shown, expected))

@@ -30,7 +30,6 @@ from lib.process import (
     command_line,
     config,
     exchange,
-    files,
     flags,
     logs,
     probes,
@@ -81,17 +80,18 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
     problems: list[config.FieldProblem] = []
     endpoint = values[node_flags.ENDPOINT]
     if not options.is_endpoint(endpoint):
-        wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
-        problems.append(config.FieldProblem("--endpoint", endpoint or None, wanted))
+        expected = (
+            "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
+        )
+        problems.append(config.required("--endpoint", endpoint, expected))
     for path in values[node_flags.CLOUD_CONFIG]:
-        if reason := files.unreadable(path):
-            wanted = f"a file that can be read ({reason})"
-            problems.append(config.FieldProblem("--cloud-config", path, wanted))
+        if problem := config.unusable_file("--cloud-config", path):
+            problems.append(problem)
     for flag in (node_flags.DEV, node_flags.SYS, node_flags.KUBELET_DIRECTORY):
         path = values[flag]
         if path and not (path.startswith("/") and pathlib.Path(path).is_dir()):
-            wanted = "an absolute path of an existing folder"
-            problems.append(config.FieldProblem(f"--{flag.name}", path, wanted))
+            expected = "the absolute path of an existing directory"
+            problems.append(config.FieldProblem(f"--{flag.name}", path, expected))
     options.http_endpoint(values[node_flags.HTTP_ENDPOINT], problems)
     return tuple(problems)
 

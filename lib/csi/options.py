@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from lib.csi import flag_table as table
 from lib.daemon import common_flags
-from lib.process import config, files, flags
+from lib.process import config, flags
 
 _PORT_MAX = 65535
 
@@ -48,16 +48,17 @@ def judge(
     problems: list[config.FieldProblem] = []
     endpoint = values[table.ENDPOINT]
     if not is_endpoint(endpoint):
-        wanted = "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
-        problems.append(config.FieldProblem("--endpoint", endpoint or None, wanted))
+        expected = (
+            "unix:///path/of/a/socket or tcp://host:port, with a port up to 65535"
+        )
+        problems.append(config.required("--endpoint", endpoint, expected))
     if values[table.CONTROLLER_SERVICE]:
         problems += of_cloud(values)
     given = [("--cloud-config", path) for path in values[table.CLOUD_CONFIG]]
     given += [("--kubeconfig", path) for path in (values[table.KUBECONFIG],) if path]
     for name, path in given:
-        if reason := files.unreadable(path):
-            wanted = f"a file that can be read ({reason})"
-            problems.append(config.FieldProblem(name, path, wanted))
+        if problem := config.unusable_file(name, path):
+            problems.append(problem)
     http_endpoint(values[table.HTTP_ENDPOINT], problems)
     return tuple(problems)
 
@@ -112,7 +113,7 @@ def http_endpoint(
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
-        wanted = "host:port or :port, with a port from 1 to 65535"
-        problems.append(config.FieldProblem("--http-endpoint", text, wanted))
+        expected = "host:port or :port, with a port from 1 to 65535"
+        problems.append(config.FieldProblem("--http-endpoint", text, expected))
         return None
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104 -- as in Go

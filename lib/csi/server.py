@@ -227,8 +227,8 @@ class RpcServer:
             self._server.add_insecure_port(target)
         except RuntimeError as error:
             self._pool.shutdown()
-            wanted = "a socket that can be made, or a free port of this host"
-            problem = config.FieldProblem("--endpoint", endpoint, wanted)
+            expected = "a socket that can be created, or a free port of this host"
+            problem = config.required("--endpoint", endpoint, expected)
             raise config.ConfigError([problem]) from error
 
     def start(self) -> None:
@@ -273,8 +273,8 @@ def _target(endpoint: str) -> str:
         return f"[::]{rest}" if rest.startswith(":") else rest
     path = rest.strip("/")
     if scheme.lower() != "unix" or not path:
-        wanted = "unix:///path/of/a/socket or tcp://host:port"
-        problem = config.FieldProblem("--endpoint", endpoint or None, wanted)
+        expected = "unix:///path/of/a/socket or tcp://host:port"
+        problem = config.required("--endpoint", endpoint, expected)
         raise config.ConfigError([problem])
     socket = pathlib.Path("/", path)
     if reason := unix_sockets.unusable(socket):

@@ -62,8 +62,8 @@ def connect(
             reach.kubeconfig or None, reach.master or None, env=env
         )
     except errors.KubeError as error:
-        right = f"a usable one ({error})"
-        problem = config.FieldProblem("--kubeconfig", reach.kubeconfig or None, right)
+        text = error.message
+        problem = config.FieldProblem("--kubeconfig", None, "", problem=text)
         raise config.ConfigError([problem]) from error
     agent = f"{build.component}/{build.version} ({platform.system().lower()})"
     return client.KubeClient(

@@ -10,7 +10,7 @@ import msgspec
 from lib.daemon import access, common_flags
 from lib.discovery import model, storage_classes
 from lib.discovery.provider import Provider
-from lib.process import command_line, config, decoding, files, flags, kinds, serving
+from lib.process import command_line, config, decoding, flags, kinds, serving
 from lib.process.flags import Flag
 
 T = TypeVar("T")
@@ -181,9 +181,8 @@ class _Given:
 
 
 def _file(path: str, name: str, problems: list[config.FieldProblem]) -> str:
-    if path and (reason := files.unreadable(path)):
-        expected = f"a file that can be read ({reason})"
-        problems.append(config.FieldProblem(f"--{name}", path, expected))
+    if path and (problem := config.unusable_file(f"--{name}", path)):
+        problems.append(problem)
     return path
 
 
@@ -195,7 +194,7 @@ def _plain(text: str, problems: list[config.FieldProblem]) -> Listen:
     if not serving.is_loopback(host) or not port.isdecimal() or int(port) > 65535:
         right = (
             "a loopback address with a port, such as 127.0.0.1:8081;"
-            " --secure-port is there for others"
+            " for other addresses use --secure-port"
         )
         problems.append(config.FieldProblem("--listen-address", text, right))
         return Listen("", 0)
@@ -211,8 +210,8 @@ def _pair(values: flags.Values, problems: list[config.FieldProblem]) -> tuple[st
         strict=True,
     ):
         if not path and any(pair):
-            right = f"a file, as --{other.name} is given"
-            problems.append(config.FieldProblem(f"--{flag.name}", None, right))
+            expected = f"the path of a file, since --{other.name} is set"
+            problems.append(config.not_set(f"--{flag.name}", expected))
         _file(path, flag.name, problems)
     return pair
 

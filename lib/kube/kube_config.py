@@ -17,6 +17,7 @@ import urllib3
 import yaml
 
 from lib.kube import child_processes, errors
+from lib.process import config
 
 if typing.TYPE_CHECKING:
     import kubernetes.client
@@ -150,10 +151,11 @@ def _read(source: KubeconfigSource) -> Configuration:
     elif source.env.get("KUBECONFIG"):
         loaded = _of_kubeconfig(source, source.env["KUBECONFIG"])
     else:
-        raise _bad("no kubeconfig was given, and this is not a pod")
+        raise _bad("not set: must be the path of a kubeconfig, outside of a pod")
     host = (source.master or loaded.host).rstrip("/")
     if not host.startswith(("https://", "http://")):
-        raise _bad(f"server {host!r} must be a URL, https://...")
+        problem = config.rejected(host, "a URL such as https://host:6443")
+        raise _bad(f"server: {problem}")
     loaded.native.host = host
     return dataclasses.replace(
         loaded, host=host, authorization=_header(loaded.authorization)
@@ -216,7 +218,7 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
     untyped: typing.Any = kube_config
     files = [pathlib.Path(p).expanduser() for p in paths.split(os.pathsep) if p]
     if not any(path.exists() for path in files):
-        raise _bad(f"kubeconfig {paths} does not exist")
+        raise _bad(f"{paths}: no such file")
     marks = [(path, _mark(path)) for path in files]
     try:
         whole = untyped.KubeConfigMerger(paths).config
@@ -231,12 +233,12 @@ def _of_kubeconfig(source: KubeconfigSource, paths: str) -> Configuration:
         # Its own text quotes the line, which may hold a token.
         where = getattr(error, "problem_mark", None)
         line = f" (line {where.line + 1})" if where else ""
-        raise _bad(f"kubeconfig {paths} is not YAML{line}") from None
+        raise _bad(f"{paths}: not YAML{line}") from None
     except (OSError, config_exception.ConfigException) as error:
-        raise _bad(f"kubeconfig {paths}: {error}") from error
+        raise _bad(f"{paths}: {error}") from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         kind = type(error).__name__
-        raise _bad(f"kubeconfig {paths} has a malformed field ({kind})") from None
+        raise _bad(f"{paths}: malformed field ({kind})") from None
 
 
 def _sections(
@@ -260,7 +262,7 @@ def _check_data(cluster: KubeconfigNode, user: KubeconfigNode | None) -> None:
             base64.b64decode(str(node.safe_get(field) or ""))
         except ValueError:
             # Its own text may quote a key.
-            raise _bad(f"kubeconfig {node.path}: {field} is not base64") from None
+            raise _bad(f"{node.path}: {field}: invalid value: must be base64") from None
 
 
 def _files(cluster: KubeconfigNode, user: KubeconfigNode | None) -> list[pathlib.Path]:

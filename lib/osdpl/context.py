@@ -46,7 +46,7 @@ class Context:
         """
         value = self.get(path)
         if value in (None, ""):
-            problem = config.FieldProblem(f"spec.{path}", None, "a value")
+            problem = config.not_set(f"spec.{path}")
             raise config.ConfigError([problem])
         return value
 

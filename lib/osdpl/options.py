@@ -124,9 +124,7 @@ def read(values: flags.Values) -> Options:
         pathlib.Path(tempfile.gettempdir()) / CACHE_NAME
     )
     if not values[NAMESPACE]:
-        problems.append(
-            config.FieldProblem("--namespace", None, "the name of a namespace")
-        )
+        problems.append(config.not_set("--namespace", "the name of a namespace"))
     options = Options(
         kubeconfig=_file(values[common_flags.KUBECONFIG], "--kubeconfig", problems),
         namespace=values[NAMESPACE],
@@ -150,13 +148,14 @@ def read(values: flags.Values) -> Options:
 
 def _folder(path: str, problems: list[config.FieldProblem]) -> pathlib.Path | None:
     if path and not pathlib.Path(path).is_dir():
-        problems.append(config.FieldProblem("--settings", path, "a folder that exists"))
+        expected = "an existing directory"
+        problems.append(config.FieldProblem("--settings", path, expected))
     return pathlib.Path(path) if path else None
 
 
 def _file(path: str, name: str, problems: list[config.FieldProblem]) -> str:
-    if path and not pathlib.Path(path).is_file():
-        problems.append(config.FieldProblem(name, path, "a file that exists"))
+    if path and (problem := config.unusable_file(name, path)):
+        problems.append(problem)
     return path
 
 
@@ -167,8 +166,8 @@ def _pair(values: flags.Values, problems: list[config.FieldProblem]) -> tuple[st
     ):
         name = f"--{flag.name}"
         if not path and any(pair):
-            right = "a file, as the other one of the pair is given"
-            problems.append(config.FieldProblem(name, None, right))
+            expected = "the path of a file, since the other one of the pair is set"
+            problems.append(config.not_set(name, expected))
         _file(path, name, problems)
     return pair
 

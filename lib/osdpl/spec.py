@@ -85,9 +85,7 @@ def _identity_problems(document: Mapping[str, Any]) -> list[config.FieldProblem]
     ]
     metadata = document.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
-        found.append(
-            config.FieldProblem("metadata.name", None, "the name of the object")
-        )
+        found.append(config.not_set("metadata.name"))
     return found
 
 

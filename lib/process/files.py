@@ -77,12 +77,21 @@ class FileWatch:
         return is_new
 
 
+def reason(error: OSError) -> str:
+    """Return why a file cannot be read, in a few lower-case words."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    return (error.strerror or type(error).__name__).lower()
+
+
 def unreadable(path: str) -> str:
-    """Return why a file can't be read, in the system's words; empty when it can."""
+    """Return why a file cannot be read, empty when it can."""
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError) as error:
-        return (getattr(error, "strerror", None) or str(error)).lower()
+    except OSError as error:
+        return reason(error)
+    except ValueError:
+        return "no such file"  # a path with a null byte
     if stat.S_ISDIR(mode):
         return "is a directory"
     if not stat.S_ISREG(mode):

@@ -9,7 +9,6 @@ WordSepNormalizeFunc.
 """
 
 import dataclasses
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar, cast
@@ -118,15 +117,14 @@ def sift(
 
 def _set(met: _Given, values: dict[str, object]) -> config.FieldProblem | None:
     flag = met.flag
-    wrong = config.FieldProblem(
-        f"--{flag.name}", met.text, flag.kind.expected, flag.is_secret
-    )
+    name, expected = f"--{flag.name}", flag.kind.expected
     if met.text is None:
-        return wrong
+        return config.not_set(name, expected)
+    problem = config.FieldProblem(name, met.text, expected, flag.is_secret)
     try:
         value = flag.kind.read(met.text)
     except ValueError:
-        return wrong
+        return problem
     before = values.get(flag.name)
     values[flag.name] = value if before is None else flag.kind.join(before, value)
     return None
@@ -149,11 +147,9 @@ def _read(flags: Sequence[Flag[object]], arguments: Sequence[str]) -> Iterator[_
 
 
 def _unexpected(argument: str) -> config.FieldProblem:
-    return config.FieldProblem(
-        "argument",
-        argument,
-        "flags only (--name=value; a boolean takes no second word)",
-    )
+    shown = config.quoted(argument)
+    text = f"unexpected argument: {shown}: must be a flag (--name=value)"
+    return config.FieldProblem("", argument, "", problem=text)
 
 
 def _read_long(flags: Sequence[Flag[object]], argument: str, rest: list[str]) -> _Met:
@@ -164,7 +160,7 @@ def _read_long(flags: Sequence[Flag[object]], argument: str, rest: list[str]) ->
     if flag is None:
         if not equals and rest and not rest[0].startswith("-"):
             rest.pop(0)  # meant for it, as pflag assumes as well
-        return config.FieldProblem(f"--{written}", None, _known(flags, name))
+        return _unknown(flags, f"--{written}", name)
     if equals:
         return _Given(flag, text)
     return _Given(flag, _next(flag, rest))
@@ -186,7 +182,7 @@ def _read_short(
         flag = next((flag for flag in flags if flag.short == letter), None)
         if flag is None:
             name = argument[1:].partition("=")[0].replace("_", "-")
-            yield config.FieldProblem(argument, None, _known(flags, name))
+            yield _unknown(flags, argument.partition("=")[0], name)
             return
         if letters.startswith("=") and len(letters) > 1:
             yield _Given(flag, letters[1:])
@@ -197,7 +193,8 @@ def _read_short(
         yield _Given(flag, _next(flag, rest))
 
 
-def _known(flags: Sequence[Flag[object]], name: str) -> str:
-    names = [flag.name for flag in flags]
-    near = difflib.get_close_matches(name, names, 1)
-    return f"a known flag, such as --{near[0]}" if near else "a known flag (see --help)"
+def _unknown(
+    flags: Sequence[Flag[object]], written: str, name: str
+) -> config.FieldProblem:
+    hint = config.did_you_mean(f"--{name}", [f"--{flag.name}" for flag in flags])
+    return config.unknown(config.shown(written), "flag", hint or ": see --help")

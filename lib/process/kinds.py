@@ -29,7 +29,7 @@ def _last(before: T, now: T) -> T:
 class FlagKind(Generic[T_co]):
     """One type of flag.
 
-    name: shown in help. expected: what would be right, to be read after "want". read:
+    name: shown in help. expected: what is required, read after "must be". read:
     raises ValueError. join: earlier and later value to one. implied: the text that a
     flag without any stands for; None when it must have one. show: for help.
     """
@@ -194,7 +194,7 @@ def _show_map(values: Mapping[str, object]) -> str:
 BOOLEAN = FlagKind(
     "boolean", "true or false", _read_boolean, implied="true", show=_show_boolean
 )
-TEXT = FlagKind("string", "a text", str)
+TEXT = FlagKind("string", "a string", str)
 DURATION = FlagKind(
     "duration",
     "a duration such as 5m0s, 1h30m, 100ms or 0",
@@ -213,7 +213,7 @@ LIST = FlagKind(
 )
 """pflag's stringSlice: comma-separated, may be given again."""
 ARRAY = FlagKind[tuple[str, ...]](
-    "stringArray", "a text", lambda text: (text,), _joined, show=_show_list
+    "stringArray", "a string", lambda text: (text,), _joined, show=_show_list
 )
 """pflag's stringArray: one value each time, commas are part of it."""
 MAP = FlagKind("key=value,...", "key=value,...", _read_map, _merged, show=_show_map)
@@ -250,7 +250,7 @@ def duration(least_s: float) -> FlagKind[float]:
             raise ValueError(text)
         return seconds
 
-    expected = f"a duration such as 5m0s, of {show_duration(least_s)} at least"
+    expected = f"a duration such as 5m0s, at least {show_duration(least_s)}"
     return FlagKind("duration", expected, read, show=show_duration)
 
 

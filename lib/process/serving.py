@@ -49,7 +49,7 @@ def listen(address: str, port: int) -> socket.socket | None:
     except (OSError, OverflowError) as error:
         where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         why = error.strerror if isinstance(error, OSError) else str(error)
-        expected = f"an address of this host and a free port ({why})"
+        expected = f"an address of this host with a free port ({str(why).lower()})"
         problem = config.FieldProblem("serving address", where, expected)
         raise config.ConfigError([problem]) from error
 

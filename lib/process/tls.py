@@ -26,9 +26,7 @@ class Clients:
         try:
             self._pem = self._read()
         except (OSError, ValueError) as error:
-            problem = config.FieldProblem(
-                "--client-ca-file", str(authorities), f"PEM certificates ({error})"
-            )
+            problem = _invalid_authorities(str(authorities), error)
             raise config.ConfigError([problem]) from error
 
     def renewed(self) -> bool:
@@ -52,6 +50,26 @@ class Clients:
         pem = self._path.read_text()
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=pem)
         return pem
+
+
+def _invalid_authorities(path: str, error: OSError | ValueError) -> config.FieldProblem:
+    flag = "--client-ca-file"
+    expected = f"a file of PEM certificates ({error})"
+    return config.unusable_file(flag, path) or config.FieldProblem(flag, path, expected)
+
+
+def _invalid_pair(
+    paths: tuple[pathlib.Path, pathlib.Path], error: OSError
+) -> list[config.FieldProblem]:
+    """Return the files that cannot be read, or else that they are no pair."""
+    flags = ("--tls-cert-file", "--tls-private-key-file")
+    unusable = [
+        config.unusable_file(flag, str(path))
+        for flag, path in zip(flags, paths, strict=True)
+    ]
+    expected = f"a PEM certificate of the key in {flags[1]} ({error.strerror or error})"
+    problems = [problem for problem in unusable if problem is not None]
+    return problems or [config.FieldProblem(flags[0], str(paths[0]), expected)]
 
 
 def _new_context(
@@ -123,11 +141,7 @@ class FromFiles:
         try:
             self._context = self._load()
         except OSError as error:
-            expected = f"a PEM certificate and its key ({error.strerror or error})"
-            problem = config.FieldProblem(
-                "serving certificate", str(certificate), expected
-            )
-            raise config.ConfigError([problem]) from error
+            raise config.ConfigError(_invalid_pair(self._paths, error)) from error
 
     def context(self) -> ssl.SSLContext:
         """See `Certificate.context`."""

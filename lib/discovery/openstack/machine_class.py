@@ -120,7 +120,7 @@ def missing(
     ):
         if not value:
             expected = f"a name, here or in the provider's instances.{field}"
-            yield config.FieldProblem(field, None, expected)
+            yield config.not_set(field, expected)
 
 
 def _problems(

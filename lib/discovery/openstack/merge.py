@@ -55,7 +55,7 @@ def problems(
     """
     connection = provider.connection
     problems = [
-        config.FieldProblem(f"connection.{name}", None, "a value; it is required")
+        config.not_set(f"connection.{name}")
         for name, value in (
             ("authURL", connection.auth_url),
             ("domainName", connection.domain_name),
@@ -70,9 +70,7 @@ def problems(
         problems.append(config.FieldProblem("connection", None, expected))
     if not provider.internal_network_names:
         expected = "at least one name, from the settings or from the discovery data"
-        problems.append(
-            unnamed or config.FieldProblem("internalNetworkNames", None, expected)
-        )
+        problems.append(unnamed or config.not_set("internalNetworkNames", expected))
     return tuple(problems)
 
 

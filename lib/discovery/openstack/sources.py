@@ -236,17 +236,17 @@ def _problems_of_cluster(
     problems = []
     if not cluster.uuid:
         expected = "the cluster's UUID, as there are NodeGroups"
-        problems.append(config.FieldProblem("--cluster-uuid", None, expected))
+        problems.append(config.not_set("--cluster-uuid", expected))
     for field, value in (
         ("cloud.prefix", cluster.prefix),
         ("podSubnetCIDR", cluster.pod_subnet),
     ):
         if not value:
             expected = "a value, as there are NodeGroups"
-            problems.append(config.FieldProblem(f"{CLUSTER} {field}", None, expected))
+            problems.append(config.not_set(f"{CLUSTER} {field}", expected))
     if not provider.zones and any(not group.zones for group in said.groups):
         expected = "at least one zone, as there are NodeGroups that name none"
-        problems.append(config.FieldProblem("zones", None, expected))
+        problems.append(config.not_set("zones", expected))
     return tuple(problems)
 
 

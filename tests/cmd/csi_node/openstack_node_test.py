@@ -113,14 +113,32 @@ def test_a_volume_with_the_label_of_a_config_drive_is_not_read(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ((), "--endpoint: want unix:///path"),
-        (("--endpoint=csi.sock",), "--endpoint: 'csi.sock': want unix:///path"),
-        (("--cloud-config=/nonexistent",), "--cloud-config: '/nonexistent': want"),
-        (("--dev-root=/nonexistent",), "--dev-root: '/nonexistent': want"),
-        (("--kubelet-directory=kubelet",), "--kubelet-directory: 'kubelet': want"),
-        (("--http-endpoint=8080",), "--http-endpoint: '8080': want host:port"),
-        (("--max-volumes=-1",), "--max-volumes: '-1': want"),
-        (("--cloud=aws",), "--cloud: 'aws': want one of openstack"),
+        ((), "--endpoint: not set: must be unix:///path"),
+        (
+            ("--endpoint=csi.sock",),
+            '--endpoint: invalid value "csi.sock": must be unix:///path',
+        ),
+        (
+            ("--cloud-config=/nonexistent",),
+            "--cloud-config: /nonexistent: no such file",
+        ),
+        (
+            ("--dev-root=/nonexistent",),
+            '--dev-root: invalid value "/nonexistent": must',
+        ),
+        (
+            ("--kubelet-directory=kubelet",),
+            '--kubelet-directory: invalid value "kubelet": must',
+        ),
+        (
+            ("--http-endpoint=8080",),
+            '--http-endpoint: invalid value "8080": must be host:port',
+        ),
+        (("--max-volumes=-1",), '--max-volumes: invalid value "-1": must'),
+        (
+            ("--cloud=aws",),
+            '--cloud: unsupported value "aws": must be one of openstack',
+        ),
     ],
 )
 def test_bad_flags_are_named(words: Sequence[str], expected: str) -> None:

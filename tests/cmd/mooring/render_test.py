@@ -124,10 +124,16 @@ def test_every_problem_is_told_and_no_secret(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"password: *s3cr3t", "want YAML that can be read (line 1, column 11)"),
-        (b"\xffs3cr3t", "want a text file that can be read (UnicodeDecodeError)"),
-        (b"", "OpenStackClusterConfiguration: want a document of this kind"),
-        (b"s3cr3t", "document 1: want an object with a kind"),
+        (b"password: *s3cr3t", "must be YAML that can be read (line 1, column 11)"),
+        (b"\xffs3cr3t", "not a text file in UTF-8"),
+        (
+            b"",
+            (
+                "OpenStackClusterConfiguration: invalid value: must be a document of"
+                " this kind"
+            ),
+        ),
+        (b"s3cr3t", "document 1: invalid value: must be an object with a kind"),
     ],
 )
 def test_unreadable_files_are_one_sentence(

@@ -29,14 +29,16 @@ def test_a_good_file_is_read(tmp_path: pathlib.Path) -> None:
 
 
 def test_no_file_is_named() -> None:
-    with pytest.raises(config.ConfigError, match="--cloud-config: want the path"):
+    with pytest.raises(
+        config.ConfigError, match="--cloud-config: not set: must be the path"
+    ):
         CloudConf(("",), {}).read()
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[Global\n", "line 1 can't be read"),
+        ("[Global\n", "line 1: invalid syntax"),
         (GOOD.replace("http://127.0.0.1:1/v3", "ftp://x"), "[Global] auth-url"),
         (GOOD + "[Metadata]\nrequest-timeout = soon\n", "[Metadata] request-timeout"),
         (GOOD + "[Networking]\nipv6-support-disabled = perhaps\n", "ipv6-support"),
@@ -107,5 +109,5 @@ def test_a_clouds_yaml_that_is_no_text_is_told_without_its_content(
     with pytest.raises(config.ConfigError) as caught:
         door(file)()
     assert str(caught.value) == (
-        f"{file}: the clouds.yaml it refers to can't be read (UnicodeDecodeError)"
+        f"{file}: [Global] clouds-file: not a text file in UTF-8"
     )

@@ -23,13 +23,25 @@ def test_the_page_of_flags_is_up_to_date() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--namespace="], "--namespace: want the name of a namespace"),
-        (["--kubeconfig=/nowhere"], "--kubeconfig: '/nowhere': want a file that"),
-        (["--chart-source=ftp://host"], "--chart-source: want http(s)://host/path"),
-        (["--chart-source=https://u:pa55word@host"], "--chart-source: want http"),
+        (["--namespace="], "--namespace: not set: must be the name of a namespace"),
+        (
+            ["--kubeconfig=/nowhere"],
+            "--kubeconfig: /nowhere: no such file",
+        ),
+        (
+            ["--chart-source=ftp://host"],
+            "--chart-source: invalid value: must be http(s)://host/path",
+        ),
+        (
+            ["--chart-source=https://u:pa55word@host"],
+            "--chart-source: invalid value: must be http",
+        ),
         (["--helm-slots=0"], "--helm-slots"),
         (["--helm-timeout=1d"], "--helm-timeout"),
-        (["--tls-cert-file=/nowhere"], "--tls-private-key-file: want a file"),
+        (
+            ["--tls-cert-file=/nowhere"],
+            "--tls-private-key-file: not set: must be the path",
+        ),
     ],
 )
 def test_bad_flags(

@@ -290,4 +290,7 @@ def test_what_can_not_be_made_fails_in_both(render: Render) -> None:
         mcm_job("machine-class.yaml", NO_DEFAULTS, CLASSES[0]),
     ):
         (made,) = render([job])
-        assert "imageName: want a name, here or in the provider's" in made["error"]
+        assert (
+            "imageName: not set: must be a name, here or in the provider's"
+            in made["error"]
+        )

@@ -383,7 +383,7 @@ def content(type_: str, *parts: tuple[int, bytes]) -> Row:
 
 def on_socket(flag: str, state: str, expected: str) -> Row:
     prefix = "unix://" if flag == "endpoint" else ""
-    texts = (f"--{flag}: ", "want ", expected)
+    texts = (f"--{flag}: ", "must be ", expected)
     return row("exit 2", lambda p: with_socket(p, flag, prefix, state), *texts)
 
 
@@ -412,7 +412,10 @@ ROWS: Mapping[str, Row] = {
     ),
     "unknown flag": row("exit 2", lambda p: started(p, "--no-such"), "--no-such"),
     "unknown cloud": row(
-        "exit 2", lambda p: started(p, "--cloud=x"), "--cloud: 'x': want ", "openstack"
+        "exit 2",
+        lambda p: started(p, "--cloud=x"),
+        '--cloud: unsupported value "x": must be ',
+        "openstack",
     ),
     "volume without id": row(INVALID, without_id, "volume_id: not set"),
     "context without serial": row(

@@ -127,40 +127,34 @@ def bad_files(ground: Ground) -> Started:
     return {
         "cloud.conf missing": (
             ground.words("/nonexistent/cloud.conf"),
-            [
-                "--cloud-config: '/nonexistent/cloud.conf': "
-                "want a file that can be read (no such file or directory)"
-            ],
+            ["--cloud-config: /nonexistent/cloud.conf: no such file"],
         ),
         "cloud.conf a directory": (
             ground.words(ground.folder),
-            [
-                f"--cloud-config: '{ground.folder}': "
-                "want a file that can be read (is a directory)"
-            ],
+            [f"--cloud-config: {ground.folder}: is a directory"],
         ),
         "cloud.conf unreadable": (
             ground.words(binary),
-            [f"--cloud-config: '{binary}': want a text file that can be read"],
+            [f"--cloud-config: {binary}: not a text file in UTF-8"],
         ),
         "cloud.conf of wrong types": (
             ground.words(ground.file("types.conf", types)),
             [
-                "[Networking] ipv6-support-disabled is 'maybe'; it must be true or",
-                "[Metadata] search-order is 'x'; it must be one or both of",
+                '[Networking] ipv6-support-disabled: invalid value "maybe": must',
+                '[Metadata] search-order: invalid value "x": must be one or both of',
             ],
         ),
         "no auth-url": (
             ground.words(ground.file("no-url.conf", without)),
-            ["[Global] auth-url: not set: it must be the URL of Keystone"],
+            ["[Global] auth-url: not set: must be the URL of Keystone"],
         ),
         "two ways to log in": (
             ground.words(ground.file("two.conf", second)),
-            ["[Global] token is (hidden); it must be left out, since password is set"],
+            ["[Global] token: must not be set together with password"],
         ),
         "CA file missing": (
             ground.words(ground.file("ca.conf", ca)),
-            ["[Global] ca-file is '/nonexistent/ca.pem'; it must be a PEM file"],
+            ["[Global] ca-file: /nonexistent/ca.pem: no such file"],
         ),
     }
 
@@ -173,18 +167,18 @@ def bad_flags(ground: Ground, port: int) -> Started:
     return {
         "kubeconfig missing": (
             ground.words(good, "--kubeconfig=/nonexistent/config"),
-            [
-                "--kubeconfig: '/nonexistent/config': "
-                "want a file that can be read (no such file or directory)"
-            ],
+            ["--kubeconfig: /nonexistent/config: no such file"],
         ),
         "kubeconfig not readable": (
             ground.words(good, f"--kubeconfig={yaml}"),
-            [f"--kubeconfig: '{yaml}': want a usable one"],
+            [f'--kubeconfig: invalid value "{yaml}": must be a usable one'],
         ),
         "port in use": (
             ground.words(good, f"--secure-port={port}"),
-            [f"serving address: '{here}': want an address of this host and a free"],
+            [
+                f'serving address: invalid value "{here}": must be an address of this'
+                " host with a free"
+            ],
         ),
         "flags that contradict each other": (
             ground.words(
@@ -197,12 +191,12 @@ def bad_flags(ground: Ground, port: int) -> Started:
                 "--no-such-flag",
             ),
             [
-                "--node-monitor-period: 'soon': want a duration",
-                "--no-such-flag: want a known flag",
-                "--cloud-provider: 'aws': want openstack",
-                "--controllers: 'nodes': want one of",
-                "--tls-private-key-file: want the path of a file, since",
-                "--leader-elect-lease-duration: '5s': want more than",
+                '--node-monitor-period: invalid value "soon": must be a duration',
+                "--no-such-flag: unknown flag",
+                '--cloud-provider: invalid value "aws": must be openstack',
+                '--controllers: unsupported value "nodes": must be one of',
+                "--tls-private-key-file: not set: must be the path of a file, since",
+                '--leader-elect-lease-duration: invalid value "5s": must be more than',
             ],
         ),
     }

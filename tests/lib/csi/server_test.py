@@ -264,7 +264,7 @@ def test_calls_are_counted_by_method_and_code(served: Served) -> None:
 )
 def test_an_endpoint_that_can_not_be_listened_on_is_told(endpoint: str) -> None:
     metrics = server.RpcMetrics("d", prometheus_client.CollectorRegistry())
-    with pytest.raises(config.ConfigError, match="--endpoint: .*want "):
+    with pytest.raises(config.ConfigError, match="--endpoint: .*must be "):
         server.RpcServer(endpoint, (), metrics)
 
 

@@ -70,17 +70,33 @@ def test_listen_address(text: str, place: options.Listen) -> None:
 
 
 BAD = [
-    (["--listen-address=0.0.0.0:9000"], {}, "--listen-address: '0.0.0.0:9000'"),
-    (["--listen-address=9000"], {}, "--listen-address: '9000'"),
+    (
+        ["--listen-address=0.0.0.0:9000"],
+        {},
+        '--listen-address: invalid value "0.0.0.0:9000"',
+    ),
+    (["--listen-address=9000"], {}, '--listen-address: invalid value "9000"'),
     (["--listen-address=127.0.0.1:99999"], {}, "--listen-address"),
-    ([], {"DISCOVERY_PERIOD": "soon"}, "DISCOVERY_PERIOD: 'soon': want a duration"),
-    ([], {"LOGGER_LEVEL": "loud"}, "LOGGER_LEVEL: 'loud': want a whole number"),
-    ([], {"KUBECONFIG": "/nonexistent"}, "--kubeconfig: '/nonexistent'"),
-    ([], {"MODULE_CONFIG": "[]"}, "MODULE_CONFIG: want a JSON object"),
-    ([], {"MODULE_CONFIG": "{"}, "MODULE_CONFIG: want a JSON object"),
-    (["--access-deployment=me"], {}, "--access-deployment: 'me'"),
-    (["--storage-class-exclude=("], {}, "--storage-class-exclude: '('"),
-    (["--tls-cert-file=/x"], {}, "--tls-private-key-file: want a file"),
+    (
+        [],
+        {"DISCOVERY_PERIOD": "soon"},
+        'DISCOVERY_PERIOD: invalid value "soon": must be a duration',
+    ),
+    (
+        [],
+        {"LOGGER_LEVEL": "loud"},
+        'LOGGER_LEVEL: invalid value "loud": must be a whole number',
+    ),
+    ([], {"KUBECONFIG": "/nonexistent"}, "--kubeconfig: /nonexistent: no such file"),
+    (
+        [],
+        {"MODULE_CONFIG": "[]"},
+        "MODULE_CONFIG: invalid value: must be a JSON object",
+    ),
+    ([], {"MODULE_CONFIG": "{"}, "MODULE_CONFIG: invalid value: must be a JSON object"),
+    (["--access-deployment=me"], {}, '--access-deployment: invalid value "me"'),
+    (["--storage-class-exclude=("], {}, '--storage-class-exclude: invalid value "("'),
+    (["--tls-cert-file=/x"], {}, "--tls-private-key-file: not set: must be the path"),
 ]
 
 

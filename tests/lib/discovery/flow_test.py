@@ -229,11 +229,19 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("images", [], "images: 'a list': want at least 1 item"),
-        ("flavors", [], "flavors: 'a list': want at least 1 item"),
-        ("zones", [], "zones: 'a list': want at least 1 item"),
-        ("mainNetwork", "", "mainNetwork: '': want at least 1 character"),
-        ("defaultImageName", "", "defaultImageName: '': want at least 1 character"),
+        ("images", [], 'images: invalid value "a list": must be at least 1 item'),
+        ("flavors", [], 'flavors: invalid value "a list": must be at least 1 item'),
+        ("zones", [], 'zones: invalid value "a list": must be at least 1 item'),
+        (
+            "mainNetwork",
+            "",
+            'mainNetwork: invalid value "": must be at least 1 character',
+        ),
+        (
+            "defaultImageName",
+            "",
+            'defaultImageName: invalid value "": must be at least 1 character',
+        ),
         ("additionalNetworks", None, "additionalNetworks"),
         ("additionalNetworks", [], "which is not believed"),
         ("additionalSecurityGroups", [], "which is not believed"),

@@ -65,41 +65,100 @@ def test_the_newest_shape_is_accepted() -> None:
 
 def test_each_required_field_is_missed_by_name() -> None:
     """A document without anything names them all, once each."""
-    wanted = [f"{name}: want a value; it is required" for name in REQUIRED]
+    wanted = [
+        f"{name}: invalid value: must be a value; it is required" for name in REQUIRED
+    ]
     assert told({}) == wanted
 
 
 BAD: list[tuple[str, object, str]] = [
-    ("apiVersion", "v1", "apiVersion: 'v1': want deckhouse.io/v1alpha1"),
-    ("kind", "X", "kind: 'X': want OpenStackCloudProviderDiscoveryData"),
-    ("additionalNetworks", None, "additionalNetworks: 'null': want a list (this is"),
-    ("additionalNetworks", [""], "additionalNetworks[0]: '': want at least 1 char"),
-    ("additionalSecurityGroups", [1], "additionalSecurityGroups[0]: '1': want a str"),
-    ("defaultImageName", "", "defaultImageName: '': want at least 1 character"),
-    ("flavors", [], "flavors: 'a list': want at least 1 item"),
-    ("flavors", ["a", "a"], "flavors: 'a list': want each item once (repeated: \"a\")"),
-    ("flavorsDetails", [{"name": "a"}], "flavorsDetails[0].disk: want a value; it is"),
-    ("images", [], "images: 'a list': want at least 1 item"),
-    ("images", "ubuntu", "images: 'ubuntu': want a list (this is a string)"),
+    (
+        "apiVersion",
+        "v1",
+        'apiVersion: invalid value "v1": must be deckhouse.io/v1alpha1',
+    ),
+    (
+        "kind",
+        "X",
+        'kind: invalid value "X": must be OpenStackCloudProviderDiscoveryData',
+    ),
+    (
+        "additionalNetworks",
+        None,
+        'additionalNetworks: invalid value "null": must be a list (this is',
+    ),
+    (
+        "additionalNetworks",
+        [""],
+        'additionalNetworks[0]: invalid value "": must be at least 1 char',
+    ),
+    (
+        "additionalSecurityGroups",
+        [1],
+        'additionalSecurityGroups[0]: invalid value "1": must be a str',
+    ),
+    (
+        "defaultImageName",
+        "",
+        'defaultImageName: invalid value "": must be at least 1 character',
+    ),
+    ("flavors", [], 'flavors: invalid value "a list": must be at least 1 item'),
+    (
+        "flavors",
+        ["a", "a"],
+        'flavors: invalid value "a list": must be each item once (repeated: "a")',
+    ),
+    (
+        "flavorsDetails",
+        [{"name": "a"}],
+        "flavorsDetails[0].disk: invalid value: must be a value; it is",
+    ),
+    ("images", [], 'images: invalid value "a list": must be at least 1 item'),
+    (
+        "images",
+        "ubuntu",
+        'images: invalid value "ubuntu": must be a list (this is a string)',
+    ),
     (
         "imagesDetails",
         [{"id": "1", "name": "a", "createdAt": "today"}],
-        "imagesDetails[0].createdAt: 'today': want a time as in RFC 3339",
+        (
+            'imagesDetails[0].createdAt: invalid value "today": must be a time as in'
+            " RFC 3339"
+        ),
     ),
-    ("mainNetwork", {"name": "x"}, "mainNetwork: 'an object': want a string"),
-    ("serverGroups", [None], "serverGroups[0]: 'null': want a string (this is null)"),
-    ("volumeTypes", [{"id": "1"}], "volumeTypes[0].name: want a value"),
+    (
+        "mainNetwork",
+        {"name": "x"},
+        'mainNetwork: invalid value "an object": must be a string',
+    ),
+    (
+        "serverGroups",
+        [None],
+        'serverGroups[0]: invalid value "null": must be a string (this is null)',
+    ),
+    (
+        "volumeTypes",
+        [{"id": "1"}],
+        "volumeTypes[0].name: invalid value: must be a value",
+    ),
     (
         "volumeTypes",
         [{"id": "1", "name": "a", "extraSpecs": {"b": 2}}],
-        "volumeTypes[0].extraSpecs.b: '2': want a string (this is an integer)",
+        (
+            'volumeTypes[0].extraSpecs.b: invalid value "2": must be a string (this is'
+            " an integer)"
+        ),
     ),
     (
         "volumeTypes",
         [{"id": "1", "name": "a", "isDefault": "yes"}],
-        "volumeTypes[0].isDefault: 'yes': want true or false (this is a string)",
+        (
+            'volumeTypes[0].isDefault: invalid value "yes": must be true or false (this'
+            " is a string)"
+        ),
     ),
-    ("zones", [], "zones: 'a list': want at least 1 item"),
+    ("zones", [], 'zones: invalid value "a list": must be at least 1 item'),
 ]
 
 
@@ -126,4 +185,4 @@ def test_no_object_at_all_is_one_sentence(document: object) -> None:
     """Whatever was decoded, there is a message and no traceback."""
     (said,) = told(document)
     assert said.startswith("document: ")
-    assert "want an object" in said
+    assert "must be an object" in said

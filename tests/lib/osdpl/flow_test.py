@@ -486,7 +486,9 @@ def test_a_rule_beyond_the_schema_is_a_refusal(cluster: Cluster) -> None:
     cluster.create(features={**features, "horizon": {"themes": themes}})
     ((reason, message),) = warnings(Process(cluster), 5)
     assert reason == "InvalidSpec"
-    assert message.startswith("spec.features.horizon.themes[0].description: want ")
+    assert message.startswith(
+        "spec.features.horizon.themes[0].description: invalid value: must be "
+    )
     assert cluster.credentials() == {}
     assert cluster.helm.runs == []
 

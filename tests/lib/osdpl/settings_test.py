@@ -61,23 +61,35 @@ def test_no_other_setting_is_known() -> None:
 
 
 BAD = {
-    "unknown section": ("[nova]\na = 1", "[nova]: want one of helmbundle, maint"),
-    "unknown key": ("[osctl]\nwait = 1", "[osctl] wait: want one of wait_app"),
+    "unknown section": (
+        "[nova]\na = 1",
+        "[nova]: invalid value: must be one of helmbundle, maint",
+    ),
+    "unknown key": (
+        "[osctl]\nwait = 1",
+        "[osctl] wait: invalid value: must be one of wait_app",
+    ),
     "no number": (
         "[osctl]\nwait_application_ready_timeout = soon",
-        "[osctl] wait_application_ready_timeout: 'soon': want seconds, 1 or more",
+        (
+            '[osctl] wait_application_ready_timeout: invalid value "soon": must be'
+            " seconds, 1 or more"
+        ),
     ),
     "a fraction": (
         "[osctl]\nwait_application_ready_delay = 1.5",
-        "[osctl] wait_application_ready_delay: '1.5': want seconds, 0 or more",
+        (
+            '[osctl] wait_application_ready_delay: invalid value "1.5": must be'
+            " seconds, 0 or more"
+        ),
     ),
     "0": (
         "[helmbundle]\nhelm_cmd_timeout = 0",
-        "[helmbundle] helm_cmd_timeout: '0': want seconds, 1 or more",
+        '[helmbundle] helm_cmd_timeout: invalid value "0": must be seconds, 1 or more',
     ),
     "negative": (
         "[helmbundle]\nhelm_cmd_timeout = -5",
-        "[helmbundle] helm_cmd_timeout: '-5': want seconds, 1 or more",
+        '[helmbundle] helm_cmd_timeout: invalid value "-5": must be seconds, 1 or more',
     ),
     "no ini": ("wait = 1", "File contains no section headers"),
     "a key twice": ("[osctl]\nmax_workers=1\nmax_workers=2", "already exists"),
@@ -169,7 +181,7 @@ def test_what_is_ignored_is_one_event(installed: Cluster) -> None:
     ((_, reason, message),) = found
     assert reason == "FieldsIgnored"
     assert "ConfigMap rockoon-config 01-own.ini [osctl] max_workers: no eff" in message
-    assert "[osctl] wait: want one of" in message
+    assert "[osctl] wait: invalid value: must be one of" in message
     assert "README" not in message
 
 

@@ -86,7 +86,9 @@ def test_required_fields(field: str) -> None:
     document = copy.deepcopy(samples.DOCUMENT)
     del document["spec"][field]
 
-    with pytest.raises(config.ConfigError, match=f"spec.{field}: want .* required"):
+    with pytest.raises(
+        config.ConfigError, match=f"spec.{field}: invalid value: must be .* required"
+    ):
         spec.parse(document)
 
 
@@ -94,7 +96,7 @@ def test_required_fields(field: str) -> None:
     ("document", "field"),
     [
         ({}, "kind"),
-        ({**samples.DOCUMENT, "kind": "Pod"}, "kind: 'Pod'"),
+        ({**samples.DOCUMENT, "kind": "Pod"}, 'kind: invalid value "Pod"'),
         ({**samples.DOCUMENT, "apiVersion": "v1"}, "apiVersion"),
         ({**samples.DOCUMENT, "metadata": {}}, "metadata.name"),
         ({**samples.DOCUMENT, "spec": None}, "spec"),
@@ -167,7 +169,11 @@ def test_references_are_replaced() -> None:
 
 
 MISSING: list[tuple[str, references.Secrets, str]] = [
-    ("no Secret", {"certificates": None}, "certificates: want an existing Secret"),
+    (
+        "no Secret",
+        {"certificates": None},
+        "certificates: invalid value: must be an existing Secret",
+    ),
     ("no key", {"certificates": {"other": b"s3cret"}}, "a key of Secret certificates"),
     ("no text", {"certificates": {"ca": b"\xff\xfes3cret"}}, "UTF-8"),
 ]

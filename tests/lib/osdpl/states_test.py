@@ -304,7 +304,8 @@ def test_a_release_of_others_is_adopted_by_an_annotation() -> None:
 
 def test_an_unreadable_release_is_refused_and_named() -> None:
     given = dataclasses.replace(
-        snapshot(revision("deployed")), unreadable={RELEASE.name: "Secret x: want y"}
+        snapshot(revision("deployed")),
+        unreadable={RELEASE.name: "Secret x: invalid value: must be y"},
     )
     found = states.of_desired(given, RELEASE, NOW)
     assert (found.state, found.step, found.can_run) == (
@@ -312,7 +313,7 @@ def test_an_unreadable_release_is_refused_and_named() -> None:
         Step.REFUSED,
         False,
     )
-    assert "Secret x: want y" in found.waits
+    assert "Secret x: invalid value: must be y" in found.waits
     (absent,) = states.of_surplus(given, NOW, frozenset())
     assert (absent.step, absent.can_run) == (Step.REFUSED, False)
 

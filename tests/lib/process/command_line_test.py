@@ -63,9 +63,10 @@ def test_a_wrong_command_line_ends_with_code_2_and_one_line_per_problem(
     result = invoke("--period=0", "--what")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr == (
-        "a-daemon: --period: '0': want a duration such as 5m0s, of 1s at least\n"
-        "a-daemon: --what: want a known flag (see --help)\n"
+    assert (
+        result.stderr
+        == 'a-daemon: --period: invalid value "0": must be a duration such as 5m0s,'
+        " at least 1s\na-daemon: --what: unknown flag: see --help\n"
     )
 
 
@@ -75,15 +76,17 @@ def test_what_can_be_read_is_judged_beside_what_can_not(invoke: Invoke) -> None:
     def judge(values: flags.Values) -> list[config.FieldProblem]:
         assert values[PERIOD] == 300.0, "the default of what can't be read"
         fields = ("--period", "--both")
-        return [config.FieldProblem(field, None, "another") for field in fields]
+        return [config.not_set(field, "another") for field in fields]
 
     judged = dataclasses.replace(PROGRAM, judge=judge)
     for words, told in ((["--period=0"], 1), ([], 0)):
         result = invoke(*words, program=judged)
         assert result.exit_code == 2
         lines = result.stderr.splitlines()
-        assert lines[1] == "a-daemon: --both: want another"
-        assert lines[0].startswith("a-daemon: --period: " + ("'0'" if told else "want"))
+        assert lines[1] == "a-daemon: --both: not set: must be another"
+        assert lines[0].startswith(
+            "a-daemon: --period: " + ("invalid value" if told else "not set")
+        )
         assert len(lines) == 2
     assert invoke("--version", program=judged).exit_code == 0
 
@@ -96,7 +99,9 @@ def test_a_config_error_of_run_is_told_the_same_way(invoke: Invoke) -> None:
 
     result = invoke(run=run)
     assert result.exit_code == 2
-    assert result.stderr == "a-daemon: [Global] region: want a region\n"
+    assert (
+        result.stderr == "a-daemon: [Global] region: invalid value: must be a region\n"
+    )
 
 
 @pytest.mark.parametrize("argument", ["--help", "-h", "--help=true"])

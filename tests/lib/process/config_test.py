@@ -13,7 +13,50 @@ def test_all_problems_are_in_the_message_one_per_line() -> None:
                 config.FieldProblem("b", None, "a number"),
             ]
         )
-    assert str(caught.value) == "a: '1': want a word\nb: want a number"
+    assert (
+        str(caught.value)
+        == 'a: invalid value "1": must be a word\nb: invalid value: must be a number'
+    )
+
+
+TEXTS = {
+    'a: invalid value "x": must be a word': config.FieldProblem("a", "x", "a word"),
+    'a: unsupported value "x": must be one of y, z': config.FieldProblem(
+        "a", "x", "one of y, z"
+    ),
+    'a: invalid value "": must be a word': config.FieldProblem("a", "", "a word"),
+    'a: invalid value "b\\nc\\"d": must be a word': config.FieldProblem(
+        "a", 'b\nc"d', "a word"
+    ),
+    "a: invalid value: must be a word": config.FieldProblem("a", None, "a word"),
+    "[Global] password: invalid value [redacted]: must be a word": config.FieldProblem(
+        "[Global] password", "x", "a word"
+    ),
+    "[Global] password: not set": config.not_set("[Global] password"),
+    "a: not set: must be a word": config.required("a", "", "a word"),
+    "--cluster-nam: unknown flag: did you mean --cluster-name?": config.unknown(
+        "--cluster-nam",
+        "flag",
+        config.did_you_mean("--cluster-nam", ["--cluster-name"]),
+    ),
+    "--x: unknown flag": config.unknown(
+        "--x", "flag", config.did_you_mean("--x", ["--cluster-name"])
+    ),
+    "a: must not be set together with b": config.conflict("a", "b"),
+    "--f: /nonexistent: no such file": config.unusable_file("--f", "/nonexistent"),
+    "--f: /: is a directory": config.unusable_file("--f", "/"),
+    "--f: /etc/passwd/x: not a directory": config.unusable_file("--f", "/etc/passwd/x"),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_each_kind_of_problem_has_its_text(text: str) -> None:
+    assert str(TEXTS[text]) == text
+
+
+def test_a_value_is_cut_after_100_characters() -> None:
+    assert config.quoted("x" * 100) == '"' + "x" * 100 + '"'
+    assert config.quoted("x" * 101) == '"' + "x" * 100 + '..."'
 
 
 def test_without_problems_nothing_happens() -> None:

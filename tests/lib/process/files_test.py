@@ -92,7 +92,7 @@ def test_why_a_file_can_not_be_read(tmp_path: pathlib.Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     rows = {
         "file": "",
-        "missing": "no such file or directory",
+        "missing": "no such file",
         "file/below": "not a directory",
         "": "is a directory",
         "pipe": "is not a regular file",

@@ -8,7 +8,7 @@ from lib.cloud import protocol
 from lib.cloud.openstack.config import reader as cloud_config
 from lib.cloud.openstack.config import settings
 from lib.cloud.support.source import CloudSource, Observers, ReadConfig
-from lib.process import config
+from lib.process import config, files
 
 Connect = Callable[[settings.Config, Observers], protocol.Cloud]
 
@@ -70,8 +70,9 @@ class CloudConf:
             )
         except (OSError, UnicodeDecodeError) as error:
             # The decoder's own words quote the file, which holds passwords.
-            kind = type(error).__name__
-            message = f"the clouds.yaml it refers to can't be read ({kind})"
+            is_system = isinstance(error, OSError)
+            reason = files.reason(error) if is_system else "not a text file in UTF-8"
+            message = f"[Global] clouds-file: {reason}"
             raise settings.CloudConfError((message,)) from error
 
     @contextlib.contextmanager
@@ -87,8 +88,6 @@ class CloudConf:
 
 def _text(path: str) -> str:
     if not path:
-        problem = config.FieldProblem(
-            "--cloud-config", None, "the path of a cloud.conf"
-        )
+        problem = config.not_set("--cloud-config", "the path of a cloud.conf")
         raise config.ConfigError([problem])
     return config.read_text(path, "--cloud-config")

@@ -101,7 +101,7 @@ def fill(
     first = (pathlib.Path(named),) if named else ()
     path, clouds = _first(first + place.candidates("clouds.yaml"), files)
     if path is None:
-        right = "the path of a clouds.yaml that exists, as use-clouds is on"
+        right = "the path of an existing clouds.yaml, since use-clouds is set"
         raise CloudsError("clouds-file", named, right)
     secure = place.env.get("OS_CLIENT_SECURE_FILE", "")
     first = (pathlib.Path(secure),) if secure else ()
@@ -139,8 +139,8 @@ def _choose(name: str, clouds: _Clouds, path: pathlib.Path) -> str:
         return name
     if not name and len(clouds.clouds) == 1:
         return next(iter(clouds.clouds))
-    known = ", ".join(sorted(clouds.clouds)) or "none at all"
-    raise CloudsError("cloud", name, f"one of those in {path}: {known}")
+    known = ", ".join(sorted(clouds.clouds)) or "none"
+    raise CloudsError("cloud", name, f"one of the clouds in {path}: {known}")
 
 
 def _text(value: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from lib.cloud.openstack.config import section_reader
 from lib.cloud.openstack.config.settings import CloudConfError, Credentials
+from lib.process import config
 
 _FIELDS = {
     "OS_AUTH_URL": "auth_url",
@@ -46,12 +47,12 @@ def _always(values: Mapping[str, str]) -> list[str]:
     problems = []
     url = values["OS_AUTH_URL"]
     if not url.startswith(("http://", "https://")):
-        problems.append(
-            f"OS_AUTH_URL is {section_reader.shown(url)}; it must be the URL of"
-            " Keystone, such as https://keystone.example:5000/v3"
-        )
+        expected = "the URL of Keystone, such as https://keystone.example:5000/v3"
+        hidden = section_reader.may_hold_secret(url)
+        text = config.rejected(url, expected, hidden)
+        problems.append(f"OS_AUTH_URL: {text}")
     if not values["OS_REGION"]:
-        problems.append("OS_REGION is missing; it must be the name of a region")
+        problems.append("OS_REGION: not set: must be the name of a region")
     return problems
 
 
@@ -60,11 +61,11 @@ def _with_application(values: Mapping[str, str]) -> list[str]:
         return []
     if not values["OS_APPLICATION_CREDENTIAL_NAME"]:
         return [
-            "OS_APPLICATION_CREDENTIAL_ID is missing; it must be set, or"
+            "OS_APPLICATION_CREDENTIAL_ID: not set: must be set, or"
             " OS_APPLICATION_CREDENTIAL_NAME, with the secret"
         ]
     return [
-        f"{name} is missing; it must be set with OS_APPLICATION_CREDENTIAL_NAME"
+        f"{name}: not set: must be set with OS_APPLICATION_CREDENTIAL_NAME"
         for name in ("OS_USERNAME", "OS_DOMAIN_NAME")
         if not values[name]
     ]
@@ -73,11 +74,15 @@ def _with_application(values: Mapping[str, str]) -> list[str]:
 def _with_password(values: Mapping[str, str]) -> list[str]:
     needed = ("OS_USERNAME", "OS_PASSWORD", "OS_DOMAIN_NAME")
     problems = [
-        f"{name} is missing; it must be set, or an application credential"
+        f"{name}: not set: must be set, or an application credential"
         for name in needed
         if not values[name]
     ]
     tenants = [name for name in ("OS_TENANT_ID", "OS_TENANT_NAME") if values[name]]
     if len(tenants) != 1:
-        problems.append("exactly one of OS_TENANT_ID and OS_TENANT_NAME must be set")
+        problems.append(
+            "OS_TENANT_ID: must not be set together with OS_TENANT_NAME"
+            if tenants
+            else "OS_TENANT_ID: not set: must be set, or OS_TENANT_NAME"
+        )
     return problems

@@ -38,7 +38,7 @@ class SyntaxFault(ValueError):
 
     def __init__(self, line: int) -> None:
         super().__init__(
-            f"line {line} can't be read; it must be a [Section], a key = value, a"
+            f"line {line}: invalid syntax: must be a [Section], a key = value, a"
             " comment or empty, with every quote closed"
         )
         self.line = line

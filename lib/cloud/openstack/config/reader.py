@@ -10,8 +10,8 @@ from lib.cloud.openstack.config.section_reader import (
     SECRETS,
     ConfigFindings,
     SectionReader,
-    not_known,
     shown,
+    unknown,
 )
 from lib.cloud.openstack.config.settings import (
     BlockStorage,
@@ -144,8 +144,9 @@ def _attach_limit(text: str, findings: ConfigFindings) -> int | None:
     try:
         limit = int(text)
     except ValueError:
-        problem = f"[BlockStorage] node-volume-attach-limit is {shown(text)}"
-        findings.problems.append(f"{problem}; must be a whole number")
+        field = "[BlockStorage] node-volume-attach-limit"
+        problem = f"invalid value {shown(text)}: must be a whole number"
+        findings.problems.append(f"{field}: {problem}")
         return None
     if limit == 0:
         return None
@@ -170,16 +171,15 @@ class _Sections:
                 self._by_name[name, section.subsection] = section
             elif name != "loadbalancerclass":
                 sub = f' "{section.subsection}"' if section.subsection else ""
-                ending = not_known(name, SECTIONS)
-                findings.warnings.append(f"section [{section.name}{sub}] {ending}")
+                ending = unknown("section", name, SECTIONS)
+                findings.warnings.append(f"[{section.name}{sub}]: {ending}")
 
     def require(self, name: str, sub: str) -> None:
         """Report a section that is missing."""
         if (name.lower(), sub) not in self._by_name:
             subs = [f'[{name} "{at[1]}"]' for at in self._by_name if at[1]]
-            names = ", ".join(subs) or "no other than the plain one"
-            missing = f'section [{name} "{sub}"] is missing; there is {names}'
-            self._findings.problems.append(missing)
+            hint = f": must be one of {', '.join(subs)}" if subs else ""
+            self._findings.problems.append(f'[{name} "{sub}"]: not found{hint}')
 
     def one(self, name: str, sub: str = "") -> SectionReader:
         section = gcfg.Section(name, sub, {})
@@ -194,8 +194,7 @@ def _credentials(
     values = {key: section.text(key) for key in clouds_yaml.CLOUD_CONF_KEYS}
     insecure = section.text("tls-insecure")
     if insecure not in ("", "true", "false"):
-        given = shown(insecure)
-        section.warn(f"tls-insecure is {given}, taken as false; only true counts")
+        section.reject("tls-insecure", insecure, "true or false", "using false")
     use_clouds = section.boolean("use-clouds", False)
     clouds_file, cloud = section.text("clouds-file"), section.text("cloud")
     section.finish()
@@ -230,7 +229,7 @@ def _judge(values: Mapping[str, str], section: SectionReader) -> None:
         right = "the URL of Keystone, such as https://keystone.example:5000/v3"
         section.problem("auth-url", values["auth-url"], right)
     if bool(values["cert-file"]) != bool(values["key-file"]):
-        section.warn("cert-file and key-file count only together and are ignored")
+        section.warn("cert-file and key-file: must be set together; ignored")
     any_domain = values["domain-id"] or values["domain-name"]
     user_domain = values["user-domain-id"] or values["user-domain-name"] or any_domain
     by_secret = bool(values["application-credential-secret"])
@@ -250,8 +249,7 @@ def _judge_ways(values: Mapping[str, str], section: SectionReader) -> None:
     ways = ("password", "token", "application-credential-secret")
     first, *others = [key for key in ways if values[key]] or ("",)
     for key in others:
-        right = f"left out, since {first} is set: there is one way to log in"
-        section.problem(key, values[key], right)
+        section.conflict(key, first)
 
 
 def _judge_user(
@@ -323,7 +321,7 @@ def _networking(section: SectionReader) -> Networking:
                 raise ValueError
             networks.append(ipaddress.ip_network(item, strict=False))
         except ValueError:
-            section.warn(f"address-sort-order: {shown(item)} is no CIDR and is skipped")
+            section.reject("address-sort-order", item, "a CIDR", "ignored")
     networking = Networking(
         ipv6_support_disabled=section.boolean("ipv6-support-disabled", False),
         public_network_names=section.texts("public-network-name"),
@@ -376,14 +374,16 @@ def _load_balancer(
     provider = section.text("lb-provider", default.lb_provider)
     store = section.text("container-store", default.container_store)
     if provider not in _LB_PROVIDERS:
-        section.warn(f"lb-provider {shown(provider)} is not among {_LB_PROVIDERS}")
+        right = "one of " + ", ".join(_LB_PROVIDERS)
+        section.reject("lb-provider", provider, right, "using it nevertheless")
     if store not in _CONTAINER_STORES:
-        section.warn(f"container-store {shown(store)} is not among {_CONTAINER_STORES}")
+        right = "one of " + ", ".join(_CONTAINER_STORES)
+        section.reject("container-store", store, right, "using it nevertheless")
     method = section.text("lb-method", default.lb_method)
     _judge_method(method, provider, section)
     version = section.text("lb-version")
     if version not in ("", "v2"):
-        section.warn(f"lb-version {shown(version)} is not supported; only v2 is")
+        section.reject("lb-version", version, "one of v2", "ignored")
     load_balancer = LoadBalancer(
         enabled=section.boolean("enabled", True),
         lb_version=version,
@@ -426,11 +426,11 @@ def _load_balancer(
 def _judge_method(method: str, provider: str, section: SectionReader) -> None:
     """Warn of an algorithm that each Service would report in an Event."""
     if provider == "ovn" and method != settings.OVN_LB_METHOD:
-        text = f"lb-method is {shown(method)}; provider ovn allows only"
-        section.warn(f"{text} {settings.OVN_LB_METHOD}")
+        right = f"one of {settings.OVN_LB_METHOD}, with provider ovn"
+        section.reject("lb-method", method, right, "Services report it")
     elif method not in settings.LB_METHODS:
-        allowed = ", ".join(settings.LB_METHODS)
-        section.warn(f"lb-method is {shown(method)}; it must be one of {allowed}")
+        right = "one of " + ", ".join(settings.LB_METHODS)
+        section.reject("lb-method", method, right, "Services report it")
 
 
 def _cidrs(section: SectionReader, key: str) -> tuple[settings.Network, ...]:
@@ -486,7 +486,7 @@ def _active_steps(env: Mapping[str, str], findings: ConfigFindings) -> int:
         return int(text)
     if text:
         findings.warnings.append(
-            f"environment variable OCCM_WAIT_LB_ACTIVE_STEPS is {text!r}, which is no"
-            f" whole number; {default} is used"
+            f"OCCM_WAIT_LB_ACTIVE_STEPS: invalid value {shown(text)}: must be a whole"
+            f" number; using the default {default}"
         )
     return default

@@ -1,13 +1,12 @@
 """Typed reading of one section of cloud.conf, with all its problems and warnings."""
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from lib.cloud.openstack.config import gcfg
-from lib.process import kinds
+from lib.process import config, kinds, redaction
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
@@ -29,16 +28,17 @@ T = TypeVar("T")
 
 def shown(value: str) -> str:
     """Return a value as a message may show it: hidden where it may hold a secret."""
-    if _HOLDS_SECRET.search(value):
-        return "(hidden: it may hold a password)"
-    return repr(value)
+    return redaction.REDACTED if may_hold_secret(value) else config.quoted(value)
 
 
-def not_known(name: str, known: Collection[str]) -> str:
-    """Return the end of a warning about a key or section that nothing reads."""
-    near = difflib.get_close_matches(name, sorted(known), 1, cutoff=0.75)
-    hint = f"; is {near[0]} meant?" if near else ""
-    return f"is not known and is ignored{hint}"
+def may_hold_secret(value: str) -> bool:
+    """Report whether a value must be hidden, whatever its key."""
+    return _HOLDS_SECRET.search(value) is not None
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> str:
+    """Return the end of a warning about a key or section that does not exist."""
+    return f"unknown {kind}{config.did_you_mean(name, known)}; ignored"
 
 
 @dataclasses.dataclass
@@ -85,7 +85,7 @@ class SectionReader:
                 raise ValueError
             return value
 
-        return self._parsed(key, default, number, f"a whole number from {least} on")
+        return self._parsed(key, default, number, f"a whole number, at least {least}")
 
     def seconds(self, key: str, default: float) -> float:
         """Return the seconds of a duration, never negative."""
@@ -102,10 +102,7 @@ class SectionReader:
         """Return the ID of an object of the cloud; warn of one that can't be an ID."""
         value = self.text(key).strip()
         if value and not _UUID.fullmatch(value):
-            self.warn(
-                f"{key} is {shown(value)}, which is not a UUID: no object has such"
-                " an ID"
-            )
+            self.reject(key, value, "a UUID", "no object has this ID")
         return self.text(key)
 
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
@@ -119,18 +116,22 @@ class SectionReader:
         return self._parsed(key, default, one, "one of " + ", ".join(known))
 
     def problem(self, key: str, value: str, right: str) -> None:
-        """Report a value that can't be used, and what would be right.
+        """Report a value that cannot be used, and what is required.
 
-        That one is missing is no secret.
+        The value of a secret is hidden, its absence is not.
         """
-        if not value:
-            text = f"{self._title} {key}: not set: it must be {right}"
-            self._findings.problems.append(text)
-            return
-        text = "(hidden)" if key in SECRETS else shown(value)
-        self._findings.problems.append(
-            f"{self._title} {key} is {text}; it must be {right}"
-        )
+        text = config.rejected(value, right, _is_hidden(key, value))
+        self._findings.problems.append(f"{self._title} {key}: {text}")
+
+    def conflict(self, key: str, other: str) -> None:
+        """Report two keys of which at most one may be set."""
+        text = f"must not be set together with {other}"
+        self._findings.problems.append(f"{self._title} {key}: {text}")
+
+    def reject(self, key: str, value: str, right: str, effect: str) -> None:
+        """Warn of a value that is not used, or that will fail. effect: what happens."""
+        text = config.rejected(value, right, _is_hidden(key, value))
+        self.warn(f"{key}: {text}; {effect}")
 
     @property
     def has_problems(self) -> bool:
@@ -146,7 +147,7 @@ class SectionReader:
         for key in self._section.values:
             if key not in self._asked:
                 others = self._asked - self._section.values.keys()
-                self.warn(f"{key} {not_known(key, others)}")
+                self.warn(f"{key}: {unknown('key', key, others)}")
 
     def _parsed(self, key: str, default: T, parse: Callable[[str], T], right: str) -> T:
         values = self.texts(key)
@@ -157,6 +158,10 @@ class SectionReader:
         except ValueError:
             self.problem(key, values[-1], right)
             return default
+
+
+def _is_hidden(key: str, value: str) -> bool:
+    return key in SECRETS or may_hold_secret(value)
 
 
 def _boolean(text: str) -> bool:

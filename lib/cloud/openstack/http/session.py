@@ -14,6 +14,7 @@ from keystoneauth1.identity import v3
 
 from lib.cloud.openstack.config import section_reader
 from lib.cloud.openstack.config.settings import CloudConfError, Credentials
+from lib.process import config
 
 POOL_SIZE = 64
 """Connections kept per host: at least as many as there are workers."""
@@ -123,20 +124,24 @@ def _check_files(credentials: Credentials, has_pair: bool) -> None:
     if has_pair:
         named |= {"cert-file": credentials.cert_file, "key-file": credentials.key_file}
     problems = tuple(
-        f"[Global] {key} is {section_reader.shown(path)}; it must be a PEM file that"
-        " can be read"
+        str(problem)
         for key, path in named.items()
-        if path and not _is_readable(path)
+        if path and (problem := _file_problem(f"[Global] {key}", path))
     )
     if problems:
         raise CloudConfError(problems)
 
 
-def _is_readable(path: str) -> bool:
+def _file_problem(field: str, path: str) -> config.FieldProblem | None:
+    """Return why a file cannot be used; its path is hidden where it may be a secret."""
+    hidden = section_reader.may_hold_secret(path)
+    rejected = config.FieldProblem(field, path, "a PEM file", hidden)
     try:
-        return b"-----BEGIN" in pathlib.Path(path).read_bytes()
+        if b"-----BEGIN" in pathlib.Path(path).read_bytes():
+            return None
     except OSError:
-        return False
+        return rejected if hidden else config.unusable_file(field, path) or rejected
+    return rejected
 
 
 class _Scope(TypedDict, total=False):

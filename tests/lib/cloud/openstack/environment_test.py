@@ -44,21 +44,24 @@ def test_an_application_credential(env: dict[str, str]) -> None:
 
 
 BAD = [
-    (without(PASSWORD, "OS_AUTH_URL"), "OS_AUTH_URL is ''"),
-    ({**PASSWORD, "OS_AUTH_URL": "keystone"}, "OS_AUTH_URL is 'keystone'"),
-    (without(PASSWORD, "OS_REGION"), "OS_REGION is missing"),
-    (without(PASSWORD, "OS_USERNAME"), "OS_USERNAME is missing"),
-    (without(PASSWORD, "OS_PASSWORD"), "OS_PASSWORD is missing"),
-    (without(PASSWORD, "OS_DOMAIN_NAME"), "OS_DOMAIN_NAME is missing"),
-    (without(PASSWORD, "OS_TENANT_NAME"), "exactly one of OS_TENANT_ID"),
-    ({**PASSWORD, "OS_TENANT_ID": "1"}, "exactly one of OS_TENANT_ID"),
+    (without(PASSWORD, "OS_AUTH_URL"), "OS_AUTH_URL: not set: must be the URL"),
+    ({**PASSWORD, "OS_AUTH_URL": "keystone"}, 'OS_AUTH_URL: invalid value "keystone"'),
+    (without(PASSWORD, "OS_REGION"), "OS_REGION: not set"),
+    (without(PASSWORD, "OS_USERNAME"), "OS_USERNAME: not set"),
+    (without(PASSWORD, "OS_PASSWORD"), "OS_PASSWORD: not set"),
+    (without(PASSWORD, "OS_DOMAIN_NAME"), "OS_DOMAIN_NAME: not set"),
+    (without(PASSWORD, "OS_TENANT_NAME"), "OS_TENANT_ID: not set: must be set, or"),
+    (
+        {**PASSWORD, "OS_TENANT_ID": "1"},
+        "OS_TENANT_ID: must not be set together with OS_TENANT_NAME",
+    ),
     (
         without(APPLICATION, "OS_APPLICATION_CREDENTIAL_ID"),
-        "OS_APPLICATION_CREDENTIAL_ID is missing",
+        "OS_APPLICATION_CREDENTIAL_ID: not set",
     ),
-    (without(NAMED, "OS_USERNAME"), "OS_USERNAME is missing"),
+    (without(NAMED, "OS_USERNAME"), "OS_USERNAME: not set"),
     # The reference reads no variable of this name, though others do.
-    ({**without(PASSWORD, "OS_REGION"), "OS_REGION_NAME": "R"}, "OS_REGION is missing"),
+    ({**without(PASSWORD, "OS_REGION"), "OS_REGION_NAME": "R"}, "OS_REGION: not set"),
 ]
 
 

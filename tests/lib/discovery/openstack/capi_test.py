@@ -120,7 +120,9 @@ def test_tags_that_nova_refuses_are_told(
         capi.machine_spec(
             cluster, provider, group(dataclasses.replace(SPEC, tags=(tag,)))
         )
-    assert f"tags: '{tag}': want a tag of 1 to 60 characters" in str(caught.value)
+    assert f'tags: invalid value "{tag}": must be a tag of 1 to 60 characters' in str(
+        caught.value
+    )
 
 
 def test_a_tag_given_twice_stands_once(

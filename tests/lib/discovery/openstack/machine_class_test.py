@@ -120,9 +120,15 @@ def test_what_can_not_be_made_is_told(
     with pytest.raises(config.ConfigError) as caught:
         made(cluster, bare, model.InstanceClass("m1", tags=("fast",)))
     assert str(caught.value).splitlines() == [
-        "imageName: want a name, here or in the provider's instances.imageName",
-        "mainNetwork: want a name, here or in the provider's instances.mainNetwork",
-        "tags: 'fast': want no raw server tags: they need Cluster API",
+        (
+            "imageName: not set: must be a name, here or in the provider's"
+            " instances.imageName"
+        ),
+        (
+            "mainNetwork: not set: must be a name, here or in the provider's"
+            " instances.mainNetwork"
+        ),
+        'tags: invalid value "fast": must be no raw server tags: they need Cluster API',
     ]
 
 

@@ -115,12 +115,14 @@ def test_what_readers_would_miss_is_named() -> None:
     )
     told = [str(one) for one in merge.problems(merged)]
     assert told == [
-        "connection.domainName: want a value; it is required",
-        "connection.username: want a value; it is required",
-        "connection.region: want a value; it is required",
-        "connection: want exactly one of tenantName, tenantID",
-        "internalNetworkNames: want at least one name, from the settings or from the"
-        " discovery data",
+        "connection.domainName: not set",
+        "connection.username: not set",
+        "connection.region: not set",
+        "connection: invalid value: must be exactly one of tenantName, tenantID",
+        (
+            "internalNetworkNames: not set: must be at least one name, from the"
+            " settings or from the discovery data"
+        ),
     ]
     assert merge.problems(merge.merge(NONE, CONFIGURATION, DISCOVERED)) == ()
 

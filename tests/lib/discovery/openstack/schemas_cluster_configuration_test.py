@@ -83,112 +83,256 @@ def test_what_may_be_set_is_accepted(
 
 # Layout, field to set (or remove), value, how the one problem begins.
 BAD: list[tuple[str, str, object, str]] = [
-    ("Standard", "apiVersion", "v1", "apiVersion: 'v1': want one of deckhouse.io/v1,"),
-    ("Standard", "kind", "X", "kind: 'X': want OpenStackClusterConfiguration"),
-    ("Standard", "layout", "Mixed", "layout: 'Mixed': want one of Standard, Standard"),
-    ("Standard", "layout", MISSING, "layout: want a value; it is required"),
-    ("Standard", "sshPublicKey", "ssh-rsa x", "sshPublicKey: 'ssh-rsa x': want a publ"),
-    ("Standard", "sshAllowList", ["192.0.2.1"], "sshAllowList[0]: '192.0.2.1': want a"),
-    ("Standard", "tags", {"a": 1}, "tags.a: '1': want a string (this is an integer)"),
-    ("Standard", "zones", [], "zones: 'a list': want at least 1 item"),
-    ("Standard", "zones", ["a", "a"], "zones: 'a list': want each item once"),
-    ("Standard", "colour", "red", "colour: want no such field; known here are apiVer"),
-    ("Standard", "provider", "s3cr3t", "provider: [redacted]: want an object"),
-    ("Standard", "provider.password", 42, "provider.password: [redacted]: want a str"),
-    ("Standard", "provider.password", "", "provider.password: [redacted]: want at le"),
-    ("Standard", "provider.region", MISSING, "provider.region: want a value; it is re"),
-    ("Standard", "provider.authURL", "keystone", "provider.authURL: 'keystone': want"),
-    ("Standard", "provider.caCert", "PEM", "provider.caCert: 'PEM': want certificates"),
-    ("Standard", "provider.tenantID", "7", "provider: want exactly one of tenantName,"),
-    ("Standard", "provider.tenantName", MISSING, "provider: want exactly one of tenan"),
-    ("Standard", "provider.token", "s3cr3t", "provider.token: want no such field; kn"),
-    ("Standard", "masterNodeGroup.replicas", 0, "masterNodeGroup.replicas: '0': want"),
+    (
+        "Standard",
+        "apiVersion",
+        "v1",
+        'apiVersion: unsupported value "v1": must be one of deckhouse.io/v1,',
+    ),
+    (
+        "Standard",
+        "kind",
+        "X",
+        'kind: invalid value "X": must be OpenStackClusterConfiguration',
+    ),
+    (
+        "Standard",
+        "layout",
+        "Mixed",
+        'layout: unsupported value "Mixed": must be one of Standard, Standard',
+    ),
+    (
+        "Standard",
+        "layout",
+        MISSING,
+        "layout: invalid value: must be a value; it is required",
+    ),
+    (
+        "Standard",
+        "sshPublicKey",
+        "ssh-rsa x",
+        'sshPublicKey: invalid value "ssh-rsa x": must be a publ',
+    ),
+    (
+        "Standard",
+        "sshAllowList",
+        ["192.0.2.1"],
+        'sshAllowList[0]: invalid value "192.0.2.1": must be a',
+    ),
+    (
+        "Standard",
+        "tags",
+        {"a": 1},
+        'tags.a: invalid value "1": must be a string (this is an integer)',
+    ),
+    ("Standard", "zones", [], 'zones: invalid value "a list": must be at least 1 item'),
+    (
+        "Standard",
+        "zones",
+        ["a", "a"],
+        'zones: invalid value "a list": must be each item once',
+    ),
+    (
+        "Standard",
+        "colour",
+        "red",
+        "colour: invalid value: must be no such field; known here are apiVer",
+    ),
+    (
+        "Standard",
+        "provider",
+        "s3cr3t",
+        "provider: invalid value [redacted]: must be an object",
+    ),
+    (
+        "Standard",
+        "provider.password",
+        42,
+        "provider.password: invalid value [redacted]: must be a str",
+    ),
+    (
+        "Standard",
+        "provider.password",
+        "",
+        "provider.password: invalid value [redacted]: must be at le",
+    ),
+    (
+        "Standard",
+        "provider.region",
+        MISSING,
+        "provider.region: invalid value: must be a value; it is re",
+    ),
+    (
+        "Standard",
+        "provider.authURL",
+        "keystone",
+        'provider.authURL: invalid value "keystone": must',
+    ),
+    (
+        "Standard",
+        "provider.caCert",
+        "PEM",
+        'provider.caCert: invalid value "PEM": must be certificates',
+    ),
+    (
+        "Standard",
+        "provider.tenantID",
+        "7",
+        "provider: invalid value: must be exactly one of tenantName,",
+    ),
+    (
+        "Standard",
+        "provider.tenantName",
+        MISSING,
+        "provider: invalid value: must be exactly one of tenan",
+    ),
+    (
+        "Standard",
+        "provider.token",
+        "s3cr3t",
+        "provider.token: invalid value: must be no such field; kn",
+    ),
+    (
+        "Standard",
+        "masterNodeGroup.replicas",
+        0,
+        'masterNodeGroup.replicas: invalid value "0": must',
+    ),
     ("Standard", "masterNodeGroup.volumeTypeMap", {}, "masterNodeGroup.volumeTypeMap:"),
     (
         "Standard",
         "masterNodeGroup.volumeTypeMap",
         {"a": ""},
-        "masterNodeGroup.volumeTypeMap.a: '': want at least 1 character",
+        (
+            'masterNodeGroup.volumeTypeMap.a: invalid value "": must be at least 1'
+            " character"
+        ),
     ),
     (
         "Standard",
         "masterNodeGroup.instanceClass.flavorName",
         MISSING,
-        "masterNodeGroup.instanceClass.flavorName: want a value; it is required",
+        (
+            "masterNodeGroup.instanceClass.flavorName: invalid value: must be a value;"
+            " it is required"
+        ),
     ),
     (
         "Standard",
         "masterNodeGroup.serverGroup",
         {"policy": "ManuallyManaged"},
-        "masterNodeGroup.serverGroup.manuallyManaged: want an object with the id of",
+        (
+            "masterNodeGroup.serverGroup.manuallyManaged: invalid value: must be an"
+            " object with the id of"
+        ),
     ),
     (
         "Standard",
         "masterNodeGroup.serverGroup",
         {"policy": "AntiAffinity", "manuallyManaged": {"id": "1"}},
-        "masterNodeGroup.serverGroup.manuallyManaged: want no such field unless policy",
+        (
+            "masterNodeGroup.serverGroup.manuallyManaged: invalid value: must be no"
+            " such field unless policy"
+        ),
     ),
     (
         "Standard",
         "nodeGroups",
         [{**NODES, "instanceClass": DISK}],
-        "nodeGroups[0].volumeTypeMap: want an object of zones and volume types, as",
+        (
+            "nodeGroups[0].volumeTypeMap: invalid value: must be an object of zones and"
+            " volume types, as"
+        ),
     ),
     (
         "Standard",
         "nodeGroups",
         [{**NODES, "volumeTypeMap": {"a": "b"}}],
-        "nodeGroups[0].volumeTypeMap: want no such field unless instanceClass.rootDisk",
+        (
+            "nodeGroups[0].volumeTypeMap: invalid value: must be no such field unless"
+            " instanceClass.rootDisk"
+        ),
     ),
     (
         "Standard",
         "nodeGroups",
         [{**NODES, "nodeTemplate": {"taints": [{"effect": "Never"}]}}],
-        "nodeGroups[0].nodeTemplate.taints[0].effect: 'Never': want one of NoSchedule,",
+        (
+            'nodeGroups[0].nodeTemplate.taints[0].effect: unsupported value "Never":'
+            " must be one of NoSchedule,"
+        ),
     ),
     (
         "Standard",
         "standard.internalNetworkCIDR",
         "192.168.199.1/24",
-        "standard.internalNetworkCIDR: '192.168.199.1/24': want an IPv4 network withou",
+        (
+            'standard.internalNetworkCIDR: invalid value "192.168.199.1/24": must be an'
+            " IPv4 network withou"
+        ),
     ),
     (
         "Standard",
         "standard.internalNetworkCIDR",
         "192.168.199.0/33",
-        "standard.internalNetworkCIDR: '192.168.199.0/33': want an IPv4 network",
+        (
+            'standard.internalNetworkCIDR: invalid value "192.168.199.0/33": must be an'
+            " IPv4 network"
+        ),
     ),
     (
         "Standard",
         "standard.internalNetworkDNSServers",
         ["dns"],
-        "standard.internalNetworkDNSServers[0]: 'dns': want an IPv4 address",
+        (
+            'standard.internalNetworkDNSServers[0]: invalid value "dns": must be an'
+            " IPv4 address"
+        ),
     ),
-    ("Standard", "standard", MISSING, "standard: want an object, as layout Standard"),
-    ("Standard", "simple", {"externalNetworkName": "a"}, "simple: want no settings of"),
+    (
+        "Standard",
+        "standard",
+        MISSING,
+        "standard: invalid value: must be an object, as layout Standard",
+    ),
+    (
+        "Standard",
+        "simple",
+        {"externalNetworkName": "a"},
+        "simple: invalid value: must be no settings of",
+    ),
     (
         "Standard",
         "standard.bastion",
         {"size": 1},
-        "standard.bastion.size: want no such",
+        "standard.bastion.size: invalid value: must be no such",
     ),
     (
         "StandardWithNoRouter",
         "standardWithNoRouter.externalNetworkDHCP",
         "no",
-        "standardWithNoRouter.externalNetworkDHCP: 'no': want true or false",
+        (
+            'standardWithNoRouter.externalNetworkDHCP: invalid value "no": must be true'
+            " or false"
+        ),
     ),
     (
         "Simple",
         "simple.podNetworkMode",
         "DirectRoutingWithPortSecurityEnabled",
-        "simple.podNetworkMode: 'DirectRoutingWithPortSecurityEnabled': want one of VX",
+        (
+            "simple.podNetworkMode: unsupported value"
+            ' "DirectRoutingWithPortSecurityEnabled": must be one of VX'
+        ),
     ),
     (
         "SimpleWithInternalNetwork",
         "simpleWithInternalNetwork.internalSubnetName",
         MISSING,
-        "simpleWithInternalNetwork.internalSubnetName: want a value; it is required",
+        (
+            "simpleWithInternalNetwork.internalSubnetName: invalid value: must be a"
+            " value; it is required"
+        ),
     ),
 ]
 

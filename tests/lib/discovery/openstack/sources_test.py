@@ -81,7 +81,10 @@ def test_a_layout_that_is_named_by_the_prefix_asks_for_it(
     layout: str, configuration: Configuration
 ) -> None:
     """The discovery data, which does not exist yet, is not asked for."""
-    told = "ClusterConfiguration: want cloud.prefix, which names the internal network"
+    told = (
+        "ClusterConfiguration: invalid value: must be cloud.prefix, which names the"
+        " internal network"
+    )
     assert problems(configuration(layout)) == [told]
     assert problems(configuration(layout), CLUSTER | {"cloud": {}}) == [told]
     named = sources.read([configuration(layout), CLUSTER])
@@ -94,8 +97,8 @@ def test_a_network_of_the_discovery_data_is_asked_for_there(
     empty = DISCOVERED | {"internalNetworkNames": []}
     told = problems(configuration("Standard"), empty)
     assert told == [
-        "internalNetworkNames: want at least one name, from the settings or from the"
-        " discovery data"
+        "internalNetworkNames: not set: must be at least one name, from the settings or"
+        " from the discovery data"
     ]
 
 
@@ -148,7 +151,7 @@ def test_nothing_usable_is_one_problem() -> None:
     """Not a list of every field of a document that is not there."""
     (said,) = problems()
     assert said.startswith(
-        "OpenStackClusterConfiguration: want a document of this kind"
+        "OpenStackClusterConfiguration: invalid value: must be a document of this kind"
     )
 
 
@@ -170,14 +173,32 @@ def test_all_documents_are_judged(configuration: Configuration) -> None:
         {"no": "kind"},
     )
     beginnings = [
-        "document 8: want an object with a kind",
-        "document 9: want an object with a kind",
-        "cloud-provider-openstack zones: 'a': want a list (this is a string)",
-        "OpenStackClusterConfiguration layout: 'Mixed': want one of Standard",
-        "OpenStackCloudDiscoveryData podNetworkMode: 'Any': want one of VXLAN",
-        "OpenStackCloudProviderDiscoveryData zones: 'a list': want at least 1 item",
-        "OpenStackInstanceClass/worker flavorName: want a value; it is required",
-        "NodeGroup/lost spec.cloudInstances.classReference.name: 'x': want an",
+        "document 8: invalid value: must be an object with a kind",
+        "document 9: invalid value: must be an object with a kind",
+        (
+            'cloud-provider-openstack zones: invalid value "a": must be a list (this is'
+            " a string)"
+        ),
+        (
+            'OpenStackClusterConfiguration layout: unsupported value "Mixed": must be'
+            " one of Standard"
+        ),
+        (
+            'OpenStackCloudDiscoveryData podNetworkMode: unsupported value "Any": must'
+            " be one of VXLAN"
+        ),
+        (
+            'OpenStackCloudProviderDiscoveryData zones: invalid value "a list": must be'
+            " at least 1 item"
+        ),
+        (
+            "OpenStackInstanceClass/worker flavorName: invalid value: must be a value;"
+            " it is required"
+        ),
+        (
+            'NodeGroup/lost spec.cloudInstances.classReference.name: invalid value "x":'
+            " must be an"
+        ),
     ]
     assert len(said) == len(beginnings)
     for line, beginning in zip(said, beginnings, strict=True):
@@ -188,7 +209,8 @@ def test_a_kind_that_must_be_single(configuration: Configuration) -> None:
     """Two of them: which one counts is not guessed."""
     said = problems(configuration("Simple"), configuration("Simple"))
     assert said == [
-        "OpenStackClusterConfiguration: '2 documents': want one document of this kind"
+        'OpenStackClusterConfiguration: invalid value "2 documents": must be one'
+        " document of this kind"
     ]
 
 
@@ -196,10 +218,19 @@ def test_machines_need_to_know_the_cluster(configuration: Configuration) -> None
     """What is missing for the node groups is told together."""
     said = problems(configuration("Simple"), CLASS, node_group("new"))
     assert said == [
-        "--cluster-uuid: want the cluster's UUID, as there are NodeGroups",
-        "ClusterConfiguration cloud.prefix: want a value, as there are NodeGroups",
-        "ClusterConfiguration podSubnetCIDR: want a value, as there are NodeGroups",
-        "zones: want at least one zone, as there are NodeGroups that name none",
+        "--cluster-uuid: not set: must be the cluster's UUID, as there are NodeGroups",
+        (
+            "ClusterConfiguration cloud.prefix: not set: must be a value, as there are"
+            " NodeGroups"
+        ),
+        (
+            "ClusterConfiguration podSubnetCIDR: not set: must be a value, as there are"
+            " NodeGroups"
+        ),
+        (
+            "zones: not set: must be at least one zone, as there are NodeGroups that"
+            " name none"
+        ),
     ]
 
 
@@ -222,12 +253,24 @@ def test_node_groups_that_can_not_be_named_are_told(
         uuid="uuid",
     )
     beginnings = [
-        "NodeGroup/Front metadata.name: 'Front': want a DNS label of at most 54",
-        f"NodeGroup/{long} metadata.name: '{long}': want a DNS label",
-        "NodeGroup/ metadata.name: '': want a DNS label",
-        "NodeGroup/same metadata.name: 'same': want a name that no other group has",
-        "NodeGroup/odd spec.cloudInstances.zones: 'a': want a list of names",
-        "NodeGroup/odder spec.cloudInstances.zones: \"['a', 1]\": want a list",
+        (
+            'NodeGroup/Front metadata.name: invalid value "Front": must be a DNS label'
+            " of at most 54"
+        ),
+        f'NodeGroup/{long} metadata.name: invalid value "{long}": must be a DNS label',
+        'NodeGroup/ metadata.name: invalid value "": must be a DNS label',
+        (
+            'NodeGroup/same metadata.name: invalid value "same": must be a name that no'
+            " other group has"
+        ),
+        (
+            'NodeGroup/odd spec.cloudInstances.zones: invalid value "a": must be a list'
+            " of names"
+        ),
+        (
+            "NodeGroup/odder spec.cloudInstances.zones: invalid value \"['a', 1]\":"
+            " must be a list"
+        ),
     ]
     assert len(said) == len(beginnings)
     for line, beginning in zip(said, beginnings, strict=True):
@@ -239,10 +282,15 @@ def test_volume_types_without_a_class_are_told(configuration: Configuration) -> 
     types = [{"id": "1", "name": "SSD"}, {"id": "2", "name": "ssd"}]
     said = problems(configuration("Simple"), {**OFFERED, "volumeTypes": types})
     assert len(said) == 2
-    assert said[0].startswith("OpenStackCloudProviderDiscoveryData volume type: 'SSD'")
+    assert said[0].startswith(
+        'OpenStackCloudProviderDiscoveryData volume type: invalid value "SSD"'
+    )
     bad = settings(storageClass={"exclude": ["("]})
     (said_of_pattern,) = problems(configuration("Simple"), bad)
-    assert "storageClass.exclude[0]: '(': want a regular exp" in said_of_pattern
+    assert (
+        'storageClass.exclude[0]: invalid value "(": must be a regular exp'
+        in said_of_pattern
+    )
 
 
 def names(documents: tuple[dict[str, Any], ...]) -> list[tuple[str, str]]:
@@ -305,6 +353,8 @@ def test_machines_that_can_not_be_made_are_told(configuration: Configuration) ->
     found = sources.read([configuration("Simple"), CLUSTER, raw, mcm], "uuid")
     with pytest.raises(config.ConfigError) as caught:
         render.render(found)
-    assert str(caught.value) == (
-        "NodeGroup/old tags: 'fast': want no raw server tags: they need Cluster API"
+    assert (
+        str(caught.value)
+        == 'NodeGroup/old tags: invalid value "fast": must be no raw server tags: they'
+        " need Cluster API"
     )

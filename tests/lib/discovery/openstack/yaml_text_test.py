@@ -37,7 +37,7 @@ def test_what_can_not_be_read_is_not_shown(text: str) -> None:
     with pytest.raises(config.ConfigError) as caught:
         yaml_text.read("conf.yaml", text)
     said = str(caught.value)
-    assert said.startswith("conf.yaml: want YAML that can be read")
+    assert said.startswith("conf.yaml: invalid value: must be YAML that can be read")
     assert "s3cr3t" not in said
     assert caught.value.__suppress_context__
 

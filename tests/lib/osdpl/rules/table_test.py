@@ -25,7 +25,7 @@ def test_a_rule(example: Example) -> None:
     assert set(found) == {example.rule}
     (message,) = found.values()
     print(f"{example.rule} | {message}")
-    assert ": want " in message
+    assert ": must be " in message
     assert "PRIVATE KEY" not in message
     assert violated(example.valid) == {}
 
