@@ -70,8 +70,9 @@ class CloudConf:
             )
         except (OSError, UnicodeDecodeError) as error:
             # The decoder's own words quote the file, which holds passwords.
-            is_system = isinstance(error, OSError)
-            reason = files.reason(error) if is_system else "not a text file in UTF-8"
+            reason = "not a text file in UTF-8"
+            if isinstance(error, OSError):
+                reason = files.reason(error)
             message = f"[Global] clouds-file: {reason}"
             raise settings.CloudConfError((message,)) from error
 
