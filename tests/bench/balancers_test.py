@@ -120,14 +120,14 @@ def idle_day(scene: scenes.Scene) -> None:
         while (deep := scenes.look(meter, daemon, SERVICES)).calls < SERVICES * PORTS:
             usual.append(deep)
             assert len(usual) < 2 * LOOKS
-    for one in usual:
-        scene.table.spent("a look for drift", one, "120 calls, no write")
-    scene.table.spent("a deep look", deep, "no write")
+    for check in usual:
+        scene.table.spent("a drift check", check, "120 calls, no write")
+    scene.table.spent("a deep check", deep, "no write")
     deep_day = DAY_S / USUAL_DRIFT_S / LOOKS
     day = (usual[-1].calls * (LOOKS - 1) + deep.calls) * deep_day
     scene.table.row("calls of an idle day", f"{day:,.0f}")
-    assert max(one.calls for one in usual) <= 120
-    assert sum(one.writes for one in (*usual, deep)) == 0
+    assert max(check.calls for check in usual) <= 120
+    assert sum(check.writes for check in (*usual, deep)) == 0
 
 
 def is_guarded(scene: scenes.Scene, nodes: int) -> bool:
@@ -158,7 +158,7 @@ def managed_groups(scene: scenes.Scene) -> None:
         scene.delete("guarded")
         scene.cloud.latency_s = 0.1
     assert costs[0].calls == costs[1].calls
-    assert sum(one.writes for one in costs) == 0
+    assert sum(cost.writes for cost in costs) == 0
 
 
 def crowd(scene: scenes.Scene) -> None:
@@ -180,9 +180,9 @@ def crowd_restart(scene: scenes.Scene) -> None:
         meter = scenes.until_started(scene, daemon, SERVICES)
         scene.table.spent("restart", meter.spent(), "120 calls")
         rss["after the start"] = daemon.rss_mib()
-        found = scenes.look(meter, daemon, SERVICES)
-        scene.table.spent("a look for drift", found, "120 calls")
-        rss["after a look for drift"] = daemon.rss_mib()
+        check = scenes.look(meter, daemon, SERVICES)
+        scene.table.spent("a drift check", check, "120 calls")
+        rss["after a drift check"] = daemon.rss_mib()
     with scene.running(scenes.NEVER) as daemon:
         meter = scenes.until_started(scene, daemon, SERVICES)
         meter.until_quiet()
@@ -190,8 +190,8 @@ def crowd_restart(scene: scenes.Scene) -> None:
         heartbeats(scene, daemon)
         meter.again()
         scene.boot(MANY)
-        wanted = SERVICES * MANY_PORTS * (MANY + 1)
-        waiting.until("members", lambda: scene.members() == wanted, 600)
+        desired = SERVICES * MANY_PORTS * (MANY + 1)
+        waiting.until("members", lambda: scene.members() == desired, 600)
         scene.table.spent(f"one Node added to all {SERVICES}", meter.until_quiet())
         rss["after a Node for all"] = daemon.rss_mib()
     for when, mib in rss.items():

@@ -108,10 +108,10 @@ class Cloud:
 
     def _page(self, query: dict[str, list[str]]) -> Json:
         limit = min(int(query.get("limit", ["1000"])[0]), PAGE)
-        found = list(self.servers.values())
+        servers = list(self.servers.values())
         ids = list(self.servers)
         start = ids.index(query["marker"][0]) + 1 if "marker" in query else 0
-        shown = found[start : start + limit]
+        shown = servers[start : start + limit]
         page: Json = {"servers": shown}
         if len(shown) == limit:
             marker = urllib.parse.urlencode({"limit": limit, "marker": shown[-1]["id"]})
@@ -119,11 +119,11 @@ class Cloud:
             page["servers_links"] = [{"rel": "next", "href": href}]
         return page
 
-    def _ports(self, wanted: object) -> Iterator[Json]:
+    def _ports(self, queried: object) -> Iterator[Json]:
         for server_id, server in self.servers.items():
             addresses = json.loads(json.dumps(server["addresses"]))
             for number in range(2):
-                if not wanted or server_id in str(wanted):
+                if not queried or server_id in str(queried):
                     ip = addresses["internal"][0]["addr"] if not number else ""
                     yield {
                         "id": f"port-{server_id}-{number}",
@@ -229,13 +229,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture()
 def cloud() -> Iterator[Cloud]:
     """Yield a cloud without servers."""
-    there = Cloud()
-    handler = type("Bound", (Handler,), {"cloud": there})
+    cloud_api = Cloud()
+    handler = type("Bound", (Handler,), {"cloud": cloud_api})
     with Server(("127.0.0.1", 0), handler) as server:
-        there.url = f"http://127.0.0.1:{server.server_port}"
+        cloud_api.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        yield there
+        yield cloud_api
         server.shutdown()
         thread.join()
 

@@ -95,7 +95,7 @@ class Cloud(http.server.ThreadingHTTPServer):
             ("image", [("v2.9", "", "image/v2/")]),
             ("volume/v3", [("v3.0", "3.71", "volume/v3/")]),
         ):
-            shown = [self.version(*one) for one in versions]
+            shown = [self.version(*version) for version in versions]
             self.answers[path] = json.dumps({"versions": shown}).encode()
         self.answers["identity/v3/auth/tokens"] = json.dumps(self.token()).encode()
 
@@ -189,9 +189,9 @@ def api(ground: places.Places) -> client.Api:
     return api
 
 
-def until(seen: Callable[[], bool], timeout_s: float = 60) -> None:
+def until(is_met: Callable[[], bool], timeout_s: float = 60) -> None:
     end = time.monotonic() + timeout_s
-    while not seen():
+    while not is_met():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -206,9 +206,9 @@ class Meter:
     """Counts what a daemon spends between two looks."""
 
     def __init__(self, daemon: discoverer.Daemon, cloud: Cloud) -> None:
-        found = processes.find(daemon.where, daemon.name)
-        assert found is not None
-        self.process = found
+        process = processes.find(daemon.where, daemon.name)
+        assert process is not None
+        self.process = process
         self.daemon = daemon
         self.cloud = cloud
         columns = ("cloud calls", "kB", "API calls", "writes", "CPU s", "RSS MiB")

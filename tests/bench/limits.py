@@ -27,9 +27,15 @@ def watched(scene: scenes.Scene, *words: str) -> Iterator[measured.MeasuredDaemo
         yield daemon
         megabytes = daemon.rss_mib() * 2**20 / 1e6
         scene.table.row("  resident memory", f"{megabytes:.0f} MB", f"{MOST_MB} MB")
-        late = {one: late_turns(daemon, one, TURN_S) for one in CONTROLLERS}
+        late = {
+            controller: late_turns(daemon, controller, TURN_S)
+            for controller in CONTROLLERS
+        }
         scene.table.row(f"  turns of more than {TURN_S:.0f} s", str(late), "0")
-        later = {one: late_turns(daemon, one, LATE_TURN_S) for one in CONTROLLERS}
+        later = {
+            controller: late_turns(daemon, controller, LATE_TURN_S)
+            for controller in CONTROLLERS
+        }
     assert megabytes <= MOST_MB
     assert set(later.values()) == {0}
 

@@ -100,7 +100,7 @@ class Ground:
             for key, value in services.annotations(first).items()
         }
         finalizers = first["metadata"]["finalizers"]
-        made = self.serve(number, {"annotations": written, "finalizers": finalizers})
+        created = self.serve(number, {"annotations": written, "finalizers": finalizers})
         status = {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
         self.scene.api.patch(
             resources.SERVICES,
@@ -112,7 +112,7 @@ class Ground:
         )
         names = {
             self.name(0): self.name(number),
-            first["metadata"]["uid"]: made["metadata"]["uid"],
+            first["metadata"]["uid"]: created["metadata"]["uid"],
         }
         ports = {
             FIRST_NODE_PORT + at: FIRST_NODE_PORT + PORTS * number + at
@@ -190,10 +190,10 @@ def idle_hour(ground: Ground, scene: scenes.Scene) -> None:
         scenes.until_well(daemon, SERVICES, limits.PATIENCE_S)
         # What was read right after a change may be stale, so it is read once more.
         first = scenes.look(meter, daemon, SERVICES)
-        scene.table.spent("the first look for drift", first)
+        scene.table.spent("the first drift check", first)
         looks = [scenes.look(meter, daemon, SERVICES) for _ in range(2)]
         for look in looks:
-            scene.table.spent("a look for drift", look, "no write")
+            scene.table.spent("a drift check", look, "no write")
         hour = LOOKS * max(look.calls for look in looks)
         scene.table.row("an idle hour", f"{hour} calls", f"{HOUR_CALLS} calls")
         new_services(ground, scene, meter, daemon)

@@ -87,9 +87,9 @@ def scene(
     folder = tmp_path_factory.mktemp("p")
     with (
         loop_disks.machine(tmp_path) as machine,
-        node_plugins.both(machine, env, folder) as made,
+        node_plugins.both(machine, env, folder) as plugins,
     ):
-        yield machine, made, wrappers
+        yield machine, plugins, wrappers
 
 
 def measure(
@@ -140,13 +140,13 @@ def test_costs_on_a_node(
 ) -> None:
     """Counts and memory have limits; seconds are printed."""
     machine, both, wrappers = scene
-    theirs = measure(machine, both[REFERENCE], wrappers)
-    ours = measure(machine, both[OURS], wrappers)
+    reference_costs = measure(machine, both[REFERENCE], wrappers)
+    own_costs = measure(machine, both[OURS], wrappers)
     print(f"{'':44} {REFERENCE:>18} {OURS:>10}")
-    for name, value in ours.items():
-        print(f"{name:44} {theirs[name]:18.1f} {value:10.1f}")
-    assert ours["processes to stage a formatted volume"] <= STAGE_MAX
-    assert ours["processes to publish"] <= PUBLISH_MAX
-    assert ours["processes for statistics"] == 0
-    assert ours["MB idle"] <= IDLE_MB_MAX
-    assert ours[f"MB with {VOLUMES} volumes"] <= FULL_MB_MAX
+    for name, value in own_costs.items():
+        print(f"{name:44} {reference_costs[name]:18.1f} {value:10.1f}")
+    assert own_costs["processes to stage a formatted volume"] <= STAGE_MAX
+    assert own_costs["processes to publish"] <= PUBLISH_MAX
+    assert own_costs["processes for statistics"] == 0
+    assert own_costs["MB idle"] <= IDLE_MB_MAX
+    assert own_costs[f"MB with {VOLUMES} volumes"] <= FULL_MB_MAX

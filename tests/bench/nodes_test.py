@@ -152,16 +152,18 @@ class Table:
             "what", "reference", "ours", "bound", "MB answered", "response s", "note"
         )
 
-    def row(self, what: str, reference: str, ours: str, bound: str, *more: str) -> None:
-        self._table.add_row(what, reference, ours, bound, *more)
+    def row(
+        self, what: str, reference: str, mooring: str, bound: str, *more: str
+    ) -> None:
+        self._table.add_row(what, reference, mooring, bound, *more)
 
     def spent(
         self, what: str, reference: int, spent: Spent, bound: str, note: str = ""
     ) -> None:
         """Add a row of calls; the reference's seconds are at the same latency."""
-        ours = (f"{spent.sent_bytes / 1e6:.2f}", f"{spent.response_s:.1f}")
+        mooring = (f"{spent.sent_bytes / 1e6:.2f}", f"{spent.response_s:.1f}")
         self.row(
-            what, f"{reference:,} calls", f"{spent.calls} calls", bound, *ours, note
+            what, f"{reference:,} calls", f"{spent.calls} calls", bound, *mooring, note
         )
 
     def show(self) -> None:
@@ -251,12 +253,12 @@ def restart_and_pass(scene: Scene) -> None:
         scene.table.spent(
             "restart, to the first pass", 4 * NODES + 5, spent, "10 calls"
         )
-        one = next_pass(scene, daemon)
-        scene.table.spent("one address pass", 4 * NODES, one, "6 calls")
+        address_pass = next_pass(scene, daemon)
+        scene.table.spent("one address pass", 4 * NODES, address_pass, "6 calls")
         writes = daemon.counted("rest_client_requests_total", method="PATCH")
         scene.table.row("  Node writes of it", "-", f"{writes:g}", "0")
     assert spent.calls <= 10
-    assert one.calls <= 6
+    assert address_pass.calls <= 6
     assert writes == 0
 
 
@@ -275,10 +277,10 @@ def not_ready(scene: Scene) -> None:
         for count, bound in ((1, 1), (NOT_READY, 3)):
             each(lambda number: report(scene.api, number, "False"), count)
             time.sleep(MONITOR_S)
-            one = next_pass(scene, daemon)
+            next_cost = next_pass(scene, daemon)
             what = f"a pass with {count} not Ready"
-            scene.table.spent(what, 4 * count, one, f"{bound} calls")
-            assert one.calls <= bound
+            scene.table.spent(what, 4 * count, next_cost, f"{bound} calls")
+            assert next_cost.calls <= bound
         each(lambda number: report(scene.api, number, "True"), NOT_READY)
         time.sleep(MONITOR_S)
         deletion(scene, daemon)

@@ -37,19 +37,19 @@ def observe(served: list[driver.Driver], depth: Depth) -> Cost:
     cloud = served[0].cloud
     room = OctaviaLoadBalancers(cloud.client(), served[0].config)
     targets: list[Target] = []
-    for one in served:
-        spec = room.parse(one.facts)
+    for driven in served:
+        spec = room.parse(driven.facts)
         assert isinstance(spec, Spec)
-        targets.append(Target(room.refer(one.facts), spec))
+        targets.append(Target(room.refer(driven.facts), spec))
     before, began = len(cloud.calls), cloud.clock.now
     cloud.latency_s = LATENCY_S
-    seen = room.observe(targets, depth)
+    observations = room.observe(targets, depth)
     cloud.latency_s = 0.0
     steps = 0
     for target in targets:
-        found = seen[target.ref]
-        assert isinstance(found, Seen)
-        steps += len(room.plan(target, found.value, driver.NOW).steps)
+        observation = observations[target.ref]
+        assert isinstance(observation, Seen)
+        steps += len(room.plan(target, observation.value, driver.NOW).steps)
     return Cost(len(cloud.calls) - before, cloud.clock.now - began, steps)
 
 
@@ -60,12 +60,12 @@ def hundred() -> list[driver.Driver]:
     on.cloud.octavia.build_s = 0.0
     nodes = tuple(on.node(number) for number in range(1, NODES + 1))
     ports = tuple(Port(80 + at, PortProtocol.TCP, 30080 + at) for at in range(PORTS))
-    found: list[driver.Driver] = []
+    drivers: list[driver.Driver] = []
     for at in range(SERVICES):
         facts = driver.service(nodes, name=f"s-{at}", uid=f"uid-{at}", ports=ports)
-        found.append(driver.Driver(on, facts, settings.LoadBalancer()))
-        found[-1].settle()
-    return found
+        drivers.append(driver.Driver(on, facts, settings.LoadBalancer()))
+        drivers[-1].settle()
+    return drivers
 
 
 def test_a_restart_with_many_services(hundred: list[driver.Driver]) -> None:
@@ -79,7 +79,7 @@ def test_a_restart_with_many_services(hundred: list[driver.Driver]) -> None:
 
 
 def test_an_idle_day(hundred: list[driver.Driver]) -> None:
-    """A look for drift every ten minutes, a deep one every hour."""
+    """A drift check every ten minutes, a deep one every hour."""
     tree, full = observe(hundred, Depth.TREE), observe(hundred, Depth.FULL)
     day = 120 * tree.calls + 24 * full.calls
     print(f"drift {tree.calls}, deep {full.calls} calls; in a day {day}")
@@ -96,7 +96,7 @@ def test_managed_groups_cost_the_same_with_a_thousand_nodes() -> None:
             address = f"10.0.{number // 250}.{number % 250 + 1}"
             on.cloud.neutron.add_port(on.subnet_id, address, f"server-{number}")
         usual = on.node(251)
-        made = tuple(
+        many = tuple(
             dataclasses.replace(
                 usual,
                 name=f"node-{number}",
@@ -110,7 +110,7 @@ def test_managed_groups_cost_the_same_with_a_thousand_nodes() -> None:
             for number in range(nodes)
         )
         config = settings.LoadBalancer(manage_security_groups=True)
-        served = driver.Driver(on, driver.service(made), config)
+        served = driver.Driver(on, driver.service(many), config)
         served.settle()
         costs.append(observe([served], Depth.TREE).calls)
     print(f"managed groups: {costs[0]} calls with 2 Nodes, {costs[1]} with 1,000")

@@ -92,9 +92,10 @@ def add_routes(cloud: session.FakeOpenStack, api: fake_api.FakeApi) -> str:
     router_id = neutron.add_router(subnet)
     routes = [Route(f"10.244.{n}.0/24", "10.0.0.9") for n in range(ROUTES)]
     neutron.l3.routers[router_id]["routes"] = [
-        {"destination": one.destination, "nexthop": one.next_hop} for one in routes
+        {"destination": route.destination, "nexthop": route.next_hop}
+        for route in routes
     ]
-    entries = tuple(Recorded(one, "lost") for one in routes)
+    entries = tuple(Recorded(route, "lost") for route in routes)
     record = Record(router_id, CLUSTER, entries)
     about = {"name": route_records.NAME, "namespace": route_records.NAMESPACE}
     data = {route_records.key(record): route_records.written(record)}
@@ -126,10 +127,10 @@ def test_few_calls_are_made_before_the_first_deletion() -> None:
         routes=NeutronRoutes(client, add_routes(cloud, api)),
     )
     began = time.monotonic()
-    wanted = model.Settings(Cluster(CLUSTER, "kubernetes"), CLUSTER, own_id=CLUSTER)
-    lists = observe.cloud_lists(opened, wanted, observe.records(api, wanted))
-    cluster = observe.cluster_lists(api, wanted)
-    survey = decide.decide(lists, cluster, wanted, utc_now())
+    configured = model.Settings(Cluster(CLUSTER, "kubernetes"), CLUSTER, own_id=CLUSTER)
+    lists = observe.cloud_lists(opened, configured, observe.records(api, configured))
+    cluster = observe.cluster_lists(api, configured)
+    survey = decide.decide(lists, cluster, configured, utc_now())
     surveyed = len(cloud.calls) + len(volumes.calls)
     seconds = time.monotonic() - began
 
@@ -139,19 +140,19 @@ def test_few_calls_are_made_before_the_first_deletion() -> None:
 
     cloud.fault = stop
     clocks = deletion_flow.PollClocks(cloud.clock, cloud.clock.sleep)
-    work = cleanup.Cleanup(opened, api, wanted, lists, clocks)
+    work = cleanup.Cleanup(opened, api, configured, lists, clocks)
     with pytest.raises(FirstWrite):
         work.run(survey.of(FindingState.ORPHAN, FindingState.KEPT), lambda result: None)
     reads = [call for call in cloud.calls if call.method == "GET"]
     calls = len(reads) + len(volumes.calls)
-    found = survey.of(FindingState.ORPHAN, FindingState.KEPT)
+    orphaned = survey.of(FindingState.ORPHAN, FindingState.KEPT)
     kinds = len(KINDS)
     print(
-        f"{kinds * EACH + ROUTES} resources, {len(found)} of them owned and orphaned:"
+        f"{kinds * EACH + ROUTES} resources, {len(orphaned)} owned and orphaned:"
         f" {surveyed} calls of the cloud for the list ({seconds:.1f} s),"
         f" {calls} before the first deletion (at most {MOST_CALLS});"
         f" {len(api.calls)} calls of the API server"
     )
-    assert len(found) == kinds * OWNED_EACH + ROUTES
+    assert len(orphaned) == kinds * OWNED_EACH + ROUTES
     assert survey.unknown == ()
     assert calls <= MOST_CALLS

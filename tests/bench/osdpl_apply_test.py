@@ -24,12 +24,12 @@ GROWTH_MAX = 200_000
 @pytest.fixture()
 def cluster(tmp_path: pathlib.Path) -> Cluster:
     """Return a cluster with all releases, of the version before the newest."""
-    found = Cluster(tmp_path)
-    found.create(openstack_version="flamingo")
-    Process(found).settle()
-    found.helm.runs.clear()
-    found.api.calls.clear()
-    return found
+    created = Cluster(tmp_path)
+    created.create(openstack_version="flamingo")
+    Process(created).settle()
+    created.helm.runs.clear()
+    created.api.calls.clear()
+    return created
 
 
 def test_runs_of_helm(cluster: Cluster) -> None:

@@ -102,8 +102,8 @@ class Table:
     def __init__(self) -> None:
         self._table = rich.table.Table("what", "ours", "bound", "MB", "CPU s", "s")
 
-    def row(self, what: str, ours: str, bound: str = "-", *more: str) -> None:
-        self._table.add_row(what, ours, bound, *more)
+    def row(self, what: str, mooring: str, bound: str = "-", *more: str) -> None:
+        self._table.add_row(what, mooring, bound, *more)
 
     def spent(self, what: str, spent: Spent, bound: str = "-") -> None:
         calls = f"{spent.calls} calls, {spent.writes} of them writes"
@@ -261,14 +261,14 @@ def until_well(
     daemon: measured.MeasuredDaemon, services: int, timeout_s: float = 300.0
 ) -> None:
     """Wait until so many more passes have found all well."""
-    wanted = ended(daemon, "success") + services
+    expected = ended(daemon, "success") + services
     waiting.until(
-        "all are well", lambda: ended(daemon, "success") >= wanted, timeout_s, 0.25
+        "all are well", lambda: ended(daemon, "success") >= expected, timeout_s, 0.25
     )
 
 
 def look(meter: Meter, daemon: measured.MeasuredDaemon, services: int) -> Spent:
-    """Wait for the next look for drift; give what it costs from its first call on."""
+    """Wait for the next drift check; return its cost from its first call on."""
     meter.until_quiet()
     meter.again()
     waiting.until("it looks", lambda: bool(meter.calls()), poll_s=0.02)

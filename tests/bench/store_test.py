@@ -106,8 +106,8 @@ def lines() -> Iterator[bytes]:
 class Lines:
     """A watch that ends with its last line."""
 
-    def __init__(self, found: Iterator[bytes]) -> None:
-        self._found = found
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._found = lines
 
     def __iter__(self) -> Iterator[bytes]:
         return self._found
@@ -122,8 +122,8 @@ class Lines:
 class Recorded(client.Api):
     """An API server with an empty list, and one watch that has been recorded."""
 
-    def __init__(self, found: Iterator[bytes]) -> None:
-        self._found = found
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._found = lines
 
     def request(
         self,
@@ -204,13 +204,13 @@ def typed() -> Cost:
     reader = kubernetes.watch.Watch()  # type: ignore[no-untyped-call] # ships no types
     kubernetes.client.V1Node()  # imports all the models
     watching = Watching()
-    found = {}
+    nodes = {}
     for line in watching.lines():
         event = reader.unmarshal_event(  # type: ignore[no-untyped-call] # the same
             line.decode(), "V1Node"
         )
-        found[event["object"].metadata.name] = event["object"]
-    assert len(found) == NODES
+        nodes[event["object"].metadata.name] = event["object"]
+    assert len(nodes) == NODES
     return watching.cost()
 
 

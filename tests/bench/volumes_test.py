@@ -62,24 +62,26 @@ def show(title: str, rows: list[tuple[str, str]]) -> None:
 def test_a_hundred_attaches_at_once_share_their_polls() -> None:
     """To a hundred instances; the reference makes about ten calls for each."""
     cloud = fake_volumes.FakeVolumes(time.monotonic, ATTACH_S)
-    wishes = []
+    requests = []
     for number in range(ATTACHES):
         instance = InstanceId(f"instance-{number}")
         cloud.instances.add(instance)
         own = VolumeId(f"{number:08x}-0000-4000-8000-000000000000")
         cloud.put(Volume(own, f"pvc-{number}", GIB, VolumePhase.AVAILABLE))
-        wishes.append(model.PublishVolume(own, instance))
+        requests.append(model.PublishVolume(own, instance))
     process = flow.VolumesFlow(lambda: cloud, started=-math.inf)
 
-    def settle(wish: model.PublishVolume) -> float:
+    def settle(request: model.PublishVolume) -> float:
         began = time.monotonic()
-        settled = process.settle(wish, callers.Caller(began + 60))
+        settled = process.settle(request, callers.Caller(began + 60))
         assert settled is not None
-        assert [one.instance_id for one in settled.attachments] == [wish.instance_id]
+        assert [attachment.instance_id for attachment in settled.attachments] == [
+            request.instance_id
+        ]
         return time.monotonic() - began
 
     with concurrent.futures.ThreadPoolExecutor(ATTACHES) as pool:
-        seconds = sorted(pool.map(settle, wishes))
+        seconds = sorted(pool.map(settle, requests))
     rows = [
         ("calls (<= 330; reference about 1,000)", str(len(cloud.calls))),
         *((f"of them {name}", str(cloud.calls.count(name))) for name in {*cloud.calls}),
@@ -248,16 +250,16 @@ def create(caller: csi_wire.Caller, number: int) -> str:
 
 def listed(caller: csi_wire.Caller) -> int:
     """Go through all pages of ListVolumes; give the number of volumes."""
-    token, seen = "", set()
+    token, volume_ids = "", set()
     while True:
         request = csi_pb2.ListVolumesRequest(max_entries=700, starting_token=token)
         answer = caller(
             "Controller/ListVolumes", request, csi_pb2.ListVolumesResponse, 60
         )
-        seen |= {entry.volume.volume_id for entry in answer.entries}
+        volume_ids |= {entry.volume.volume_id for entry in answer.entries}
         token = answer.next_token
         if not token:
-            return len(seen)
+            return len(volume_ids)
 
 
 def test_five_thousand_volumes_are_listed_in_flat_memory(

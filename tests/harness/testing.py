@@ -31,21 +31,21 @@ def second(lease: leases.Lease, name: str, offset: int = SECOND) -> places.Place
 
     name: of its folder. offset: of its ports from those of the slot.
     """
-    made = lease.apart(name, offset)
-    programs.build(made, [control_plane.GROUP], shown())
-    made.state.mkdir(parents=True)
-    return made
+    apart = lease.apart(name, offset)
+    programs.build(apart, [control_plane.GROUP], shown())
+    apart.state.mkdir(parents=True)
+    return apart
 
 
 @contextlib.contextmanager
 def second_control_plane(lease: leases.Lease, name: str) -> Iterator[places.Places]:
     """Run a second control plane, for tests that break it or read its audit log."""
-    made = second(lease, name)
+    place = second(lease, name)
     try:
-        control_plane.up(made, shown())
-        yield made
+        control_plane.up(place, shown())
+        yield place
     finally:
-        processes.stop(made, control_plane.PROGRAMS, patience_s=1)
+        processes.stop(place, control_plane.PROGRAMS, patience_s=1)
 
 
 def by_tier(default: _Value, long: _Value) -> _Value:

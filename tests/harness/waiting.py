@@ -10,7 +10,7 @@ POLL_S = 0.1
 
 def until(
     what: str,
-    seen: Callable[[], object],
+    is_met: Callable[[], object],
     timeout_s: float = 180,
     poll_s: float = POLL_S,
 ) -> float:
@@ -20,7 +20,7 @@ def until(
         LabError: it was not in time. what: in words, for its message.
     """
     began = time.monotonic()
-    while not seen():
+    while not is_met():
         if time.monotonic() - began > timeout_s:
             raise errors.LabError(f"not within {timeout_s:.0f} s: {what}")
         time.sleep(poll_s)

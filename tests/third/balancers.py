@@ -93,7 +93,7 @@ class MeadowLoadBalancers:
         """See the protocol; what is in memory is always shown in full."""
         del depth
         with self._lock:
-            return {one.ref: Seen(self._observed(one.ref)) for one in targets}
+            return {target.ref: Seen(self._observed(target.ref)) for target in targets}
 
     def _observed(self, ref: Ref) -> Observed:
         relay = self._relays.get(_id(ref.uid))
@@ -130,7 +130,7 @@ class MeadowLoadBalancers:
     def gates(self, asked: Collection[Asked]) -> Mapping[str, Gate | Unknown]:
         """See the protocol: open for whatever exists."""
         states = {True: GateState.OPEN, False: GateState.LOST}
-        return {one.id: Gate(states[one.id in self._relays]) for one in asked}
+        return {plan.id: Gate(states[plan.id in self._relays]) for plan in asked}
 
     def owned(
         self, cluster_id: str, roles: Collection[Role] = ROLES

@@ -89,10 +89,12 @@ class MeadowInstances:
     def _bare(self, ref: InstanceRef) -> Observation[Instance]:
         if not ref.provider_id:
             return Unknown(errors.Unsupported("no provider ID", operation="look"))
-        found = self.observe([ref], 0.0)[ref]
-        if not isinstance(found, Seen):
-            return found
-        bare = dataclasses.replace(found.value, addresses=(), addresses_known=False)
+        observation = self.observe([ref], 0.0)[ref]
+        if not isinstance(observation, Seen):
+            return observation
+        bare = dataclasses.replace(
+            observation.value, addresses=(), addresses_known=False
+        )
         return Seen(bare)
 
     @staticmethod
@@ -100,13 +102,19 @@ class MeadowInstances:
         if ref.provider_id and not ref.provider_id.startswith(SCHEME):
             return NotManaged(f"{ref.provider_id} is not of {NAME}")
         if ref.provider_id:
-            found = [one for one in instances if one.provider_id == ref.provider_id]
+            matches = [
+                instance
+                for instance in instances
+                if instance.provider_id == ref.provider_id
+            ]
         else:
-            found = [one for one in instances if one.name == ref.node_name]
-        if len(found) > 1:
-            text = f"{len(found)} instances have the name {ref.node_name!r}"
+            matches = [
+                instance for instance in instances if instance.name == ref.node_name
+            ]
+        if len(matches) > 1:
+            text = f"{len(matches)} instances have the name {ref.node_name!r}"
             return Unknown(errors.Ambiguous(text, operation="find instance"))
-        return Seen(found[0]) if found else Absent(by_id=bool(ref.provider_id))
+        return Seen(matches[0]) if matches else Absent(by_id=bool(ref.provider_id))
 
 
 class MeadowCatalog:
@@ -119,18 +127,18 @@ class MeadowCatalog:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
+    def read(self, request: catalog.CatalogWish) -> catalog.CatalogReading:
         """See the protocol."""
         with self._world.lock:
             types = tuple(StorageType(n, f"id-{n}") for n in self._world.classes)
             bricks = tuple(self._world.bricks.values())
         document = json.dumps({"kind": "MeadowDiscoveryData", "zones": ["meadow"]})
         volumes = tuple(
-            catalog.CatalogVolume(one.id, one.name, one.created_at)
-            for one in bricks
-            if one.cluster == wish.cluster_id
+            catalog.CatalogVolume(brick.id, brick.name, brick.created_at)
+            for brick in bricks
+            if brick.cluster == request.cluster_id
         )
-        asked = wish.parts
+        asked = request.parts
         return catalog.CatalogReading(
             document=(
                 Seen(catalog.Document(document.encode()))

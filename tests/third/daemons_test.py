@@ -56,8 +56,8 @@ INVALID = grpc.StatusCode.INVALID_ARGUMENT
 
 @pytest.fixture()
 def world() -> cloud.World:
-    made = cloud.World()
-    made.instances[SHEEP] = Instance(
+    new_world = cloud.World()
+    new_world.instances[SHEEP] = Instance(
         SHEEP,
         "node-1",
         Phase.RUNNING,
@@ -66,14 +66,14 @@ def world() -> cloud.World:
         "sheep",
         "pen-1",
     )
-    return made
+    return new_world
 
 
 @pytest.fixture()
 def api() -> fake_api.FakeApi:
-    made = fake_api.FakeApi()
-    made.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
-    return made
+    new_api = fake_api.FakeApi()
+    new_api.put(resources.NAMESPACES, {"metadata": {"name": "kube-system"}})
+    return new_api
 
 
 class Process:
@@ -96,9 +96,9 @@ class Process:
 
 
 def only(api: fake_api.FakeApi, resource: resources.Resource) -> Json:
-    (one,) = api.all(resource)
-    found: Json = json.loads(json.dumps(one))
-    return found
+    (object_,) = api.all(resource)
+    copied: Json = json.loads(json.dumps(object_))
+    return copied
 
 
 def until(holds: Callable[[], object], what: str) -> None:
@@ -113,14 +113,14 @@ def test_the_cloud_controller_manager_serves_nodes_and_services(
     api.put(resources.SERVICES, SERVICE)
     words = [f"--cloud-provider={cloud.NAME}", "--secure-port=0"]
     values = flags.parse(ccm_options.FLAGS, words)
-    wanted = ccm_options.read(values, cloud.NAME)
+    ccm_values = ccm_options.read(values, cloud.NAME)
     opened = reopening.Opened(world.open(), lambda: False)
     program = manager.ManagerProgram("ccm", "0", cloud.NAME, lambda calls: opened)
     registry = prometheus_client.CollectorRegistry()
     stop = threading.Event()
-    made = manager.Manager(program, values, wanted, registry, stop)
+    daemon = manager.Manager(program, values, ccm_values, registry, stop)
     cloud_files = reopening.Reopening(lambda: opened)
-    with Process(lambda: made.run(cloud_files, api, {}), stop):
+    with Process(lambda: daemon.run(cloud_files, api, {}), stop):
         serve_node_and_service(world, api)
     shown = {family.name for family in registry.collect()}
     assert "mooring_load_balancer_problem" in shown
@@ -157,7 +157,7 @@ class Plugin:
             *flag_table.INERT,
         )
         words = [f"--endpoint=unix://{self._socket}", "--cluster=cluster-1"]
-        wanted = csi_options.read(flags.parse(table, words))
+        csi_values = csi_options.read(flags.parse(table, words))
         opened = reopening.Opened(world.open(), lambda: False)
         program = driver.DriverProgram(
             name="csi-controller",
@@ -171,7 +171,7 @@ class Plugin:
         registry = prometheus_client.CollectorRegistry()
         stop = threading.Event()
         plugin = driver.Plugin(
-            program, wanted, registry, stop, driver.PluginTimes(grace_s=1.0)
+            program, csi_values, registry, stop, driver.PluginTimes(grace_s=1.0)
         )
         self.process = Process(lambda: plugin.run({}), stop)
 
@@ -179,7 +179,7 @@ class Plugin:
         with grpc.insecure_channel(f"unix:{self._socket}") as channel:
             method: Any = channel.unary_unary(
                 f"/csi.v1.{rpc}",
-                request_serializer=lambda one: one.SerializeToString(),
+                request_serializer=lambda body: body.SerializeToString(),
                 response_deserializer=kind.FromString,
             )
             return method(request, timeout=60, wait_for_ready=True)
@@ -193,9 +193,9 @@ class Plugin:
 
 @pytest.fixture()
 def plugin(world: cloud.World, tmp_path: pathlib.Path) -> Iterator[Plugin]:
-    made = Plugin(world, tmp_path)
-    with made.process:
-        yield made
+    new_plugin = Plugin(world, tmp_path)
+    with new_plugin.process:
+        yield new_plugin
 
 
 CAPABILITY = pb.VolumeCapability(
@@ -216,24 +216,24 @@ def creation(name: str, type_: str, **fields: Any) -> pb.CreateVolumeRequest:
 def test_csi_controller_serves_a_volume_from_its_creation_to_its_end(
     world: cloud.World, plugin: Plugin
 ) -> None:
-    made = plugin.call(
+    created = plugin.call(
         "Controller/CreateVolume", creation("pvc-1", "slow"), pb.CreateVolumeResponse
     ).volume
     (brick,) = world.bricks.values()
-    assert (made.volume_id, made.capacity_bytes) == (brick.id, MIB)
+    assert (created.volume_id, created.capacity_bytes) == (brick.id, MIB)
     assert (brick.type, brick.cluster) == ("slow", "cluster-1")
-    assert list(made.accessible_topology) == []
+    assert list(created.accessible_topology) == []
     held = plugin.call(
         "Controller/ControllerPublishVolume",
         pb.ControllerPublishVolumeRequest(
-            volume_id=made.volume_id, node_id=SHEEP, volume_capability=CAPABILITY
+            volume_id=created.volume_id, node_id=SHEEP, volume_capability=CAPABILITY
         ),
         pb.ControllerPublishVolumeResponse,
     )
     assert dict(held.publish_context) == {"device": f"/dev/meadow/{brick.id}"}
     assert world.bricks[brick.id].holder == SHEEP
     unpublish = pb.ControllerUnpublishVolumeRequest(
-        volume_id=made.volume_id, node_id=SHEEP
+        volume_id=created.volume_id, node_id=SHEEP
     )
     plugin.call(
         "Controller/ControllerUnpublishVolume",
@@ -244,13 +244,13 @@ def test_csi_controller_serves_a_volume_from_its_creation_to_its_end(
     grown = plugin.call(
         "Controller/ControllerExpandVolume",
         pb.ControllerExpandVolumeRequest(
-            volume_id=made.volume_id,
+            volume_id=created.volume_id,
             capacity_range=pb.CapacityRange(required_bytes=5 * MIB),
         ),
         pb.ControllerExpandVolumeResponse,
     )
     assert grown.capacity_bytes == world.bricks[brick.id].size_bytes == 5 * MIB
-    deletion = pb.DeleteVolumeRequest(volume_id=made.volume_id)
+    deletion = pb.DeleteVolumeRequest(volume_id=created.volume_id)
     plugin.call("Controller/DeleteVolume", deletion, pb.DeleteVolumeResponse)
     assert world.bricks == {}
 
@@ -262,7 +262,7 @@ def test_csi_controller_offers_what_the_provider_has(plugin: Plugin) -> None:
         pb.ControllerGetCapabilitiesResponse,
     )
     kind = pb.ControllerServiceCapability.RPC
-    assert [one.rpc.type for one in offered.capabilities] == [
+    assert [capability.rpc.type for capability in offered.capabilities] == [
         kind.CREATE_DELETE_VOLUME,
         kind.PUBLISH_UNPUBLISH_VOLUME,
         kind.GET_VOLUME,
@@ -319,22 +319,25 @@ def test_the_discoverer_publishes_what_there_is_and_nothing_else(
         f"--listen-address=127.0.0.1:{port}",
     ]
     env = {"CLUSTER_UUID": "cluster-1"}
-    wanted = discovery_options.read(flags.parse(table, words), env, of)
+    settings = discovery_options.read(flags.parse(table, words), env, of)
     registry = prometheus_client.CollectorRegistry()
     stop = threading.Event()
-    made = discoverer.Discoverer(world.open(), api, wanted, registry, stop)
+    daemon = discoverer.Discoverer(world.open(), api, settings, registry, stop)
     labels = {"id": orphan.id, "name": "pvc-1"}
     series = "cloud_data_discovery_orphaned_disk_info"
-    with Process(made.run, stop):
+    with Process(daemon.run, stop):
         until(lambda: len(api.all(resources.STORAGE_CLASSES)) == 2, "StorageClasses")
         until(lambda: api.all(resources.SECRETS), "the document")
         until(lambda: registry.get_sample_value(series, labels) == 1, "the orphan")
     classes: list[Any] = list(api.all(resources.STORAGE_CLASSES))
-    assert {one["metadata"]["name"]: one["parameters"] for one in classes} == {
+    assert {
+        storage_class["metadata"]["name"]: storage_class["parameters"]
+        for storage_class in classes
+    } == {
         "fast": {CLASS: "fast", "thin": "yes"},
         "slow": {CLASS: "slow", "thin": "yes"},
     }
-    assert {one["provisioner"] for one in classes} == {DRIVER}
+    assert {storage_class["provisioner"] for storage_class in classes} == {DRIVER}
     data = only(api, resources.SECRETS)["data"]["discovery-data.json"]
     assert json.loads(base64.b64decode(data))["kind"] == "MeadowDiscoveryData"
     assert api.all(resources.INSTANCE_TYPES_CATALOGS) == ()

@@ -153,7 +153,7 @@ class _Instances(cloud.MeadowInstances):
     ) -> Mapping[InstanceRef, Observation[Instance]]:
         """See the protocol."""
         instances = [_instance(server) for server in self._herd.items()]
-        self._world.instances = {one.id: one for one in instances}
+        self._world.instances = {instance.id: instance for instance in instances}
         return super().observe(refs, not_before)
 
 
@@ -172,13 +172,13 @@ def _instance(server: servers.Server) -> Instance:
 def run_manager(words: list[str]) -> None:
     """Be meadow-ccm: the manager of all clouds, on this one."""
     values = flags.parse(options.FLAGS, words)
-    wanted = options.read(values, cloud.NAME)
-    port = int(pathlib.Path(wanted.cloud_config).read_text())
+    settings = options.read(values, cloud.NAME)
+    port = int(pathlib.Path(settings.cloud_config).read_text())
     instances = _Instances(pasture.Herd(port), cloud.World())
     opened = reopening.Opened(Cloud(cloud.NAME, instances=instances), lambda: False)
 
     program = manager.ManagerProgram(MANAGER, "0", cloud.NAME, lambda calls: opened)
-    sys.exit(manager.run(program, values, wanted, os.environ))
+    sys.exit(manager.run(program, values, settings, os.environ))
 
 
 def run_tool(words: list[str]) -> None:

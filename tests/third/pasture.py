@@ -32,9 +32,9 @@ class Pasture:
             elif method == "POST" and not server_id:
                 self._made += 1
                 address = f"10.9.0.{self._made}"
-                made = {**body, "id": f"sheep-{self._made}", "address": address}
-                self._servers[made["id"]] = made
-                return made
+                server = {**body, "id": f"sheep-{self._made}", "address": address}
+                self._servers[server["id"]] = server
+                return server
             elif method == "POST":
                 self._servers[server_id].update(body)
             return list(self._servers.values())
@@ -82,13 +82,13 @@ class Herd:
 
     def items(self) -> tuple[servers.Server, ...]:
         """See `servers.Cloud.items`."""
-        return tuple(_server(one) for one in self.ask("GET", "/servers"))
+        return tuple(_server(server) for server in self.ask("GET", "/servers"))
 
     def boot(self, name: str, kind: servers.Kind) -> servers.Server:
         """See `servers.Cloud.boot`; a server is running at once."""
         del kind
-        made = {"name": name, "status": servers.ACTIVE}
-        return _server(self.ask("POST", "/servers", made))
+        server = {"name": name, "status": servers.ACTIVE}
+        return _server(self.ask("POST", "/servers", server))
 
     def stop(self, server_id: str) -> None:
         """See `servers.Cloud.stop`."""

@@ -87,7 +87,7 @@ class MeadowVolumes(Volumes):
     def listing(self) -> tuple[Volume, ...]:
         """See the protocol."""
         with self._lock:
-            return tuple(_volume(one) for one in self._bricks.values())
+            return tuple(_volume(brick) for brick in self._bricks.values())
 
     def create(self, spec: VolumeSpec) -> Volume:
         """See the protocol."""
@@ -164,6 +164,8 @@ def _volume(brick: Brick) -> Volume:
 
 def _found(ref: Ref, bricks: tuple[Brick, ...]) -> Found:
     if isinstance(ref, ById):
-        return tuple(_volume(one) for one in bricks if one.id == ref.id)
-    named = [one for one in bricks if one.name == ref.name]
-    return tuple(_volume(one) for one in sorted(named, key=lambda one: one.created_at))
+        return tuple(_volume(brick) for brick in bricks if brick.id == ref.id)
+    named = [brick for brick in bricks if brick.name == ref.name]
+    return tuple(
+        _volume(brick) for brick in sorted(named, key=lambda brick: brick.created_at)
+    )

@@ -28,7 +28,7 @@ class Caller:
         call: grpc.UnaryUnaryMultiCallable[message.Message, M]
         call = self._channel.unary_unary(
             f"/{_PACKAGE}.{method}",
-            request_serializer=lambda one: one.SerializeToString(),
+            request_serializer=lambda body: body.SerializeToString(),
             response_deserializer=kind.FromString,
         )
         return call(request, timeout=timeout_s, wait_for_ready=True)

@@ -65,7 +65,7 @@ def mooring_process(*words: str, typed: str = "") -> Said:
 
 
 def _environment() -> dict[str, str]:
-    path = os.pathsep.join(one for one in sys.path if one)
+    path = os.pathsep.join(folder for folder in sys.path if folder)
     kept = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "PYTHONPATH": path}
     return {**kept, "COLUMNS": "200"}
 

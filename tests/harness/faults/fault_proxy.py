@@ -99,10 +99,10 @@ class Proxy:
         """Answer one request, by the fault or by the service."""
         with self._lock:
             self._requests.append(request)
-        given = self.fault(request) or self._forward(request, body)
+        answer = self.fault(request) or self._forward(request, body)
         with self._lock:
-            self._answered.append((request, given.status))
-        return given
+            self._answered.append((request, answer.status))
+        return answer
 
     def _forward(self, request: Request, body: bytes) -> Answer:
         connection = http.client.HTTPConnection(
@@ -142,14 +142,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, time.monotonic())
-        given = self.proxy.answer(request, body)
+        answer = self.proxy.answer(request, body)
         try:
-            self.send_response_only(given.status)
-            for name, value in given.headers.items():
+            self.send_response_only(answer.status)
+            for name, value in answer.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(given.body)))
+            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
-            self.wfile.write(given.body)
+            self.wfile.write(answer.body)
             self.wfile.flush()
         except OSError:
             self.close_connection = True  # nobody waits for it any more

@@ -16,12 +16,12 @@ class Service(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:  # noqa: N802 (the standard library names it)
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        told = f"{self.path} at {self.headers['Host']}: {body.decode()}".encode()
+        text = f"{self.path} at {self.headers['Host']}: {body.decode()}".encode()
         self.send_response(201)
         self.send_header("X-Kept", "yes")
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(text)
 
     def log_message(self, format: str, *args: object) -> None:
         del format, args
@@ -32,10 +32,10 @@ def proxy() -> Iterator[fault_proxy.Proxy]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        made = fault_proxy.Proxy(server.server_port)
-        made.start()
-        yield made
-        made.close()
+        new_proxy = fault_proxy.Proxy(server.server_port)
+        new_proxy.start()
+        yield new_proxy
+        new_proxy.close()
         server.shutdown()
         thread.join()
 
@@ -57,8 +57,8 @@ def test_a_fault_answers_instead_and_ends_with_its_block(
     proxy: fault_proxy.Proxy,
 ) -> None:
     def fault(request: fault_proxy.Request) -> fault_proxy.Answer | None:
-        wanted = request.path == "/broken"
-        return fault_proxy.Answer(503, {}, b"no") if wanted else None
+        is_broken = request.path == "/broken"
+        return fault_proxy.Answer(503, {}, b"no") if is_broken else None
 
     with fault_proxy.answering([proxy], fault):
         assert post(proxy, "/broken") == (503, None, "no")

@@ -66,13 +66,13 @@ class TcpProxy:
         with contextlib.suppress(OSError, ValueError):
             last = time.monotonic()
             while True:
-                for one in select.select([near, far], [], [], _CHECK_S)[0]:
-                    if one in self._dead:
+                for connection in select.select([near, far], [], [], _CHECK_S)[0]:
+                    if connection in self._dead:
                         return  # both stay open, and nobody serves them any more
-                    data = one.recv(65536)
+                    data = connection.recv(65536)
                     if not data:
                         raise OSError
-                    (far if one is near else near).sendall(data)
+                    (far if connection is near else near).sendall(data)
                     last = time.monotonic()
                 if time.monotonic() - last > self._idle_s:
                     with self._lock:
@@ -86,9 +86,9 @@ class TcpProxy:
         """Cut all connections, and refuse new ones while the block runs."""
         self._is_shut = True
         with self._lock:
-            for one in self._open:
+            for connection in self._open:
                 with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_RDWR)
             self._open.clear()
         yield
         self._is_shut = False

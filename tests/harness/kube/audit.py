@@ -44,7 +44,7 @@ def rows(where: places.Places, account: tuple[str, str]) -> tuple[Row, ...]:
     Source: Kubernetes audit.k8s.io/v1 Event.
     """
     user = f"system:serviceaccount:{account[0]}:{account[1]}"
-    found = []
+    rows = []
     with (where.log / "audit.log").open() as lines:
         for line in lines:
             if not line.endswith("\n"):
@@ -53,8 +53,8 @@ def rows(where: places.Places, account: tuple[str, str]) -> tuple[Row, ...]:
                 continue  # quicker than to read what others have done
             event = json.loads(line)
             if event["user"]["username"] == user and event["stage"] in _STAGES:
-                found.append(_row(event))
-    return tuple(found)
+                rows.append(_row(event))
+    return tuple(rows)
 
 
 def _row(event: Mapping[str, dict[str, object]]) -> Row:

@@ -34,9 +34,9 @@ def event(**parts: object) -> str:
 
 @pytest.fixture()
 def where(tmp_path: pathlib.Path) -> places.Places:
-    made = places.Places(tmp_path, tmp_path)
-    made.log.mkdir()
-    return made
+    place = places.Places(tmp_path, tmp_path)
+    place.log.mkdir()
+    return place
 
 
 def write(where: places.Places, *lines: str) -> None:

@@ -75,11 +75,11 @@ def folders(answer: str) -> Mapping[str, pathlib.Path]:
 
     Source: Go, `go help mod download`: one JSON object after the other.
     """
-    found = {}
+    folders = {}
     decoder = json.JSONDecoder()
     at = answer.find("{")
     while at >= 0:
-        one, end = decoder.raw_decode(answer, at)
-        found[one["Path"]] = pathlib.Path(one["Dir"])
+        module, end = decoder.raw_decode(answer, at)
+        folders[module["Path"]] = pathlib.Path(module["Dir"])
         at = answer.find("{", end)
-    return found
+    return folders

@@ -41,11 +41,11 @@ class BalancerView:
 
     def listener(self, balancer_id: str, port: int, protocol: str = "") -> Json:
         """Return the listener on a port; empty without one."""
-        for one in self.listeners.values():
-            is_on_it = {"id": balancer_id} in one["loadbalancers"]
-            is_it = not protocol or one["protocol"] == protocol
-            if is_on_it and is_it and one["protocol_port"] == port:
-                return one
+        for listener in self.listeners.values():
+            is_on_it = {"id": balancer_id} in listener["loadbalancers"]
+            is_it = not protocol or listener["protocol"] == protocol
+            if is_on_it and is_it and listener["protocol_port"] == port:
+                return listener
         return {}
 
     def pool(self, balancer_id: str, port: int, protocol: str = "") -> Json:
@@ -71,9 +71,9 @@ class BalancerView:
     def floating_ip(self, balancer_id: str) -> Json:
         """Return the floating IP of a VIP; empty without one."""
         port_id = self.balancers.get(balancer_id, {}).get("vip_port_id")
-        for one in self.floating_ips.values():
-            if port_id and one["port_id"] == port_id:
-                return one
+        for floating_ip in self.floating_ips.values():
+            if port_id and floating_ip["port_id"] == port_id:
+                return floating_ip
         return {}
 
 
@@ -102,7 +102,7 @@ def listed(
             answer = connection.network.get(path, params=project)
         else:
             answer = connection.load_balancer.get(f"/lbaas/{kind}", params=project)
-        return {str(one["id"]): one for one in _read(answer, kind)}
+        return {str(item["id"]): item for item in _read(answer, kind)}
 
 
 def members(connection: openstack.connection.Connection, pool_id: str) -> list[Json]:
@@ -113,8 +113,8 @@ def members(connection: openstack.connection.Connection, pool_id: str) -> list[J
     """
     with cloud.sentences():
         answer = connection.load_balancer.get(f"/lbaas/pools/{pool_id}/members")
-        found = [] if answer.status_code == 404 else _read(answer, MEMBERS)
-    return sorted(found, key=lambda one: str(one["name"]))
+        pool_members = [] if answer.status_code == 404 else _read(answer, MEMBERS)
+    return sorted(pool_members, key=lambda member: str(member["name"]))
 
 
 def _read(answer: Any, kind: str) -> list[Json]:
@@ -135,14 +135,14 @@ def node_ports(
     with cloud.sentences():
         network = connection.network
         subnets = network.subnets(network_id=network_id)
-        fixed = [{"subnet_id": one.id} for one in subnets]
-        made = [
+        fixed = [{"subnet_id": subnet.id} for subnet in subnets]
+        ports = [
             network.create_port(
                 network_id=network_id, device_id=f"node-{number}", fixed_ips=fixed
             )
             for number in range(1, count + 1)
         ]
-        return [[str(each["ip_address"]) for each in one.fixed_ips] for one in made]
+        return [[str(each["ip_address"]) for each in port.fixed_ips] for port in ports]
 
 
 def clear(connection: openstack.connection.Connection, timeout_s: float = 300) -> None:
@@ -155,8 +155,8 @@ def clear(connection: openstack.connection.Connection, timeout_s: float = 300) -
     project = connection.current_project_id
     with cloud.sentences():
         while left := listed(connection, BALANCERS):
-            for id_, one in left.items():
-                if not str(one["provisioning_status"]).startswith("PENDING_"):
+            for id_, balancer in left.items():
+                if not str(balancer["provisioning_status"]).startswith("PENDING_"):
                     connection.load_balancer.delete_load_balancer(id_, cascade=True)
             if time.monotonic() > end:
                 raise errors.LabError(f"load balancers that do not go: {sorted(left)}")

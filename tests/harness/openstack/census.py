@@ -56,12 +56,12 @@ def take(connection: openstack.connection.Connection) -> Census:
             kind: pool.submit(balancers.listed, connection, kind)
             for kind in balancers.KINDS
         }
-        found = {kind: one.result() for kind, one in asked.items()}
+        objects = {kind: future.result() for kind, future in asked.items()}
         lists = pool.map(
-            lambda id_: balancers.members(connection, id_), found[balancers.POOLS]
+            lambda id_: balancers.members(connection, id_), objects[balancers.POOLS]
         )
-        members = {str(one["id"]): one for some in lists for one in some}
-    return {**found, balancers.MEMBERS: members}
+        members = {str(member["id"]): member for some in lists for member in some}
+    return {**objects, balancers.MEMBERS: members}
 
 
 def changes(before: Census, after: Census) -> tuple[Change, ...]:

@@ -20,10 +20,10 @@ def frozen(where: places.Places, service: str) -> Iterator[None]:
     Raises:
         LabError: it does not run.
     """
-    found = processes.find(where, service)
-    if found is None:
+    parent = processes.find(where, service)
+    if parent is None:
         raise errors.LabError(f"{service} does not run")
-    tree = (found, *found.children(recursive=True))
+    tree = (parent, *parent.children(recursive=True))
     for process in tree:
         process.send_signal(signal.SIGSTOP)
     try:

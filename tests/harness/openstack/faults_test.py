@@ -21,9 +21,9 @@ def request(path: str, token: str = "") -> fault_proxy.Request:
     ],
 )
 def test_lists_are_empty(path: str, kind: str) -> None:
-    given = faults.emptied(request(path))
-    assert given is not None
-    assert (given.status, json.loads(given.body)) == (200, {kind: []})
+    answer = faults.emptied(request(path))
+    assert answer is not None
+    assert (answer.status, json.loads(answer.body)) == (200, {kind: []})
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,6 @@ def test_only_the_tokens_named_are_refused() -> None:
 
 
 def test_a_throttled_service_names_the_pause() -> None:
-    given = faults.throttled(8)(request("/v2.1"))
-    assert given is not None
-    assert (given.status, given.headers["Retry-After"]) == (429, "8")
+    answer = faults.throttled(8)(request("/v2.1"))
+    assert answer is not None
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "8")

@@ -136,9 +136,9 @@ class Front:
         """Put our addresses in the place of the services' own."""
         for name, port in self._upstream.items():
             own = f"127.0.0.1:{port}".encode()
-            ours = self.url(name).removeprefix("http://").encode()
-            text = text.replace(own + b"/", ours + b"/").replace(
-                own + b'"', ours + b'"'
+            proxied = self.url(name).removeprefix("http://").encode()
+            text = text.replace(own + b"/", proxied + b"/").replace(
+                own + b'"', proxied + b'"'
             )
         return text
 

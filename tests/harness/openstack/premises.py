@@ -43,14 +43,14 @@ def _second(admin: openstack.connection.Connection, names: dict[str, str]) -> st
         provider_physical_network=f"physnet-{_NAME}",
     )
     for letter, cidr in _SECOND:
-        made = network.create_subnet(
+        subnet = network.create_subnet(
             name=f"second-{letter}",
             network_id=outside.id,
             ip_version=4,
             cidr=cidr,
             is_dhcp_enabled=False,
         )
-        names[f"subnet_{letter}"] = str(made.id)
+        names[f"subnet_{letter}"] = str(subnet.id)
     network.set_tags(network.get_subnet(names["subnet_b"]), ["blue"])
     return str(outside.id)
 
@@ -101,8 +101,8 @@ def furnish(connection: openstack.connection.Connection, names: dict[str, str]) 
         gateway = network.create_port(network_id=inside.id, fixed_ips=fixed)
         network.add_interface_to_router(router, port=gateway.id)
         for name in ("port", "port_2"):
-            made = network.create_port(network_id=inside.id, fixed_ips=fixed)
-            names[name] = str(made.id)
+            port = network.create_port(network_id=inside.id, fixed_ips=fixed)
+            names[name] = str(port.id)
         for number in range(1, 5):
             ip = network.create_ip(floating_network_id=names["external"])
             names[f"free_{number}"] = str(ip.floating_ip_address)

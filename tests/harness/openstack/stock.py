@@ -49,11 +49,11 @@ def stocked(
 
 @dataclasses.dataclass
 class Stock:
-    """What a project was given. made: paths of it, by service."""
+    """What a project was given. created: paths by service."""
 
     admin: openstack.connection.Connection
     mine: openstack.connection.Connection
-    made: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    created: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def fill(self, cluster_id: str) -> None:
         """Make flavors, images, networks and a few of everything else.
@@ -72,12 +72,12 @@ class Stock:
 
     def clear(self) -> None:
         """Delete all that was made; volumes before their types."""
-        if self.made:
-            with concurrent.futures.ThreadPoolExecutor(len(self.made)) as pool:
-                list(pool.map(self._clear, self.made))
+        if self.created:
+            with concurrent.futures.ThreadPoolExecutor(len(self.created)) as pool:
+                list(pool.map(self._clear, self.created))
 
     def _clear(self, service: str) -> None:
-        paths = sorted(self.made[service], key=lambda path: "/types/" in path)
+        paths = sorted(self.created[service], key=lambda path: "/types/" in path)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for kind in (False, True):
                 some = [path for path in paths if ("/types/" in path) is kind]
@@ -87,8 +87,8 @@ class Stock:
         """Read something as the project sees it."""
         answer = self._proxy(service, is_admin=False).get(path)
         openstack.exceptions.raise_from_response(answer)
-        found: Json = answer.json()
-        return found
+        document: Json = answer.json()
+        return document
 
     def delete(self, service: str, path: str) -> None:
         """Delete something; fine when it is gone."""
@@ -108,11 +108,13 @@ class Stock:
     def volume_type(self, name: str) -> str:
         """Make a volume type that only this project sees; give its id."""
         body = {"name": name, "os-volume-type-access:is_public": False}
-        made = self._post(BLOCK_STORAGE, "/types", {"volume_type": body}, is_admin=True)
+        type_id = self._post(
+            BLOCK_STORAGE, "/types", {"volume_type": body}, is_admin=True
+        )
         access = {"addProjectAccess": {"project": self.mine.current_project_id}}
-        answer = self.admin.block_storage.post(f"/types/{made}/action", json=access)
+        answer = self.admin.block_storage.post(f"/types/{type_id}/action", json=access)
         openstack.exceptions.raise_from_response(answer)
-        return made
+        return type_id
 
     def _image(self, number: int) -> None:
         body = {"disk_format": "raw", "container_format": "bare"}
@@ -149,9 +151,9 @@ class Stock:
         """Make something; give its id."""
         answer = self._proxy(service, is_admin=is_admin).post(path, json=body)
         openstack.exceptions.raise_from_response(answer)
-        made = answer.json()
-        whole = made if "id" in made else next(iter(made.values()))
-        self.made.setdefault(service, []).append(f"{path}/{whole['id']}")
+        document = answer.json()
+        whole = document if "id" in document else next(iter(document.values()))
+        self.created.setdefault(service, []).append(f"{path}/{whole['id']}")
         return str(whole["id"])
 
     def _proxy(self, service: str, *, is_admin: bool) -> keystoneauth1.adapter.Adapter:

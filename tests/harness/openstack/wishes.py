@@ -78,12 +78,12 @@ Probe = Callable[[Seen], object]
 
 def of(kind: str, field: str) -> Probe:
     """Look at a field of the balancer, or of the listener, pool, monitor of port 80."""
-    return lambda seen: seen.part(kind).get(field)
+    return lambda observed: observed.part(kind).get(field)
 
 
 def members(field: str) -> Probe:
     """Look at a field of the members of port 80: its values, each once."""
-    return lambda seen: sorted({str(one[field]) for one in seen.members})
+    return lambda observed: sorted({str(member[field]) for member in observed.members})
 
 
 @dataclasses.dataclass
@@ -104,14 +104,16 @@ class Ground:
             case str():
                 return value.format_map(self.names) if "{" in value else value
             case dict():
-                return {key: self.fill(one) for key, one in value.items()}
+                return {key: self.fill(element) for key, element in value.items()}
             case list() | tuple():
-                return type(value)(self.fill(one) for one in value)
+                return type(value)(self.fill(element) for element in value)
         return value
 
-    def wish(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def request(
+        self, request: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return annotations, and the fields of spec that stand under "spec"."""
-        filled = dict(self.fill(dict(wanted)))
+        filled = dict(self.fill(dict(request)))
         spec = dict(filled.pop("spec", {}))
         return filled, spec
 
@@ -122,7 +124,7 @@ class Row:
 
     Texts may name things of the ground in braces. service: its name; rows that do not
     meddle with each other may have one together. created, changed: annotations and
-    fields of spec. said: reason of the Event that the change leads to. do: something
+    fields of spec. event: reason of the Event that the change leads to. do: something
     that a user does elsewhere when the change is made; given the Service's name.
     """
 
@@ -133,7 +135,7 @@ class Row:
     shows: object
     changed: Mapping[str, Any]
     then: object
-    said: str = ""
+    event: str = ""
     do: Callable[[Ground, str], None] | None = None
 
 
@@ -142,7 +144,7 @@ def annotated(
     probe: Probe,
     *values: Any,
     also: Mapping[str, Any] = INTERNAL,
-    said: str = "",
+    event: str = "",
     service: str = "",
 ) -> Row:
     """Make a row of an annotation.
@@ -153,7 +155,7 @@ def annotated(
     created, shows, changed, then = values
     name = service or key.rpartition("/")[2]
     return Row(
-        key, name, probe, {**also, key: created}, shows, {key: changed}, then, said
+        key, name, probe, {**also, key: created}, shows, {key: changed}, then, event
     )
 
 
@@ -162,14 +164,14 @@ def field(
     probe: Probe,
     *values: Any,
     also: Mapping[str, Any] = INTERNAL,
-    said: str = "",
+    event: str = "",
     service: str = "",
 ) -> Row:
     """Make a row of fields of spec; the rest as with `annotated`."""
     created, shows, changed, then = values
     name = service or "spec-" + title.lower().replace(", ", "-").replace(" ", "-")
     whole = {**also, "spec": created}
-    return Row(title, name, probe, whole, shows, {"spec": changed}, then, said)
+    return Row(title, name, probe, whole, shows, {"spec": changed}, then, event)
 
 
 def _created(row: Row) -> Mapping[str, Any]:
@@ -211,7 +213,7 @@ class Table:
             self.ground.services.delete(some)
 
     def _create(self, rows: Sequence[Row], timeout_s: float) -> None:
-        for name, (values, spec) in self._wishes(rows, _created).items():
+        for name, (values, spec) in self._requests(rows, _created).items():
             self.ground.services.make(name, values, **spec)
         self._wait(rows, "created", timeout_s)
 
@@ -219,7 +221,7 @@ class Table:
         for row in rows:
             if row.do is not None:
                 row.do(self.ground, row.service)
-        for name, (values, spec) in self._wishes(rows, _changed).items():
+        for name, (values, spec) in self._requests(rows, _changed).items():
             self.ground.services.change(name, values, **spec)
         self._wait(rows, "changed", timeout_s)
 
@@ -233,26 +235,26 @@ class Table:
 
     def lines(self) -> list[str]:
         """Return the table as text."""
-        found = [f"{'wish':62} {'created':>12} {'changed':>12}"]
+        rows = [f"{'request':62} {'created':>12} {'changed':>12}"]
         for row in self.rows:
-            one = self.results[row.title]
-            first, second = ([f"{s:.0f} s" for s in one.seconds] + ["", ""])[:2]
-            created, changed = f"{one.created} {first}", f"{one.changed} {second}"
-            said = f"  Event {row.said}" if row.said else ""
-            found.append(f"{row.title:62} {created:>12} {changed:>12}{said}")
-        return found
+            result = self.results[row.title]
+            first, second = ([f"{s:.0f} s" for s in result.seconds] + ["", ""])[:2]
+            created, changed = f"{result.created} {first}", f"{result.changed} {second}"
+            event = f"  Event {row.event}" if row.event else ""
+            rows.append(f"{row.title:62} {created:>12} {changed:>12}{event}")
+        return rows
 
-    def _wishes(
+    def _requests(
         self, rows: Sequence[Row], which: Callable[[Row], Mapping[str, Any]]
     ) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
         """Return annotations and spec by Service: those of all its rows together."""
-        found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        requests: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         for row in rows:
-            values, spec = found.setdefault(row.service, ({}, {}))
-            more, fields = self.ground.wish(which(row))
+            values, spec = requests.setdefault(row.service, ({}, {}))
+            more, fields = self.ground.request(which(row))
             spec |= fields
             values |= more
-        return found
+        return requests
 
     def _wait(self, rows: Sequence[Row], when: str, timeout_s: float) -> None:
         began = time.monotonic()
@@ -264,22 +266,22 @@ class Table:
             if self.ground.states.pending() and not is_over:
                 continue
             view = balancers.look(self.ground.connection)
-            there, events = self.ground.services.all(), self.ground.services.events()
+            existing, events = self.ground.services.all(), self.ground.services.events()
             for row in tuple(pending):
-                seen = Seen(there[row.service], view, self.ground.names)
-                said = {one.reason for one in events.get(row.service, ())}
-                text = self._judge(row, seen, when, said)
+                observed = Seen(existing[row.service], view, self.ground.names)
+                reasons = {event.reason for event in events.get(row.service, ())}
+                text = self._judge(row, observed, when, reasons)
                 result = self.results[row.title]
                 setattr(result, when, text)
                 if text == "ok":
                     result.seconds.append(time.monotonic() - began)
                     pending.remove(row)
 
-    def _judge(self, row: Row, seen: Seen, when: str, said: set[str]) -> str:
+    def _judge(self, row: Row, observed: Seen, when: str, reasons: set[str]) -> str:
         """Return "ok", or what is shown and reported, and what should be."""
-        shown = row.probe(seen)
-        wanted = self.ground.fill(row.shows if when == "created" else row.then)
-        text = "ok" if shown == wanted else f"shows {shown!r}, wanted {wanted!r}"
-        if when == "changed" and row.said and row.said not in said:
-            text += f"; no Event {row.said}, only {sorted(said)}"
+        shown = row.probe(observed)
+        expected = self.ground.fill(row.shows if when == "created" else row.then)
+        text = "ok" if shown == expected else f"shows {shown!r}, wanted {expected!r}"
+        if when == "changed" and row.event and row.event not in reasons:
+            text += f"; no Event {row.event}, only {sorted(reasons)}"
         return text

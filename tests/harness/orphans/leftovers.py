@@ -48,25 +48,29 @@ class Ground:
 
     def words(self, kubeconfig: str = "") -> list[str]:
         """Return the command with how to reach cluster and cloud."""
-        found = kubeconfig or str(self.kubeconfig)
+        path = kubeconfig or str(self.kubeconfig)
         return [
             "orphans",
-            f"--kubeconfig={found}",
+            f"--kubeconfig={path}",
             f"--cloud-config={self.conf}",
         ]
 
     def run(self, *words: str, kubeconfig: str = "", typed: str = "") -> tool.Said:
         """Run the tool, and print what it reports."""
-        said = tool.mooring_process(*self.words(kubeconfig), *words, typed=typed)
-        print(*words, f"-> {said.returncode}", said.stderr[-2000:], sep="\n")
-        return said
+        result = tool.mooring_process(*self.words(kubeconfig), *words, typed=typed)
+        print(*words, f"-> {result.returncode}", result.stderr[-2000:], sep="\n")
+        return result
 
     def list(self, *words: str, code: int, kubeconfig: str = "") -> Document:
         """Run the tool for resources of any age; return its JSON document."""
-        said = self.run(ANY_AGE, "--output=json", *words, kubeconfig=kubeconfig)
-        document: Document = json.loads(said.stdout or "{}")
-        problems = [document.get("unknown"), document.get("failed"), said.stderr[-500:]]
-        assert said.returncode == code, problems
+        result = self.run(ANY_AGE, "--output=json", *words, kubeconfig=kubeconfig)
+        document: Document = json.loads(result.stdout or "{}")
+        problems = [
+            document.get("unknown"),
+            document.get("failed"),
+            result.stderr[-500:],
+        ]
+        assert result.returncode == code, problems
         return document
 
     @property
@@ -88,7 +92,7 @@ def ground(room: balancing.Room) -> Iterator[Ground]:
     conf = where.state / f"{room.account.project}-cloud.conf"
     conf.write_text(balancing.conf(room.entrance, where, room.account, SETTINGS))
     system = room.api.read(resources.NAMESPACES, "kube-system", None, timeout_s=30)
-    found = Ground(
+    new_ground = Ground(
         room,
         conf,
         control_plane.admin_kubeconfig(where),
@@ -96,18 +100,18 @@ def ground(room: balancing.Room) -> Iterator[Ground]:
         services.Services(room.api, f"{room.services.namespace}-doomed"),
     )
     began = time.monotonic()
-    _serve(found)
+    _serve(new_ground)
     served = time.monotonic()
-    _leave(found)
+    _leave(new_ground)
     took = served - began, time.monotonic() - served
     print(f"Services served in {took[0]:.0f} s, leftovers created in {took[1]:.0f} s")
     try:
-        yield found
+        yield new_ground
     finally:
         # A router with routes keeps its interfaces.
-        found.network.update_router(found.ids["router"], routes=[])
+        new_ground.network.update_router(new_ground.ids["router"], routes=[])
         with contextlib.suppress(kube_errors.KubeError):
-            found.doomed.abandon()
+            new_ground.doomed.abandon()
         objects = kube_objects.Objects(room.api, "")
         objects.delete(resources.PERSISTENT_VOLUMES, "orphans-used")
         volumes = room.mine.connection.block_storage
@@ -226,8 +230,8 @@ def _volumes(ground: Ground) -> None:
     }
     for key, name in names.items():
         metadata = {} if key == "volume-bare" else {CLUSTER_KEY: ground.cluster_id}
-        made = cinder.create_volume(size=1, name=name, metadata=metadata)
-        ground.ids[key] = str(made.id)
+        volume = cinder.create_volume(size=1, name=name, metadata=metadata)
+        ground.ids[key] = str(volume.id)
     handle = ground.ids["volume-used"]
     kube_objects.Objects(api, "").make(
         resources.PERSISTENT_VOLUMES,
@@ -240,7 +244,7 @@ def _volumes(ground: Ground) -> None:
     )
 
     def are_available() -> bool:
-        return all(one.status == "available" for one in cinder.volumes())
+        return all(volume.status == "available" for volume in cinder.volumes())
 
     waiting.until("volumes", are_available, TIMEOUT_S)
 
@@ -252,8 +256,8 @@ def _routes(ground: Ground) -> None:
         project_id=ground.room.mine.connection.current_project_id
     )
     listed = [
-        {"destination": str(one.destination), "nexthop": one.next_hop}
-        for one in (LOST, OTHERS)
+        {"destination": str(route.destination), "nexthop": route.next_hop}
+        for route in (LOST, OTHERS)
     ]
     network.update_router(router, routes=listed)
     port = next(iter(network.ports(device_id="node-1")))

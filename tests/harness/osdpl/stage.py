@@ -61,10 +61,10 @@ class OperatorStage:
         Raises:
             LabError: it does not run.
         """
-        found = processes.find(self.where, controller.NAME)
-        if found is None:
+        process = processes.find(self.where, controller.NAME)
+        if process is None:
             raise errors.LabError(f"{controller.NAME} does not run")
-        return found
+        return process
 
     def log(self) -> str:
         """Return all that the controller has logged."""
@@ -152,21 +152,21 @@ class OperatorStage:
 
     def newest(self) -> Mapping[str, model.Revision]:
         """Return the newest revision of each release, by name."""
-        found: dict[str, model.Revision] = {}
-        for one in sorted(self.history(), key=lambda revision: revision.number):
-            found[one.name] = one
-        return found
+        newest: dict[str, model.Revision] = {}
+        for revision in sorted(self.history(), key=lambda item: item.number):
+            newest[revision.name] = revision
+        return newest
 
     def history(self) -> list[model.Revision]:
         """Return all revisions that helm keeps."""
-        found = (
+        revisions = (
             releases.revision(
                 decoding.decode(json.dumps(item["metadata"]), objects.ObjectMeta)
             )
             for item in self.items(resources.SECRETS)
             if item["type"] == releases.TYPE
         )
-        return [one for one in found if one is not None]
+        return [revision for revision in revisions if revision is not None]
 
     def revisions(self) -> Mapping[str, int]:
         """Return the revision of each installed release."""

@@ -115,8 +115,8 @@ class Ground:
 
     def get(self, name: str) -> Json | None:
         """Return a Node."""
-        for found in copy.deepcopy(self.api.all(resources.NODES)):
-            node: Json = dict(found)
+        for stored in copy.deepcopy(self.api.all(resources.NODES)):
+            node: Json = dict(stored)
             if node["metadata"]["name"] == name:
                 return node
         return None
@@ -127,8 +127,8 @@ class Ground:
 
     def record(self) -> dict[str, str]:
         """Return the texts of the record."""
-        for found in self.api.all(resources.CONFIG_MAPS):
-            document: Json = dict(found)
+        for stored in self.api.all(resources.CONFIG_MAPS):
+            document: Json = dict(stored)
             if document["metadata"]["name"] == "mooring-routes":
                 return dict(document.get("data") or {})
         return {}
@@ -141,17 +141,17 @@ class Ground:
     def condition(self, name: str) -> tuple[str, str] | None:
         """Return status and reason of a Node's NetworkUnavailable."""
         node = self.get(name)
-        for one in node["status"]["conditions"] if node else ():
-            if one["type"] == "NetworkUnavailable":
-                return one["status"], one["reason"]
+        for condition in node["status"]["conditions"] if node else ():
+            if condition["type"] == "NetworkUnavailable":
+                return condition["status"], condition["reason"]
         return None
 
     def events(self) -> list[str]:
         """Return subject, reason and message of each Event."""
-        found: list[Json] = [dict(e) for e in self.api.all(resources.EVENTS)]
+        events: list[Json] = [dict(e) for e in self.api.all(resources.EVENTS)]
         return [
             f"{e['involvedObject']['name']} {e['reason']}: {e['message']}"
-            for e in found
+            for e in events
         ]
 
     # ------------------------------------------------------------ the cloud
@@ -187,8 +187,8 @@ class Ground:
 
     def routes(self, router_id: str = "") -> set[tuple[str, str]]:
         """Return destination and next hop of each route."""
-        found = wire.objects(self.router(router_id), "routes")
-        return {(str(r["destination"]), str(r["nexthop"])) for r in found}
+        routes = wire.objects(self.router(router_id), "routes")
+        return {(str(r["destination"]), str(r["nexthop"])) for r in routes}
 
     def put_route(self, destination: str, next_hop: str, router_id: str = "") -> None:
         """Add a route as another client would."""
@@ -207,14 +207,14 @@ class Ground:
     def pairs(self) -> dict[str, set[str]]:
         """Return the address pairs of each server's port that has any."""
         return {
-            str(port["device_id"]): {str(p["ip_address"]) for p in found}
+            str(port["device_id"]): {str(p["ip_address"]) for p in pairs}
             for port in self.neutron.ports.values()
-            if (found := wire.objects(port, "allowed_address_pairs"))
+            if (pairs := wire.objects(port, "allowed_address_pairs"))
         }
 
     def state(self) -> Json:
         """Return all that outlives a process, but times and revisions."""
-        nodes: list[Json] = [dict(found) for found in self.api.all(resources.NODES)]
+        nodes: list[Json] = [dict(stored) for stored in self.api.all(resources.NODES)]
         names = [str(node["metadata"]["name"]) for node in nodes]
         return {
             "routes": {id_: self.routes(id_) for id_ in self.neutron.l3.routers},
@@ -286,32 +286,32 @@ class Process:
         if not claims:
             return 0
         try:
-            found = self.flow.observe(claims)
+            snapshots = self.flow.observe(claims)
         except Exception as error:
             for claim in claims:
                 self._failed(claim, error)
                 self.queue.done(claim.key)
             return len(claims)
         for claim in claims:
-            if claim.key in found:
-                self._reconcile(claim, found[claim.key])
+            if claim.key in snapshots:
+                self._reconcile(claim, snapshots[claim.key])
             self.queue.done(claim.key)
         return len(claims)
 
-    def _reconcile(self, claim: queue.Claim, found: model.Snapshot) -> None:
-        outcome = runner.decide(self.flow, found, NOW)
+    def _reconcile(self, claim: queue.Claim, snapshot: model.Snapshot) -> None:
+        outcome = runner.decide(self.flow, snapshot, NOW)
         error: Exception | None = None
         try:
             for action in outcome.actions:
                 self.ground.acting = type(action).__name__
-                found = self.flow.act(found, action)
+                snapshot = self.flow.act(snapshot, action)
                 self.actions[self.ground.acting] += 1
         except Exception as raised:
             error = raised
         finally:
             self.ground.acting = "reading"
         error = error or outcome.failure
-        self.flow.ended(found, error)
+        self.flow.ended(snapshot, error)
         if error is not None:
             self._failed(claim, error)
             return

@@ -109,13 +109,13 @@ class Network:
 
     def routes(self, router_id: str = "") -> set[tuple[str, str]]:
         """Return destination and next hop of each route."""
-        found = self.router(router_id)["routes"]
-        return {(row["destination"], row["nexthop"]) for row in found}
+        routes = self.router(router_id)["routes"]
+        return {(row["destination"], row["nexthop"]) for row in routes}
 
     def ports(self) -> Sequence[Json]:
         """Return all ports of servers."""
-        found: list[Json] = self._get(f"/ports?network_id={self.network_id}")["ports"]
-        return [port for port in found if port["device_id"].startswith("server-")]
+        ports: list[Json] = self._get(f"/ports?network_id={self.network_id}")["ports"]
+        return [port for port in ports if port["device_id"].startswith("server-")]
 
     def pairs(self) -> dict[str, set[str]]:
         """Return the address pairs of each server that has any."""
@@ -229,9 +229,9 @@ class RoutingRoom:
             "--leader-elect-retry-period=500ms",
         )
         words = ccm.arguments(place, self.kubeconfig, file, [*usual, *flags])
-        made = balancing.Replica(place, self.pex, words)
-        self.replicas.append(made)
-        return made
+        replica = balancing.Replica(place, self.pex, words)
+        self.replicas.append(replica)
+        return replica
 
     # ------------------------------------------------------------ Nodes
 
@@ -270,7 +270,7 @@ class RoutingRoom:
 
     def conditions(self) -> dict[str, tuple[str, str] | None]:
         """Return status and reason of NetworkUnavailable by Node of this room."""
-        found: dict[str, tuple[str, str] | None] = {}
+        conditions: dict[str, tuple[str, str] | None] = {}
         for node in self.objects.all(resources.NODES):
             name = node["metadata"]["name"]
             if not name.startswith(f"{self.prefix}-"):
@@ -280,8 +280,8 @@ class RoutingRoom:
                 for c in node["status"].get("conditions", [])
                 if c["type"] == "NetworkUnavailable"
             ]
-            found[name] = some[0] if some else None
-        return found
+            conditions[name] = some[0] if some else None
+        return conditions
 
     def expected(self, numbers: Collection[int]) -> set[tuple[str, str]]:
         """Return the routes that these Nodes need."""
@@ -303,12 +303,14 @@ class RoutingRoom:
         possible = {cidr for n in range(100) for cidr in self.cidrs(n)}
 
         def holds() -> bool:
-            found, there = self.inside.routes(), self.inside.pairs()
-            own = {row for row in found if row[0] in possible}
+            routes, pairs_by_port = self.inside.routes(), self.inside.pairs()
+            own = {row for row in routes if row[0] in possible}
             conditions = self.conditions()
             return (
                 own == expected
-                and all(there.get(k, set()) >= some for k, some in pairs.items())
+                and all(
+                    pairs_by_port.get(k, set()) >= some for k, some in pairs.items()
+                )
                 and all(
                     conditions[self.name(n)] == ("False", "RouteCreated")
                     for n in numbers
@@ -321,8 +323,8 @@ class RoutingRoom:
 
     def record(self) -> dict[str, str]:
         """Return the texts of the record."""
-        found = self.objects.get(resources.CONFIG_MAPS, RECORD) or {}
-        return dict(found.get("data") or {})
+        config_map = self.objects.get(resources.CONFIG_MAPS, RECORD) or {}
+        return dict(config_map.get("data") or {})
 
     def events(self, subject: str) -> list[str]:
         """Return reason and message of the Events about a Node or a Lease."""
@@ -337,8 +339,8 @@ class RoutingRoom:
         """Return mooring_route_problem by reason, of those that are not 0."""
         text = ccm.metrics(replica.place, token)
         rows = [x for x in text.splitlines() if x.startswith("mooring_route_problem{")]
-        found = {row.split('"')[1]: float(row.rpartition(" ")[2]) for row in rows}
-        return {reason: count for reason, count in found.items() if count}
+        counts = {row.split('"')[1]: float(row.rpartition(" ")[2]) for row in rows}
+        return {reason: count for reason, count in counts.items() if count}
 
     def neutron_calls(self, since: float) -> list[str]:
         """Return the calls of Neutron since a moment, ids left out."""
@@ -357,11 +359,11 @@ class RoutingRoom:
         self.objects.delete(resources.CONFIG_MAPS, RECORD)
 
 
-def allow_routes(made: RoutingRoom, number: int) -> None:
+def allow_routes(room: RoutingRoom, number: int) -> None:
     """Set the quota of routes of one router, as an administrator."""
-    project_id = made.inside.connection.current_project_id
+    project_id = room.inside.connection.current_project_id
     with (
-        contextlib.closing(cloud.connect(made.where, accounts.ADMIN)) as admin,
+        contextlib.closing(cloud.connect(room.where, accounts.ADMIN)) as admin,
         cloud.sentences(),
     ):
         body = {"quota": {"router_route": number}}
@@ -396,17 +398,17 @@ def room(
             inside = Network(connection)
             ends.callback(inside.clear)
         entrance = ends.enter_context(front.of(where).opened())
-        made = RoutingRoom(
+        new_room = RoutingRoom(
             where, pex, kubeconfig, account, inside, entrance, api, prefix
         )
-        ends.callback(made.close)
-        yield made
+        ends.callback(new_room.close)
+        yield new_room
 
 
 Open = Callable[[str], RoutingRoom]
 
 
-def quiet(made: RoutingRoom, for_s: float = 6.0) -> None:
+def quiet(room: RoutingRoom, for_s: float = 6.0) -> None:
     """Wait until no write of Neutron has come for a while.
 
     Raises:
@@ -417,7 +419,7 @@ def quiet(made: RoutingRoom, for_s: float = 6.0) -> None:
     while time.monotonic() - last < for_s:
         writes = [
             call.at
-            for call in list(made.entrance.calls)
+            for call in list(room.entrance.calls)
             if call.service == layout.NEUTRON and call.method != "GET"
         ]
         last = max([last if not writes else 0.0, *writes])
@@ -426,7 +428,7 @@ def quiet(made: RoutingRoom, for_s: float = 6.0) -> None:
         time.sleep(0.3)
 
 
-def stop(made: RoutingRoom) -> None:
+def stop(room: RoutingRoom) -> None:
     """End all replicas."""
-    for replica in made.replicas:
+    for replica in room.replicas:
         processes.stop(replica.place, [ccm.NAME])

@@ -72,11 +72,11 @@ class Replica:
 
     def kill(self) -> bool:
         """End it by SIGKILL; False when it does not run."""
-        found = processes.find(self.place, ccm.NAME)
-        if found is None:
+        process = processes.find(self.place, ccm.NAME)
+        if process is None:
             return False
-        found.kill()
-        found.wait(10)
+        process.kill()
+        process.wait(10)
         return True
 
     def stop(self) -> None:
@@ -123,21 +123,21 @@ class Room:
         file = state / "cloud.conf"
         file.write_text(conf(self.entrance, self.where, self.account, settings))
         words = ccm.arguments(place, self.kubeconfig, file, [_ALONE, *flags])
-        made = Replica(place, self.pex, words)
-        self.replicas[number] = made
-        return made
+        replica = Replica(place, self.pex, words)
+        self.replicas[number] = replica
+        return replica
 
     def add_nodes(self, names: Iterable[str]) -> None:
         """Register Nodes that are not there yet."""
-        there = services.node_labels(self.api)
+        node_names = services.node_labels(self.api)
         for name in names:
-            if name not in there:
+            if name not in node_names:
                 services.make_node(self.api, name, [self.nodes[name]])
 
     def close(self) -> None:
         """End the replicas, and remove all Services, Nodes and load balancers."""
-        for one in self.replicas.values():
-            one.stop()
+        for replica in self.replicas.values():
+            replica.stop()
         self.services.abandon()
         services.delete_nodes(self.api, self.nodes)
         balancers.clear(self.mine.connection)
@@ -172,8 +172,8 @@ def room(
         with cloud.sentences():
             network = connection.network
             inside = network.find_network(tenant.NETWORK, ignore_missing=False)
-        found = balancers.node_ports(connection, str(inside.id), node_count)
-        made = Room(
+        addresses = balancers.node_ports(connection, str(inside.id), node_count)
+        new_room = Room(
             where,
             pex,
             kubeconfig,
@@ -182,12 +182,12 @@ def room(
             entrance,
             api,
             services.Services(api, account.project),
-            {name: some[0] for name, some in zip(names, found, strict=True)},
+            {name: some[0] for name, some in zip(names, addresses, strict=True)},
         )
         try:
-            yield made
+            yield new_room
         finally:
-            made.close()
+            new_room.close()
 
 
 class Counted:
@@ -282,14 +282,14 @@ def lags(
     again: how slow a busy Octavia answers is not counted. One that nobody asks for any
     more is left out.
     """
-    found = []
+    delays = []
     for id_, at in turned:
-        asked = [one for one in calls if id_ in one.path or _OF_ALL in one.path]
-        under_way = [one.ended for one in asked if one.at < at < one.ended]
-        after = [one.at for one in asked if one.at >= at]
+        asked = [call for call in calls if id_ in call.path or _OF_ALL in call.path]
+        under_way = [call.ended for call in asked if call.at < at < call.ended]
+        after = [call.at for call in asked if call.at >= at]
         if after:
-            found.append(max(0.0, min(after) - max([at, *under_way])))
-    return found
+            delays.append(max(0.0, min(after) - max([at, *under_way])))
+    return delays
 
 
 def promptness(lags: Sequence[float]) -> str:

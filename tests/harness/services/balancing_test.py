@@ -34,8 +34,8 @@ def test_polls_are_known_from_other_reads(path: str, is_poll: bool) -> None:
 
 
 def test_ids_are_left_out_of_what_a_call_is() -> None:
-    made = call(f"/v2/lbaas/pools/{ID}/members?limit=1", method="PUT")
-    assert balancing.kind(made) == "PUT    octavia v2/lbaas/pools/*/members"
+    put = call(f"/v2/lbaas/pools/{ID}/members?limit=1", method="PUT")
+    assert balancing.kind(put) == "PUT    octavia v2/lbaas/pools/*/members"
 
 
 def test_only_who_asks_for_that_one_is_in_time() -> None:

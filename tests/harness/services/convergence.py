@@ -46,15 +46,18 @@ class Kind:
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def ports(self, first: int) -> list[Mapping[str, Any]]:
-        return [services.port(first + at, one) for at, one in enumerate(self.protocols)]
+        return [
+            services.port(first + at, protocol)
+            for at, protocol in enumerate(self.protocols)
+        ]
 
     def all_annotations(self, own_id: str) -> Mapping[str, str]:
-        found = dict(self.annotations)
+        annotations = dict(self.annotations)
         if self.is_internal:
-            found[keys.INTERNAL] = "true"
+            annotations[keys.INTERNAL] = "true"
         if self.is_shared:
-            found[keys.LOAD_BALANCER_ID] = own_id
-        return found
+            annotations[keys.LOAD_BALANCER_ID] = own_id
+        return annotations
 
 
 MONITORED = {keys.ENABLE_MONITOR: "true"}
@@ -70,8 +73,12 @@ SHARED = Kind("shared", ("TCP", "TCP"), is_shared=True)
 
 def inactive(room: Room, ids: Collection[str]) -> list[str]:
     """Return which of these load balancers are not ACTIVE, with their status."""
-    there = balancers.listed(room.mine.connection, BALANCERS)
-    states = {id_: there[id_]["provisioning_status"] for id_ in ids if id_ in there}
+    load_balancers = balancers.listed(room.mine.connection, BALANCERS)
+    states = {
+        id_: load_balancers[id_]["provisioning_status"]
+        for id_ in ids
+        if id_ in load_balancers
+    }
     return [
         f"{id_} is {state}"
         for id_, state in states.items()
@@ -88,17 +95,17 @@ def plant(room: Room, cluster_name: str) -> str:
     other = add(namesake, OTHERS_PORTS, [namesake, "mooring:another-cluster:uid"])
     foreign = [other, add("somebody", OTHERS_PORTS, ["kube_service_somebody"])]
     waiting.until("ACTIVE", lambda: not inactive(room, [own, *foreign]), WITHIN_S)
-    there = balancers.listed(room.mine.connection, BALANCERS)
+    load_balancers = balancers.listed(room.mine.connection, BALANCERS)
     text = (
         f"Floating IP for Kubernetes external service {namespace}/at-once-0"
         f" from cluster {cluster_name}"
     )
     outside = next(iter(network.networks(is_router_external=True)))
     for description, more in (
-        ("of its user", {"port_id": there[own]["vip_port_id"]}),
+        ("of its user", {"port_id": load_balancers[own]["vip_port_id"]}),
         (
             f"{text} (mooring:another-cluster:uid)",
-            {"port_id": there[other]["vip_port_id"]},
+            {"port_id": load_balancers[other]["vip_port_id"]},
         ),
         (text, {}),
         ("", {}),
@@ -137,14 +144,14 @@ class Ground:
         nodes = self.room.nodes.values()
         if change.kind == PORTS:
             fixed = self.before[PORTS][change.id]["fixed_ips"]
-            return any(one["ip_address"] in nodes for one in fixed)
+            return any(fixed_ip["ip_address"] in nodes for fixed_ip in fixed)
         return change.kind == BALANCERS and change.id == self.own_id
 
     def left(self) -> list[str]:
         """Return the objects that are new, or differ from those before."""
         changes = census.changes(self.before, census.take(self.room.mine.connection))
-        found = inactive(self.room, self.before[BALANCERS])
-        return found + [str(change) for change in changes]
+        inactive_ids = inactive(self.room, self.before[BALANCERS])
+        return inactive_ids + [str(change) for change in changes]
 
 
 def open_ground(open_room: balancing.Open, name: str) -> Ground:
@@ -158,25 +165,27 @@ def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
     """Return what in the cloud differs from what the Services ask for."""
     room = ground.room
     now = census.take(room.mine.connection)
-    there = room.services.all()
-    found = []
-    for name, service in there.items():
-        found += [f"{name}: {one}" for one in _wrong(ground, now, service)]
+    existing = room.services.all()
+    problems = []
+    for name, service in existing.items():
+        problems += [f"{name}: {problem}" for problem in _wrong(ground, now, service)]
         if is_managed:
-            found += [f"{name}: {one}" for one in _wrong_group(ground, now, service)]
-    uids = {one["metadata"]["uid"] for one in there.values()}
+            problems += [
+                f"{name}: {problem}" for problem in _wrong_group(ground, now, service)
+            ]
+    uids = {service["metadata"]["uid"] for service in existing.values()}
     for kind in (BALANCERS, ADDRESSES, GROUPS):
-        found += [
-            f"{kind} of nobody: {one.get('name')} {one.get('description')}"
-            for id_, one in now[kind].items()
-            if id_ not in ground.before[kind] and not _is_of(one, uids)
+        problems += [
+            f"{kind} of nobody: {object_.get('name')} {object_.get('description')}"
+            for id_, object_ in now[kind].items()
+            if id_ not in ground.before[kind] and not _is_of(object_, uids)
         ]
-    return found
+    return problems
 
 
-def _is_of(one: Json, uids: set[str]) -> bool:
-    said = [*one.get("tags", []), one.get("description") or ""]
-    return any(uid in text for uid in uids for text in said)
+def _is_of(object_: Json, uids: set[str]) -> bool:
+    texts = [*object_.get("tags", []), object_.get("description") or ""]
+    return any(uid in text for uid in uids for text in texts)
 
 
 def receivers(room: Room) -> set[str]:
@@ -192,9 +201,9 @@ def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
     uid = service["metadata"]["uid"]
     annotations = services.annotations(service)
     own = [
-        one
-        for one in now[BALANCERS].values()
-        if any(tag.endswith(uid) for tag in one["tags"])
+        balancer
+        for balancer in now[BALANCERS].values()
+        if any(tag.endswith(uid) for tag in balancer["tags"])
     ]
     if keys.LOAD_BALANCER_ID in annotations and not own:
         own = [now[BALANCERS][ground.own_id]]
@@ -208,9 +217,9 @@ def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
     shown = services.addresses(service)
     port_id = balancer["vip_port_id"]
     ips = [
-        one["floating_ip_address"]
-        for one in now[ADDRESSES].values()
-        if one["port_id"] == port_id
+        floating_ip["floating_ip_address"]
+        for floating_ip in now[ADDRESSES].values()
+        if floating_ip["port_id"] == port_id
     ]
     is_internal = annotations.get(keys.INTERNAL) == "true"
     if shown != ([balancer["vip_address"]] if is_internal else ips):
@@ -225,26 +234,28 @@ def _wrong_ports(
     """Compare listeners and members with ports and Nodes."""
     tag = f"_{service['metadata']['namespace']}_{service['metadata']['name']}"
     listeners = {
-        (one["protocol"], one["protocol_port"]): one
-        for one in now[balancers.LISTENERS].values()
-        if one["loadbalancers"][0]["id"] == balancer["id"]
-        and (balancer["id"] != ground.own_id or tag in "".join(one["tags"]))
+        (listener["protocol"], listener["protocol_port"]): listener
+        for listener in now[balancers.LISTENERS].values()
+        if listener["loadbalancers"][0]["id"] == balancer["id"]
+        and (balancer["id"] != ground.own_id or tag in "".join(listener["tags"]))
     }
-    wanted = {(one["protocol"], one["port"]): one for one in service["spec"]["ports"]}
-    if listeners.keys() != wanted.keys():
-        yield f"listeners {sorted(listeners)}, ports {sorted(wanted)}"
+    desired = {
+        (port["protocol"], port["port"]): port for port in service["spec"]["ports"]
+    }
+    if listeners.keys() != desired.keys():
+        yield f"listeners {sorted(listeners)}, ports {sorted(desired)}"
         return
-    for key, port in wanted.items():
+    for key, port in desired.items():
         if not listeners[key]["default_pool_id"]:
             yield f"port {key}: no pool"
             continue
         members = {
-            (one["address"], one["protocol_port"])
-            for one in balancers.members(
+            (member["address"], member["protocol_port"])
+            for member in balancers.members(
                 ground.room.mine.connection, listeners[key]["default_pool_id"]
             )
         }
-        expected = {(one, port["nodePort"]) for one in receivers(ground.room)}
+        expected = {(receiver, port["nodePort"]) for receiver in receivers(ground.room)}
         if members != expected:
             yield f"port {key}: members {sorted(members)}, not {sorted(expected)}"
 
@@ -252,18 +263,18 @@ def _wrong_ports(
 def _wrong_group(ground: Ground, now: Census, service: Json) -> Iterator[str]:
     """Compare security groups with ports, and who carries them with the Nodes."""
     uid = service["metadata"]["uid"]
-    own = {id_ for id_, one in now[GROUPS].items() if f"lb-sg-{uid}" in one["name"]}
+    own = {id_ for id_, group in now[GROUPS].items() if f"lb-sg-{uid}" in group["name"]}
     if len(own) != 1:
         yield f"{len(own)} security groups"
         return
     (id_,) = own
     rules = {
-        (one["protocol"].upper(), one["port_range_min"])
-        for one in now[GROUPS][id_]["security_group_rules"]
-        if one["direction"] == "ingress"
+        (rule["protocol"].upper(), rule["port_range_min"])
+        for rule in now[GROUPS][id_]["security_group_rules"]
+        if rule["direction"] == "ingress"
     }
     ports = service["spec"]["ports"]
-    if rules != {(one["protocol"], one["nodePort"]) for one in ports}:
+    if rules != {(port["protocol"], port["nodePort"]) for port in ports}:
         yield f"rules {sorted(rules)}"
     carriers = {
         fixed["ip_address"]
@@ -278,28 +289,29 @@ def _wrong_group(ground: Ground, now: Census, service: Json) -> Iterator[str]:
 def settle(ground: Ground, *, is_managed: bool = False) -> float:
     """Wait until all is as the Services want it; give the seconds that took."""
     began = time.monotonic()
-    found: list[str] = []
+    problems: list[str] = []
     while time.monotonic() - began < WITHIN_S:
         unserved = [
             name
-            for name, one in ground.room.services.all().items()
-            if not services.addresses(one) or "deletionTimestamp" in one["metadata"]
+            for name, service in ground.room.services.all().items()
+            if not services.addresses(service)
+            or "deletionTimestamp" in service["metadata"]
         ]
         try:
-            found = [f"{name} waits" for name in unserved]
-            found = found or wrong(ground, is_managed=is_managed)
+            problems = [f"{name} waits" for name in unserved]
+            problems = problems or wrong(ground, is_managed=is_managed)
         except errors.LabError as error:
-            found = [str(error)]  # what was just listed may be gone
-        if not found:
+            problems = [str(error)]  # what was just listed may be gone
+        if not problems:
             return time.monotonic() - began
         time.sleep(2.0)
-    raise AssertionError("\n".join(found))
+    raise AssertionError("\n".join(problems))
 
 
 def started(room: Room, number: int, settings: Mapping[str, str]) -> Counted:
     """Have one replica only, with a new process; give its calls."""
-    for one in room.replicas.values():
-        one.stop()
+    for replica in room.replicas.values():
+        replica.stop()
     counted = Counted(room.entrance)
     room.replica(number, LEASE, settings).start()
     if room.services.all():

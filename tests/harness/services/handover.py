@@ -63,14 +63,14 @@ class Handover:
         now = datetime.datetime.now(datetime.UTC)
         for name, kind in kinds.items():
             server_id = str(uuid.uuid4())
-            found = {"type": "InternalIP", "address": mine.add_port(name, server_id)}
+            address = {"type": "InternalIP", "address": mine.add_port(name, server_id)}
             status = hollow.manifest(name, now)["status"]
             Objects(self.api, "").make(
                 NODE,
                 name,
                 {"labels": {"kind": kind}},
                 spec={"providerID": f"openstack:///{server_id}"},
-                status={**cast("Json", status), "addresses": [found]},
+                status={**cast("Json", status), "addresses": [address]},
             )
 
     @contextlib.contextmanager
@@ -118,8 +118,8 @@ class Handover:
         """Name those that have no address yet."""
         return sorted(
             name
-            for name, one in self.services.all().items()
-            if not services.ingress(one)
+            for name, service in self.services.all().items()
+            if not services.ingress(service)
         )
 
     def unannounced(self) -> list[str]:
@@ -135,14 +135,14 @@ class Handover:
             if service["metadata"]["uid"] not in announced
         )
 
-    def until(self, seen: Callable[[], bool], what: str) -> None:
+    def until(self, is_met: Callable[[], bool], what: str) -> None:
         """Wait for something.
 
         Raises:
             LabError: it did not come about in time.
         """
         end = time.monotonic() + LONGEST_S
-        while not seen():
+        while not is_met():
             if time.monotonic() > end:
                 left = ", ".join(self.unserved()) or "none"
                 raise errors.LabError(f"waited for {what}; without an address: {left}")

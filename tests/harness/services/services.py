@@ -81,25 +81,27 @@ class Services:
 
     def all(self) -> Mapping[str, kube_objects.Json]:
         """Return all by name."""
-        found = self._objects.all(resources.SERVICES)
-        return {str(one["metadata"]["name"]): one for one in found}
+        items = self._objects.all(resources.SERVICES)
+        return {str(service["metadata"]["name"]): service for service in items}
 
     def events(self) -> Mapping[str, list[Told]]:
         """Return the Events of all, by the Service's name, in order of their making."""
         path = resources.EVENTS.path(self.namespace)
         body = self._api.request("GET", path, timeout_s=TIMEOUT_S)
-        found: dict[str, list[Told]] = {}
+        by_service: dict[str, list[Told]] = {}
         items = json.loads(body)["items"]
-        for one in sorted(items, key=lambda each: str(each["metadata"]["name"])):
-            told = Told(
-                str(one["type"]),
-                str(one["reason"]),
-                str(one["message"]),
-                int(one.get("count") or 1),
-                str(one.get("source", {}).get("component", "")),
+        for event in sorted(items, key=lambda each: str(each["metadata"]["name"])):
+            event_ = Told(
+                str(event["type"]),
+                str(event["reason"]),
+                str(event["message"]),
+                int(event.get("count") or 1),
+                str(event.get("source", {}).get("component", "")),
             )
-            found.setdefault(str(one["involvedObject"]["name"]), []).append(told)
-        return found
+            by_service.setdefault(str(event["involvedObject"]["name"]), []).append(
+                event_
+            )
+        return by_service
 
     def delete(self, names: Collection[str]) -> None:
         """Delete some; they go once their load balancers are gone."""
@@ -158,8 +160,8 @@ def make_node(
 def node_labels(api: client.Api) -> Mapping[str, Mapping[str, str]]:
     """Return the labels of all Nodes, by name."""
     nodes = kube_objects.Objects(api, "").all(resources.NODES)
-    found = (one["metadata"] for one in nodes)
-    return {str(one["name"]): dict(one.get("labels", {})) for one in found}
+    metadata = (node["metadata"] for node in nodes)
+    return {str(node["name"]): dict(node.get("labels", {})) for node in metadata}
 
 
 def label_node(api: client.Api, name: str, labels: Mapping[str, str | None]) -> None:
@@ -191,4 +193,4 @@ def ingress(service: kube_objects.Json) -> list[Mapping[str, str]]:
 
 def addresses(service: kube_objects.Json | None) -> list[str]:
     """Return the addresses in a Service's status; none without a Service."""
-    return [one["ip"] for one in ingress(service or {}) if one.get("ip")]
+    return [address["ip"] for address in ingress(service or {}) if address.get("ip")]

@@ -34,10 +34,10 @@ def test_only_those_of_the_own_namespace_are_seen(api: FakeApi) -> None:
     mine, again = services.Services(api, "a"), services.Services(api, "a")
     services.Services(api, "b").make("theirs")
     mine.make("web", {"key": "value"}, [services.port(53, "UDP", nodePort=30053)])
-    (one,) = again.all().values()
-    assert services.annotations(one) == {"key": "value"}
-    assert one["spec"]["type"] == "LoadBalancer"
-    assert one["spec"]["ports"] == [
+    (service,) = again.all().values()
+    assert services.annotations(service) == {"key": "value"}
+    assert service["spec"]["type"] == "LoadBalancer"
+    assert service["spec"]["ports"] == [
         {"port": 53, "protocol": "UDP", "name": "udp-53", "nodePort": 30053}
     ]
 
@@ -47,20 +47,20 @@ def test_a_change_leaves_the_rest(api: FakeApi) -> None:
     mine = services.Services(api, "a")
     mine.make("web", {"one": "1", "two": "2"}, type="ClusterIP")
     mine.change("web", {"one": None}, ports=[services.port(443)])
-    found = mine.get("web")
-    assert found is not None
-    assert services.annotations(found) == {"two": "2"}
-    assert found["spec"] == {"type": "ClusterIP", "ports": [services.port(443)]}
+    service = mine.get("web")
+    assert service is not None
+    assert services.annotations(service) == {"two": "2"}
+    assert service["spec"] == {"type": "ClusterIP", "ports": [services.port(443)]}
 
 
 def test_events_are_given_by_service_and_in_order(api: FakeApi) -> None:
     mine = services.Services(api, "a")
     for number, (name, count) in enumerate([("web", 1), ("shop", 1), ("web", 3)]):
         api.put(resources.EVENTS, told(number, name, count))
-    found = mine.events()
-    assert [one.message for one in found["web"]] == ["message 0", "message 2"]
-    assert [one.count for one in found["web"]] == [1, 3]
-    assert found["shop"][0].component == "service-controller"
+    events = mine.events()
+    assert [event.message for event in events["web"]] == ["message 0", "message 2"]
+    assert [event.count for event in events["web"]] == [1, 3]
+    assert events["shop"][0].component == "service-controller"
 
 
 def test_who_still_has_a_load_balancer_goes_only_when_it_is_abandoned(

@@ -118,5 +118,5 @@ def opened(
     with contextlib.ExitStack() as ends:
         ends.callback(mine.clear)
         ends.callback(balancers.clear, mine.connection)
-        found = services.Services(kubernetes.api, namespace)
-        yield Stage(kubernetes, mine, conf, found, ends)
+        user = services.Services(kubernetes.api, namespace)
+        yield Stage(kubernetes, mine, conf, user, ends)

@@ -38,8 +38,8 @@ def of(service: Json, events: Sequence[Json]) -> Transcript:
         )
 
     def plain(text: str) -> str:
-        for word, said in changing.items():
-            text = text.replace(word, said) if word else text
+        for word, replacement in changing.items():
+            text = text.replace(word, replacement) if word else text
         return text
 
     return Transcript(

@@ -28,15 +28,15 @@ def event(uid: str, message: str) -> dict[str, Any]:
 
 def test_ids_and_addresses_are_left_out() -> None:
     """Two load balancers of one kind of Service have one transcript."""
-    found = transcripts.of(SERVICE, [event("one", f"{ID} has 198.51.100.7")])
-    told = ("service-controller", "Normal", "Ensured", "<id> has <address>")
-    assert found.events == {told}
-    assert list(found.annotations.values()) == ["<id>", "<address>", "b"]
-    assert '"ip": "<address>", "ipMode": "VIP"' in found.status
-    assert found.finalizers == ()
+    transcript = transcripts.of(SERVICE, [event("one", f"{ID} has 198.51.100.7")])
+    expected = ("service-controller", "Normal", "Ensured", "<id> has <address>")
+    assert transcript.events == {expected}
+    assert list(transcript.annotations.values()) == ["<id>", "<address>", "b"]
+    assert '"ip": "<address>", "ipMode": "VIP"' in transcript.status
+    assert transcript.finalizers == ()
 
 
 def test_events_of_an_earlier_service_of_the_name_do_not_count() -> None:
     """They outlive it for an hour."""
-    found = transcripts.of(SERVICE, [event("other", "gone"), event("one", "here")])
-    assert {message for *_, message in found.events} == {"here"}
+    transcript = transcripts.of(SERVICE, [event("other", "gone"), event("one", "here")])
+    assert {message for *_, message in transcript.events} == {"here"}

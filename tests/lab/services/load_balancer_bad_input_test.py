@@ -421,7 +421,7 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
     """One Event each, the metric, no loop; nobody else notices."""
     ground.services.make("good", INTERNAL)
     for row in TRIED:
-        values, spec = ground.wish(row.wrong)
+        values, spec = ground.request(row.wrong)
         ground.services.make(row.name, values, **spec)
     for name, some in TRIED_TYPED.items():
         ground.services.make(name, {**INTERNAL, **typed_values(some)})
@@ -483,7 +483,7 @@ def put_right(ground: Ground) -> None:
     Some at a time: Octavia is slow with many.
     """
     changes: dict[str, tuple[Mapping[str, Any], dict[str, Any]]] = {
-        row.name: ground.wish(row.right) for row in TRIED
+        row.name: ground.request(row.right) for row in TRIED
     }
     changes |= {name: (dict.fromkeys(some), {}) for name, some in TRIED_TYPED.items()}
     names = list(changes)
