@@ -15,8 +15,9 @@ import psutil
 import pytest
 
 from lib.lab import places
+from lib.lab.storage import file_system_tools, loop_disks
 from tests.harness import testing
-from tests.harness.node import file_system_tools, loop_disks, node_plugins
+from tests.harness.node import node_plugins
 from tests.harness.node.node_plugins import (
     OURS,
     REFERENCE,

@@ -51,6 +51,7 @@ class MeadowGrounds:
     manager = MANAGER
     programs = (cloud.NAME,)
     has_routes = False
+    volumes = None
 
     @property
     def manifest(self) -> str:

@@ -23,6 +23,7 @@ def lab() -> None:
 
 lab.add_command(lab_server.server)
 lab.add_command(lab_server.hollow_kubelets)
+lab.add_command(lab_server.storage_node)
 lab.add_command(lab_osdpl.osdpl)
 
 
@@ -32,7 +33,7 @@ lab.add_command(lab_osdpl.osdpl)
 @click.option("--flavor", default="", help="Of the servers; the smallest by default.")
 @click.option("--image", default="", help="Of the servers; the first by default.")
 @click.option("--network", default="", help="Of the servers; the first by default.")
-@click.option("--node", is_flag=True, help="Add a real kubelet with containerd.")
+@click.option("--node", is_flag=True, help="Add a real kubelet, with volumes.")
 @click.option(
     "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
@@ -154,7 +155,7 @@ def status() -> None:
 
 @lab.command()
 def demo() -> None:
-    """Show what openstack-ccm does: stop, start, delete servers and watch."""
+    """Show what the daemons do: with servers, routes and, with --node, a volume."""
     where = edge.where()
     with edge.plainly():
         from mooring.commands import lab_show

@@ -1,6 +1,7 @@
-"""`mooring lab server`: the servers of the lab; and the process of their kubelets."""
+"""`mooring lab server`: the servers of the lab; and the processes of their kubelets."""
 
 import datetime
+import os
 import pathlib
 import sys
 import threading
@@ -111,3 +112,36 @@ def hollow_kubelets(
             lambda: not stop.wait(hollow.BEAT_S),
             lambda trouble: click.echo(trouble, file=sys.stderr),
         )
+
+
+@click.command("storage-node", hidden=True)
+@click.option("--name", required=True)
+@click.option("--instance-id", required=True)
+@click.option("--zone", required=True)
+@click.option("--cloud-config", type=paths.FILE, required=True)
+@click.option("--attachments", type=click.Path(path_type=pathlib.Path), required=True)
+def storage_node(
+    name: str,
+    instance_id: str,
+    zone: str,
+    cloud_config: pathlib.Path,
+    attachments: pathlib.Path,
+) -> None:
+    """Run the real node with its volumes, until this process is interrupted."""
+    where = edge.where()
+    with edge.plainly():
+        from lib.lab.artifacts import pexes
+        from lib.lab.daemons import csi, csi_node
+        from lib.lab.storage import file_system_tools, node_keeper, storage_node
+
+        settings = storage_node.StorageNodeSettings(
+            name,
+            pexes.path(where, csi.NAME),
+            pexes.path(where, csi_node.NAME),
+            cloud_config,
+            instance_id,
+            zone,
+            file_system_tools.environment(where, os.environ),
+            attachments,
+        )
+        node_keeper.keep(where, settings, click.echo)

@@ -2,6 +2,8 @@
 
 import contextlib
 import shlex
+import time
+from collections.abc import Sequence
 
 import click
 import rich.console
@@ -13,6 +15,7 @@ from lib.lab import errors, places
 from lib.lab.artifacts import programs
 from lib.lab.grounds import grounds as ground_protocol
 from lib.lab.status import table
+from lib.lab.storage import volume_demo
 from lib.lab.whole import demo as scenario
 from lib.lab.whole import parts, record, whole
 from mooring.commands import edge, providers
@@ -180,7 +183,38 @@ def demo(where: places.Places) -> bool:
         stage.end()
     if lab.has_routes:
         plan_routes(lab, console)
+    if lab.has_volumes:
+        is_seen = show_volume(lab, console) and is_seen
     return is_seen
+
+
+def show_volume(lab: parts.Lab, console: rich.console.Console) -> bool:
+    """Show the life of a volume in one table; report whether all was observed."""
+    console.rule("[bold]A volume of csi-controller and csi-node")
+    life = parts.volume_life(lab)
+    complete = ""
+    is_whole = False
+    with rich.live.Live(console=console, auto_refresh=False) as live:
+
+        def show(rows: Sequence[volume_demo.StepRow]) -> None:
+            nonlocal complete
+            cells = [(row.title, row.evidence, row.seconds) for row in rows]
+            last = "".join(row.title for row in rows if row.evidence)
+            if console.is_terminal:
+                live.update(table.steps(cells), refresh=True)
+            elif last != complete:
+                row = [row for row in rows if row.evidence][-1]
+                click.echo(f"{row.seconds:6.1f} s  {row.title}: {row.evidence}")
+            complete = last
+            if rows[-1].evidence:
+                live.update(table.steps(cells), refresh=True)
+
+        try:
+            is_whole = volume_demo.run(life.steps(), show, time.monotonic, time.sleep)
+        finally:
+            if not is_whole:
+                life.delete()
+    return is_whole
 
 
 def plan_routes(lab: parts.Lab, console: rich.console.Console) -> None:

@@ -35,7 +35,12 @@ class CsiNodeSettings:
 
 def address(settings: CsiNodeSettings) -> pathlib.Path:
     """Return the socket at which csi-node serves."""
-    return settings.kubelet / "plugins/cinder/csi.sock"
+    return socket_below(settings.kubelet)
+
+
+def socket_below(kubelet: pathlib.Path) -> pathlib.Path:
+    """Return the socket at which csi-node serves a kubelet with this folder."""
+    return kubelet / "plugins/cinder/csi.sock"
 
 
 def arguments(settings: CsiNodeSettings, extra: Sequence[str] = ()) -> tuple[str, ...]:

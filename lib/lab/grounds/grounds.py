@@ -43,6 +43,18 @@ class CloudProgram:
     answers: bool
 
 
+class NodeVolumes(Protocol):
+    """What a real node needs for volumes of the lab's own cloud."""
+
+    def attachments(self, where: places.Places, server_id: str) -> pathlib.Path:
+        """Return the folder in which the cloud links the volumes of a server."""
+        ...
+
+    def cloud_conf(self, where: places.Places) -> pathlib.Path:
+        """Write the configuration of csi-controller; return its path."""
+        ...
+
+
 class Grounds(Protocol):
     """One provider's proving ground. Every method may be repeated at any time.
 
@@ -67,6 +79,11 @@ class Grounds(Protocol):
     @property
     def has_routes(self) -> bool:
         """Whether the lab's own cloud routes to the Pods of Nodes."""
+        ...
+
+    @property
+    def volumes(self) -> NodeVolumes | None:
+        """Volumes of the lab's own cloud; None: it has none for a real node."""
         ...
 
     @property

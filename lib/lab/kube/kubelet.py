@@ -215,19 +215,25 @@ def down(where: places.Places) -> None:
     if processes.find(where, "containerd") is not None:
         _remove_pods(where)
     processes.stop(where, ["containerd"])
+    _kill_shims(kubelet_files.socket(where))
     node_host.restore(where)
 
 
 def _remove_pods(where: places.Places) -> None:
-    """End every container; what is left of their shims is killed."""
+    """End every container."""
     for words in (("tasks", "kill", "-s", "SIGKILL"), ("tasks", "rm", "-f")):
         for task in _ctr(where, "tasks", "ls", "-q").stdout.split():
             _ctr(where, *words, task)
     for container in _ctr(where, "containers", "ls", "-q").stdout.split():
         _ctr(where, "containers", "rm", container)
-    for shim in _shims(kubelet_files.socket(where)):
+
+
+def _kill_shims(socket: pathlib.Path) -> None:
+    """Kill the shims that containerd has left, and the containers below them."""
+    for shim in _shims(socket):
         with contextlib.suppress(psutil.Error):
-            shim.kill()
+            for process in (shim, *shim.children(recursive=True)):
+                process.kill()
 
 
 def _shims(socket: pathlib.Path) -> tuple[psutil.Process, ...]:

@@ -31,6 +31,8 @@ _FOLDERS = (
 """Made by the kubelet wherever its own folder is, inner ones first."""
 
 _TOOLS = ("mount", "umount", "ip")
+_CAP_SYS_ADMIN = 21
+"""Source: Linux include/uapi/linux/capability.h."""
 
 
 def room(where: places.Places) -> pathlib.Path:
@@ -82,8 +84,11 @@ def unavailable(env: Mapping[str, str]) -> str | None:
     """Return in one sentence why this machine cannot be a node; None when it can."""
     if not pathlib.Path("/proc/self/mountinfo").exists():
         return "a node needs Linux"
-    if os.geteuid() != 0:
-        return "a node needs root, for mounts, cgroups and network namespaces"
+    if os.geteuid() != 0 or not may_mount(_status()):
+        return (
+            "a node needs root with the capability CAP_SYS_ADMIN, for mounts, cgroups"
+            " and network namespaces"
+        )
     lacking = [tool for tool in _TOOLS if not shutil.which(tool, path=env.get("PATH"))]
     if lacking:
         return f"a node needs the command {lacking[0]}"
@@ -94,6 +99,20 @@ def unavailable(env: Mapping[str, str]) -> str | None:
     if not found or not all(os.access(one, os.W_OK) for one in found):
         return "a node needs cgroups that it may write, and here are none"
     return None
+
+
+def _status() -> str:
+    return pathlib.Path("/proc/self/status").read_text()
+
+
+def may_mount(status: str) -> bool:
+    """Report whether a process has CAP_SYS_ADMIN. status: its /proc/PID/status.
+
+    Source: proc_pid_status(5), CapEff.
+    """
+    lines = status.splitlines()
+    masks = [line.split()[1] for line in lines if line.startswith("CapEff:")]
+    return any(int(mask, 16) >> _CAP_SYS_ADMIN & 1 for mask in masks)
 
 
 def _loads(module: str) -> bool:

@@ -14,6 +14,21 @@ from lib.lab.run import progress
 WITHOUT_DATABASE = "without database"
 
 
+class CinderVolumes:
+    """Volumes of the lab's own Cinder, for `grounds.NodeVolumes`."""
+
+    def attachments(self, where: places.Places, server_id: str) -> pathlib.Path:
+        """See the protocol."""
+        return layout.attachments(where, server_id)
+
+    def cloud_conf(self, where: places.Places) -> pathlib.Path:
+        """See the protocol: zones of servers are not those of volumes."""
+        target = where.state / "csi-cloud.conf"
+        zones = "\n[BlockStorage]\nignore-volume-az = true\n"
+        pki.write_secret(target, f"{accounts.cloud_conf(where)}{zones}".encode())
+        return target
+
+
 class OpenStackGrounds:
     """The lab's own OpenStack, or a cloud of a clouds.yaml."""
 
@@ -22,6 +37,7 @@ class OpenStackGrounds:
     manager = ccm.NAME
     programs = (layout.DATABASE, *layout.SERVICES)
     has_routes = True
+    volumes = CinderVolumes()
 
     @property
     def manifest(self) -> str:

@@ -82,3 +82,11 @@ def ports(where: places.Places) -> Mapping[str, int]:
 def of(where: places.Places) -> Layout:
     """Lay out the OpenStack of a lab; reads nothing but what the machine is."""
     return Layout(where, install.locate(where))
+
+
+def attachments(where: places.Places, instance_id: str) -> pathlib.Path:
+    """Return the folder in which Nova links the volumes of an instance.
+
+    Source: `guest/lab_disks.py`.
+    """
+    return of(where).root / "disks/attachments" / instance_id

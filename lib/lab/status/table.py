@@ -123,7 +123,7 @@ def nodes(
     Made for 80 columns: what belongs together is stacked, and ids are folded.
     """
     table = _table(title)
-    table.add_column("NodeRow", no_wrap=True)
+    table.add_column("Node", no_wrap=True)
     table.add_column("Server", no_wrap=True)
     for column in ("Provider ID", "Addresses"):
         table.add_column(column, overflow="fold", min_width=12)
@@ -177,12 +177,31 @@ def _table(title: str = "") -> rich.table.Table:
 def programs(seen: Sequence[ProgramRow]) -> rich.table.Table:
     """Show the programs of the lab."""
     table = _table()
-    for column in ("ProgramRow", "Port", "State"):
+    for column in ("Program", "Port", "State"):
         table.add_column(column)
     colours = {Health.GOOD: "green", Health.SICK: "yellow", Health.DOWN: "red"}
     for one in seen:
         state = rich.text.Text(one.health.value, style=colours[one.health])
         table.add_row(one.name, str(one.port or ""), state)
+    return table
+
+
+def steps(
+    rows: Sequence[tuple[str, str, float | None]], title: str = ""
+) -> rich.table.Table:
+    """Show steps: what is done, the evidence of its end, seconds; in their order.
+
+    Evidence is empty for a step that is not complete, seconds None before it begins.
+    """
+    table = _table(title)
+    table.add_column("Step", no_wrap=True)
+    table.add_column("Seconds", justify="right")
+    table.add_column("Observed", overflow="fold")
+    for step, evidence, seconds in rows:
+        took = "" if seconds is None else f"{seconds:.1f}"
+        style = "green" if evidence else "dim" if seconds is None else "yellow"
+        state = evidence or ("" if seconds is None else "waiting")
+        table.add_row(step, took, state, style=style)
     return table
 
 

@@ -11,8 +11,9 @@ from lib.lab import errors, places
 from lib.lab.artifacts import pexes
 from lib.lab.daemons import ccm
 from lib.lab.grounds import grounds, servers
-from lib.lab.kube import cluster, control_plane, hollow
+from lib.lab.kube import cluster, control_plane, hollow, kube_objects
 from lib.lab.run import processes
+from lib.lab.storage import node_keeper, storage_node, volume_client, volume_demo
 from lib.lab.whole import demo, record
 
 HOLLOW = "hollow-kubelets"
@@ -41,6 +42,12 @@ class Lab:
         """Whether cluster and cloud are the lab's own, and Pods are routed to."""
         is_own = not (self.record.kubeconfig or self.record.existing_cloud)
         return is_own and self.grounds.has_routes
+
+    @property
+    def has_volumes(self) -> bool:
+        """Whether the real node has volumes of the lab's own cloud."""
+        is_own = self.record.node and not self.record.existing_cloud
+        return is_own and self.grounds.volumes is not None
 
     @property
     def manager_kubeconfig(self) -> pathlib.Path:
@@ -165,6 +172,46 @@ def start_hollow_kubelets(lab: Lab, pex: pathlib.Path) -> None:
         words += ["--name", name]
     command = [*pexes.command(pex), *words]
     processes.start(where, HOLLOW, command, pexes.environment(where))
+
+
+def start_storage_node(lab: Lab, server_id: str) -> None:
+    """Start the real node with volumes, whose server has this id.
+
+    Raises:
+        LabError: it did not start, or the cloud has no volumes.
+    """
+    where, volumes = lab.where, lab.grounds.volumes
+    if volumes is None:
+        raise errors.LabError(f"{lab.grounds.title} has no volumes for a real node")
+    server = next(one for one in lab.cloud().items() if one.id == server_id)
+    words = (
+        *("lab", node_keeper.NAME, f"--name={record.NODE}"),
+        f"--instance-id={server_id}",
+        f"--zone={server.zone}",
+        f"--cloud-config={volumes.cloud_conf(where)}",
+        f"--attachments={volumes.attachments(where, server_id)}",
+    )
+    tool = pexes.path(where, pexes.TOOL)
+    node_keeper.up(where, tool, words, record.NODE)
+
+
+def volume_life(lab: Lab) -> volume_demo.VolumeLife:
+    """Return the steps of a volume of the real node.
+
+    Raises:
+        LabError: the node does not run.
+    """
+    keeper, volumes = node_keeper.find(lab.where), lab.grounds.volumes
+    if keeper is None or volumes is None:
+        raise errors.LabError(f"{node_keeper.NAME} does not run; `lab up --node` again")
+    (server_id,) = (one.id for one in lab.cloud().items() if one.name == record.NODE)
+    client_ = volume_client.VolumeClient(
+        kube_objects.Objects(lab.api(), "default"),
+        storage_node.NodeView(lab.where, keeper.pid),
+        record.NODE,
+    )
+    attachments = volumes.attachments(lab.where, server_id)
+    return volume_demo.VolumeLife(client_, attachments)
 
 
 def view(

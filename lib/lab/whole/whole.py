@@ -6,6 +6,7 @@ began is ended again when it fails or is interrupted, and nothing else is.
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import shutil
 from collections.abc import Callable, Collection, Iterable
@@ -15,11 +16,12 @@ import msgspec
 from lib.kube import errors as kube_errors
 from lib.lab import errors, places
 from lib.lab.artifacts import pexes, programs
-from lib.lab.daemons import ccm
+from lib.lab.daemons import ccm, csi, csi_node
 from lib.lab.grounds import grounds
 from lib.lab.kube import cluster, control_plane, kube_arguments, kubelet
 from lib.lab.run import footing, processes, progress, steps
 from lib.lab.status import table
+from lib.lab.storage import file_system_tools, loop_disks, node_keeper
 from lib.lab.whole import demo, parts, record
 
 
@@ -49,13 +51,14 @@ def up(wanted: parts.Lab, sources: Sources, shown: progress.Progress) -> None:
         steps.run(start.plan(), before.halt)
     except BaseException:
         if merged.node and kubelet.PROGRAMS[-1] not in before.programs:
-            kubelet.down(where)
+            node_keeper.down(where)
         before.halt()
         raise
 
 
 def _components(lab: parts.Lab) -> tuple[str, ...]:
-    return (lab.grounds.manager, pexes.TOOL)
+    volumes = (csi.NAME, csi_node.NAME) if lab.has_volumes else ()
+    return (lab.grounds.manager, *volumes, pexes.TOOL)
 
 
 def _require(lab: parts.Lab, sources: Sources) -> None:
@@ -66,6 +69,8 @@ def _require(lab: parts.Lab, sources: Sources) -> None:
     if lab.record.kubeconfig:
         raise errors.LabError("--node needs the lab's own cluster, not --kubeconfig")
     reason = kubelet.unavailable(lab.where)
+    if reason is None and lab.has_volumes:
+        reason = loop_disks.unavailable()
     if reason is not None:
         raise errors.LabError(f"this machine can't be a node: {reason}")
 
@@ -119,7 +124,11 @@ class _Start:
         if not wanted.existing_cloud:
             plan.append(steps.StartStep("cloud build", self.cloud_build))
             plan.append(steps.StartStep("cloud", self.cloud, ("cloud build",)))
-        if wanted.node:
+        if self.lab.has_volumes:
+            plan.append(steps.StartStep("file systems", self.file_systems))
+            before = ("kube build", "control plane", "pexes", "servers", "file systems")
+            plan.append(steps.StartStep("kubelet", self.storage_node, before))
+        elif wanted.node:
             needs = ("kube build", "control plane")
             plan.append(steps.StartStep("kubelet", self.kubelet, needs))
         return tuple(plan)
@@ -137,7 +146,7 @@ class _Start:
 
     def kube_build(self) -> None:
         """Build Kubernetes."""
-        needed = (*groups(self.lab.record), *self.more)
+        needed = (*groups(self.lab), *self.more)
         programs.build(self.where, needed, self.shown)
 
     def cloud_build(self) -> None:
@@ -210,11 +219,25 @@ class _Start:
         """Start a real kubelet."""
         kubelet.up(self.where, self.shown, record.NODE)
 
+    def file_systems(self) -> None:
+        """Fetch the programs of file systems."""
+        with self.shown.step("File system tools") as step:
+            file_system_tools.ensure(self.where, os.environ, step)
 
-def groups(lab: record.Record) -> tuple[str, ...]:
+    def storage_node(self) -> None:
+        """Start a real kubelet with the programs of CSI."""
+        with self.shown.step("Start the node, csi-controller and csi-node") as step:
+            found = parts.wait_for_servers(self.lab.cloud(), [record.NODE])
+            step.note("kubelet, scheduler, sidecars")
+            parts.start_storage_node(self.lab, found[record.NODE])
+
+
+def groups(lab: parts.Lab) -> tuple[str, ...]:
     """Return the groups of Go programs a lab needs."""
-    own = () if lab.kubeconfig else (control_plane.GROUP,)
-    return (*own, kubelet.GROUP) if lab.node else own
+    own = () if lab.record.kubeconfig else (control_plane.GROUP,)
+    node = (kubelet.GROUP,) if lab.record.node else ()
+    volumes = (control_plane.SCHEDULER_GROUP, csi.GROUP) if lab.has_volumes else ()
+    return (*own, *node, *volumes)
 
 
 def _remember(
@@ -242,7 +265,7 @@ def build(
     """
     _require(lab, sources)
     start = _Start(lab, sources, shown, tuple(more))
-    wanted = ("pexes", "kube build", "cloud build")
+    wanted = ("pexes", "kube build", "cloud build", "file systems")
     plan = [step for step in start.plan() if step.name in wanted]
     steps.run(plan, footing.take(lab.where).halt)
 
@@ -267,7 +290,7 @@ def down(
         all_of.callback(lambda: processes.stop(where, processes.names(where)))
         all_of.callback(ground.down, where)
         all_of.callback(control_plane.down, where)
-        all_of.callback(kubelet.down, where)
+        all_of.callback(node_keeper.down, where)
         all_of.callback(_leave, where, ground, wipe=wipe)
         all_of.callback(processes.stop, where, [parts.HOLLOW, ground.manager])
     record.forget(where)
@@ -314,6 +337,9 @@ def status(lab: parts.Lab) -> tuple[table.ProgramRow, ...]:
     ]
     if lab.record.node:
         facts[:0] = _facts(where, kubelet.status(where))
+    if lab.has_volumes:
+        served = node_keeper.running(where).items()
+        facts += [(program, runs, runs, 0) for program, runs in served]
     if not lab.record.existing_cloud:
         facts[:0] = [
             (one.name, one.runs, one.answers, one.port)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from tests.harness.node import loop_disks, metadata_service
+from lib.lab.storage import loop_disks, metadata_service
 
 GROUP = "reference"
 """Of the programs that must be built."""

@@ -17,15 +17,15 @@ import pytest
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import csi, csi_node
-from lib.lab.openstack import accounts, tenant
-from tests.harness import testing
-from tests.harness.csi import csi_front
-from tests.harness.node import (
+from lib.lab.openstack import accounts, layout, tenant
+from lib.lab.storage import (
     attached_disks,
     file_system_tools,
     loop_disks,
     metadata_service,
 )
+from tests.harness import testing
+from tests.harness.csi import csi_front
 
 GIB = 2**30
 ZONE = "nova"
@@ -99,7 +99,7 @@ def ground(
         loop_disks.machine(root) as machine,
         metadata_service.served(server.id, ZONE) as metadata,
     ):
-        attachments = attached_disks.folder(where, server.id)
+        attachments = layout.attachments(where, server.id)
         disks = attached_disks.AttachedDisks(attachments, machine, late())
         settings = csi_node.CsiNodeSettings(
             pexes.beside("csi-node"),

@@ -11,10 +11,11 @@ from lib.lab import places
 from lib.lab.artifacts import pexes, programs
 from lib.lab.daemons import csi
 from lib.lab.kube import control_plane, kube_objects, kubelet
-from lib.lab.openstack import accounts
+from lib.lab.openstack import accounts, layout
 from lib.lab.slots import leases
+from lib.lab.storage import file_system_tools, loop_disks, storage_node
 from tests.harness import testing as shared
-from tests.harness.node import file_system_tools, loop_disks, storage_node, volume_users
+from tests.harness.node import volume_users
 from tests.harness.openstack import testing
 
 ZONE = "nova"
@@ -53,6 +54,7 @@ def wanted(
             server.id,
             ZONE,
             file_system_tools.environment(where, os.environ),
+            layout.attachments(where, server.id),
         )
 
 
@@ -67,7 +69,7 @@ def user(
     root = tmp_path_factory.mktemp("machine")
     objects = kube_objects.Objects(api, "default")
     with storage_node.running(where, wanted, root) as (node, disks):
-        made = volume_users.VolumeUser(objects, node, disks)
+        made = volume_users.VolumeUser(objects, node, wanted.name, disks)
         made.add_classes()
         yield made
         made.clear()

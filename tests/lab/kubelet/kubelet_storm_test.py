@@ -12,8 +12,9 @@ import pytest
 from lib.lab.daemons import csi_node
 from lib.lab.kube import kube_objects
 from lib.lab.run import processes
+from lib.lab.storage import storage_node
 from tests.harness.csi import csi_keeper
-from tests.harness.node import storage_node, volume_users
+from tests.harness.node import volume_users
 
 PODS = 20
 ROUNDS = 3

@@ -8,7 +8,8 @@ import psutil
 from lib.lab.daemons import csi_node
 from lib.lab.kube import kube_objects
 from lib.lab.run import processes
-from tests.harness.node import storage_node, volume_users
+from lib.lab.storage import storage_node, volume_client
+from tests.harness.node import volume_users
 
 GIB = 2**30
 _INODE_SIZE_AT = 1024 + 88
@@ -87,7 +88,7 @@ def test_the_attach_limit_follows_the_disks_of_others(
 def test_volumes_are_written_expanded_and_kept(user: volume_users.VolumeUser) -> None:
     """Each kind of volume, by two pods one after the other."""
     for kind in KINDS:
-        storage_class = kind if kind in volume_users.CLASSES else "xfs"
+        storage_class = kind if kind in volume_client.CLASSES else "xfs"
         user.claim(kind, storage_class, is_block=kind == "block")
         create(user, kind, f"{kind}-1")
     for kind in KINDS:
@@ -119,7 +120,7 @@ def test_volumes_are_written_expanded_and_kept(user: volume_users.VolumeUser) ->
     user.until("read-only: the pod ended", lambda: user.phase("reader") == "Failed")
     *kept, error = user.lines("reader")
     assert kept == ["ext4-1", "ext4-2"]
-    assert error == f"open {volume_users.FILE}: read-only file system"
+    assert error == f"open {volume_client.FILE}: read-only file system"
     user.delete("reader")
     print(user.table())
 

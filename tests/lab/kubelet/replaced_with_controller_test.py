@@ -13,12 +13,8 @@ import pytest
 from lib.csi.spec import csi_pb2
 from lib.lab import places
 from lib.lab.artifacts import pexes, programs
-from tests.harness.node import (
-    attached_disks,
-    loop_disks,
-    node_plugins,
-    storage_node,
-)
+from lib.lab.storage import attached_disks, loop_disks, storage_node
+from tests.harness.node import node_plugins
 from tests.harness.node.node_plugins import (
     OURS,
     REFERENCE,
@@ -124,7 +120,7 @@ def drivers(
     folder = tmp_path_factory.mktemp("d")
     endpoint = folder / "controller.sock"
     flags = (f"--endpoint=unix://{endpoint}", f"--cloud-config={wanted.conf}")
-    attachments = attached_disks.folder(where, wanted.instance_id)
+    attachments = wanted.attachments
     disks = attached_disks.AttachedDisks(attachments, machine)
     id_ = wanted.instance_id
     with (

@@ -21,11 +21,12 @@ from lib.kernel.linux import commands
 from lib.kernel.linux import kernel as linux_kernel
 from lib.lab import places
 from lib.lab.artifacts import pexes
+from lib.lab.storage import loop_disks
 from lib.node_volumes.flow import NodeVolumesFlow
 from lib.volumes import callers
 from lib.volumes.csi_codes import RefusedCall
 from tests.harness.csi import csi_wire
-from tests.harness.node import loop_disks, node_plugins
+from tests.harness.node import node_plugins
 
 MIB = 2**20
 SIZE = 320 * MIB

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from lib.lab import places
+from lib.lab.storage import file_system_tools, loop_disks
 from tests.harness import testing
-from tests.harness.node import file_system_tools, loop_disks
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,9 @@ from lib.csi.spec import csi_pb2
 from lib.csi.spec import pluginregistration_pb2 as registration_pb2
 from lib.lab import places
 from lib.lab.artifacts import pexes
+from lib.lab.storage import loop_disks
 from tests.harness import testing, waiting
 from tests.harness.csi import csi_wire
-from tests.harness.node import loop_disks
 
 M = TypeVar("M", bound=message.Message)
 

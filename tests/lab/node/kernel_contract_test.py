@@ -24,7 +24,7 @@ from lib.kernel.model import (
     top_mount,
 )
 from lib.kernel.protocol import Kernel
-from tests.harness.node import loop_disks
+from lib.lab.storage import loop_disks
 
 MIB = 2**20
 SIZE = 320 * MIB

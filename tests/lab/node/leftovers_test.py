@@ -13,7 +13,7 @@ from tests.harness.node import hanging_disks
 
 KILLED = """\
 import pathlib, signal, sys, tempfile
-from tests.harness.node import loop_disks
+from lib.lab.storage import loop_disks
 loop_disks.enter_private_mounts()
 with loop_disks.machine(pathlib.Path(sys.argv[1])) as machine:
     disk = machine.plug("serial", 64 * 2**20)
@@ -29,7 +29,8 @@ with loop_disks.machine(pathlib.Path(sys.argv[1])) as machine:
 
 HANGING = """\
 import pathlib, signal, subprocess, sys
-from tests.harness.node import hanging_disks, loop_disks
+from lib.lab.storage import loop_disks
+from tests.harness.node import hanging_disks
 loop_disks.enter_private_mounts()
 folder = pathlib.Path(sys.argv[1])
 (folder / "m").mkdir()

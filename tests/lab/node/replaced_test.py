@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.harness.node import loop_disks, node_plugins
+from lib.lab.storage import loop_disks
+from tests.harness.node import node_plugins
 from tests.harness.node.node_plugins import (
     OURS,
     REFERENCE,

@@ -19,6 +19,7 @@ from lib.kernel.fake import killing
 from lib.kernel.linux import commands
 from lib.kernel.linux import kernel as linux_kernel
 from lib.kernel.model import ContentKind, Mount, top_mount
+from lib.lab.storage import loop_disks
 from lib.node_volumes import stats
 from lib.node_volumes.call_failures import CallFailed, FailureReason
 from lib.node_volumes.flow import NodeVolumesFlow
@@ -33,7 +34,7 @@ from lib.node_volumes.model import (
     Unstage,
 )
 from tests.harness import testing
-from tests.harness.node import loop_disks, tracing
+from tests.harness.node import tracing
 
 MIB = 2**20
 SIZE = 320 * MIB

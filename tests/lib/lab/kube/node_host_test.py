@@ -1,5 +1,7 @@
 import pathlib
 
+import pytest
+
 from lib.lab import places
 from lib.lab.kube import node_host
 
@@ -38,3 +40,13 @@ def test_node_without_root_tools_says_which(tmp_path: pathlib.Path) -> None:
     reason = node_host.unavailable({"PATH": str(tmp_path)})
     assert reason is not None
     assert reason.startswith("a node needs ")
+
+
+@pytest.mark.parametrize(
+    ("mask", "may_mount"),
+    [("000001ffffffffff", True), ("00000000a80425fb", False), ("0" * 16, False)],
+)
+def test_mounts_need_a_capability(mask: str, may_mount: bool) -> None:
+    """All of root's, the usual ones of a container, none."""
+    status = f"Name:\tpython\nCapPrm:\t000001ffffffffff\nCapEff:\t{mask}\n"
+    assert node_host.may_mount(status) is may_mount

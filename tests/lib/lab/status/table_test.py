@@ -189,3 +189,16 @@ def test_every_column_keeps_some_room_on_80_columns() -> None:
     joined = "".join(text.split())
     for word in ("openstack", "10.42.2", "198.18", "az1", "SHUTOFF", "uninitialized"):
         assert word in joined
+
+
+def test_steps_show_what_is_waited_for() -> None:
+    """Complete, waited for, and not begun; the latter without seconds."""
+    rows = [
+        ("attached", "/dev/loop1", 1.25),
+        ("staged", "", 3.0),
+        ("deleted", "", None),
+    ]
+    lines = [line.split() for line in drawn(table.steps(rows)).splitlines()]
+    assert ["attached", "1.2", "/dev/loop1"] in lines
+    assert ["staged", "3.0", "waiting"] in lines
+    assert ["deleted"] in lines

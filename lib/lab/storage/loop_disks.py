@@ -1,4 +1,4 @@
-"""Disks for tests of csi-node: loop devices below a /dev and a /sys of their own.
+"""Disks for csi-node: loop devices below a /dev and a /sys of their own.
 
 Rules: everything lives in a mount namespace of this process and in unlinked files, and
 loop devices detach themselves, so that nothing remains when the process is killed.
@@ -230,6 +230,16 @@ def _mounts_below(folder: str) -> list[str]:
     lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
     targets = [line.split(" ")[4] for line in lines]
     return [t for t in targets if t == folder or t.startswith(f"{folder}/")]
+
+
+def backed_by(folder: pathlib.Path) -> list[str]:
+    """Return the names of all loop devices of this machine with a file in a folder."""
+    names = []
+    for shown in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            if shown.read_text().startswith(f"{folder}/"):
+                names.append(shown.parent.parent.name)
+    return names
 
 
 def attached(disks: list[LoopDisk]) -> list[str]:

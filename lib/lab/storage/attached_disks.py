@@ -1,7 +1,7 @@
-"""Plays the machine of an instance: volumes attached by Nova become loop devices.
+"""The machine of a server: volumes attached by the cloud become loop devices.
 
-The lab's Nova keeps a link per attached volume (`openstack/guest/lab_disks.py`). To be
-used in a private mount namespace, see `loop_disks.py`.
+The lab's cloud keeps a folder with a link per attached volume. To be used in a private
+mount namespace, see `loop_disks.py`.
 """
 
 import contextlib
@@ -10,18 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from lib.lab import places
-from lib.lab.openstack import layout
-from tests.harness.node import loop_disks
+from lib.lab.storage import loop_disks
 
 POLL_S = 0.05
 SERIAL = 20
 """Characters of a serial that virtio-blk shows. Source: Linux VIRTIO_BLK_ID_BYTES."""
-
-
-def folder(where: places.Places, instance_id: str) -> pathlib.Path:
-    """Return the folder in which Nova links the volumes of an instance."""
-    return layout.of(where).root / "disks/attachments" / instance_id
 
 
 def virtio(volume_id: str) -> tuple[str, Sequence[str]]:
@@ -39,6 +32,7 @@ class AttachedDisks:
     """Keeps the disks of one machine the same as the attachments of its instance.
 
     delay_s: seconds by which a disk appears after Nova attached it, for each volume.
+    failure: what ended `followed` early; None while it works.
     """
 
     def __init__(
@@ -53,6 +47,7 @@ class AttachedDisks:
         self._due: dict[str, float] = {}
         self.disks: dict[str, loop_disks.LoopDisk] = {}
         self.late = 0
+        self.failure: BaseException | None = None
 
     def follow(self) -> None:
         """Plug, pull and extend disks once; late counts those plugged after a delay."""
@@ -86,17 +81,16 @@ class AttachedDisks:
 
 
 @contextlib.contextmanager
-def followed(machine: AttachedDisks) -> Iterator[None]:
+def followed(disks: AttachedDisks) -> Iterator[None]:
     """Follow the attachments for as long as the block lasts."""
     stop = threading.Event()
-    failures: list[BaseException] = []
 
     def run() -> None:
         try:
             while not stop.wait(POLL_S):
-                machine.follow()
+                disks.follow()
         except BaseException as error:
-            failures.append(error)
+            disks.failure = error
             raise
 
     thread = threading.Thread(target=run, name="attached-disks")
@@ -106,5 +100,5 @@ def followed(machine: AttachedDisks) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-    if failures:
-        raise failures[0]
+    if disks.failure is not None:
+        raise disks.failure

@@ -1,0 +1,192 @@
+"""The life of a volume, step by step: act, wait, and show what was observed."""
+
+import contextlib
+import dataclasses
+import pathlib
+from collections.abc import Callable, Sequence
+
+from lib.kube import errors as kube_errors
+from lib.lab import errors
+from lib.lab.kube import kube_objects
+from lib.lab.storage import loop_disks, volume_client
+
+CLAIM = "mooring-demo"
+CLASS = "xfs"
+"""ext4 is expanded while mounted with CAP_SYS_RESOURCE alone."""
+WRITER, READER = f"{CLAIM}-1", f"{CLAIM}-2"
+GIB = 2**30
+_EXPANDED_BYTES = 19 * GIB // 10
+"""Of 2 GiB, without what the file system needs for itself."""
+POLL_S = 0.2
+TIMEOUT_S = 180.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeStep:
+    """One step. act: what the user does. observe: what shows its end; else empty."""
+
+    title: str
+    act: Callable[[], object]
+    observe: Callable[[], str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepRow:
+    """One row of the table. evidence: empty until the step is complete."""
+
+    title: str
+    evidence: str = ""
+    seconds: float | None = None
+
+
+class VolumeLife:
+    """The steps of one volume. attachments: folder in which its links are."""
+
+    def __init__(
+        self, client: volume_client.VolumeClient, attachments: pathlib.Path
+    ) -> None:
+        self._client = client
+        self._attachments = attachments
+        self._volume_id = ""
+
+    def steps(self) -> tuple[VolumeStep, ...]:
+        """Return the steps, in order."""
+        client = self._client
+        return (
+            VolumeStep("claim and pod created: bound", self._create, self._bound),
+            VolumeStep("attached to the server", _wait, self._attached),
+            VolumeStep("staged on the node", _wait, self._staged),
+            VolumeStep("the pod writes", _wait, lambda: self._lines(WRITER)),
+            VolumeStep(
+                "expanded while mounted",
+                lambda: client.expand(CLAIM, 2),
+                self._expanded,
+            ),
+            VolumeStep("pod deleted: unmounted", self._delete_writer, self._unstaged),
+            VolumeStep(
+                "another pod reads the same data",
+                lambda: client.pod(READER, CLAIM),
+                self._same_data,
+            ),
+            VolumeStep("pod and claim deleted", self.delete, self._deleted),
+            VolumeStep("nothing remains", _wait, self._nothing_remains),
+        )
+
+    def delete(self) -> None:
+        """Delete what the steps create; fine when it is absent."""
+        self._client.delete(WRITER, READER)
+        self._client.objects.delete(kube_objects.CLAIM, CLAIM)
+
+    def _create(self) -> None:
+        # It is there if an earlier demo was interrupted.
+        with contextlib.suppress(kube_errors.AlreadyExists):
+            self._client.add_class(CLASS)
+        self._client.claim(CLAIM, CLASS)
+        self._client.pod(WRITER, CLAIM)
+
+    def _bound(self) -> str:
+        try:
+            _, self._volume_id = self._client.volume(CLAIM)
+        except errors.LabError:
+            return ""
+        return f"volume {self._volume_id}"
+
+    def _attached(self) -> str:
+        for document in self._client.objects.all(kube_objects.ATTACHMENT):
+            status = document.get("status") or {}
+            if status.get("attached") and self._link().exists():
+                return f"VolumeAttachment {document['metadata']['name'][:16]}..."
+        return ""
+
+    def _link(self) -> pathlib.Path:
+        return self._attachments / self._volume_id
+
+    def _staged(self) -> str:
+        disks = loop_disks.backed_by(self._attachments)
+        targets = [t for t in self._client.node.mounts() if t.endswith("/globalmount")]
+        if not disks or not targets:
+            return ""
+        size = self._client.node.size_bytes(targets[0]) / GIB
+        return f"{CLASS} of {size:.2f} GiB on /dev/{disks[0]}"
+
+    def _lines(self, pod: str) -> str:
+        """Return what a pod has read and written, once it has."""
+        return ", ".join(self._client.lines(pod)) if self._has_written(pod) else ""
+
+    def _has_written(self, pod: str) -> bool:
+        return self._client.has_written(pod)
+
+    def _expanded(self) -> str:
+        client = self._client
+        if not client.has_bytes(CLAIM, _EXPANDED_BYTES):
+            return ""
+        if not client.has_capacity(CLAIM, "2Gi"):
+            return ""
+        size = client.node.size_bytes(client.mounted(CLAIM)[0]) / GIB
+        return f"{size:.2f} GiB, the claim shows 2Gi"
+
+    def _delete_writer(self) -> None:
+        self._client.delete(WRITER)
+
+    def _unstaged(self) -> str:
+        if self._client.phase(WRITER) or self._client.node.mounts():
+            return ""
+        return "0 mounts"
+
+    def _same_data(self) -> str:
+        lines = self._client.lines(READER)
+        if not self._has_written(READER):
+            return ""
+        if lines[:-1] != [WRITER]:
+            raise errors.LabError(f"the volume has lost its data: {lines}")
+        return f"line of {WRITER} read"
+
+    def _deleted(self) -> str:
+        client = self._client
+        pods = client.phase(WRITER) or client.phase(READER)
+        claim = client.objects.get(kube_objects.CLAIM, CLAIM)
+        if pods or claim or client.handles(self._volume_id):
+            return ""
+        return "0 pods, claims and PersistentVolumes"
+
+    def _nothing_remains(self) -> str:
+        # The link's folder has a neighbour with the files of volumes.
+        files = list(self._attachments.parents[1].rglob(self._volume_id))
+        disks = loop_disks.backed_by(self._attachments.parents[1])
+        if files or disks or self._client.node.mounts():
+            return ""
+        self._client.remove_class(CLASS)
+        return "0 loop devices, mounts and files"
+
+
+def _wait() -> None:
+    """Do nothing: the step follows from those before it."""
+
+
+def run(
+    steps: Sequence[VolumeStep],
+    show: Callable[[Sequence[StepRow]], None],
+    now: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> bool:
+    """Do all steps until one is not complete in time; report whether all were.
+
+    show: called at each change, and while a step is waited for, with all rows.
+
+    Raises:
+        LabError: data was lost. KubeError: the API server refused.
+    """
+    rows = [StepRow(step.title) for step in steps]
+    for number, step in enumerate(steps):
+        began = now()
+        step.act()
+        while not (evidence := step.observe()):
+            elapsed_s = now() - began
+            rows[number] = StepRow(step.title, "", elapsed_s)
+            show(rows)
+            if elapsed_s > TIMEOUT_S:
+                return False
+            sleep(POLL_S)
+        rows[number] = StepRow(step.title, evidence, now() - began)
+        show(rows)
+    return True

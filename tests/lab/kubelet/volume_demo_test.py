@@ -1,0 +1,196 @@
+"""`mooring lab up --node` and `lab demo` as their user runs them; nothing is left.
+
+Also when everything is killed while a volume is mounted, and when only the keeper of
+the mount namespace is.
+"""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+
+import psutil
+import pytest
+
+from lib.lab import places
+from lib.lab.artifacts import pexes
+from lib.lab.kube import cluster, control_plane, kube_objects, kubelet
+from lib.lab.openstack import grounds
+from lib.lab.run import processes
+from lib.lab.slots import leases
+from lib.lab.storage import loop_disks, node_keeper, storage_node, volume_client
+from lib.lab.whole import record, whole
+from tests.harness import testing, waiting
+
+LIMIT_S = 900
+OFFSET = 400
+
+STEPS = (
+    "claim and pod created: bound",
+    "attached to the server",
+    "staged on the node",
+    "the pod writes",
+    "expanded while mounted",
+    "pod deleted: unmounted",
+    "another pod reads the same data",
+    "pod and claim deleted",
+    "nothing remains",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class LabTool:
+    """The packaged tool, with a lab of its own. where: the places of that lab."""
+
+    where: places.Places
+    env: Mapping[str, str]
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """Run `mooring lab`; return its exit code and what it printed."""
+        done = subprocess.run(
+            [*pexes.command(pexes.beside(pexes.TOOL)), "lab", *words],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        print(done.stdout)
+        assert "Traceback" not in done.stdout
+        return done.returncode, done.stdout
+
+    def up(self) -> None:
+        """Start what does not run."""
+        folder = pexes.beside(pexes.TOOL).parent
+        assert self.run("up", "--node", f"--components={folder}")[0] == 0
+
+    def keeper(self) -> psutil.Process:
+        """Return the process that owns the mount namespace."""
+        process = node_keeper.find(self.where)
+        assert process is not None
+        return process
+
+    def mounts(self) -> list[str]:
+        """Return all mounts below the lab's folder, in any mount namespace."""
+        shown = set()
+        for file in pathlib.Path("/proc").glob("[0-9]*/mountinfo"):
+            with contextlib.suppress(OSError):
+                targets = [line.split(" ")[4] for line in file.read_text().splitlines()]
+                shown |= {t for t in targets if t.startswith(f"{self.where.state}/")}
+        return sorted(shown)
+
+    def is_clean(self) -> bool:
+        """Report whether no loop device and no mount is left."""
+        return not loop_disks.backed_by(self.where.state) and not self.mounts()
+
+
+@pytest.fixture(scope="module")
+def tool(lease: leases.Lease) -> Iterator[LabTool]:
+    """Return the tool; end what it has left."""
+    if reason := kubelet.unavailable(lease.where) or loop_disks.unavailable():
+        pytest.skip(reason)
+    mine = lease.apart("n", OFFSET)
+    env = {
+        **os.environ,
+        **pexes.environment(mine),
+        "XDG_CACHE_HOME": str(mine.cache.parent),
+        "XDG_STATE_HOME": str(mine.state),
+        "MOORING_LAB_PORT_BASE": str(mine.port_base),
+        "COLUMNS": "120",
+    }
+    where = places.default(env)
+    yield LabTool(where, env)
+    whole.down(where, grounds.OpenStackGrounds(), testing.shown(), wipe=True)
+
+
+@pytest.fixture(scope="module")
+def up(tool: LabTool) -> None:
+    """Start the lab with its real node."""
+    tool.up()
+
+
+@pytest.mark.usefixtures("up")
+def test_all_programs_run_and_it_may_be_repeated(tool: LabTool) -> None:
+    code, printed = tool.run("status")
+    assert code == 0
+    for name in (node_keeper.NAME, *kubelet.PROGRAMS, *storage_node.PROGRAMS):
+        assert re.search(rf"^ *{name} .*running", printed, re.MULTILINE), name
+    pid = tool.keeper().pid
+    tool.up()
+    assert tool.keeper().pid == pid
+
+
+@pytest.mark.usefixtures("up")
+def test_the_demo_shows_the_life_of_a_volume(tool: LabTool) -> None:
+    """One row for each step in the table, none of them still waited for."""
+    code, printed = tool.run("demo")
+    _, _, table = printed.partition("A volume of csi-controller and csi-node")
+    rows = [line.strip() for line in table.partition("Observed")[2].splitlines()]
+    for step in STEPS:
+        (row,) = (line for line in rows if line.startswith(step))
+        assert re.search(r" \d+\.\d  \S", row), row
+        assert "waiting" not in row
+    assert code == 0
+    assert loop_disks.backed_by(tool.where.state) == []
+    assert [mount for mount in tool.mounts() if "kubernetes.io~csi" in mount] == []
+
+
+def user(tool: LabTool) -> volume_client.VolumeClient:
+    api = cluster.connect(control_plane.admin_kubeconfig(tool.where))
+    view = storage_node.NodeView(tool.where, tool.keeper().pid)
+    objects = kube_objects.Objects(api, "default")
+    return volume_client.VolumeClient(objects, view, record.NODE)
+
+
+def of_the_node(tool: LabTool) -> list[psutil.Process]:
+    """Return all processes of the node: its programs, and containers below them."""
+    own = pathlib.Path("/proc/self/ns/mnt").readlink()
+    state = str(tool.where.state)
+    processes_ = []
+    for process in psutil.process_iter(["cmdline"]):
+        with contextlib.suppress(psutil.Error, OSError):
+            namespace = pathlib.Path(f"/proc/{process.pid}/ns/mnt").readlink()
+            is_ours = any(state in word for word in process.info["cmdline"] or ())
+            if namespace != own and is_ours:
+                processes_ += [process, *process.children(recursive=True)]
+    return processes_
+
+
+@pytest.mark.usefixtures("up")
+def test_killed_with_a_mounted_volume_it_leaves_nothing(tool: LabTool) -> None:
+    """SIGKILL for all processes of the node; the next start finds the data."""
+    client = user(tool)
+    client.add_class("xfs")
+    client.claim("kept", "xfs")
+    client.pod("writer", "kept")
+    waiting.until("the pod has written", lambda: client.has_written("writer"))
+    assert loop_disks.backed_by(tool.where.state) != []
+    assert tool.mounts() != []
+    for _ in range(3):  # the keeper may have started another
+        for process in of_the_node(tool):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+    waiting.until("no loop device and no mount is left", tool.is_clean)
+    assert tool.run("status")[0] == 1
+    tool.up()
+    client = user(tool)
+    client.delete("writer")
+    client.pod("reader", "kept")
+    waiting.until("the next pod has written", lambda: client.has_written("reader"))
+    assert client.lines("reader") == ["writer", "written"]
+
+
+@pytest.mark.usefixtures("up")
+def test_down_leaves_nothing_of_a_node_without_its_keeper(tool: LabTool) -> None:
+    """The keeper is killed, a volume is mounted: the lab's folder is removed."""
+    assert tool.mounts() != []
+    tool.keeper().kill()
+    assert tool.run("down", "--wipe")[0] == 0
+    waiting.until("no loop device and no mount is left", tool.is_clean)
+    assert processes.names(tool.where) == ()
+    assert of_the_node(tool) == []
+    assert not tool.where.state.exists()
