@@ -46,14 +46,14 @@ class NodeControllers:
             instances,
             settings,
             clocks,
-            sight=self._tell,
+            on_availability=self._tell,
             count=metrics.InstanceMetrics(parts.registry).observed,
         )
         deletions = metrics.DeletionMetrics(parts.registry)
         actor = act.NodeActor(parts.writing, self.nodes, recorders, deletions.deleted)
         self._new_nodes = metrics.NodeMetrics(parts.registry)
         self._flow = flow.NodesFlow(observer, actor, settings, self._initialised)
-        deletions.watch(lambda: self._flow.held_back)
+        deletions.watch(lambda: self._flow.suspended)
         self._runner = runner.Runner(
             self._flow,
             self._queue,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from lib.ccm import flag_table as table
 from lib.ccm import inert_flags
 from lib.daemon import common_flags
-from lib.nodes import deletion_limit
+from lib.nodes import deletion_budget
 from lib.process import config, exchange, flags
 
 NODE = "cloud-node-controller"
@@ -47,7 +47,7 @@ class ManagerOptions:
     lease_s: float
     renew_s: float
     retry_s: float
-    delete_limit: deletion_limit.Limit
+    delete_limit: deletion_budget.Limit
     dry_run: bool
 
 
@@ -79,7 +79,7 @@ def read(values: flags.Values, provider: str) -> ManagerOptions:
         lease_s=values[table.LEASE_DURATION],
         renew_s=values[table.RENEW_DEADLINE],
         retry_s=values[table.RETRY_PERIOD],
-        delete_limit=deletion_limit.Limit(
+        delete_limit=deletion_budget.Limit(
             values[table.NODE_DELETE_WINDOW],
             values[table.NODE_DELETE_MAX_COUNT],
             values[table.NODE_DELETE_MAX_PERCENT],

@@ -1,4 +1,4 @@
-"""What a doctor reads of a cluster."""
+"""Reads of `mooring doctor` from a cluster."""
 
 import datetime
 
@@ -10,7 +10,7 @@ from lib.kube import nodes as kube_nodes
 
 
 class ClusterReader:
-    """One API server, asked as one user; timeout_s bounds every call."""
+    """Reads of one API server as one user; timeout_s bounds every call."""
 
     def __init__(self, api: client.Api, timeout_s: float) -> None:
         self._api = api
@@ -22,7 +22,7 @@ class ClusterReader:
         """Return the rights that we, or an account, do not have.
 
         Raises:
-            KubeError: it could not be told of one of them.
+            KubeError: the API server did not answer for one of them.
         """
         return tuple(right for right in rights if not self._has(right, account))
 
@@ -33,7 +33,7 @@ class ClusterReader:
         return rights.is_allowed(answer)
 
     def lease(self, namespace: str, name: str) -> LeaseHolder | None:
-        """Read a Lease; None when there is none.
+        """Read a Lease; None when it does not exist.
 
         Raises:
             KubeError: it can't be read.

@@ -1,4 +1,4 @@
-"""The whole examination: each part is read and judged, whatever became of others."""
+"""All checks: each part is read and checked, whatever the results of the others."""
 
 import dataclasses
 import datetime
@@ -25,18 +25,18 @@ from lib.process import config, logs
 T = TypeVar("T")
 Now = Callable[[], datetime.datetime]
 
-_NO_TOKEN = "not asked for without a log-in"  # noqa: S105 # no password at all
+_NO_TOKEN = "skipped: authentication failed"  # noqa: S105 # no password at all
 _WITH_TOKEN = (judge.ENDPOINTS, judge.QUOTAS, judge.BALANCERS, judge.ROUTES)
-_NO_CONF = "not asked for without a configuration"
-_NO_SERVER = "not asked for: the API server does not answer"
+_NO_CONF = "skipped: no valid configuration"
+_NO_SERVER = "skipped: the API server does not answer"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expected:
-    """What is to be found in the cluster.
+    """Expected state of the cluster.
 
-    cloud: whose provider ids are the daemon's. remedies: in the words of that cloud.
-    account: whose rights count; None: those of who asks.
+    cloud: provider of the daemon. remedies: of that provider. account: of which the
+    permissions are checked; None: the user of the kubeconfig.
     """
 
     cloud: str
@@ -48,10 +48,10 @@ class Expected:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Doors:
-    """How to reach both sides; each may raise what its side raises.
+class Sources:
+    """Functions that open cloud and cluster.
 
-    cloud: ConfigError. greet, cluster: KubeError.
+    cloud raises ConfigError; greet and cluster raise KubeError.
     """
 
     cloud: Callable[[], checkup.Checkup]
@@ -59,25 +59,28 @@ class Doors:
     cluster: Callable[[], cluster.ClusterReader]
 
 
-def examine(doors: Doors, expected: Expected, now: Now) -> tuple[CheckResult, ...]:
-    """Look at everything; give a line or more for each of `judge.CHECKS`."""
-    cloud = _attempt(doors.cloud)
-    odd = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
-    results = [*judge.configuration(odd), *_of_cloud(cloud, expected.remedies, now)]
+def examine(sources: Sources, expected: Expected, now: Now) -> tuple[CheckResult, ...]:
+    """Execute all checks; return a result or more for each of `judge.CHECKS`."""
+    cloud = _attempt(sources.cloud)
+    warnings = Read(cloud.value.odd) if isinstance(cloud, Read) else cloud
+    results = [
+        *judge.configuration(warnings),
+        *_of_cloud(cloud, expected.remedies, now),
+    ]
     region = cloud.value.region if isinstance(cloud, Read) else None
-    return (*results, *_of_cluster(doors, expected, region, now))
+    return (*results, *_of_cluster(sources, expected, region, now))
 
 
 def is_well(findings: tuple[CheckResult, ...]) -> bool:
-    """Report whether nothing has failed."""
+    """Report whether no check has failed."""
     return all(finding.state is not CheckState.FAILED for finding in findings)
 
 
 def _attempt(read: Callable[[], T]) -> Read[T] | ReadFailure:
-    """Read something; errors become facts.
+    """Read something; an error becomes a result.
 
-    Also those that nobody expects: a library that trips over a strange answer is what
-    a doctor is called for, and it must not hide what the other parts say.
+    Unexpected errors too: a library that fails on an unusual answer is a finding, and
+    must not hide the results of the other checks.
     """
     try:
         return Read(read())
@@ -88,10 +91,10 @@ def _attempt(read: Callable[[], T]) -> Read[T] | ReadFailure:
     except config.ConfigError as error:
         return ReadFailure("; ".join(str(error).splitlines()))
     except msgspec.DecodeError:
-        return ReadFailure("the answer is not what the API promises")
+        return ReadFailure("unexpected answer: it does not match the API")
     except Exception as error:
-        logs.get(__name__).error("check broke", exc_info=error)
-        return ReadFailure(f"this check itself broke ({type(error).__name__})")
+        logs.get(__name__).error("unexpected error in check", exc_info=error)
+        return ReadFailure(f"unexpected error in this check ({type(error).__name__})")
 
 
 def _of_cloud(
@@ -141,24 +144,24 @@ def _quotas(asked: checkup.Checkup) -> tuple[CheckResult, ...]:
 def _clocks(
     cloud_time: Callable[[], datetime.datetime | None], now: Now
 ) -> ClockReadings:
-    """Ask the other clock; ours is of the middle of the exchange."""
+    """Read the remote clock; the local one is that of the middle of the exchange."""
     before = now()
     reported = cloud_time()
     return ClockReadings(before + (now() - before) / 2, reported)
 
 
 def _of_cluster(
-    doors: Doors, expected: Expected, region: str | None, now: Now
+    sources: Sources, expected: Expected, region: str | None, now: Now
 ) -> tuple[CheckResult, ...]:
     versions: list[str] = []
 
     def greet() -> datetime.datetime | None:
-        greeted = doors.greet()
+        greeted = sources.greet()
         versions.append(greeted.version)
         return greeted.at
 
     clocks = _attempt(lambda: _clocks(greet, now))
-    opened = _attempt(doors.cluster) if isinstance(clocks, Read) else clocks
+    opened = _attempt(sources.cluster) if isinstance(clocks, Read) else clocks
     if isinstance(opened, ReadFailure):
         unasked = (judge.KUBE_CLOCK, judge.RIGHTS, judge.LEASE, judge.PROVIDER_IDS)
         skipped = [
@@ -180,8 +183,8 @@ def _rights(
     asked: cluster.ClusterReader, expected: Expected
 ) -> tuple[CheckResult, ...]:
     gaps = _attempt(lambda: asked.gaps(expected.rights, expected.account))
-    who = str(expected.account or "who asks")
-    return judge.rights(len(expected.rights), who, gaps)
+    user = str(expected.account or "the kubeconfig's user")
+    return judge.rights(len(expected.rights), user, gaps)
 
 
 def _lease(asked: cluster.ClusterReader, expected: Expected, now: Now) -> CheckResult:

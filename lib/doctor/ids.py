@@ -1,4 +1,4 @@
-"""What the provider ids of all Nodes tell: pure."""
+"""Checks of the provider IDs of all Nodes: pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,14 +7,14 @@ from lib.doctor import judge
 from lib.doctor.model import CheckResult, CheckState, NodeIdentity, Read, ReadFailure
 
 SHOWN = 20
-"""So many of one kind are named each on a line of its own; the others are counted."""
+"""Nodes with the same problem that get a line each; further Nodes are counted."""
 
 _MALFORMED = (
-    "an id can't be changed: delete the Node and have its kubelet register again with"
-    " a right --provider-id, or with none"
+    "an ID is immutable: delete the Node and have its kubelet register again with"
+    " a valid --provider-id, or without"
 )
-_ELSEWHERE = "it is left alone here; see that a daemon of that region runs"
-_FOREIGN = "it is left alone here; see that a daemon of that cloud runs"
+_OTHER_REGION = "skipped here; check that a daemon of that region runs"
+_OTHER_CLOUD = "skipped here; check that a daemon of that cloud runs"
 _NEVER = "start its kubelet with --cloud-provider=external, and register the Node again"
 
 Parsed = provider_id.ProviderId
@@ -26,14 +26,17 @@ def findings(
     region: str | None,
     remedies: checkup.Remedies,
 ) -> tuple[CheckResult, ...]:
-    """Judge the provider ids of all Nodes.
+    """Check the provider IDs of all Nodes.
 
-    cloud: whose ids are ours. region: the configuration's; None: it can't be read, and
-    ids are judged by their form alone. remedies: in the provider's words.
+    cloud: provider of the daemon. region: of the configuration; None: it cannot be
+    read, and only the form of IDs is checked. remedies: of the provider.
     """
     if isinstance(read, ReadFailure):
         failed = CheckResult(
-            judge.PROVIDER_IDS, CheckState.FAILED, read.text, "see the rights above"
+            judge.PROVIDER_IDS,
+            CheckState.FAILED,
+            read.text,
+            "see the check of rights above",
         )
         return (failed,)
     parsed = {node.name: _parsed(node) for node in read.value if node.provider_id}
@@ -43,45 +46,47 @@ def findings(
         if isinstance(provider_id, Parsed) and provider_id.cloud == cloud
     }
     return (
-        *_not_ours(parsed, cloud),
-        *_far(of_cloud, region),
+        *_invalid(parsed, cloud),
+        *_of_other_region(of_cloud, region),
         *_nameless(read.value),
         _whole(len(read.value), tuple(of_cloud.values()), region, remedies),
     )
 
 
-def _not_ours(
+def _invalid(
     parsed: Mapping[str, Parsed | provider_id.ProviderIdError], cloud: str
 ) -> list[CheckResult]:
-    """Return the Nodes whose ids are malformed, and those of other clouds."""
+    """Return the Nodes with malformed IDs, and those of other providers."""
     malformed = [(n, str(e)) for n, e in parsed.items() if not isinstance(e, Parsed)]
-    foreign = [
-        (name, f"{one.cloud}://{one.id}")
-        for name, one in parsed.items()
-        if isinstance(one, Parsed) and one.cloud != cloud
+    other = [
+        (name, f"{parsed_id.cloud}://{parsed_id.id}")
+        for name, parsed_id in parsed.items()
+        if isinstance(parsed_id, Parsed) and parsed_id.cloud != cloud
     ]
     return [
         *_each(malformed, "Node {}: {}", CheckState.FAILED, _MALFORMED),
         *_each(
-            foreign, "Node {}: {!r} is of another cloud", CheckState.WARNING, _FOREIGN
+            other, "Node {}: {!r} is of another cloud", CheckState.WARNING, _OTHER_CLOUD
         ),
     ]
 
 
-def _far(of_cloud: Mapping[str, Parsed], region: str | None) -> list[CheckResult]:
+def _of_other_region(
+    of_cloud: Mapping[str, Parsed], region: str | None
+) -> list[CheckResult]:
     far = [
         (name, parsed.region, region or "")
         for name, parsed in of_cloud.items()
         if _elsewhere(parsed, region)
     ]
     text = "Node {}: its id is of region {!r}, not of {!r}"
-    return _each(far, text, CheckState.WARNING, _ELSEWHERE)
+    return _each(far, text, CheckState.WARNING, _OTHER_REGION)
 
 
 def _nameless(nodes: Sequence[NodeIdentity]) -> list[CheckResult]:
     never = [(n.name,) for n in nodes if not n.provider_id and not n.is_new]
     text = (
-        "Node {} has no provider id, and nothing will set it: it lacks the"
+        "Node {} has no provider ID, and no controller will set it: it lacks the"
         " uninitialized taint"
     )
     return _each(never, text, CheckState.WARNING, _NEVER)
@@ -104,9 +109,9 @@ def _each(
     state: CheckState,
     remedy: str,
 ) -> list[CheckResult]:
-    """Name each Node; of very many, the first ones and how many there are.
+    """Return a line for each of the first Nodes, and one with the number of the others.
 
-    text: a format for each entry: the Node's name, and what is odd about it.
+    text: format of a line: the Node's name, and the problem.
     """
     lines = [
         CheckResult(judge.PROVIDER_IDS, state, text.format(*row), remedy)
@@ -124,7 +129,7 @@ def _whole(
     region: str | None,
     remedies: checkup.Remedies,
 ) -> CheckResult:
-    """Judge all ids of our cloud together: is one form in use, and one region?"""
+    """Check that all IDs of this provider have one form and one region."""
     bare = sum(not parsed.region for parsed in of_cloud)
     elsewhere = sum(_elsewhere(parsed, region) for parsed in of_cloud)
     if elsewhere and elsewhere == len(of_cloud):
@@ -132,8 +137,8 @@ def _whole(
         return CheckResult(judge.PROVIDER_IDS, CheckState.FAILED, text, remedies.region)
     if elsewhere and bare:
         text = (
-            f"{bare} ids name no region while {elsewhere} are of another one: a daemon"
-            " there takes the former for its own, and for gone"
+            f"{bare} IDs have no region, {elsewhere} are of another region: a daemon"
+            " of that region takes the former for its own, and for absent"
         )
         return CheckResult(
             judge.PROVIDER_IDS, CheckState.FAILED, text, remedies.no_region
@@ -148,5 +153,5 @@ def _whole(
         else ""
     )
     return CheckResult(
-        judge.PROVIDER_IDS, CheckState.OK, f"{nodes} Nodes looked at{summary}"
+        judge.PROVIDER_IDS, CheckState.OK, f"{nodes} Nodes checked{summary}"
     )

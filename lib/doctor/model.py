@@ -31,14 +31,14 @@ class CheckResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Read(Generic[T]):
-    """Something that was read."""
+    """Result of a read."""
 
     value: T
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadFailure:
-    """Something that could not be read. reason: one word of a closed set, or empty."""
+    """Failure of a read. reason: a reason of lib/cloud/errors.py, or empty."""
 
     text: str
     reason: str = ""
@@ -46,10 +46,10 @@ class ReadFailure:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClockReadings:
-    """Two clocks at one moment; theirs: None when it was not told."""
+    """Two clocks at one moment; remote: None without an answer."""
 
-    ours: datetime.datetime
-    theirs: datetime.datetime | None
+    local: datetime.datetime
+    remote: datetime.datetime | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class DaemonAccount:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """Who leads. holder: empty when it was released. duration_s: how long it holds."""
+    """Holder of a Lease. holder: empty after a release. duration_s: of the Lease."""
 
     holder: str
     renewed_at: datetime.datetime | None
@@ -99,7 +99,7 @@ class LeaseHolder:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeIdentity:
-    """A Node and the id it names its instance by. is_new: not initialised yet."""
+    """A Node and its provider ID. is_new: not initialised yet."""
 
     name: str
     provider_id: str

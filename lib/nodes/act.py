@@ -1,4 +1,4 @@
-"""Carries the flow's actions out, one Kubernetes write each."""
+"""Executes the actions of the nodes flow, one Kubernetes write each."""
 
 import typing
 from collections.abc import Callable, Mapping
@@ -21,10 +21,11 @@ Json = Mapping[str, object]
 class NodeActor:
     """Writes Nodes.
 
-    Addresses are ours alone and are written to the Node of that uid, whatever else has
-    changed in it. Every other write carries the resourceVersion of the Node it is made
-    of, as observed or as this pass's own write before it gave it: one that others have
-    changed in between is a Conflict, and the next pass decides anew.
+    Addresses have no other writer and are written to the Node of that uid, whatever
+    else has changed in it. Every other write carries the resourceVersion of the Node on
+    which it is based, as observed or as returned by the previous write of this
+    reconciliation: a change by another client in between is a Conflict, and the next
+    reconciliation decides again.
     """
 
     def __init__(
@@ -41,17 +42,17 @@ class NodeActor:
         self._deleted = deleted
 
     def act(self, node: Node, action: Action) -> Node:
-        """Carry one action out; give the Node as it is afterwards.
+        """Execute one action; return the Node as it is afterwards.
 
         Raises:
-            KubeError: it was not carried out, or that is unknown.
+            KubeError: the action was not executed, or its outcome is unknown.
         """
         match action:
             case model.RecordEvent():
                 self._record(node, action)
                 return node
             case model.HoldNodeBack(message):
-                self._record(node, _held_back(message))
+                self._record(node, _deletion_blocked(message))
                 return node
             case model.DeleteNode():
                 self._delete(node)
@@ -111,7 +112,7 @@ class NodeActor:
 
 
 def body_of(node: Node, action: Action) -> Json:
-    """Return the merge patch that carries an action out."""
+    """Return the merge patch of an action."""
     match action:
         case model.InitialiseNode(provider_id, labels):
             spec: dict[str, object] = _without(node, kube_nodes.UNINITIALIZED_TAINT)
@@ -132,7 +133,7 @@ def _without(node: Node, key: str) -> dict[str, object]:
     return {"taints": [taint for taint in node.spec.taints if taint.key != key]}
 
 
-def _held_back(message: str) -> model.RecordEvent:
+def _deletion_blocked(message: str) -> model.RecordEvent:
     return model.RecordEvent(
         model.Source.LIFECYCLE, True, "NodeDeletionBlocked", message
     )

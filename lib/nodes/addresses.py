@@ -1,4 +1,4 @@
-"""Which addresses a Node shows, given what the cloud knows and what it asked for."""
+"""Desired addresses of a Node, from its instance and its annotation."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ class ProvidedIpError(Exception):
     """The Node asks for an address that its instance does not have."""
 
 
-def wanted(node: kube_nodes.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
+def desired(node: kube_nodes.Node, cloud: tuple[Address, ...]) -> tuple[Address, ...]:
     """Return the Node's addresses in order; empty when the cloud knows none.
 
     Existing Hostname addresses stay when the cloud gives none. Addresses named in
@@ -53,8 +53,8 @@ def _parsed(asked: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
         return [ipaddress.ip_address(part.strip()) for part in asked.split(",")]
     except ValueError:
         raise ProvidedIpError(
-            f"annotation {model.PROVIDED_IP_ANNOTATION} is {asked!r};"
-            " it must be one IP address, or an IPv4 and an IPv6 one"
+            f'annotation {model.PROVIDED_IP_ANNOTATION}: invalid value "{asked[:100]}":'
+            " must be one IP address, or an IPv4 and an IPv6 address"
         ) from None
 
 
@@ -68,8 +68,8 @@ def _preferring(
         if not matches:
             listed = ", ".join(address.address for address in known)
             raise ProvidedIpError(
-                f"annotation {model.PROVIDED_IP_ANNOTATION} names {ip},"
-                f" but the instance has only {listed}"
+                f'annotation {model.PROVIDED_IP_ANNOTATION}: unsupported value "{ip}":'
+                f" must be an address of the instance: {listed}"
             )
         first.extend(match for match in matches if match not in first)
     displaced = {address.type for address in first}

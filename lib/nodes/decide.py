@@ -1,9 +1,9 @@
-"""What a Node needs next: pure, snapshot in, outcome out."""
+"""Next actions for a Node: pure, from a snapshot to an outcome."""
 
 from lib.cloud import errors
 from lib.cloud.model import Absent, Instance, NotManaged, Phase, Seen, Unknown
 from lib.kube import nodes as kube_nodes
-from lib.nodes import addresses, deletion_limit, labels, model
+from lib.nodes import addresses, deletion_budget, labels, model
 from lib.nodes.model import Action, Snapshot, Topic
 from lib.reconcile.outcome import Outcome
 
@@ -12,10 +12,10 @@ SOONEST_S = 0.2
 POLL_S = 5.0
 POLL_MAX_S = 300.0
 POLL_PER_AGE = 1 / 12
-"""How soon to look again: at first for a new Node, more and more seldom for an old one
-that still waits for its instance, or for its addresses."""
+"""Requeue delay of a Node that waits for its instance or its addresses: POLL_S for a
+new Node, then this share of its age, at most POLL_MAX_S."""
 LATE_S = 30.0
-"""From this age on a Node is told that its instance is not to be found."""
+"""From this age of a Node on, an Event reports that its instance is not found."""
 
 _RETRY_S = {
     errors.Retry.SHORT: 1.0,
@@ -29,77 +29,81 @@ _ELSEWHERE = (
     "Not deleting the node yet, although the cloud does not show its instance: no"
     " instance of this cluster was observed since the process started, so the"
     " credentials may lead to another project. Check the cloud; annotate the node with"
-    f" {deletion_limit.CONFIRM_ANNOTATION} to have it deleted"
+    f" {deletion_budget.CONFIRM_ANNOTATION} to have it deleted"
 )
 Decided = Outcome[Action]
 
 
-def decide(seen: Snapshot, settings: model.NodeSettings) -> Decided:
+def decide(snapshot: Snapshot, settings: model.NodeSettings) -> Decided:
     """Return what brings the Node one step closer to its instance.
 
-    Pure. At most one of the branches acts in a pass; NotManaged instances are left
-    alone in each of them.
+    Pure. At most one of the branches acts in a reconciliation; each skips a Node whose
+    instance is NotManaged.
     """
-    if seen.node is None:
+    if snapshot.node is None:
         return Outcome()
-    if isinstance(seen.instance, NotManaged):
-        return _foreign(seen, seen.node, seen.instance)
-    if settings.watches_lifecycle and Topic.LIVENESS in seen.topics:
-        outcome = _liveness(seen, seen.node, settings)
-        if outcome.actions and seen.topics != {Topic.LIVENESS}:
+    if isinstance(snapshot.instance, NotManaged):
+        return _not_managed(snapshot, snapshot.node, snapshot.instance)
+    if settings.watches_lifecycle and Topic.LIVENESS in snapshot.topics:
+        outcome = _liveness(snapshot, snapshot.node, settings)
+        if outcome.actions and snapshot.topics != {Topic.LIVENESS}:
             return Outcome(outcome.actions, 0.0)  # the other topics come next
         if outcome.actions or outcome.requeue_after_s is not None:
             return outcome
     if not settings.initialises:
         return Outcome()
-    is_new = seen.node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
-    return (_initialise if is_new else _keep)(seen, seen.node)
+    is_new = snapshot.node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
+    return (_initialise if is_new else _keep)(snapshot, snapshot.node)
 
 
-def _foreign(seen: Snapshot, node: kube_nodes.Node, found: NotManaged) -> Decided:
-    """Leave it alone; say why to who waits for it to be initialised."""
-    waits = node.has_taint(kube_nodes.UNINITIALIZED_TAINT) and Topic.SYNC in seen.topics
-    return Outcome((_warning("ProviderMismatch", found.reason),) if waits else ())
+def _not_managed(
+    snapshot: Snapshot, node: kube_nodes.Node, instance: NotManaged
+) -> Decided:
+    """Skip the Node; an Event reports why if it waits for its initialisation."""
+    waits = (
+        node.has_taint(kube_nodes.UNINITIALIZED_TAINT) and Topic.SYNC in snapshot.topics
+    )
+    return Outcome((_warning("ProviderMismatch", instance.reason),) if waits else ())
 
 
-def _poll_s(seen: Snapshot) -> float:
-    return min(POLL_MAX_S, max(POLL_S, seen.age_s * POLL_PER_AGE))
+def _poll_s(snapshot: Snapshot) -> float:
+    return min(POLL_MAX_S, max(POLL_S, snapshot.age_s * POLL_PER_AGE))
 
 
 def _liveness(
-    seen: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
+    snapshot: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
 ) -> Decided:
     shut = node.has_taint(kube_nodes.SHUTDOWN_TAINT)
     if node.is_ready:
         return Outcome(actions=(model.RemoveShutdownTaint(),) if shut else ())
-    match seen.instance:
+    match snapshot.instance:
         case Absent():
-            return _gone(seen, node, settings)
+            return _gone(snapshot, node, settings)
         case Seen(Instance(phase=Phase.STOPPED)) if not shut:
             return Outcome(actions=(model.AddShutdownTaint(),))
     return Outcome()
 
 
 def _gone(
-    seen: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
+    snapshot: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
 ) -> Decided:
     if not settings.deletes or not model.may_be_gone(node):
         return Outcome()
-    # A clock that is ahead must not delete a Node that has just joined.
-    sure_age_s = min(seen.age_s, seen.known_for_s)
+    # With a clock that is ahead, a Node that has just joined is not deleted.
+    sure_age_s = min(snapshot.age_s, snapshot.known_for_s)
     if not node.spec.provider_id and sure_age_s < settings.unnamed_age_s:
         return Outcome()
     uid = node.metadata.uid
-    if not model.is_confirmed(node) and deletion_limit.holds_back(
-        seen.crowd, settings.limit, uid
+    if not model.is_confirmed(node) and deletion_budget.suspends(
+        snapshot.budget, settings.limit, uid
     ):
-        is_elsewhere = seen.crowd.is_elsewhere
+        is_elsewhere = snapshot.budget.is_elsewhere
         text = _ELSEWHERE if is_elsewhere else _held_back(settings.limit)
         held = model.HoldNodeBack(text)
-        return Outcome(() if seen.was_told else (held,))
-    if seen.gone_for_s is None:
+        return Outcome(() if snapshot.was_reported else (held,))
+    if snapshot.gone_for_s is None:
         return Outcome()
-    if (left_s := settings.confirm_after_s - seen.gone_for_s) > 0:
+    if (left_s := settings.confirm_after_s - snapshot.gone_for_s) > 0:
         return Outcome(requeue_after_s=max(left_s, SOONEST_S))
     message = (
         f"Deleting node {node.name} because it does not exist in the cloud provider"
@@ -108,21 +112,21 @@ def _gone(
     return Outcome(actions=(event, model.DeleteNode()))
 
 
-def _held_back(limit: deletion_limit.Limit) -> str:
+def _held_back(limit: deletion_budget.Limit) -> str:
     """Return the same text each time, so that the Event is counted up."""
     return (
         "Not deleting the node yet, although the cloud does not show its instance: at"
         f" most {limit.count} nodes, or {limit.percent}% of all if that is more, are"
         f" deleted within {limit.window_s:g}s, and none while more than"
-        f" {deletion_limit.UNHEALTHY_PERCENT}% are absent. Check the cloud; annotate"
-        f" the node with {deletion_limit.CONFIRM_ANNOTATION} to have it deleted"
+        f" {deletion_budget.UNHEALTHY_PERCENT}% are absent. Check the cloud; annotate"
+        f" the node with {deletion_budget.CONFIRM_ANNOTATION} to have it deleted"
     )
 
 
-def _initialise(seen: Snapshot, node: kube_nodes.Node) -> Decided:
-    match seen.instance:
+def _initialise(snapshot: Snapshot, node: kube_nodes.Node) -> Decided:
+    match snapshot.instance:
         case Seen(value=instance):
-            return _initialise_from(seen, node, instance)
+            return _initialise_from(snapshot, node, instance)
         case Unknown(error=error):
             event = _warning(error.reason, error.summary)
             pause_s = max(error.retry_after_s or 0.0, _RETRY_S[error.retry])
@@ -130,28 +134,31 @@ def _initialise(seen: Snapshot, node: kube_nodes.Node) -> Decided:
         case Absent(by_id=by_id):
             named = node.spec.provider_id if by_id else f"the name {node.name}"
             text = f"the cloud has no instance with {named}"
-            said = (_warning("InstanceNotFound", text),) if seen.age_s >= LATE_S else ()
-            return Outcome(said, _poll_s(seen))
+            is_late = snapshot.age_s >= LATE_S
+            events = (_warning("InstanceNotFound", text),) if is_late else ()
+            return Outcome(events, _poll_s(snapshot))
     return Outcome()
 
 
 def _initialise_from(
-    seen: Snapshot, node: kube_nodes.Node, instance: Instance
+    snapshot: Snapshot, node: kube_nodes.Node, instance: Instance
 ) -> Decided:
     if not instance.addresses_known:
         return Outcome(requeue_after_s=POLL_S)
     if instance.instance_type is None:
-        text = f"the instance's type can't be told: {instance.type_problem}"
+        text = f"the instance's type is unknown: {instance.type_problem}"
         return Outcome(
             (_warning("InstanceTypeUnknown", text),), _RETRY_S[errors.Retry.SLOW]
         )
     try:
-        wanted = addresses.wanted(node, instance.addresses)
+        desired = addresses.desired(node, instance.addresses)
     except addresses.ProvidedIpError as error:
-        return Outcome((_warning("ProvidedNodeIPUnknown", str(error)),), _poll_s(seen))
+        return Outcome(
+            (_warning("ProvidedNodeIPUnknown", str(error)),), _poll_s(snapshot)
+        )
     actions: list[Action] = []
-    if wanted and not addresses.are_shown(node, wanted):
-        actions.append(model.SetAddresses(wanted))
+    if desired and not addresses.are_shown(node, desired):
+        actions.append(model.SetAddresses(desired))
     actions.append(
         model.InitialiseNode(
             None if node.spec.provider_id else instance.provider_id,
@@ -163,25 +170,25 @@ def _initialise_from(
             model.Source.NODE, False, "Synced", "Node synced successfully"
         )
     )
-    return Outcome(tuple(actions), None if wanted else _poll_s(seen))
+    return Outcome(tuple(actions), None if desired else _poll_s(snapshot))
 
 
-def _keep(seen: Snapshot, node: kube_nodes.Node) -> Decided:
+def _keep(snapshot: Snapshot, node: kube_nodes.Node) -> Decided:
     actions: list[Action] = []
     if changed := labels.to_reconcile(node.metadata.labels):
         actions.append(model.SetLabels(changed))
-    match seen.instance:
+    match snapshot.instance:
         case Seen(value=instance):
             try:
-                wanted = addresses.wanted(node, instance.addresses)
+                desired = addresses.desired(node, instance.addresses)
             except addresses.ProvidedIpError as error:
                 return Outcome(
                     (*actions, _warning("ProvidedNodeIPUnknown", str(error)))
                 )
-            if wanted and not addresses.are_shown(node, wanted):
-                actions.append(model.SetAddresses(wanted))
-            waits = not node.has_ip and not wanted
-            return Outcome(tuple(actions), _poll_s(seen) if waits else None)
+            if desired and not addresses.are_shown(node, desired):
+                actions.append(model.SetAddresses(desired))
+            waits = not node.has_ip and not desired
+            return Outcome(tuple(actions), _poll_s(snapshot) if waits else None)
     return Outcome(tuple(actions))
 
 

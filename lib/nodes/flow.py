@@ -1,4 +1,4 @@
-"""The flow as the runtime drives it, and what brings a Node into its queue."""
+"""The nodes flow as lib/reconcile runs it, and the sources of its queue."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from lib.reconcile.outcome import Outcome
 
 OFTEN_FOR_S = 300.0
 SELDOM_S = 60.0
-"""A Node that has not been Ready for so long is looked at only so often."""
+"""A Node that has not been Ready for OFTEN_FOR_S is checked every SELDOM_S."""
 
 Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
@@ -26,7 +26,7 @@ EnqueueMany = Callable[[Iterable[str], Topic], None]
 class NodesFlow(runner.Flow[Snapshot, Action]):
     """Keeps Nodes and instances 1:1; see lib/reconcile/runner.py for the protocol.
 
-    on_initialised: told of a Node, as it was before, once it has been initialised.
+    on_initialised: called with each Node that was initialised, as it was before.
     """
 
     name = "nodes"
@@ -44,7 +44,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         self._on_initialised = on_initialised
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
-        """Read all that this batch needs, once."""
+        """Read everything that this batch requires, once."""
         served = topics_served(self._settings)
         return self._observer.observe(
             [(claim.key, served & set(map(Topic, claim.topics))) for claim in claims]
@@ -60,7 +60,7 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
         return runner.HELD_S if snapshot.held else 0.0
 
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
-        """Carry one action out; see the protocol."""
+        """Execute one action; see the protocol."""
         node = snapshot.node
         if node is None:
             return snapshot
@@ -73,32 +73,32 @@ class NodesFlow(runner.Flow[Snapshot, Action]):
     def _note(self, node: Node, action: Action) -> None:
         match action:
             case model.DeleteNode() if not model.is_confirmed(node):
-                self._observer.memory.goes(node.metadata.uid)
+                self._observer.memory.deleting(node.metadata.uid)
             case model.HoldNodeBack():
-                self._observer.memory.tell(node.metadata.uid)
+                self._observer.memory.reported(node.metadata.uid)
 
     @property
-    def held_back(self) -> int:
-        """How many Nodes are kept although their instances are absent."""
-        return self._observer.memory.held_back if self._settings.deletes else 0
+    def suspended(self) -> int:
+        """Number of Nodes whose deletion the budget suspends."""
+        return self._observer.memory.suspended if self._settings.deletes else 0
 
     def follow(self) -> None:
         """Begin to watch deletions: the Nodes are watched from now on."""
         self._observer.memory.begin()
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Return what a failed pass means; None for a bug."""
+        """Return the meaning of an error; None: it is unexpected."""
         match error:
             case kube_errors.Conflict():
                 return failures.Failure(
-                    "the node was changed meanwhile", is_routine=True
+                    "the node was changed in the meantime", is_routine=True
                 )
             case kube_errors.KubeError() | errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)
         return None
 
     def forget(self, node: Node) -> None:
-        """Drop what is kept for a Node that is gone."""
+        """Drop the state kept for a Node that does not exist."""
         self._observer.forget(node)
 
 
@@ -113,7 +113,7 @@ def topics_served(settings: model.NodeSettings) -> frozenset[Topic]:
 
 
 def topics_of(old: Node | None, new: Node | None) -> frozenset[Topic]:
-    """Return what a change of a Node calls for."""
+    """Return the topics of a change of a Node."""
     if new is None:
         return frozenset()
     if old is None:
@@ -147,7 +147,7 @@ def watch(nodes: store.Store[Node], flow: NodesFlow, add: Enqueue) -> None:
 
 
 def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:
-    """Bring every initialised Node in for its periodic address pass."""
+    """Enqueue every initialised Node for its periodic refresh of addresses."""
     initialised = [
         name
         for name, node in nodes.items().items()
@@ -157,10 +157,10 @@ def refresh_addresses(nodes: store.Store[Node], add_many: EnqueueMany) -> None:
 
 
 class LifecycleMonitor:
-    """Brings in every Node that is not Ready, or is back and still tainted.
+    """Enqueues every Node that is not Ready, or is Ready and still tainted.
 
-    One that has not been Ready for long comes less often. Since when is read from the
-    Node; kept is only when this last ran.
+    A Node that has not been Ready for long is enqueued less often. Its time comes from
+    the Node; only the time of the last run is kept.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class LifecycleMonitor:
         self._last: datetime | None = None
 
     def look(self) -> None:
-        """Bring in those that are due since the last look; at the first one, all."""
+        """Enqueue the Nodes due since the last check; at the first check, all."""
         last, now = self._last, self._now()
         self._last = now
         for name, node in self._nodes.items().items():
@@ -188,7 +188,7 @@ class LifecycleMonitor:
 
 
 def is_due(since: datetime | None, last: datetime, now: datetime) -> bool:
-    """Report whether a Node that is not Ready since then is looked at again.
+    """Report whether a Node that is not Ready since then is checked again.
 
     Each time during the first minutes, then once a minute; each Node at its own
     second, so that not all come together.

@@ -36,7 +36,7 @@ def for_instance(instance: Instance, present: Mapping[str, str]) -> Labels:
 
 
 def to_reconcile(present: Mapping[str, str]) -> Labels:
-    """Return the new keys that differ from the old ones; nothing where those lack."""
+    """Return the new keys that differ from the old keys; none without old keys."""
     return tuple(
         (new, present[old])
         for old, new in (INSTANCE_TYPE, ZONE, REGION)

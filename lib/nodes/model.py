@@ -1,4 +1,4 @@
-"""What the nodes flow knows and does: the Node as it sees it, snapshots, actions."""
+"""Snapshots, settings and actions of the nodes flow."""
 
 import dataclasses
 import enum
@@ -6,21 +6,21 @@ import enum
 from lib.cloud.model import Address, Instance, Observation
 from lib.kube import nodes
 from lib.kube.nodes import Node
-from lib.nodes import deletion_limit
+from lib.nodes import deletion_budget
 from lib.reconcile import outcome
 
 PROVIDED_IP_ANNOTATION = "alpha.kubernetes.io/provided-node-ip"
 
 
 class Topic(enum.StrEnum):
-    """Why a Node is looked at."""
+    """Cause of a reconciliation of a Node."""
 
     SYNC = "sync"
-    """It is new or changed: initialise it, reconcile its labels."""
+    """A new or changed Node: initialise it, reconcile its labels."""
     ADDRESSES = "addresses"
     """The periodic refresh of its addresses is due."""
     LIVENESS = "liveness"
-    """It is not Ready, or became so: is its instance gone, or shut down?"""
+    """A Node that is not Ready, or is Ready again: read its instance."""
 
 
 def may_be_gone(node: Node) -> bool:
@@ -35,7 +35,7 @@ def may_be_gone(node: Node) -> bool:
 
 def is_confirmed(node: Node) -> bool:
     """Report whether a user has confirmed that the Node may be deleted."""
-    return deletion_limit.CONFIRM_ANNOTATION in node.metadata.annotations
+    return deletion_budget.CONFIRM_ANNOTATION in node.metadata.annotations
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class NodeSettings:
     """What a user may set of the flow. Times in seconds.
 
     initialises, watches_lifecycle: the two controllers of the reference, each of
-    which `--controllers` may switch off. deletes: False keeps every Node. limit: how
-    many Nodes may go at once.
+    which `--controllers` may switch off. deletes: False keeps every Node. limit: of the
+    deletion budget.
     """
 
     initialises: bool = True
@@ -52,22 +52,23 @@ class NodeSettings:
     deletes: bool = True
     confirm_after_s: float = 15.0
     unnamed_age_s: float = 600.0
-    limit: deletion_limit.Limit = dataclasses.field(
-        default_factory=deletion_limit.Limit
+    limit: deletion_budget.Limit = dataclasses.field(
+        default_factory=deletion_budget.Limit
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that one pass knows of one Node.
+    """Observed state of one Node in one reconciliation.
 
-    node: None when it is gone. held: our own last write is not back in the watch yet.
+    node: None when it does not exist. held: the watch has not returned our own last
+    write yet.
     age_s: seconds since the Node was created, by this host's clock. known_for_s:
     seconds since this process first read the Node, which no wrong clock changes.
     instance: None when no topic needs a cloud read. gone_for_s: seconds between the
-    first direct "not found" and the one of this pass; None when there was none.
-    crowd: how many Nodes are absent. was_told: an Event about its being held back was
-    recorded lately.
+    first direct "not found" and that of this reconciliation; None without one.
+    budget: the deletion budget. was_reported: an Event reported the suspended deletion
+    within REPORT_EVERY_S.
     """
 
     node: Node | None
@@ -77,10 +78,10 @@ class Snapshot:
     known_for_s: float = 0.0
     instance: Observation[Instance] | None = None
     gone_for_s: float | None = None
-    crowd: deletion_limit.Crowd = dataclasses.field(
-        default_factory=deletion_limit.Crowd
+    budget: deletion_budget.DeletionBudget = dataclasses.field(
+        default_factory=deletion_budget.DeletionBudget
     )
-    was_told: bool = False
+    was_reported: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class InitialiseNode:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SetLabels:
-    """Set these labels and leave the others."""
+    """Set these labels; the others are not changed."""
 
     labels: tuple[tuple[str, str], ...]
 
@@ -112,23 +113,23 @@ class AddShutdownTaint:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoveShutdownTaint:
-    """The Node is back."""
+    """Remove the taint of a Node that is Ready again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteNode:
-    """Delete the Node: its instance is gone for good."""
+    """Delete the Node: its instance does not exist."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HoldNodeBack:
-    """Report that the Node is not deleted: too many would go, or no cloud is known."""
+    """Report that the deletion budget suspends the deletion of the Node."""
 
     message: str
 
 
 class Source(enum.StrEnum):
-    """Which controller of the reference an Event speaks for."""
+    """Controller of the reference that is the source of an Event."""
 
     NODE = "cloud-node-controller"
     LIFECYCLE = "cloud-node-lifecycle-controller"

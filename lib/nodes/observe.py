@@ -1,4 +1,4 @@
-"""All reads of one pass: Nodes from the watched store, instances from the cloud."""
+"""Reads of a reconciliation: Nodes from the watched store, instances from the cloud."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,21 +18,20 @@ from lib.cloud.model import (
 from lib.kube import client, fresh, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.kube.nodes import Node
-from lib.nodes import deletion_limit, labels, model, witnesses
+from lib.nodes import deletion_budget, labels, model, witnesses
 from lib.nodes.model import Snapshot, Topic
 from lib.reconcile import runner
 
-LOOKS_AT_LEAST = 20
-LOOKS_ONE_IN = 20
-"""Up to so many Nodes that are not Ready, or one in so many, are read singly."""
+SINGLE_READS_MIN = 20
+SINGLE_READS_ONE_IN = 20
+"""Up to this number of Nodes that are not Ready, or this share, are read singly."""
 
-
-Sight = Callable[[errors.CloudError | None], None]
+OnAvailability = Callable[[errors.CloudError | None], None]
 Count = Callable[[Iterable[Observation[Instance]]], None]
 
 
 def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
-    """Report whether a pass over these topics has to read the cloud."""
+    """Report whether a reconciliation of these topics has to read the cloud."""
     if Topic.LIVENESS in topics and not node.is_ready:
         return True
     if Topic.ADDRESSES in topics:
@@ -43,15 +42,15 @@ def needs_instance(node: Node, topics: Iterable[Topic]) -> bool:
     return Topic.SYNC in topics and (lacks or changes)
 
 
-def needs_only_a_look(seen: Snapshot) -> bool:
-    """Report whether it matters only if the instance is there, and in which phase."""
-    node = seen.node
+def needs_only_phase(snapshot: Snapshot) -> bool:
+    """Report whether only the existence and the phase of the instance matter."""
+    node = snapshot.node
     return (
         node is not None
         and bool(node.spec.provider_id)
         and node.has_ip
         and not node.has_taint(kube_nodes.UNINITIALIZED_TAINT)
-        and Topic.ADDRESSES not in seen.topics
+        and Topic.ADDRESSES not in snapshot.topics
     )
 
 
@@ -71,15 +70,15 @@ def _is_missing(snapshot: Snapshot) -> bool:
 
 
 class NodeObserver:
-    """Reads for a batch of Nodes at once.
+    """Reads a batch of Nodes together.
 
-    Keeps only what may be thrown away: since when a Node is held back, since when
-    direct reads say that its instance is gone, and how many Nodes went (see
-    deletion_limit.py).
-    sight: called with the error when the cloud can't be read from now on, and with
-    None when it can be read again. count: called with the answers of each read, but
-    not of one that confirms an absence. clocks: its beat is called before each direct
-    look: many that are not answered in time must not look like a loop that is dead.
+    Keeps only state that may be lost: since when the deletion of a Node is suspended,
+    since when direct reads return "not found" for its instance, and the number of
+    deleted Nodes (see deletion_budget.py).
+    on_availability: called with the error when reads of the cloud begin to fail, and
+    with None when they succeed again. count: called with the observations of each read,
+    except of one that confirms an absence. clocks: its beat is called before each
+    direct read, so that slow reads are not taken for a stopped loop.
     """
 
     def __init__(  # noqa: PLR0913 # the last with sound defaults
@@ -90,10 +89,10 @@ class NodeObserver:
         settings: model.NodeSettings,
         clocks: runner.Clocks | None = None,
         *,
-        sight: Sight | None = None,
+        on_availability: OnAvailability | None = None,
         count: Count | None = None,
     ) -> None:
-        self._sight = sight
+        self._on_availability = on_availability
         self._count = count
         clocks = clocks or runner.Clocks()
         clock, self._now = clocks.monotonic, clocks.now
@@ -107,7 +106,7 @@ class NodeObserver:
         self._known_since: dict[str, float] = {}
         self._is_blind = False
         self._log = structlog.stdlib.get_logger().bind(controller="nodes")
-        self.memory = deletion_limit.Deletions(settings.limit, clock)
+        self.memory = deletion_budget.Deletions(settings.limit, clock)
         self._witnesses = witnesses.Witnesses(instances, clock)
 
     def observe(
@@ -116,29 +115,30 @@ class NodeObserver:
         """Return one snapshot per claimed Node; the cloud is read once for all."""
         began = self._clock()
         self.memory.begin()
-        seen = {name: self._node(name, topics) for name, topics in claims}
-        wanted = {
+        snapshots = {name: self._node(name, topics) for name, topics in claims}
+        nodes = {
             name: snapshot.node
-            for name, snapshot in seen.items()
+            for name, snapshot in snapshots.items()
             if snapshot.node is not None
             and not snapshot.held
             and needs_instance(snapshot.node, snapshot.topics)
         }
-        for snapshot in seen.values():
+        for snapshot in snapshots.values():
             if snapshot.node is not None and snapshot.node.is_ready:
                 self._back(snapshot.node)
-        if wanted:
-            found = self._found(wanted, [seen[name] for name in wanted], began)
+        if nodes:
+            instances = self._read(nodes, [snapshots[name] for name in nodes], began)
             if self._count is not None:
-                self._count(found.values())
-            self._say(found.values())
-            self._witnesses.note(found)
-            for name, node in wanted.items():
-                seen[name] = self._noted(node, seen[name], found[ref(node)])
-            crowd = self._crowd()
-            for name, node in wanted.items():
-                seen[name] = self._judged(node, seen[name], crowd)
-        return seen
+                self._count(instances.values())
+            self._log_availability(instances.values())
+            self._witnesses.note(instances)
+            for name, node in nodes.items():
+                instance = instances[ref(node)]
+                snapshots[name] = self._noted(node, snapshots[name], instance)
+            budget = self._budget()
+            for name, node in nodes.items():
+                snapshots[name] = self._confirmed(node, snapshots[name], budget)
+        return snapshots
 
     def _node(self, name: str, topics: frozenset[Topic]) -> Snapshot:
         reading = self._fresh.read(name)
@@ -156,38 +156,38 @@ class NodeObserver:
         created = node.metadata.creation_timestamp if node is not None else None
         return (self._now() - created).total_seconds() if created else 0.0
 
-    def _say(self, found: Iterable[Observation[Instance]]) -> None:
-        """Log when the cloud stops answering, and when it answers again.
+    def _log_availability(self, observed: Iterable[Observation[Instance]]) -> None:
+        """Log when reads of the cloud begin to fail, and when they succeed again.
 
-        Of what is foreign it was not asked.
+        Instances of another provider were not read.
         """
-        told = [one for one in found if not isinstance(one, NotManaged)]
-        if not told:
+        read = [o for o in observed if not isinstance(o, NotManaged)]
+        if not read:
             return
-        unread = next((o.error for o in told if isinstance(o, Unknown)), None)
+        unread = next((o.error for o in read if isinstance(o, Unknown)), None)
         if unread is not None and not self._is_blind:
-            self._log.warning("instances can't be read", error=str(unread))
-            self._note_sight(unread)
+            self._log.warning("instances cannot be read", error=str(unread))
+            self._report_availability(unread)
         elif unread is None and self._is_blind:
             self._log.info("instances can be read again")
-            self._note_sight(None)
+            self._report_availability(None)
         self._is_blind = unread is not None
 
-    def _note_sight(self, error: errors.CloudError | None) -> None:
-        if self._sight is not None:
-            self._sight(error)
+    def _report_availability(self, error: errors.CloudError | None) -> None:
+        if self._on_availability is not None:
+            self._on_availability(error)
 
-    def _found(
-        self, wanted: Mapping[str, Node], seen: Sequence[Snapshot], began: float
+    def _read(
+        self, batch: Mapping[str, Node], snapshots: Sequence[Snapshot], began: float
     ) -> Mapping[InstanceRef, Observation[Instance]]:
         """Read few Nodes of many one by one, else all by list.
 
-        All that are not Ready count, also those whose turn is in another batch.
+        The number is that of all Nodes that are not Ready, also of other batches.
         """
-        refs = {ref(node) for node in wanted.values()}
-        if all(map(needs_only_a_look, seen)):
+        refs = {ref(node) for node in batch.values()}
+        if all(map(needs_only_phase, snapshots)):
             nodes = self._nodes.items().values()
-            few = max(LOOKS_AT_LEAST, len(nodes) // LOOKS_ONE_IN)
+            few = max(SINGLE_READS_MIN, len(nodes) // SINGLE_READS_ONE_IN)
             if sum(not node.is_ready for node in nodes) <= few:
                 return self._instances().look(refs)
         return self._instances().observe(refs, began)
@@ -195,7 +195,7 @@ class NodeObserver:
     def _noted(
         self, node: Node, snapshot: Snapshot, instance: Observation[Instance]
     ) -> Snapshot:
-        """Add what was read, and remember who is missing."""
+        """Add the observation, and record a missing instance."""
         if isinstance(instance, Seen | NotManaged):
             self._back(node)
         noted = dataclasses.replace(snapshot, instance=instance)
@@ -203,28 +203,34 @@ class NodeObserver:
             self.memory.missing(node.metadata.uid)
         return noted
 
-    def _crowd(self) -> deletion_limit.Crowd:
+    def _budget(self) -> deletion_budget.DeletionBudget:
         nodes = self._nodes.items().values()
         is_exempt = {
             n.metadata.uid: model.is_confirmed(n) or not model.may_be_gone(n)
             for n in nodes
         }
-        return self.memory.crowd(is_exempt, lambda: self._witnesses.are_observed(nodes))
-
-    def _judged(
-        self, node: Node, snapshot: Snapshot, crowd: deletion_limit.Crowd
-    ) -> Snapshot:
-        """Look directly for what is missing, unless it is held back anyway."""
-        gone_for_s = None
-        is_held = deletion_limit.holds_back(
-            crowd, self._settings.limit, node.metadata.uid
+        return self.memory.budget(
+            is_exempt, lambda: self._witnesses.are_observed(nodes)
         )
-        may_go = self._settings.deletes and (model.is_confirmed(node) or not is_held)
+
+    def _confirmed(
+        self, node: Node, snapshot: Snapshot, budget: deletion_budget.DeletionBudget
+    ) -> Snapshot:
+        """Confirm an absence by a direct read, unless the deletion is suspended."""
+        gone_for_s = None
+        is_suspended = deletion_budget.suspends(
+            budget, self._settings.limit, node.metadata.uid
+        )
+        may_go = self._settings.deletes and (
+            model.is_confirmed(node) or not is_suspended
+        )
         if may_go and _is_missing(snapshot):
             gone_for_s = self._gone_for_s(node)
-        told = self.memory.was_told(node.metadata.uid)
         return dataclasses.replace(
-            snapshot, gone_for_s=gone_for_s, crowd=crowd, was_told=told
+            snapshot,
+            gone_for_s=gone_for_s,
+            budget=budget,
+            was_reported=self.memory.was_reported(node.metadata.uid),
         )
 
     def _back(self, node: Node) -> None:
@@ -249,9 +255,9 @@ class NodeObserver:
         return began - self._gone_since.setdefault(uid, began)
 
     def forget(self, node: Node) -> None:
-        """Drop what is kept for a Node that was deleted."""
+        """Drop the state kept for a Node that was deleted."""
         self._fresh.forget(node.name)
         self._known_since.pop(node.metadata.uid, None)
         self._back(node)
         if model.may_be_gone(node) and not model.is_confirmed(node):
-            self.memory.went(node.metadata.uid)
+            self.memory.deleted(node.metadata.uid)

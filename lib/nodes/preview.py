@@ -1,4 +1,4 @@
-"""What a pass would do to a Node, in words: for who wants to know before it is done."""
+"""Actions that a reconciliation would execute on a Node, for `mooring plan nodes`."""
 
 import dataclasses
 import enum
@@ -6,7 +6,7 @@ import enum
 from lib.cloud import errors
 from lib.cloud.model import Absent, Address, NotManaged, Seen, Unknown
 from lib.kube import nodes as kube_nodes
-from lib.nodes import decide, deletion_limit, model
+from lib.nodes import decide, deletion_budget, model
 from lib.nodes.model import Action, Snapshot, Topic
 
 
@@ -35,65 +35,63 @@ class Row:
     reason: str
 
 
-def rows(seen: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
-    """Return what would be done to one Node, in the order in which it would be.
+def rows(snapshot: Snapshot, settings: model.NodeSettings) -> tuple[Row, ...]:
+    """Return the actions on one Node, in the order of their execution.
 
-    Pure. settings: with confirm_after_s 0, as only one direct look was made. An Event
-    that only reports another action of the same Node is left out.
+    Pure. settings: with confirm_after_s 0, since there was only one direct read. An
+    Event that only reports another action on the same Node is omitted.
     """
-    if seen.node is None:
+    if snapshot.node is None:
         return ()
-    actions = _decided(seen, settings)
-    node = seen.node
-    told = [row for action in actions if (row := _row(node, action)) is not None]
-    if not told and _is_in_doubt(seen, node, settings):
-        told.append(Row(node.name, NodeAction.WAIT, _IN_DOUBT))
-    return tuple(told)
+    actions = _decided(snapshot, settings)
+    node = snapshot.node
+    planned = [row for action in actions if (row := _row(node, action)) is not None]
+    if not planned and _is_in_doubt(snapshot, node, settings):
+        planned.append(Row(node.name, NodeAction.WAIT, _IN_DOUBT))
+    return tuple(planned)
 
 
-def unread(seen: Snapshot) -> str:
-    """Return why a Node could not be judged; empty if it was."""
-    match seen.instance:
+def unread(snapshot: Snapshot) -> str:
+    """Return why the state of a Node is unknown; empty if it is known."""
+    match snapshot.instance:
         case Unknown(error=errors.Ambiguous()):
             return ""
         case Unknown(error=error):
             return error.summary
         case Seen(value=instance) if not instance.addresses_known:
-            return "its addresses can't be read"
+            return "its addresses cannot be read"
     return ""
 
 
-def is_not_managed(seen: Snapshot) -> bool:
+def is_not_managed(snapshot: Snapshot) -> bool:
     """Report whether the Node belongs to another cloud or region."""
-    return isinstance(seen.instance, NotManaged)
+    return isinstance(snapshot.instance, NotManaged)
 
 
-_IN_DOUBT = (
-    "the cloud's list lacks its instance, but a direct look did not say that it is gone"
-)
+_IN_DOUBT = "its instance is absent from the list; a direct read did not confirm that"
 
 
-def _decided(seen: Snapshot, settings: model.NodeSettings) -> list[Action]:
-    """Decide as the passes would that follow each other at once."""
-    first = decide.decide(seen, settings)
+def _decided(snapshot: Snapshot, settings: model.NodeSettings) -> list[Action]:
+    """Return the actions of the reconciliations that follow each other immediately."""
+    first = decide.decide(snapshot, settings)
     actions = [*first.actions]
     is_deleted = any(isinstance(action, model.DeleteNode) for action in actions)
     if first.requeue_after_s == 0 and not is_deleted:
-        rest = dataclasses.replace(seen, topics=seen.topics - {Topic.LIVENESS})
+        rest = dataclasses.replace(snapshot, topics=snapshot.topics - {Topic.LIVENESS})
         actions += decide.decide(rest, settings).actions
     return actions
 
 
 def _is_in_doubt(
-    seen: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
+    snapshot: Snapshot, node: kube_nodes.Node, settings: model.NodeSettings
 ) -> bool:
     if not (
         settings.watches_lifecycle and settings.deletes and model.may_be_gone(node)
     ):
         return False
-    if not node.spec.provider_id and seen.age_s < settings.unnamed_age_s:
+    if not node.spec.provider_id and snapshot.age_s < settings.unnamed_age_s:
         return False
-    return isinstance(seen.instance, Absent) and seen.gone_for_s is None
+    return isinstance(snapshot.instance, Absent) and snapshot.gone_for_s is None
 
 
 def _row(node: kube_nodes.Node, planned: Action) -> Row | None:
@@ -105,11 +103,11 @@ def _row(node: kube_nodes.Node, planned: Action) -> Row | None:
         case model.HoldNodeBack(message):
             action, why = NodeAction.KEEP, message
         case model.DeleteNode():
-            action, why = NodeAction.DELETE, _gone(node)
+            action, why = NodeAction.DELETE, _deletion(node)
         case model.SetAddresses(addresses):
             action, why = NodeAction.SET_ADDRESSES, _changed(node, addresses)
         case model.InitialiseNode(provider_id, labels):
-            action, why = NodeAction.INITIALIZE, _found(provider_id, labels)
+            action, why = NodeAction.INITIALIZE, _initialization(provider_id, labels)
         case model.SetLabels(labels):
             action = NodeAction.SET_LABELS
             why = f"{_listed(labels)}, as in the older keys"
@@ -121,27 +119,30 @@ def _row(node: kube_nodes.Node, planned: Action) -> Row | None:
     return Row(node.name, action, why)
 
 
-def _gone(node: kube_nodes.Node) -> str:
+def _deletion(node: kube_nodes.Node) -> str:
     named = node.spec.provider_id or f"the name {node.name}"
-    told = (
+    text = (
         f"it is not Ready, and the cloud has no instance with {named};"
-        f" a second look {model.NodeSettings().confirm_after_s:g} s later must agree"
+        f" a second direct read after {model.NodeSettings().confirm_after_s:g} s must"
+        " confirm it"
     )
     if model.is_confirmed(node):
-        return f"{told}; {deletion_limit.CONFIRM_ANNOTATION} is set"
-    return told
+        return f"{text}; {deletion_budget.CONFIRM_ANNOTATION} is set"
+    return text
 
 
 def _changed(node: kube_nodes.Node, addresses: tuple[Address, ...]) -> str:
     shown = ", ".join(f"{a.type} {a.address}" for a in node.status.addresses)
-    wanted = ", ".join(f"{a.type} {a.address}" for a in addresses)
-    return f"it shows {shown or 'none'}; the cloud says {wanted}"
+    desired = ", ".join(f"{a.type} {a.address}" for a in addresses)
+    return f"observed: {shown or 'none'}; desired: {desired}"
 
 
-def _found(provider_id: str | None, labels: tuple[tuple[str, str], ...]) -> str:
-    said = [f"provider id {provider_id}"] if provider_id else []
-    said += [f"labels {_listed(labels)}"] if labels else []
-    return "; ".join(["its instance is there", *said])
+def _initialization(
+    provider_id: str | None, labels: tuple[tuple[str, str], ...]
+) -> str:
+    parts = [f"provider id {provider_id}"] if provider_id else []
+    parts += [f"labels {_listed(labels)}"] if labels else []
+    return "; ".join(["its instance exists", *parts])
 
 
 def _listed(labels: tuple[tuple[str, str], ...]) -> str:

@@ -14,7 +14,7 @@ from lib.kube.nodes import Node
 AT_MOST = 3
 """Instances that are read directly, at a time."""
 EVERY_S = 60.0
-"""Between two such reads, while none is there."""
+"""Between two such reads, until an instance is found."""
 
 
 class Witnesses:
@@ -32,17 +32,16 @@ class Witnesses:
         self._asked_at: float | None = None
 
     def note(self, observed: Mapping[InstanceRef, Observation[Instance]]) -> None:
-        """Note what was read anyway."""
+        """Record observations of other reads."""
         self._are_observed |= any(
             isinstance(instance, Seen) and bool(ref.provider_id)
             for ref, instance in observed.items()
         )
 
     def are_observed(self, nodes: Iterable[Node]) -> bool:
-        """Report whether an absence counts; read a few instances if that is unknown.
+        """Report whether an absence is credible; read a few instances to find out.
 
-        nodes: all of the cluster. Those that are Ready are asked for first: their
-        instances run.
+        nodes: all of the cluster. Instances of Ready Nodes are read first: they run.
         """
         now = self._clock()
         is_due = self._asked_at is None or now - self._asked_at >= EVERY_S
@@ -53,7 +52,7 @@ class Witnesses:
         return self._are_observed
 
     def _ask(self, refs: Iterable[InstanceRef]) -> None:
-        """Read until one exists or enough do not; another provider's costs no call."""
+        """Read until an instance is found, or AT_MOST are not; skip other providers."""
         asked = 0
         for ref in _by_id(refs):
             answers = self._instances().look({ref})
@@ -64,5 +63,5 @@ class Witnesses:
 
 
 def _by_id(refs: Iterable[InstanceRef]) -> Iterator[InstanceRef]:
-    """Yield those that name their instance by ID: names repeat among projects."""
+    """Yield the references with an instance ID: names repeat among projects."""
     return (ref for ref in refs if ref.provider_id)

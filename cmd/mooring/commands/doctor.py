@@ -86,7 +86,7 @@ def ccm(  # noqa: PLR0913 - one argument for each option
             api = client.KubeClient(found, user_agent="mooring-doctor")
             return cluster.ClusterReader(api, timeout_s)
 
-        doors = examine.Doors(
+        doors = examine.Sources(
             lambda: providers.of(cloud)
             .read(cloud_config, os.environ)
             .checkup(timeout_s),

@@ -56,10 +56,10 @@ def nodes(  # noqa: PLR0913 - one argument for each option
     with edge.plainly():
         from lib.ccm import previews
         from lib.kube import client
-        from lib.nodes import deletion_limit, model
+        from lib.nodes import deletion_budget, model
 
         reach.quiet()
-        limit = deletion_limit.Limit(
+        limit = deletion_budget.Limit(
             count=node_delete_max_count, percent=node_delete_max_percent
         )
         settings = model.NodeSettings(

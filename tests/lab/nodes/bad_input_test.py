@@ -411,7 +411,7 @@ def of_nodes(good: Daemon) -> Mapping[str, Row]:
 
     form, asked = "ProviderMismatch", "ProvidedNodeIPUnknown"
     wrong = "'openstack://no/such/form' is not of the form"
-    other = "names 203.0.113.9, but the instance has only"
+    other = 'unsupported value "203.0.113.9": must be an address of the instance: '
     return {
         "malformed provider id": Row(good, FORM, form, wrong, said(form), CALLED),
         "provided-node-ip not among the addresses": Row(

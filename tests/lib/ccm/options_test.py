@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from lib.ccm import flag_table, options
-from lib.nodes import deletion_limit
+from lib.nodes import deletion_budget
 from lib.process import config, flags
 
 REFERENCE = {
@@ -120,7 +120,7 @@ def test_flags_of_our_own_are_no_flags_of_the_reference() -> None:
     words = [f"--{name}={value}" for name, value in OURS.items()]
     values = flags.parse(options.FLAGS, ["--cloud-provider=openstack", *words])
     read = options.read(values, "openstack")
-    assert read.delete_limit == deletion_limit.Limit(window_s=90, count=7, percent=50)
+    assert read.delete_limit == deletion_budget.Limit(window_s=90, count=7, percent=50)
     assert (read.cluster_id, read.drift_s) == ("prod-1", 300)
     assert read.dry_run
     assert not read.leader_elect, "a dry run takes no Lease"
@@ -128,7 +128,9 @@ def test_flags_of_our_own_are_no_flags_of_the_reference() -> None:
     usual = options.read(plain, "openstack")
     assert (usual.cluster_id, usual.drift_s) == ("", 600)
     assert not usual.dry_run
-    assert usual.delete_limit == deletion_limit.Limit(window_s=600, count=3, percent=30)
+    assert usual.delete_limit == deletion_budget.Limit(
+        window_s=600, count=3, percent=30
+    )
 
 
 def test_every_flag_of_the_reference_is_accepted() -> None:

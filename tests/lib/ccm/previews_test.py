@@ -7,7 +7,7 @@ from lib.cloud.model import Address, AddressType, Instance, InstanceId, Phase
 from lib.kube import nodes as kube_nodes
 from lib.kube import resources
 from lib.kube.fake import api as fake_api
-from lib.nodes import deletion_limit, model
+from lib.nodes import deletion_budget, model
 
 NEW = {"key": kube_nodes.UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
 
@@ -62,7 +62,7 @@ def test_too_many_deletions_are_planned_as_none() -> None:
     api, cloud = ground(gone=4)
     rows = previews.nodes(api, cloud, model.NodeSettings()).rows
     assert [row.action for row in rows if row.node.startswith("gone")] == ["keep"] * 4
-    more = model.NodeSettings(limit=deletion_limit.Limit(count=4))
+    more = model.NodeSettings(limit=deletion_budget.Limit(count=4))
     rows = previews.nodes(api, cloud, more).rows
     assert [row.action for row in rows if row.node.startswith("gone")] == ["delete"] * 4
 

@@ -114,16 +114,16 @@ def doors(
     cloud: Callable[[], checkup.Checkup] | None = None,
     api: Answering | None = None,
     greet: Callable[[], greeting.Greeting] | None = None,
-) -> examine.Doors:
+) -> examine.Sources:
     asked = api or ground()
-    return examine.Doors(
+    return examine.Sources(
         cloud or (lambda: FakeCloud()),
         greet or (lambda: greeting.Greeting("v1.36.3", NOW)),
         lambda: cluster.ClusterReader(asked, 1.0),
     )
 
 
-def look(found: examine.Doors) -> dict[str, list[CheckResult]]:
+def look(found: examine.Sources) -> dict[str, list[CheckResult]]:
     lines: dict[str, list[CheckResult]] = {}
     for finding in examine.examine(found, WANTED, lambda: NOW):
         lines.setdefault(finding.check, []).append(finding)
@@ -215,27 +215,29 @@ def test_a_bug_in_one_part_does_not_hide_the_others() -> None:
     with structlog.testing.capture_logs() as entries:
         lines = look(doors(Tripping))
     assert states(lines, CheckState.FAILED) == {judge.CREDENTIALS}
-    assert lines[judge.CREDENTIALS][0].text == "this check itself broke (KeyError)"
+    assert (
+        lines[judge.CREDENTIALS][0].text == "unexpected error in this check (KeyError)"
+    )
     assert states(lines, CheckState.OK) >= {
         judge.RIGHTS,
         judge.LEASE,
         judge.CLOUD_CLOCK,
     }
-    assert [entry["event"] for entry in entries] == ["check broke"]
+    assert [entry["event"] for entry in entries] == ["unexpected error in check"]
 
 
 def test_a_missing_right_is_named() -> None:
     lines = look(doors(api=ground(allowed=False)))
-    assert lines[judge.RIGHTS][0].text == "who asks may not list nodes in the whole" + (
-        " cluster"
-    )
+    assert lines[judge.RIGHTS][
+        0
+    ].text == "the kubeconfig's user cannot list nodes in the whole" + (" cluster")
 
 
 def test_rights_of_an_account_are_asked_for_by_its_name() -> None:
     wanted = dataclasses.replace(WANTED, account=DaemonAccount("ns", "sa"))
     found = examine.examine(doors(), wanted, lambda: NOW)
     (line,) = (one for one in found if one.check == judge.RIGHTS)
-    assert line.text == "system:serviceaccount:ns:sa has all 1 rights of the chart"
+    assert line.text == "system:serviceaccount:ns:sa has all 1 permissions of the chart"
 
 
 def test_the_clock_here_is_read_in_the_middle_of_the_exchange() -> None:

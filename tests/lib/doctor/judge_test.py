@@ -62,7 +62,7 @@ def one(finding: CheckResult) -> tuple[CheckResult, ...]:
 
 COMPUTE, VOLUME = "compute", "block-storage"
 TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
-    ("a good file", judge.configuration(Read(())), "OK", "it can be read"),
+    ("a good file", judge.configuration(Read(())), "OK", "valid"),
     ("an odd file", judge.configuration(Read(("x is odd",))), "WARN", "x is odd"),
     (
         "a bad file",
@@ -74,13 +74,13 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "logged in",
         one(judge.login(Read(checkup.Login("u", "p", NOW)), REMEDIES)),
         "OK",
-        "as u to project p; this token ends at 2026-01-01 12:00 UTC",
+        "as u for project p; the token expires at 2026-01-01 12:00 UTC",
     ),
     (
         "no project",
         one(judge.login(Read(checkup.Login("u", "")), REMEDIES)),
         "FAIL",
-        "to no project; remedy: name the project",
+        "for no project; remedy: name the project",
     ),
     (
         "wrong password",
@@ -116,19 +116,19 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "no such service",
         one(judge.service(service(url=""), "here", REMEDIES)),
         "FAIL",
-        "the catalogue has none in region here; remedy: see that region",
+        "not in the catalogue in region here; remedy: see that region",
     ),
     (
         "no such service, not needed",
         one(judge.service(service(url="", needed=False), "", REMEDIES)),
         "SKIP",
-        "the catalogue has none; what needs it can't run",
+        "not in the catalogue; features that require it are unavailable",
     ),
     (
         "a silent service",
         one(judge.service(service(error=SILENT), "", REMEDIES)),
         "FAIL",
-        "http://nova: the cloud can't be reached; remedy: see that this URL",
+        "http://nova: the cloud can't be reached; remedy: check that this URL",
     ),
     (
         "a silent service, not needed",
@@ -140,7 +140,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "room in the quota",
         judge.quotas(COMPUTE, (checkup.Quota("servers", 8, 10),)),
         "OK",
-        "none of 1 is nearly used up",
+        "none of 1 is close to its limit",
     ),
     (
         "no limit",
@@ -160,7 +160,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "WARN",
         "403 Forbidden; remedy: give the user a role",
     ),
-    ("quotas away", judge.quotas(VOLUME, SILENT), "WARN", "remedy: see that the"),
+    ("quotas away", judge.quotas(VOLUME, SILENT), "WARN", "remedy: check that the"),
     (
         "as many load balancers as there may be",
         judge.quotas("load-balancer", (checkup.Quota("load balancers", 20, 20),)),
@@ -171,13 +171,13 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "load balancers can be made",
         balancing(named("a", "a"), named("", "b")),
         "OK",
-        "version 2.30; all that is named for them is there",
+        "version 2.30; all objects named in the configuration exist",
     ),
     (
         "no load balancers wanted",
         judge.balancers(Read(None), REMEDIES),
         "SKIP",
-        "the configuration wants none",
+        "load balancers are disabled in the configuration",
     ),
     (
         "load balancers unread",
@@ -189,39 +189,39 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "nothing that makes load balancers",
         balancing(error=SILENT),
         "WARN",
-        "get none: the cloud can't be reached; remedy: see that the load-balancer",
+        "get no load balancer: the cloud can't be reached; remedy: check that the",
     ),
     (
         "load balancers without tags",
         balancing(version="2.4", has_tags=False),
         "WARN",
-        "version 2.4 of the API has no tags: whose a load balancer is stands in its"
-        " description, and none can be shared; remedy: ask",
+        "version 2.4 of the API has no tags: the owner of a load balancer is recorded"
+        " in its description, and load balancers cannot be shared; remedy: ask",
     ),
     (
         "load balancers without tags, and something missing",
         balancing(named("a"), version="2.4", has_tags=False),
         "FAIL",
-        "key is 'a', but",
+        "key is 'a': not found",
     ),
     (
         "something for load balancers is not there",
         balancing(named("a", "a"), named("b")),
         "FAIL",
-        "[LoadBalancer] key is 'b', but there is no such thing that may be used;"
+        "[LoadBalancer] key is 'b': not found: no such thing is accessible;"
         " remedy: correct the setting",
     ),
     (
         "something for load balancers can't be looked for",
         balancing(named("b", error=REFUSED)),
         "WARN",
-        "can't be looked for: the cloud answered 403 Forbidden; remedy: give the",
+        "cannot be read: the cloud answered 403 Forbidden; remedy: give the",
     ),
     (
         "several would do for load balancers",
         balancing(named("", "a", "b")),
         "WARN",
-        "key is not set, and the first thing of several counts: a, b; remedy: set it",
+        "key: not set; the first of several things is used: a, b; remedy: set it",
     ),
     (
         "a router that is used",
@@ -251,7 +251,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "none would do for load balancers",
         balancing(named("")),
         "WARN",
-        "key is not set, and there is no thing: all are internal; remedy: set",
+        "key: not set, and there is no thing: all load balancers are internal; remedy:",
     ),
     (
         "cloud's clock right",
@@ -263,13 +263,13 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "cloud's clock late",
         one(judge.clock(judge.CLOUD_CLOCK, late(7))),
         "WARN",
-        "6 s behind the one here; remedy: let NTP",
+        "6 s behind the local clock; remedy: synchronize both clocks",
     ),
     (
         "cloud's clock far ahead",
         one(judge.clock(judge.CLOUD_CLOCK, late(-61))),
         "FAIL",
-        "62 s ahead of the one here",
+        "62 s ahead of the local clock",
     ),
     (
         "cloud's clock not told",
@@ -295,26 +295,26 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "SKIP",
         "gone",
     ),
-    ("API server", one(judge.api_server(Read("v1.36.3"))), "OK", "answers: v1.36.3"),
-    ("API server shy", one(judge.api_server(Read(""))), "OK", "answers: no version"),
+    ("API server", one(judge.api_server(Read("v1.36.3"))), "OK", "reachable: v1.36.3"),
+    ("API server shy", one(judge.api_server(Read(""))), "OK", "reachable: no version"),
     (
         "API server away",
         one(judge.api_server(ReadFailure("refused"))),
         "FAIL",
-        "refused; remedy: see that the kubeconfig's server",
+        "refused; remedy: check that the kubeconfig's server",
     ),
-    ("all rights", judge.rights(21, "I", Read(())), "OK", "I has all 21 rights"),
+    ("all rights", judge.rights(21, "I", Read(())), "OK", "I has all 21 permissions"),
     (
         "a right lacks",
         judge.rights(21, str(DaemonAccount("ns", "sa")), Read((PATCH,))),
         "FAIL",
-        "system:serviceaccount:ns:sa may not patch nodes/status in the whole cluster",
+        "system:serviceaccount:ns:sa cannot patch nodes/status in the whole cluster",
     ),
     (
         "a right in one namespace lacks",
         judge.rights(21, "I", Read((UPDATE,))),
         "FAIL",
-        "I may not update leases.coordination.k8s.io l in namespace kube-system",
+        "I cannot update leases.coordination.k8s.io l in namespace kube-system",
     ),
     (
         "rights unknown",
@@ -322,25 +322,25 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "FAIL",
         "no; remedy: use",
     ),
-    ("lease held", one(judge.lease("l", held(2), NOW)), "OK", "a_1 holds l, renewed 2"),
-    ("no lease", one(judge.lease("l", Read(None), NOW)), "WARN", "nobody holds l"),
+    ("lease held", one(judge.lease("l", held(2), NOW)), "OK", "held by a_1, renewed 2"),
+    ("no lease", one(judge.lease("l", Read(None), NOW)), "WARN", "l is not held"),
     (
         "lease released",
         one(judge.lease("l", held(2, ""), NOW)),
         "WARN",
-        "nobody holds l: it was released; remedy: see that",
+        "l is not held: it was released; remedy: check that",
     ),
     (
         "lease of a dead holder",
         one(judge.lease("l", held(16), NOW)),
         "WARN",
-        "renewed 16 s ago, though it holds for 15 s only: its holder is gone",
+        "renewed 16 s ago, and expired after 15 s: its holder has stopped",
     ),
     (
         "lease never renewed",
         one(judge.lease("l", Read(LeaseHolder("a_1", None, 15)), NOW)),
         "WARN",
-        "never renewed it",
+        "never renewed",
     ),
     (
         "lease unread",
@@ -350,25 +350,25 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
     ),
     ("ids without region", nodes("openstack:///a"), "OK", "1 ids of this cloud, all"),
     ("ids with region", nodes("openstack://here/a"), "OK", "all with their region"),
-    ("no Nodes", nodes(), "OK", "0 Nodes looked at"),
+    ("no Nodes", nodes(), "OK", "0 Nodes checked"),
     (
         "a malformed id",
         nodes("openstack://a/b/c"),
         "FAIL",
         "Node n0: provider id 'openstack://a/b/c' is not of the form openstack:///<id>"
-        " or openstack://<region>/<id>; remedy: an id can't be changed",
+        " or openstack://<region>/<id>; remedy: an ID is immutable",
     ),
     (
         "an id of another cloud",
         nodes("static://x"),
         "WARN",
-        "Node n0: 'static://x' is of another cloud; remedy: it is left alone",
+        "Node n0: 'static://x' is of another cloud; remedy: skipped here",
     ),
     (
         "an id of another region",
         nodes("openstack://there/a", "openstack://here/b"),
         "WARN",
-        "Node n0: its id is of region 'there', not of 'here'; remedy: it is left",
+        "Node n0: its id is of region 'there', not of 'here'; remedy: skipped",
     ),
     (
         "every id of another region",
@@ -380,7 +380,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "ids of another region beside those of none",
         nodes("openstack://there/a", "openstack:///b"),
         "FAIL",
-        "1 ids name no region while 1 are of another one",
+        "1 IDs have no region, 1 are of another region",
     ),
     (
         "both forms of ids",
@@ -404,7 +404,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         "Nodes unread",
         ids.findings(ReadFailure("no"), "openstack", "", REMEDIES),
         "FAIL",
-        "no; remedy: see the rights",
+        "no; remedy: see the check of rights",
     ),
 ]
 

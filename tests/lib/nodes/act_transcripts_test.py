@@ -434,8 +434,8 @@ TRANSCRIPTS = {
         _provided_ip_unknown,
         (
             "cloud-node-controller Warning ProvidedNodeIPUnknown: annotation"
-            " alpha.kubernetes.io/provided-node-ip names 10.9.9.9, but the instance has"
-            " only 10.0.0.1, n1",
+            ' alpha.kubernetes.io/provided-node-ip: unsupported value "10.9.9.9": must'
+            " be an address of the instance: 10.0.0.1, n1",
         ),
         Shown(
             provider_id="",

@@ -67,7 +67,7 @@ def test_provided_node_ip(
     wanted: tuple[Address, ...],
 ) -> None:
     annotations = {} if asked is None else {model.PROVIDED_IP_ANNOTATION: asked}
-    assert addresses.wanted(make_node(annotations=annotations), cloud) == wanted
+    assert addresses.desired(make_node(annotations=annotations), cloud) == wanted
 
 
 @pytest.mark.parametrize("asked", ["", "10.0.0", "10.9.9.9", "10.0.0.1,10.9.9.9"])
@@ -76,12 +76,12 @@ def test_a_bad_annotation_names_itself_and_its_value(
 ) -> None:
     node = make_node(annotations={model.PROVIDED_IP_ANNOTATION: asked})
     with pytest.raises(addresses.ProvidedIpError) as caught:
-        addresses.wanted(node, ALL)
+        addresses.desired(node, ALL)
     assert model.PROVIDED_IP_ANNOTATION in str(caught.value)
 
 
 def test_the_clouds_hostname_wins_over_the_kubelets(make_node: MakeNode) -> None:
     node = make_node(addresses=(("Hostname", "kubelet-name"),))
-    assert addresses.wanted(node, (INTERNAL, HOSTNAME)) == (INTERNAL, HOSTNAME)
+    assert addresses.desired(node, (INTERNAL, HOSTNAME)) == (INTERNAL, HOSTNAME)
     kept = Address(AddressType.HOSTNAME, "kubelet-name")
-    assert addresses.wanted(node, (INTERNAL,)) == (INTERNAL, kept)
+    assert addresses.desired(node, (INTERNAL,)) == (INTERNAL, kept)

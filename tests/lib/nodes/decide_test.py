@@ -17,7 +17,7 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.kube import nodes as kube_nodes
-from lib.nodes import decide, deletion_limit, model
+from lib.nodes import decide, deletion_budget, model
 from lib.nodes.model import (
     AddShutdownTaint,
     DeleteNode,
@@ -430,13 +430,13 @@ def test_liveness(
 
 
 def absences(
-    nodes: int, place: int, *, of: int, went: int = 0, is_young: bool = False
-) -> deletion_limit.Crowd:
-    """Return a crowd in which node-1 has a place, from 1, among so many absences."""
+    nodes: int, place: int, *, of: int, deleted: int = 0, is_young: bool = False
+) -> deletion_budget.DeletionBudget:
+    """Return a budget in which node-1 has a place, from 1, among so many absences."""
     uids = [f"other-{number}" for number in range(of)]
     uids[place - 1] = "uid-1"
     pending = {uid: ahead for ahead, uid in enumerate(uids)}
-    return deletion_limit.Crowd(nodes, went, pending, is_young)
+    return deletion_budget.DeletionBudget(nodes, deleted, pending, is_young)
 
 
 HOLDING = [
@@ -449,13 +449,13 @@ HOLDING = [
     pytest.param(absences(103, 31, of=31), {}, False, "told", id="30.1 %"),
     pytest.param(absences(100, 1, of=56), {}, False, "told", id="56 % are absent"),
     pytest.param(
-        absences(100, 1, of=20, went=30), {}, False, "told", id="30 went lately"
+        absences(100, 1, of=20, deleted=30), {}, False, "told", id="30 went lately"
     ),
     pytest.param(
-        absences(100, 10, of=10, went=20), {}, False, "deleted", id="10 more may go"
+        absences(100, 10, of=10, deleted=20), {}, False, "deleted", id="10 more may go"
     ),
     pytest.param(
-        absences(100, 11, of=11, went=20), {}, False, "told", id="11 more may not"
+        absences(100, 11, of=11, deleted=20), {}, False, "told", id="11 more may not"
     ),
     pytest.param(
         absences(100, 4, of=30, is_young=True),
@@ -473,7 +473,7 @@ HOLDING = [
     ),
     pytest.param(
         absences(5, 1, of=5),
-        {deletion_limit.CONFIRM_ANNOTATION: ""},
+        {deletion_budget.CONFIRM_ANNOTATION: ""},
         False,
         "deleted",
         id="a human has confirmed it; the value says nothing",
@@ -488,12 +488,12 @@ HOLDING = [
 ]
 
 
-@pytest.mark.parametrize(("crowd", "annotations", "was_told", "end"), HOLDING)
+@pytest.mark.parametrize(("budget", "annotations", "was_reported", "end"), HOLDING)
 def test_too_many_deletions_at_once_are_held_back(
     make_node: Make,
-    crowd: deletion_limit.Crowd,
+    budget: deletion_budget.DeletionBudget,
     annotations: dict[str, str],
-    was_told: bool,
+    was_reported: bool,
     end: str,
 ) -> None:
     """A Node whose instance is surely gone waits while too many others go."""
@@ -502,8 +502,8 @@ def test_too_many_deletions_at_once_are_held_back(
         LIVENESS,
         instance=Absent(by_id=True),
         gone_for_s=15.0,
-        crowd=crowd,
-        was_told=was_told,
+        budget=budget,
+        was_reported=was_reported,
     )
     actions = decide.decide(seen, model.NodeSettings()).actions
     match end:
@@ -512,7 +512,7 @@ def test_too_many_deletions_at_once_are_held_back(
         case "told":
             (told_so,) = actions
             assert isinstance(told_so, HoldNodeBack)
-            assert deletion_limit.CONFIRM_ANNOTATION in told_so.message
+            assert deletion_budget.CONFIRM_ANNOTATION in told_so.message
         case "kept":
             assert actions == ()
 

@@ -19,7 +19,7 @@ from lib.kube import events, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
-from lib.nodes import act, deletion_limit, flow, model, observe
+from lib.nodes import act, deletion_budget, flow, model, observe
 from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
@@ -381,7 +381,7 @@ class World:
     def __init__(self) -> None:
         self.ground = Ground()
         self.settings = dataclasses.replace(
-            SETTINGS, limit=deletion_limit.Limit(count=100)
+            SETTINGS, limit=deletion_budget.Limit(count=100)
         )
         self.process: Process | None = None
         self.booted = 0

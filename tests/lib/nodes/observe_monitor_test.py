@@ -186,7 +186,7 @@ def test_an_outage_is_not_over_because_a_foreign_node_was_looked_at() -> None:
         for name in ("ours", "theirs", "ours", "ours"):
             observer.observe([(name, LIVENESS)])
     assert [log["event"] for log in logs] == [
-        "instances can't be read",
+        "instances cannot be read",
         "instances can be read again",
     ]
 

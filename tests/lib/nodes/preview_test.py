@@ -17,14 +17,16 @@ from lib.cloud.model import (
     Unknown,
 )
 from lib.kube import nodes as kube_nodes
-from lib.nodes import deletion_limit, model, preview
+from lib.nodes import deletion_budget, model, preview
 
 MakeNode = Callable[..., kube_nodes.Node]
 MakeInstance = Callable[..., Instance]
 NEW = (kube_nodes.UNINITIALIZED_TAINT,)
 SHUT = (kube_nodes.SHUTDOWN_TAINT,)
 ONCE = model.NodeSettings(confirm_after_s=0.0)
-MANY = deletion_limit.Crowd(nodes=20, went=0, pending={f"n{n}": n for n in range(20)})
+MANY = deletion_budget.DeletionBudget(
+    nodes=20, deleted=0, pending={f"n{n}": n for n in range(20)}
+)
 SILENT = errors.Unavailable("silent", operation="list servers")
 TWINS = errors.Ambiguous("2 servers have this name", operation="find server")
 OTHER = (Address(AddressType.INTERNAL_IP, "10.0.0.2"),)
@@ -67,7 +69,7 @@ def test_every_action_is_told(make_node: MakeNode, make_instance: MakeInstance) 
             ["remove shutdown taint"],
         ),
         "gone": (snapshot(off, Absent(True), gone_for_s=0.0), ["delete"]),
-        "gone with many": (snapshot(off, Absent(True), crowd=MANY), ["keep"]),
+        "gone with many": (snapshot(off, Absent(True), budget=MANY), ["keep"]),
         "gone by the list only": (snapshot(off, Absent(True)), ["wait"]),
         "new and not there": (
             snapshot(make_node(taints=NEW), Absent(True)),
@@ -101,14 +103,14 @@ def test_the_reasons_name_what_changes(
 ) -> None:
     moved = snapshot(make_node(), Seen(make_instance(addresses=OTHER)))
     assert told(moved)[0][1] == (
-        "it shows InternalIP 10.0.0.1; the cloud says InternalIP 10.0.0.2"
+        "observed: InternalIP 10.0.0.1; desired: InternalIP 10.0.0.2"
     )
     new = make_node(taints=NEW, provider_id="")
     why = told(snapshot(new, Seen(make_instance(zone="z"))))[0][1]
     assert "provider id openstack:///id-1" in why
     assert "topology.kubernetes.io/zone=z" in why
     gone = snapshot(make_node(ready="False"), Absent(True), gone_for_s=0.0)
-    assert "a second look 15 s later must agree" in told(gone)[0][1]
+    assert "a second direct read after 15 s must confirm it" in told(gone)[0][1]
 
 
 def test_what_could_not_be_read_is_said(
@@ -118,7 +120,7 @@ def test_what_could_not_be_read_is_said(
     blind = dataclasses.replace(make_instance(addresses=()), addresses_known=False)
     table: list[tuple[Observation[Instance], str]] = [
         (Unknown(SILENT), "list servers: silent"),
-        (Seen(blind), "its addresses can't be read"),
+        (Seen(blind), "its addresses cannot be read"),
         (Unknown(TWINS), ""),
         (Seen(make_instance()), ""),
         (NotManaged("of another cloud"), ""),

@@ -11,7 +11,7 @@ from lib.cloud.model import Instance, InstanceId, Phase
 from lib.kube import nodes as kube_nodes
 from lib.kube import resources, store
 from lib.kube.fake import api as fake_api
-from lib.nodes import decide, deletion_limit, model, observe, witnesses
+from lib.nodes import decide, deletion_budget, model, observe, witnesses
 from lib.reconcile import runner
 
 LIVENESS = frozenset({model.Topic.LIVENESS})
@@ -60,7 +60,7 @@ class World:
             for node in self.api.all(resources.NODES)
             if node["metadata"]["name"] == name  # type: ignore[index]
         )
-        annotations = {deletion_limit.CONFIRM_ANNOTATION: ""}
+        annotations = {deletion_budget.CONFIRM_ANNOTATION: ""}
         metadata = {**node["metadata"], "annotations": annotations}  # type: ignore[dict-item]
         self.api.put(resources.NODES, {**node, "metadata": metadata})
 
@@ -90,7 +90,7 @@ class World:
                 self.observer.forget(snapshot.node)
             case model.HoldNodeBack(message):
                 assert "another project" in message
-                self.observer.memory.tell(snapshot.node.metadata.uid)
+                self.observer.memory.reported(snapshot.node.metadata.uid)
 
 
 @pytest.fixture()
@@ -108,7 +108,7 @@ def test_where_no_instance_was_observed_no_node_is_deleted(world: World) -> None
         world.node(name)
     decided = world.run(3 * LONG)
     assert decided == {"HoldNodeBack one": 2, "HoldNodeBack two": 2}
-    assert world.observer.memory.held_back == 2
+    assert world.observer.memory.suspended == 2
     for number in range(20):
         world.node(f"ready-{number}", "True")
     assert deleted(world.run()) == []

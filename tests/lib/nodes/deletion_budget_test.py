@@ -14,7 +14,7 @@ from lib.cloud.model import Instance, InstanceId, Phase
 from lib.kube import events, resources, store
 from lib.kube import nodes as kube_nodes
 from lib.kube.fake import api as fake_api
-from lib.nodes import act, deletion_limit, flow, model, observe
+from lib.nodes import act, deletion_budget, flow, model, observe
 from lib.reconcile import queue, runner
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -35,7 +35,7 @@ class World:
     there were just before, and in which life. lives: when each process began to follow.
     """
 
-    def __init__(self, limit: deletion_limit.Limit, size: int) -> None:
+    def __init__(self, limit: deletion_budget.Limit, size: int) -> None:
         self.now_s = 1000.0
         self.wall = WALL
         self.settings = model.NodeSettings(limit=limit)
@@ -158,7 +158,7 @@ def run(world: World, seconds: float, step_s: float = 5.0) -> None:
 
 
 def test_a_few_nodes_go() -> None:
-    world = World(deletion_limit.Limit(), 10)
+    world = World(deletion_budget.Limit(), 10)
     for number in range(3):
         world.vanish(f"n{number}")
     run(world, 30)
@@ -168,19 +168,19 @@ def test_a_few_nodes_go() -> None:
 
 def test_a_mass_of_nodes_stays_is_told_and_costs_no_direct_look() -> None:
     """None goes at all, each is told once a minute, and the gauge says how many."""
-    world = World(deletion_limit.Limit(), 50)
+    world = World(deletion_budget.Limit(), 50)
     for number in range(28):
         world.vanish(f"n{number}")
     run(world, 700)
     assert len(world.names) == 50
-    assert world.told == 28 * math.ceil(700 / deletion_limit.TELL_EVERY_S)
-    assert world.flow.held_back == 28
+    assert world.told == 28 * math.ceil(700 / deletion_budget.REPORT_EVERY_S)
+    assert world.flow.suspended == 28
     assert set(world.cloud.calls) == {"list instances"}
 
 
 def test_half_of_the_nodes_go_at_the_limited_rate_the_oldest_absence_first() -> None:
     """Ten of twenty servers were deleted: six Nodes in the first full window."""
-    world = World(deletion_limit.Limit(window_s=WINDOW_S), 20)
+    world = World(deletion_budget.Limit(window_s=WINDOW_S), 20)
     run(world, WINDOW_S)
     for number in range(10):
         world.vanish(f"n{number}")
@@ -190,28 +190,28 @@ def test_half_of_the_nodes_go_at_the_limited_rate_the_oldest_absence_first() -> 
     assert {f"n{number}" for number in range(20)} - world.names == {
         f"n{number}" for number in range(6)
     }
-    assert world.flow.held_back == 4
+    assert world.flow.suspended == 4
     run(world, 2 * WINDOW_S)
     assert world.names == {f"n{number}" for number in range(10, 20)}
-    assert world.flow.held_back == 0
+    assert world.flow.suspended == 0
 
 
 def test_the_annotation_releases_its_node_only() -> None:
-    world = World(deletion_limit.Limit(), 10)
+    world = World(deletion_budget.Limit(), 10)
     for number in range(8):
         world.vanish(f"n{number}")
     run(world, 60)
     world.node(
-        "n0", ready="Unknown", annotations={deletion_limit.CONFIRM_ANNOTATION: ""}
+        "n0", ready="Unknown", annotations={deletion_budget.CONFIRM_ANNOTATION: ""}
     )
     run(world, 60)
     assert world.names == {f"n{number}" for number in range(1, 10)}
-    assert world.flow.held_back == 7
+    assert world.flow.suspended == 7
 
 
 def test_they_go_when_the_share_falls() -> None:
     """Servers that come back release the others; so do those that a human confirms."""
-    world = World(deletion_limit.Limit(), 10)
+    world = World(deletion_budget.Limit(), 10)
     for number in range(6):
         world.vanish(f"n{number}")
     run(world, 60)
@@ -220,11 +220,11 @@ def test_they_go_when_the_share_falls() -> None:
         world.join(f"n{number}")
     run(world, 60)
     assert world.names == {f"n{number}" for number in (0, 1, 2, 6, 7, 8, 9)}
-    assert world.flow.held_back == 0
+    assert world.flow.suspended == 0
 
 
 def test_the_share_counts_in_a_process_that_has_followed_for_a_window() -> None:
-    world = World(deletion_limit.Limit(window_s=WINDOW_S), 100)
+    world = World(deletion_budget.Limit(window_s=WINDOW_S), 100)
     for number in range(30):
         world.vanish(f"n{number}")
     run(world, 95)
@@ -240,7 +240,7 @@ def test_the_share_counts_in_a_process_that_has_followed_for_a_window() -> None:
 
 def test_a_standby_knows_what_its_leader_deleted() -> None:
     """It has seen the Nodes go."""
-    world = World(deletion_limit.Limit(window_s=WINDOW_S), 10)
+    world = World(deletion_budget.Limit(window_s=WINDOW_S), 10)
     for number in range(3):
         world.vanish(f"n{number}")
     world.nodes.relist()
@@ -257,7 +257,7 @@ def test_a_standby_knows_what_its_leader_deleted() -> None:
 
 def test_a_node_that_went_and_came_again_unseen_has_gone() -> None:
     """A relist shows another Node of its name; the first one counts as deleted."""
-    world = World(deletion_limit.Limit(window_s=WINDOW_S), 10)
+    world = World(deletion_budget.Limit(window_s=WINDOW_S), 10)
     for number in range(3):
         world.vanish(f"n{number}")
     world.nodes.relist()
@@ -270,7 +270,7 @@ def test_a_node_that_went_and_came_again_unseen_has_gone() -> None:
 
 
 def test_a_node_that_was_ready_between_two_looks_is_looked_at_twice_again() -> None:
-    world = World(deletion_limit.Limit(), 10)
+    world = World(deletion_budget.Limit(), 10)
     world.vanish("n0")
     world.round()
     world.node("n0", ready="True")
@@ -289,7 +289,7 @@ def test_a_clock_that_is_wrong_by_an_hour_deletes_no_node(
     hours: int, provider_id: bool
 ) -> None:
     """Whatever the time of day is: only Nodes whose servers are absent are deleted."""
-    world = World(deletion_limit.Limit(), 10)
+    world = World(deletion_budget.Limit(), 10)
     world.wall = WALL + datetime.timedelta(hours=hours)
     if not provider_id:
         world.join_unnamed("new")  # no server has its name yet
@@ -314,10 +314,10 @@ def test_holding_back_reads_each_pending_node_once() -> None:
             raise AssertionError("it is searched")
 
     pending = Counted({f"n{number}": number for number in range(5000)})
-    crowd = deletion_limit.Crowd(nodes=10_000, pending=pending)
-    limit = deletion_limit.Limit()
+    budget = deletion_budget.DeletionBudget(nodes=10_000, pending=pending)
+    limit = deletion_budget.Limit()
     held = [
-        uid for uid in pending.copy() if deletion_limit.holds_back(crowd, limit, uid)
+        uid for uid in pending.copy() if deletion_budget.suspends(budget, limit, uid)
     ]
     assert len(held) == 2000
     assert pending.reads == 5000
@@ -347,7 +347,7 @@ STEPS = strategies.one_of(
 @hypothesis.settings(max_examples=150, deadline=None)
 @hypothesis.given(
     strategies.builds(
-        deletion_limit.Limit,
+        deletion_budget.Limit,
         window_s=strategies.just(WINDOW_S),
         count=strategies.integers(0, 4),
         percent=strategies.sampled_from([0, 10, 30, 50]),
@@ -355,7 +355,7 @@ STEPS = strategies.one_of(
     strategies.lists(STEPS, max_size=25),
 )
 def test_never_more_than_the_limit_in_any_window(
-    limit: deletion_limit.Limit, steps: list[tuple[str, object]]
+    limit: deletion_budget.Limit, steps: list[tuple[str, object]]
 ) -> None:
     """For any sequence of losses, returns, looks, deaths and confirmations.
 
@@ -379,7 +379,7 @@ def change(world: World, kind: str, names: set[str]) -> None:
         world.round(names)
         world.now_s += 5
         return
-    marked = {deletion_limit.CONFIRM_ANNOTATION: "yes"}
+    marked = {deletion_budget.CONFIRM_ANNOTATION: "yes"}
     for name in names:
         if kind == "vanish":
             world.vanish(name)
@@ -425,7 +425,7 @@ def dies(world: World, calls: int) -> None:
 @pytest.mark.parametrize("at", range(40))
 def test_death_at_each_call_lets_no_more_go(at: int) -> None:
     """Three of ten go, and a fourth later, wherever the process dies between."""
-    world = World(deletion_limit.Limit(window_s=WINDOW_S), 10)
+    world = World(deletion_budget.Limit(window_s=WINDOW_S), 10)
     for number in range(3):
         world.vanish(f"n{number}")
     dies(world, at)
