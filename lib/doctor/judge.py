@@ -186,7 +186,7 @@ def balancers(
     if not settings.has_tags:
         text = (
             f"version {settings.version} of the API has no tags: the owner of a load"
-            " balancer is recorded in its description, and load balancers cannot be shared"
+            " balancer is recorded in its description; load balancers cannot be shared"
         )
         remedy = "ask your cloud administrator for a newer release"
         return (CheckResult(BALANCERS, CheckState.WARNING, text, remedy), *problems)
@@ -210,7 +210,7 @@ def _named(
         return CheckResult(BALANCERS, CheckState.WARNING, text, remedy)
     if not setting.matches and setting.value:
         text = f"{label}: not found: no such {setting.kind} is accessible"
-        remedy = "correct the setting, or create the object and share it with the project"
+        remedy = "correct the setting, or create the object in or for the project"
         return CheckResult(BALANCERS, CheckState.FAILED, text, remedy)
     if not setting.matches:
         text = (

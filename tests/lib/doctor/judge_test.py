@@ -196,7 +196,7 @@ TABLE: list[tuple[str, tuple[CheckResult, ...], str, str]] = [
         balancing(version="2.4", has_tags=False),
         "WARN",
         "version 2.4 of the API has no tags: the owner of a load balancer is recorded"
-        " in its description, and load balancers cannot be shared; remedy: ask",
+        " in its description; load balancers cannot be shared; remedy: ask",
     ),
     (
         "load balancers without tags, and something missing",
