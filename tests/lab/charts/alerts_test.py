@@ -24,7 +24,7 @@ CCM = "openstack-ccm"
 DISCOVERER = "cloud-data-discoverer"
 OSDPL = "osdpl-controller"
 AFTER = 100
-"""So many minutes are looked at."""
+"""Minutes of each evaluation."""
 
 Judge = Callable[[str, Sequence["Series"]], dict[str, Any]]
 
@@ -38,7 +38,7 @@ class Series:
     values: Sequence[float]
 
     def document(self) -> dict[str, object]:
-        """Return it as the program wants it."""
+        """Return the input format of the program."""
         return {
             "labels": {"__name__": self.name, **self.labels},
             "values": list(self.values),
@@ -51,7 +51,7 @@ class Row:
 
     labels: of the series, besides the job. minute: in which it fires when the trouble
     has begun in minute 0 and does not end. calm: minutes before, in which the trouble
-    must have ended for it to stay quiet. said: part of its texts. others: series that
+    must have ended for it to stay quiet. words: part of its texts. others: series that
     the trouble is compared with.
     """
 
@@ -61,7 +61,7 @@ class Row:
     labels: Mapping[str, str]
     trouble: Callable[[int], Sequence[float]]
     minute: int
-    said: str
+    words: str
     calm: int = 1
     others: Sequence["Series"] = ()
 
@@ -267,9 +267,9 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     programs.build(place, ["alerts"], progress.Lines(sys.stderr))
     program = programs.path(place, "alerts")
 
-    def ask(text: str, given: Sequence[Series]) -> dict[str, Any]:
-        job = {"rules": text, "series": [one.document() for one in given]}
-        said = subprocess.run(
+    def ask(text: str, received: Sequence[Series]) -> dict[str, Any]:
+        job = {"rules": text, "series": [item.document() for item in received]}
+        result = subprocess.run(
             [program],
             input=json.dumps([job]),
             capture_output=True,
@@ -277,7 +277,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
             check=True,
             timeout=60,
         )
-        (answer,) = json.loads(said.stdout)
+        (answer,) = json.loads(result.stdout)
         assert isinstance(answer, dict)
         return answer
 
@@ -304,13 +304,13 @@ def assert_runbook(rule: Mapping[str, Any]) -> None:
     """The chart's README.md has a section with at least one step to take."""
     file, _, anchor = rule["annotations"]["runbook"].partition("#")
     sections = (ROOT / OSDPL / file).read_text().split("\n### ")
-    found = {section.partition("\n")[0].lower(): section for section in sections}
+    by_anchor = {section.partition("\n")[0].lower(): section for section in sections}
     assert anchor == rule["alert"].lower()
-    assert "\n1. " in found[anchor], rule["alert"]
+    assert "\n1. " in by_anchor[anchor], rule["alert"]
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "said"),
+    ("right", "wrong", "problem"),
     [
         pytest.param(
             "absent(up", "absent(up(", "could not parse expression", id="expr"
@@ -321,13 +321,13 @@ def assert_runbook(rule: Mapping[str, Any]) -> None:
     ],
 )
 def test_prometheus_refuses_wrong_ones(
-    judge: Judge, right: str, wrong: str, said: str
+    judge: Judge, right: str, wrong: str, problem: str
 ) -> None:
     """So the test above can fail."""
     text = rules(CCM)
     assert right in text
     problems = judge(text.replace(right, wrong), ())["problems"]
-    assert said in " ".join(problems)
+    assert problem in " ".join(problems)
 
 
 @pytest.mark.parametrize("row", EVERY)
@@ -335,24 +335,24 @@ def test_an_alert_fires_when_trouble_lasts(judge: Judge, row: Row) -> None:
     """In the minute after its time, once, alone, and with texts that say of what."""
     answer = judge(rules(row.chart), series(row, AFTER, row.chart))
     assert answer["problems"] == []
-    fired = [(one["alert"], one["minute"]) for one in answer["firing"]]
+    fired = [(alert["alert"], alert["minute"]) for alert in answer["firing"]]
     print(f"{row.alert:50} after {row.minute} minutes: {answer['firing'][:1]}")
     assert fired == [(row.alert, row.minute)]
     texts = answer["firing"][0]["annotations"]
-    assert row.said in f"{texts['summary']} {texts['description']}"
+    assert row.words in f"{texts['summary']} {texts['description']}"
 
 
 @pytest.mark.parametrize("row", EVERY)
 def test_an_alert_is_quiet_when_trouble_ends_in_time(judge: Judge, row: Row) -> None:
-    given = series(row, row.minute - row.calm, row.chart)
-    assert judge(rules(row.chart), given)["firing"] == []
+    received = series(row, row.minute - row.calm, row.chart)
+    assert judge(rules(row.chart), received)["firing"] == []
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.chart in (CCM, OSDPL)])
 def test_trouble_of_others_is_theirs(judge: Judge, row: Row) -> None:
     """Our programs have series of the same names; the job tells whose they are."""
-    given = (
+    received = (
         *series(row, AFTER, "csi-controller"),
         Series("up", {"job": row.chart}, [1] * 99),
     )
-    assert judge(rules(row.chart), given)["firing"] == []
+    assert judge(rules(row.chart), received)["firing"] == []

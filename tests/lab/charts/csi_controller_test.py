@@ -94,11 +94,11 @@ def test_the_csi_driver_of_the_reference_stays_or_is_taken_over(
     for title, more, refusal in rows:
         try:
             release.run("install", first, *usual, *more)
-            said = ""
+            message = ""
         except errors.LabError as error:
-            said = str(error)
-        print(f"{title:28} {said[:80] or 'installed'}")
-        assert refusal in said if refusal else not said
+            message = str(error)
+        print(f"{title:28} {message[:80] or 'installed'}")
+        assert refusal in message if refusal else not message
         spec = driver_spec(ground)
         periods.append(spec.pop(PERIOD, None))
         assert spec == before
@@ -160,18 +160,21 @@ def test_pods_leave_a_host_that_does_not_answer(ground: installing.Ground) -> No
     installing.make_node(ground, "dead", is_control_plane=True)
     taint = {"key": UNREACHABLE, "effect": "NoExecute"}
     for title, tolerations, is_left in EVICTION:
-        given = f"tolerations={json.dumps(tolerations)}"
+        value = f"tolerations={json.dumps(tolerations)}"
         usual = CASE.without_foreign_kinds
-        release.run("install", first, *usual, "--set-json", given)
+        release.run("install", first, *usual, "--set-json", value)
         pod = installing.until(lambda: ground.get(mine)["items"])[0]["metadata"]
         bind(ground, path, pod["name"], "dead")
         patch = json.dumps({"spec": {"taints": [taint]}}).encode()
         ground.api.patch(resources.NODES, "dead", patch, timeout_s=installing.TIMEOUT_S)
 
         def is_deleted(uid: str = pod["uid"]) -> bool:
-            found = {one["metadata"]["uid"]: one for one in ground.get(mine)["items"]}
-            one = found.get(uid)
-            return one is None or "deletionTimestamp" in one["metadata"]
+            drivers = {
+                driver["metadata"]["uid"]: driver
+                for driver in ground.get(mine)["items"]
+            }
+            driver = drivers.get(uid)
+            return driver is None or "deletionTimestamp" in driver["metadata"]
 
         began = time.monotonic()
         while time.monotonic() - began < (180 if is_left else 12) and not is_deleted():

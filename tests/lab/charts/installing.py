@@ -82,7 +82,10 @@ class Case:
         """The two sets of values of the chart, that of its usual namespace first."""
         first, second = sorted(
             charts.of(self.chart).values(),
-            key=lambda one: (one.namespace != self.home, one.name != "secure-port"),
+            key=lambda snapshot: (
+                snapshot.namespace != self.home,
+                snapshot.name != "secure-port",
+            ),
         )
         return first, second
 
@@ -117,30 +120,33 @@ class Ground:
 
         KubeError while some of them come or go.
         """
-        groups = [one["preferredVersion"] for one in self.get("/apis")["groups"]]
-        versions = ["v1", *(one["groupVersion"] for one in groups)]
-        found = {}
+        groups = [group["preferredVersion"] for group in self.get("/apis")["groups"]]
+        versions = ["v1", *(group["groupVersion"] for group in groups)]
+        collections = {}
         for version in versions:
             root = f"/api/{version}" if version == "v1" else f"/apis/{version}"
-            for one in self.get(root)["resources"]:
-                if "list" in one["verbs"] and one["kind"] not in OF_ITSELF:
-                    path = f"{root}/{one['name']}"
-                    found[version, one["kind"]] = (path, one["namespaced"])
-        return found
+            for resource in self.get(root)["resources"]:
+                if "list" in resource["verbs"] and resource["kind"] not in OF_ITSELF:
+                    path = f"{root}/{resource['name']}"
+                    collections[version, resource["kind"]] = (
+                        path,
+                        resource["namespaced"],
+                    )
+        return collections
 
     def everything(self) -> set[Name]:
         """Name every object that somebody has made: kind, namespace, name."""
         return {
-            (kind, one["metadata"].get("namespace", ""), one["metadata"]["name"])
+            (kind, item["metadata"].get("namespace", ""), item["metadata"]["name"])
             for (_, kind), (path, _) in self.kinds().items()
-            for one in self.get(path)["items"]
+            for item in self.get(path)["items"]
         }
 
-    def live(self, wanted: Document, kinds: Kinds) -> Any:
+    def live(self, desired: Document, kinds: Kinds) -> Any:
         """Return the object of a manifest as the API server has it."""
-        collection, namespaced = kinds[wanted["apiVersion"], wanted["kind"]]
+        collection, namespaced = kinds[desired["apiVersion"], desired["kind"]]
         root, _, plural = collection.rpartition("/")
-        meta = wanted["metadata"]
+        meta = desired["metadata"]
         home = f"/namespaces/{meta['namespace']}" if namespaced else ""
         return self.get(f"{root}{home}/{plural}/{meta['name']}")
 
@@ -150,9 +156,9 @@ def until(condition: Callable[[], T]) -> T:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         with contextlib.suppress(kube_errors.KubeError):
-            found = condition()
-            if found:
-                return found
+            result = condition()
+            if result:
+                return result
         assert time.monotonic() < deadline, "not in time"
         time.sleep(0.2)
 
@@ -186,16 +192,16 @@ class Release:
         """Return what helm has made of it."""
         place = ("--namespace", self.home)
         text = self.ground.helm("get", "manifest", self.chart, *place)
-        return [one for one in yaml.safe_load_all(text) if one]
+        return [document for document in yaml.safe_load_all(text) if document]
 
     def check(self) -> set[Name]:
         """See that all of it is there as it was written; give its names."""
         names = set()
-        for one in self.manifest():
-            live = self.ground.live(one, self.kinds)
+        for document in self.manifest():
+            live = self.ground.live(document, self.kinds)
             home = live["metadata"].get("namespace", "")
-            name = (one["kind"], home, one["metadata"]["name"])
-            changed = differing(one, live)
+            name = (document["kind"], home, document["metadata"]["name"])
+            changed = differing(document, live)
             print(f"{name[0]:24} {name[1]:28} {name[2]:44} {changed or 'taken'}")
             assert changed == []
             names.add(name)
@@ -206,31 +212,36 @@ class Release:
         moved = self.case.rights(snapshot.all_values(ROOT)).replace(
             f"namespace: {self.case.home}", f"namespace: {self.home}"
         )
-        whole = (one for one in yaml.safe_load_all(moved) if one)
-        wanted = [one for one in whole if one["kind"] in RBAC]
-        for one in wanted:
-            live = self.ground.live(one, self.kinds)
+        whole = (document for document in yaml.safe_load_all(moved) if document)
+        desired = [document for document in whole if document["kind"] in RBAC]
+        for document in desired:
+            live = self.ground.live(document, self.kinds)
             for field in ("rules", "roleRef"):
-                assert live.get(field) == one.get(field), one["metadata"]["name"]
-            assert differing(one, live) == []
-            assert len(live.get("subjects", ())) == len(one.get("subjects", ()))
-        told = {
-            (one["kind"], one["metadata"]["name"])
-            for one in self.manifest()
-            if one["kind"] in RBAC and one["metadata"]["name"] not in self.case.readers
+                assert live.get(field) == document.get(field), document["metadata"][
+                    "name"
+                ]
+            assert differing(document, live) == []
+            assert len(live.get("subjects", ())) == len(document.get("subjects", ()))
+        created = {
+            (document["kind"], document["metadata"]["name"])
+            for document in self.manifest()
+            if document["kind"] in RBAC
+            and document["metadata"]["name"] not in self.case.readers
         }
-        mine = {(one["kind"], one["metadata"]["name"]) for one in wanted}
-        assert told == {one for one in mine if one[0] in RBAC}
+        mine = {
+            (document["kind"], document["metadata"]["name"]) for document in desired
+        }
+        assert created == {document for document in mine if document[0] in RBAC}
 
     def check_pods(self) -> None:
         """See that pods are made of the template: admission has nothing against it."""
         path = f"/api/v1/namespaces/{self.home}/pods"
 
         def made() -> int:
-            found = [
-                one["metadata"]["labels"] for one in self.ground.get(path)["items"]
+            items_labels = [
+                item["metadata"]["labels"] for item in self.ground.get(path)["items"]
             ]
-            return sum(labels.get("app") == self.chart for labels in found)
+            return sum(labels.get("app") == self.chart for labels in items_labels)
 
         until(lambda: made() == self.case.replicas)
 
@@ -239,7 +250,7 @@ class Release:
         self.ground.helm("uninstall", self.chart, "--namespace", self.home)
         crds = (charts.folder(ROOT, self.chart) / "crds").glob("*.yaml")
         read = [yaml.safe_load(file.read_text()) for file in crds]
-        kept = {(one["kind"], "", one["metadata"]["name"]) for one in read}
+        kept = {(item["kind"], "", item["metadata"]["name"]) for item in read}
         kept |= self.case.kept.keys()
 
         def rest() -> set[Name]:
@@ -251,25 +262,25 @@ class Release:
             self.ground.delete(self.case.kept[name])
 
 
-def differing(wanted: Any, live: Any, path: str = "") -> list[str]:
+def differing(desired: Any, live: Any, path: str = "") -> list[str]:
     """Return the fields of a manifest that the API server has not, or has otherwise."""
-    if isinstance(wanted, dict) and isinstance(live, dict):
+    if isinstance(desired, dict) and isinstance(live, dict):
         return [
             field
-            for key, value in wanted.items()
+            for key, value in desired.items()
             for field in differing(value, live.get(key), f"{path}.{key}")
         ]
-    if isinstance(wanted, list) and isinstance(live, list):
-        if len(wanted) != len(live):
+    if isinstance(desired, list) and isinstance(live, list):
+        if len(desired) != len(live):
             return [path]
-        pairs = enumerate(zip(wanted, live, strict=True))
+        pairs = enumerate(zip(desired, live, strict=True))
         return [
             field
-            for number, (one, other) in pairs
-            for field in differing(one, other, f"{path}[{number}]")
+            for number, (left, other) in pairs
+            for field in differing(left, other, f"{path}[{number}]")
         ]
     # Go's JSON leaves an empty text out.
-    return [] if wanted == live or (wanted, live) == ("", None) else [path]
+    return [] if desired == live or (desired, live) == ("", None) else [path]
 
 
 def until_none(rest: Callable[[], set[Name]]) -> None:
@@ -313,10 +324,10 @@ def refused_without_kinds(ground: Ground, case: Case) -> None:
     wants = ("--set", "verticalPodAutoscaler=true", "--skip-crds")
     try:
         prepare(ground, case, first.namespace).run("install", first, *wants)
-        said = "installed"
+        message = "installed"
     except errors.LabError as error:
-        said = str(error)
-    assert 'kind "VerticalPodAutoscaler"' in said
+        message = str(error)
+    assert 'kind "VerticalPodAutoscaler"' in message
     assert until(ground.everything) == before
 
 

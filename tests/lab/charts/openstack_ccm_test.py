@@ -129,13 +129,13 @@ def test_each_replica_has_a_host_of_the_control_plane(
 
     def placed() -> list[str]:
         pods = ground.get(path)["items"]
-        return sorted(one["spec"].get("nodeName", "") for one in pods)
+        return sorted(pod["spec"].get("nodeName", "") for pod in pods)
 
     def refused() -> list[str]:
         return [
             condition["message"]
-            for one in ground.get(path)["items"]
-            for condition in one.get("status", {}).get("conditions", ())
+            for pod in ground.get(path)["items"]
+            for condition in pod.get("status", {}).get("conditions", ())
             if condition["type"] == "PodScheduled" and condition["status"] == "False"
         ]
 

@@ -31,8 +31,8 @@ def check_snapshot(renderer: places.Places, snapshot: charts.Snapshot) -> None:
 def released(renderer: places.Places, snapshot: charts.Snapshot) -> str:
     """Package a chart, and render what would be released with nothing beside it."""
     folder, target = charts.folder(ROOT, snapshot.chart), renderer.state / "released"
-    said = helm.run(renderer, ("package", folder, "--destination", target))
-    archive = pathlib.Path(said.rpartition(": ")[2].strip())
+    output = helm.run(renderer, ("package", folder, "--destination", target))
+    archive = pathlib.Path(output.rpartition(": ")[2].strip())
     names = set(tarfile.open(archive).getnames())
     carried = {f"charts/{charts.LIBRARY}/{name}" for name in charts.library(ROOT)}
     assert {f"{snapshot.chart}/{name}" for name in carried} <= names
@@ -49,14 +49,14 @@ def check_refusals(
     """
     wrong = []
     usual = next(iter(charts.of(chart).values()))
-    for given, named in rows:
-        words = ("template", charts.folder(ROOT, chart), "--set", given)
+    for setting, named in rows:
+        words = ("template", charts.folder(ROOT, chart), "--set", setting)
         try:
             helm.run(renderer, (*words, "--values", usual.values(ROOT)))
-            said = "rendered"
+            message = "rendered"
         except errors.LabError as error:
-            said = " ".join(str(error).split())
-        print(f"{chart:22} {given:32} {said[-160:]}")
-        if named not in said:
-            wrong.append((given, said))
+            message = " ".join(str(error).split())
+        print(f"{chart:22} {setting:32} {message[-160:]}")
+        if named not in message:
+            wrong.append((setting, message))
     assert wrong == []

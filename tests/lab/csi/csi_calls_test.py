@@ -192,10 +192,10 @@ def test_each_rpc_costs_no_more_calls_than_promised(
         _, calls, took_s = driver.cost(method, request, kind)
         rows[title] = besides_polls(calls, took_s)
         most, reference = LIMITS[title]
-        told = ", ".join(f"{number} {name}" for name, number in calls.items())
+        shown = ", ".join(f"{number} {name}" for name, number in calls.items())
         print(
             f"{title:14} {rows[title]} besides polls (<= {most}; reference {reference})"
-            f" {took_s:5.1f} s: {told}"
+            f" {took_s:5.1f} s: {shown}"
         )
     assert rows.keys() == LIMITS.keys()
     assert {title for title in rows if rows[title] > LIMITS[title][0]} == set()

@@ -82,18 +82,18 @@ class Ground:
     words: list[str]
     rows: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
-    def until(self, what: str, seen: Callable[[], object]) -> None:
+    def until(self, what: str, is_met: Callable[[], object]) -> None:
         """Wait until something is so; it becomes a row of the table."""
         began = time.monotonic()
-        while not seen():
+        while not is_met():
             assert time.monotonic() - began < PATIENCE_S, what
             time.sleep(0.25)
         self.rows.append((what, f"{time.monotonic() - began:.1f} s"))
 
     def show(self, *rows: tuple[str, object]) -> None:
-        self.rows += [(what, str(seen)) for what, seen in rows]
-        for what, seen in self.rows:
-            print(f"{what:68} {seen}")
+        self.rows += [(what, str(value)) for what, value in rows]
+        for what, value in self.rows:
+            print(f"{what:68} {value}")
         self.rows.clear()
 
     def claim(self, name: str, storage_class: str, gib: int = 1) -> None:
@@ -124,9 +124,9 @@ class Ground:
 
     def bound(self, claim: str) -> Json | None:
         """Return the PersistentVolume of a claim."""
-        found = self.objects.get(kube_objects.CLAIM, claim)
-        name = (found or {"spec": {}})["spec"].get("volumeName", "")
-        is_bound = found and found.get("status", {}).get("phase") == "Bound"
+        stored = self.objects.get(kube_objects.CLAIM, claim)
+        name = (stored or {"spec": {}})["spec"].get("volumeName", "")
+        is_bound = stored and stored.get("status", {}).get("phase") == "Bound"
         return (
             self.objects.get(kube_objects.VOLUME, name) if is_bound and name else None
         )
@@ -137,14 +137,14 @@ class Ground:
         return VolumeId(bound["spec"]["csi"]["volumeHandle"])
 
     def seen(self, handle: VolumeId) -> Volume | None:
-        found = self.volumes.observe([ById(handle)]).found[ById(handle)]
-        assert isinstance(found, tuple), found
-        return found[0] if found else None
+        observation = self.volumes.observe([ById(handle)]).found[ById(handle)]
+        assert isinstance(observation, tuple), observation
+        return observation[0] if observation else None
 
     def attachment(self, volume_name: str) -> Json | None:
-        for one in self.objects.all(kube_objects.ATTACHMENT):
-            if one["spec"]["source"].get("persistentVolumeName") == volume_name:
-                return one
+        for attachment_ in self.objects.all(kube_objects.ATTACHMENT):
+            if attachment_["spec"]["source"].get("persistentVolumeName") == volume_name:
+                return attachment_
         return None
 
 
@@ -190,10 +190,10 @@ def ground(
     chance = random.Random(SEED)  # noqa: S311 - when to kill
     keeper = csi_keeper.CsiKeeper(where, start, chance)
     instances = {name: machine.id for name, machine in machines.items()}
-    made = Ground(where, objects, opened.volumes, instances, keeper, words)
+    new_ground = Ground(where, objects, opened.volumes, instances, keeper, words)
     try:
-        yield made
-        clear(made)
+        yield new_ground
+        clear(new_ground)
     finally:
         keeper.end()
         csi.stop(where)
@@ -246,8 +246,8 @@ def clear(ground: Ground) -> None:
     """Take away what the tests left, and see it go everywhere."""
     objects = ground.objects
     for kind in (kube_objects.POD, kube_objects.CLAIM):
-        for one in objects.all(kind):
-            objects.delete(kind, one["metadata"]["name"])
+        for item in objects.all(kind):
+            objects.delete(kind, item["metadata"]["name"])
     ground.until("all claims are gone", lambda: not objects.all(kube_objects.CLAIM))
     ground.until("all volumes are gone", lambda: not objects.all(kube_objects.VOLUME))
     ground.until("Cinder holds nothing", lambda: not ground.volumes.listing())
@@ -279,27 +279,27 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
     }
     # The map adds zones of Nodes to the zone of volumes that has the same name.
     assert zones == {"az1", "az2", "az3", "nova"}
-    seen = ground.seen(handle)
-    assert seen is not None
-    assert (seen.name, seen.size_bytes, seen.type) == (name, GIB, "fast")
-    assert seen.cluster == CLUSTER
+    volume_ = ground.seen(handle)
+    assert volume_ is not None
+    assert (volume_.name, volume_.size_bytes, volume_.type) == (name, GIB, "fast")
+    assert volume_.cluster == CLUSTER
     pod = objects.get(kube_objects.POD, "first")
     assert pod is not None
     ground.until("its attachment is reported", lambda: is_attached(ground, name))
     attachment = ground.attachment(name)
     assert attachment is not None
-    seen = ground.seen(handle)
-    assert seen is not None
-    held = seen.attachments[0]
+    volume_ = ground.seen(handle)
+    assert volume_ is not None
+    held = volume_.attachments[0]
     assert held.instance_id == ground.instances[attachment["spec"]["nodeName"]]
     assert attachment["status"]["attachmentMetadata"] == dict(held.publish_context)
     grow(ground, "one", 2)
     ground.until("it has grown, attached as it is", lambda: has_grown(ground, "one", 2))
     objects.delete(kube_objects.POD, "first")
     ground.until("without its pod it is detached", lambda: not ground.attachment(name))
-    seen = ground.seen(handle)
-    assert seen is not None
-    assert seen.phase is VolumePhase.AVAILABLE
+    volume_ = ground.seen(handle)
+    assert volume_ is not None
+    assert volume_.phase is VolumePhase.AVAILABLE
     objects.delete(kube_objects.CLAIM, "one")
     ground.until(
         "with the claim goes the volume",
@@ -309,19 +309,19 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     leases = json.loads(objects.api.request("GET", path, timeout_s=30))["items"]
     mark = DRIVER.replace(".", "-")
-    elected = [one for one in leases if one["metadata"]["name"].endswith(mark)]
+    elected = [lease for lease in leases if lease["metadata"]["name"].endswith(mark)]
     ground.show(("Leases of the sidecars", len(elected)))
     assert len(elected) == len(csi.SIDECARS)
 
 
 def is_attached(ground: Ground, volume_name: str) -> bool:
-    found = ground.attachment(volume_name)
-    return bool(found and found.get("status", {}).get("attached"))
+    attachment_ = ground.attachment(volume_name)
+    return bool(attachment_ and attachment_.get("status", {}).get("attached"))
 
 
 def grow(ground: Ground, claim: str, gib: int) -> None:
-    wanted = {"resources": {"requests": {"storage": f"{gib}Gi"}}}
-    ground.objects.patch(kube_objects.CLAIM, claim, spec=wanted)
+    requested = {"resources": {"requests": {"storage": f"{gib}Gi"}}}
+    ground.objects.patch(kube_objects.CLAIM, claim, spec=requested)
 
 
 def has_grown(ground: Ground, claim: str, gib: int) -> bool:
@@ -381,7 +381,7 @@ def test_the_permissions_of_the_chart_are_those_that_are_used(ground: Ground) ->
 
 def permissions() -> set[Right]:
     """Return what the Roles of the chart grant, names of objects aside."""
-    roles = (one for one in yaml.safe_load_all(csi.manifest()) if "rules" in one)
+    roles = (item for item in yaml.safe_load_all(csi.manifest()) if "rules" in item)
     return {
         (group, resource, verb)
         for role in roles
@@ -400,9 +400,9 @@ def test_what_the_reference_made_goes_on_working(ground: Ground) -> None:
     assert not isinstance(parsed, tuple)
     handle = ground.volumes.create(parsed).id
     ground.until("there is a volume", lambda: phase(ground, handle, "AVAILABLE"))
-    seen = ground.seen(handle)
-    assert seen is not None
-    ground.volumes.attach(seen, InstanceId(ground.instances[node]))
+    volume = ground.seen(handle)
+    assert volume is not None
+    ground.volumes.attach(volume, InstanceId(ground.instances[node]))
     ground.until("attached by hand", lambda: phase(ground, handle, "IN_USE"))
     caller = csi_wire.Caller(csi.address(ground.where))
     try:
@@ -426,9 +426,9 @@ def volume_request(name: str) -> VolumeRequest:
     return VolumeRequest(name, GIB, CLUSTER, parameters={"type": "fast"})
 
 
-def phase(ground: Ground, handle: VolumeId, wanted: str) -> bool:
-    seen = ground.seen(handle)
-    return seen is not None and seen.phase is VolumePhase[wanted]
+def phase(ground: Ground, handle: VolumeId, expected: str) -> bool:
+    volume = ground.seen(handle)
+    return volume is not None and volume.phase is VolumePhase[expected]
 
 
 def check_repeated(
@@ -447,10 +447,10 @@ def check_repeated(
         volume_capabilities=[able],
         parameters={"type": "fast"},
     )
-    made = caller(
+    created = caller(
         "Controller/CreateVolume", again, csi_pb2.CreateVolumeResponse, 60
     ).volume
-    assert (made.volume_id, made.capacity_bytes) == (handle, GIB)
+    assert (created.volume_id, created.capacity_bytes) == (handle, GIB)
     publish = csi_pb2.ControllerPublishVolumeRequest(
         volume_id=handle, node_id=ground.instances[node], volume_capability=able
     )
@@ -460,9 +460,9 @@ def check_repeated(
         csi_pb2.ControllerPublishVolumeResponse,
         60,
     )
-    seen = ground.seen(handle)
-    assert seen is not None
-    assert dict(answer.publish_context) == dict(seen.attachments[0].publish_context)
+    volume = ground.seen(handle)
+    assert volume is not None
+    assert dict(answer.publish_context) == dict(volume.attachments[0].publish_context)
 
 
 def add_reference_objects(
@@ -588,8 +588,8 @@ def count(objects: kube_objects.Objects, kind: resources.Resource) -> int:
 
 def count_bound(objects: kube_objects.Objects) -> int:
     return sum(
-        one.get("status", {}).get("phase") == "Bound"
-        for one in objects.all(kube_objects.CLAIM)
+        claim.get("status", {}).get("phase") == "Bound"
+        for claim in objects.all(kube_objects.CLAIM)
     )
 
 
@@ -600,41 +600,43 @@ def is_reported(attachment: Json) -> bool:
 def compare(ground: Ground) -> Mapping[str, str]:
     """Hold Cinder against the API server; give every difference by what is compared."""
     promised = {
-        one["spec"]["csi"]["volumeHandle"]: one
-        for one in ground.objects.all(kube_objects.VOLUME)
+        volume_["spec"]["csi"]["volumeHandle"]: volume_
+        for volume_ in ground.objects.all(kube_objects.VOLUME)
     }
-    names = {one["metadata"]["name"]: key for key, one in promised.items()}
-    there = {volume.id: volume for volume in ground.volumes.listing()}
+    names = {volume_["metadata"]["name"]: key for key, volume_ in promised.items()}
+    existing = {volume.id: volume for volume in ground.volumes.listing()}
     links = {
         (
-            names[one["spec"]["source"]["persistentVolumeName"]],
-            ground.instances[one["spec"]["nodeName"]],
+            names[attachment["spec"]["source"]["persistentVolumeName"]],
+            ground.instances[attachment["spec"]["nodeName"]],
         )
-        for one in ground.objects.all(kube_objects.ATTACHMENT)
-        if is_reported(one)
+        for attachment in ground.objects.all(kube_objects.ATTACHMENT)
+        if is_reported(attachment)
     }
     held = {
-        (volume.id, one.instance_id)
-        for volume in there.values()
-        for one in volume.attachments
+        (volume.id, attachment.instance_id)
+        for volume in existing.values()
+        for attachment in volume.attachments
     }
     sizes = {
         key
-        for key in promised.keys() & there.keys()
+        for key in promised.keys() & existing.keys()
         if promised[key]["spec"]["capacity"]["storage"]
-        != f"{there[VolumeId(key)].size_bytes // GIB}Gi"
+        != f"{existing[VolumeId(key)].size_bytes // GIB}Gi"
     }
     odd = {
         volume.id
-        for volume in there.values()
+        for volume in existing.values()
         if volume.phase not in (VolumePhase.AVAILABLE, VolumePhase.IN_USE)
     }
-    found: Mapping[str, set[Any]] = {
-        "volumes that only the API server knows": promised.keys() - there.keys(),
-        "volumes that only Cinder knows": there.keys() - promised.keys(),
+    differences: Mapping[str, set[Any]] = {
+        "volumes that only the API server knows": promised.keys() - existing.keys(),
+        "volumes that only Cinder knows": existing.keys() - promised.keys(),
         "volumes whose sizes differ": sizes,
         "volumes in no settled state": odd,
         "attachments that only the API server knows": links - held,
         "attachments that only Nova knows": held - links,
     }
-    return {what: str(sorted(seen)) if seen else "none" for what, seen in found.items()}
+    return {
+        what: str(sorted(ids)) if ids else "none" for what, ids in differences.items()
+    }

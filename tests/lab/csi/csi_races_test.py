@@ -91,7 +91,7 @@ class Watched:
 class Ground:
     """The cloud as the driver sees it, and as others do.
 
-    later: the same cloud an hour from now. here, there: servers that stay.
+    later: the same cloud an hour from now. here, elsewhere: servers that stay.
     """
 
     volumes: volumes_cloud.OpenStackVolumes
@@ -99,16 +99,16 @@ class Ground:
     mine: tenant.Tenant
     admin: openstack.connection.Connection
     here: InstanceId
-    there: InstanceId
+    elsewhere: InstanceId
 
-    def settle(self, wish: model.Request) -> str:
+    def settle(self, request: model.Request) -> str:
         """Settle a wish as one process would; give the code it ends with."""
         call = callers.Caller(time.monotonic() + PATIENCE_S)
         return ended(
-            flow.VolumesFlow(lambda: self.volumes, started=-math.inf), wish, call
+            flow.VolumesFlow(lambda: self.volumes, started=-math.inf), request, call
         )
 
-    def settle_while(self, wish: model.Request, event: Callable[[], None]) -> str:
+    def settle_while(self, request: model.Request, event: Callable[[], None]) -> str:
         """Settle a wish; let something happen once its first read was seen."""
         watched = Watched()
         volumes = watched.observed(self.volumes)
@@ -121,40 +121,40 @@ class Ground:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             happened = pool.submit(happen)
             code = ended(
-                flow.VolumesFlow(lambda: volumes, started=-math.inf), wish, call
+                flow.VolumesFlow(lambda: volumes, started=-math.inf), request, call
             )
             happened.result()
         return code
 
-    def settle_quickly(self, wish: model.Request) -> str:
+    def settle_quickly(self, request: model.Request) -> str:
         effects = callers.CallEffects(quick_clock, quick_wait)
         call = callers.Caller(quick_clock() + 600)
         return ended(
-            flow.VolumesFlow(lambda: self.later, effects, -math.inf), wish, call
+            flow.VolumesFlow(lambda: self.later, effects, -math.inf), request, call
         )
 
     def volume(self) -> VolumeId:
         """Have one more volume that is available."""
-        made = self.volumes.create(spec(self.volumes))
-        self.wait(made.id, VolumePhase.AVAILABLE)
-        return made.id
+        volume = self.volumes.create(spec(self.volumes))
+        self.wait(volume.id, VolumePhase.AVAILABLE)
+        return volume.id
 
     def held(self, instance_id: InstanceId) -> VolumeId:
         """Have one more volume that is attached."""
-        made = self.volume()
-        self.volumes.attach(self.see(made), instance_id)
-        self.wait(made, VolumePhase.IN_USE)
-        return made
+        volume_id = self.volume()
+        self.volumes.attach(self.see(volume_id), instance_id)
+        self.wait(volume_id, VolumePhase.IN_USE)
+        return volume_id
 
     def look(self, volume_id: VolumeId) -> Volume | None:
-        found = self.volumes.observe([ById(volume_id)]).found[ById(volume_id)]
-        assert isinstance(found, tuple), found
-        return found[0] if found else None
+        observation = self.volumes.observe([ById(volume_id)]).found[ById(volume_id)]
+        assert isinstance(observation, tuple), observation
+        return observation[0] if observation else None
 
     def see(self, volume_id: VolumeId) -> Volume:
-        found = self.look(volume_id)
-        assert found is not None
-        return found
+        volume = self.look(volume_id)
+        assert volume is not None
+        return volume
 
     def wait(self, volume_id: VolumeId, phase: VolumePhase) -> None:
         end = time.monotonic() + PATIENCE_S
@@ -176,25 +176,31 @@ class Ground:
         self.wait(volume_id, VolumePhase.ATTACHING)
 
     def boot(self) -> InstanceId:
-        made = self.mine.boot_another(f"race-{uuid.uuid4()}")
-        self.mine.wait({made.id}, servers.ACTIVE)
-        return InstanceId(made.id)
+        server = self.mine.boot_another(f"race-{uuid.uuid4()}")
+        self.mine.wait({server.id}, servers.ACTIVE)
+        return InstanceId(server.id)
 
     def kill(self, instance_id: InstanceId) -> None:
         self.mine.delete(instance_id)
         end = time.monotonic() + PATIENCE_S
-        while instance_id in {one.id for one in self.mine.items()}:
+        while instance_id in {server.id for server in self.mine.items()}:
             assert time.monotonic() < end
             time.sleep(0.2)
 
     def holders(self, volume_id: VolumeId) -> set[str]:
-        found = self.look(volume_id)
-        return {one.instance_id for one in found.attachments} if found else set()
+        volume = self.look(volume_id)
+        return (
+            {attachment.instance_id for attachment in volume.attachments}
+            if volume
+            else set()
+        )
 
 
-def ended(process: flow.VolumesFlow, wish: model.Request, call: callers.Caller) -> str:
+def ended(
+    process: flow.VolumesFlow, request: model.Request, call: callers.Caller
+) -> str:
     try:
-        process.settle(wish, call)
+        process.settle(request, call)
     except RefusedCall as refused:
         return refused.code.value
     return "OK"
@@ -212,8 +218,8 @@ def spec(volumes: volumes_cloud.OpenStackVolumes, kind: str = "fast") -> VolumeS
 def not_yet_available(ground: Ground) -> str:
     own = ground.volume()
     ground.say(own, "creating")
-    wish = model.PublishVolume(own, ground.here)
-    return ground.settle_while(wish, lambda: ground.say(own, "available"))
+    request = model.PublishVolume(own, ground.here)
+    return ground.settle_while(request, lambda: ground.say(own, "available"))
 
 
 def reserved_for_it(ground: Ground) -> str:
@@ -251,34 +257,37 @@ def reserved_and_let_go(ground: Ground) -> str:
 
 
 def just_being_detached(ground: Ground) -> str:
-    own = ground.held(ground.there)
-    ground.volumes.detach(ground.see(own), ground.there)
+    own = ground.held(ground.elsewhere)
+    ground.volumes.detach(ground.see(own), ground.elsewhere)
     code = ground.settle(model.PublishVolume(own, ground.here))
     assert ground.holders(own) == {ground.here}
     return code
 
 
 def attached_elsewhere(ground: Ground) -> str:
-    own = ground.held(ground.there)
+    own = ground.held(ground.elsewhere)
     code = ground.settle(model.PublishVolume(own, ground.here))
-    assert ground.holders(own) == {ground.there}
+    assert ground.holders(own) == {ground.elsewhere}
     return code
 
 
 def two_servers_at_once(ground: Ground) -> str:
     own = ground.volume()
-    wishes = [model.PublishVolume(own, one) for one in (ground.here, ground.there)]
+    requests = [
+        model.PublishVolume(own, instance_id)
+        for instance_id in (ground.here, ground.elsewhere)
+    ]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        codes = list(pool.map(ground.settle, wishes))
+        codes = list(pool.map(ground.settle, requests))
     assert len(ground.holders(own)) == 1
     return " ".join(sorted(codes))
 
 
 def one_server_twice(ground: Ground) -> str:
     own = ground.volume()
-    wishes = [model.PublishVolume(own, ground.here)] * 2
+    requests = [model.PublishVolume(own, ground.here)] * 2
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        codes = list(pool.map(ground.settle, wishes))
+        codes = list(pool.map(ground.settle, requests))
     assert ground.holders(own) == {ground.here}
     return " ".join(sorted(codes))
 
@@ -321,9 +330,9 @@ def detach_from_a_server_that_is_gone(ground: Ground) -> str:
 
 
 def detach_of_what_is_not_attached(ground: Ground) -> str:
-    own = ground.held(ground.there)
+    own = ground.held(ground.elsewhere)
     code = ground.settle(model.UnpublishVolume(own, ground.here))
-    assert ground.holders(own) == {ground.there}
+    assert ground.holders(own) == {ground.elsewhere}
     return code
 
 
@@ -345,12 +354,14 @@ def made_again_after_it_failed(ground: Ground) -> str:
     """What never was fit for use is deleted, and made anew under its name."""
     broken = ground.volumes.create(spec(ground.volumes, BROKEN))
     ground.wait(broken.id, VolumePhase.FAILED)
-    wanted = dataclasses.replace(spec(ground.volumes), name=broken.name)
-    code = ground.settle(model.Make(wanted))
-    found = ground.volumes.observe([ByName(broken.name)]).found[ByName(broken.name)]
-    assert isinstance(found, tuple)
-    assert [one.phase for one in found] == [VolumePhase.AVAILABLE]
-    assert found[0].id != broken.id
+    desired = dataclasses.replace(spec(ground.volumes), name=broken.name)
+    code = ground.settle(model.Make(desired))
+    observation = ground.volumes.observe([ByName(broken.name)]).found[
+        ByName(broken.name)
+    ]
+    assert isinstance(observation, tuple)
+    assert [volume.phase for volume in observation] == [VolumePhase.AVAILABLE]
+    assert observation[0].id != broken.id
     return code
 
 
@@ -390,10 +401,12 @@ AT_ONCE = 6
 def ground(where: places.Places, project: MakeProject) -> Iterator[Ground]:
     account, mine = project("csi-races")
     config = openstack_config.read(accounts.cloud_conf(where, account), {})
-    given = config.credentials
-    opened = session.open_session(given, 60.0)
+    credentials = config.credentials
+    opened = session.open_session(credentials, 60.0)
     api = client.Client(
-        opened, client.Where(given.region, given.endpoint_type), lambda *call: None
+        opened,
+        client.Where(credentials.region, credentials.endpoint_type),
+        lambda *call: None,
     )
     two = mine.boot_all(["race-1", "race-2"])
     with lab_cloud.connect(where, accounts.ADMIN) as admin:
@@ -421,10 +434,10 @@ def test_each_race_ends_as_it_should(ground: Ground) -> None:
         futures = [pool.submit(race, ground) for race, _ in RACES]
         concurrent.futures.wait(futures)
     wrong = []
-    for (race, wanted), future in zip(RACES, futures, strict=True):
+    for (race, expected), future in zip(RACES, futures, strict=True):
         error = future.exception()
-        seen = f"{type(error).__name__}: {error}" if error else future.result()
-        print(f"{race.__name__.replace('_', ' '):40} {wanted:24} {seen}")
-        if seen != wanted:
+        ending = f"{type(error).__name__}: {error}" if error else future.result()
+        print(f"{race.__name__.replace('_', ' '):40} {expected:24} {ending}")
+        if ending != expected:
             wrong.append(race.__name__)
     assert wrong == []

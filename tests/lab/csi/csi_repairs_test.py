@@ -37,7 +37,7 @@ class Ground:
     mine: tenant.Tenant
     admin: openstack.connection.Connection
     here: InstanceId
-    there: InstanceId
+    elsewhere: InstanceId
 
     def ends(self, request: model.Request) -> str:
         """Settle a request as a process that has run for long; return its code."""
@@ -66,8 +66,8 @@ class Ground:
 def spec(
     volumes: volumes_cloud.OpenStackVolumes, name: str, **parts: object
 ) -> VolumeSpec:
-    given: dict[str, object] = {"name": name, "size_bytes": GIB, "cluster": "repairs"}
-    request = VolumeRequest(**given | parts)  # type: ignore[arg-type]  # any part
+    values: dict[str, object] = {"name": name, "size_bytes": GIB, "cluster": "repairs"}
+    request = VolumeRequest(**values | parts)  # type: ignore[arg-type]  # any part
     parsed = volumes.parse(request)
     assert isinstance(parsed, VolumeSpec), parsed
     return dataclasses.replace(parsed, requisite=request.requisite)
@@ -113,8 +113,13 @@ def test_a_volume_that_is_attached_to_a_host_affects_no_other(ground: Ground) ->
     # The name of the host is shown to administrators only.
     (attachment,) = shown[hosted].attachments
     assert (attachment.instance_id, attachment.holder) == ("", "host unknown")
-    found = ground.volumes.observe([ById(one) for one in others]).found
-    assert all(isinstance(one, tuple) and one for one in found.values())
+    observations = ground.volumes.observe(
+        [ById(volume_id) for volume_id in others]
+    ).found
+    assert all(
+        isinstance(observation, tuple) and observation
+        for observation in observations.values()
+    )
     assert (
         ground.ends(model.PublishVolume(hosted, ground.here)) == "FAILED_PRECONDITION"
     )
@@ -154,7 +159,7 @@ def test_zones_are_tried_in_order_and_nothing_is_left(ground: Ground) -> None:
 def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None:
     """The volume itself shows the other server alone."""
     own = ground.volume("shared", parameters={"type": SHARED}, is_shared=True)
-    publish = model.PublishVolume(own, ground.there, is_shared=True)
+    publish = model.PublishVolume(own, ground.elsewhere, is_shared=True)
     assert ground.ends(publish) == "OK"
     storage = ground.mine.connection.block_storage
     body = {"attachment": {"instance_uuid": ground.here, "volume_uuid": own}}
@@ -169,6 +174,6 @@ def test_unpublish_of_a_shared_volume_sees_a_reservation(ground: Ground) -> None
     path = f"/attachments/{answer.json()['attachment']['id']}"
     storage.delete(path, microversion="3.50")
     assert ground.ends(model.UnpublishVolume(own, ground.here)) == "OK"
-    assert ground.ends(model.UnpublishVolume(own, ground.there)) == "OK"
+    assert ground.ends(model.UnpublishVolume(own, ground.elsewhere)) == "OK"
     (volume,) = (v for v in ground.volumes.listing() if v.id == own)
     assert volume.phase is VolumePhase.AVAILABLE

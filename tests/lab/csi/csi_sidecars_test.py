@@ -111,7 +111,7 @@ class Ground:
 
     def claim(self, name: str, storage_class: str) -> str:
         """Create a claim; return the name of the volume that it is to get."""
-        made = self.objects.make(
+        created = self.objects.make(
             kube_objects.CLAIM,
             name,
             spec={
@@ -120,7 +120,7 @@ class Ground:
                 "resources": {"requests": {"storage": "1Gi"}},
             },
         )
-        return f"pvc-{made['metadata']['uid']}"
+        return f"pvc-{created['metadata']['uid']}"
 
     def node(self, name: str, zone: str) -> None:
         """Create what kubelet and node plugin would create."""
@@ -149,8 +149,8 @@ class Ground:
         self.objects.make(kube_objects.POD, claim, spec=spec)
 
     def is_selected(self, claim: str) -> bool:
-        found = self.objects.get(kube_objects.CLAIM, claim)
-        return SELECTED_NODE in (found or {})["metadata"].get("annotations", {})
+        stored = self.objects.get(kube_objects.CLAIM, claim)
+        return SELECTED_NODE in (stored or {})["metadata"].get("annotations", {})
 
     def delete(self, claim: str) -> None:
         """Delete a claim and its pod, and wait until they do not exist."""
@@ -167,7 +167,7 @@ class Ground:
         """Wait until neither the cluster nor the cloud has a volume of that name."""
 
         def is_absent() -> bool:
-            names = {one.name for one in self.volumes.listing()}
+            names = {existing.name for existing in self.volumes.listing()}
             stored = self.objects.get(kube_objects.VOLUME, volume)
             return stored is None and volume not in names
 
@@ -177,15 +177,15 @@ class Ground:
         """Wait until a claim is bound; return its PersistentVolume."""
 
         def volume() -> Json | None:
-            found = self.objects.get(kube_objects.CLAIM, claim) or {}
-            if found.get("status", {}).get("phase") != "Bound":
+            stored = self.objects.get(kube_objects.CLAIM, claim) or {}
+            if stored.get("status", {}).get("phase") != "Bound":
                 return None
-            return self.objects.get(kube_objects.VOLUME, found["spec"]["volumeName"])
+            return self.objects.get(kube_objects.VOLUME, stored["spec"]["volumeName"])
 
         waiting.until(f"claim {claim} is bound", volume, PATIENCE_S, POLL_S)
-        found = volume()
-        assert found is not None
-        return found
+        existing = volume()
+        assert existing is not None
+        return existing
 
     def wait_for_calls(self, method: str, subject: str, least: int) -> None:
         waiting.until(
@@ -243,7 +243,7 @@ def ground(
         url = entrance.url(layout.KEYSTONE, "/v3")
         text = accounts.cloud_conf(where, account, url)
         conf.write_text(f"{text}\n[BlockStorage]\navailability-zone-map = az1:nova\n")
-        made = Ground(
+        new_ground = Ground(
             where,
             kube_objects.Objects(api, "default"),
             opened.volumes,
@@ -254,11 +254,11 @@ def ground(
         )
         kubeconfig = csi.allow(where)
         control_plane.start_scheduler(where, progress.Silent())
-        prepare(made)
+        prepare(new_ground)
         try:
             csi.start_driver(where, csi_pex, conf, CLUSTER)
             csi.start_sidecars(where, kubeconfig, ["--leader-election=false"], socket)
-            yield made
+            yield new_ground
         finally:
             entrance.held.set()
             csi.stop(where)
@@ -417,8 +417,8 @@ def resizer_row(ground: Ground, code: Code, claim: str, volume: Json) -> Result:
     ground.objects.patch(kube_objects.CLAIM, claim, spec=larger)
 
     def is_infeasible() -> bool:
-        found = ground.objects.get(kube_objects.CLAIM, claim) or {}
-        statuses = found.get("status", {}).get("allocatedResourceStatuses") or {}
+        stored = ground.objects.get(kube_objects.CLAIM, claim) or {}
+        statuses = stored.get("status", {}).get("allocatedResourceStatuses") or {}
         return bool(statuses.get("storage") == INFEASIBLE)
 
     waiting.until(
@@ -457,7 +457,7 @@ def incompatible(ground: Ground) -> list[str]:
     assert ground.is_selected(name), "ALREADY_EXISTS is not a matter of the Node"
     ground.delete(name)
     assert not ground.is_repeated(CREATE, name, QUIET_S)
-    assert volume in {one.name for one in ground.volumes.listing()}
+    assert volume in {existing.name for existing in ground.volumes.listing()}
     ground.volumes.delete(other.id)
     return finished(ground, name, volume)
 
@@ -521,7 +521,7 @@ def begun(channel: grpc.Channel, timeout_s: float) -> grpc.Call:
     ]
     delete = channel.unary_unary(
         "/csi.v1.Controller/DeleteVolume",
-        request_serializer=lambda one: one.SerializeToString(),
+        request_serializer=lambda body: body.SerializeToString(),
         response_deserializer=csi_pb2.DeleteVolumeResponse.FromString,
     )
     request = csi_pb2.DeleteVolumeRequest(volume_id=str(uuid.uuid4()))
@@ -603,10 +603,10 @@ def test_the_sidecars_do_what_the_table_says_and_leave_nothing(ground: Ground) -
         rows["situation", situation] = judged(situation, run(ground))
     for (sidecar, what), (expected, observed) in sorted(rows.items()):
         print(f"{sidecar:12} {what:46} {expected:44} {observed}")
-    wanted = {
+    required = {
         (s, c.value) for s in ("provisioner", "attacher", "resizer") for c in Code
     }
-    assert set(rows) == wanted | {("situation", name) for name in sidecars.CREATION}
+    assert set(rows) == required | {("situation", name) for name in sidecars.CREATION}
     wrong = [
         row
         for row, (expected, observed) in rows.items()

@@ -56,14 +56,14 @@ class Real:
         return TWIN, "fast"
 
     def boot(self) -> InstanceId:
-        made = self._mine.boot_another(f"contract-{uuid.uuid4()}")
-        self._mine.wait({made.id}, servers.ACTIVE)
-        return InstanceId(made.id)
+        server = self._mine.boot_another(f"contract-{uuid.uuid4()}")
+        self._mine.wait({server.id}, servers.ACTIVE)
+        return InstanceId(server.id)
 
     def kill(self, instance_id: InstanceId) -> None:
         self._mine.delete(instance_id)
         end = time.monotonic() + PATIENCE_S
-        while instance_id in {one.id for one in self._mine.items()}:
+        while instance_id in {server.id for server in self._mine.items()}:
             assert time.monotonic() < end
             self.let_pass()
 

@@ -162,12 +162,13 @@ def create(
 def test_the_definitions_are_accepted(crds: client.Api) -> None:
     """Names accepted, established, and no schema that is only half looked at."""
     answer = json.loads(crds.request("GET", DEFINITIONS, timeout_s=TIMEOUT_S))
-    ours = {one["metadata"]["name"] for one in definitions()}
-    seen = {one["metadata"]["name"]: one for one in answer["items"]}
-    assert len(ours) == 2
-    for name in ours:
+    names = {definition["metadata"]["name"] for definition in definitions()}
+    stored = {item["metadata"]["name"]: item for item in answer["items"]}
+    assert len(names) == 2
+    for name in names:
         conditions = {
-            one["type"]: one["status"] for one in seen[name]["status"]["conditions"]
+            condition["type"]: condition["status"]
+            for condition in stored[name]["status"]["conditions"]
         }
         assert conditions["NamesAccepted"] == "True"
         assert conditions["Established"] == "True"
@@ -187,30 +188,30 @@ def test_bad_objects_are_refused_by_the_name_of_the_field(crds: client.Api) -> N
     for (kind, fields), field in BAD:
         try:
             create(crds, kind, fields)
-            said = "taken"
+            message = "taken"
         except errors.KubeError as error:
-            said = str(error)
-        print(f"{kind.kind:24} {field:34} {said[:150]}")
-        if field not in said or said == "taken":
-            wrong.append((field, said))
+            message = str(error)
+        print(f"{kind.kind:24} {field:34} {message[:150]}")
+        if field not in message or message == "taken":
+            wrong.append((field, message))
     assert not wrong
 
 
 def properties_of(schema: Mapping[str, object], path: str = "") -> set[str]:
     """Name every field of a schema, with its path."""
-    found = set()
+    paths = set()
     known = schema.get("properties")
-    for name, one in known.items() if isinstance(known, dict) else ():
-        found |= {f"{path}{name}"} | properties_of(one, f"{path}{name}.")
+    for name, field_schema in known.items() if isinstance(known, dict) else ():
+        paths |= {f"{path}{name}"} | properties_of(field_schema, f"{path}{name}.")
     items = schema.get("items")
-    return found | (properties_of(items, path) if isinstance(items, dict) else set())
+    return paths | (properties_of(items, path) if isinstance(items, dict) else set())
 
 
 def test_each_field_has_a_bad_object() -> None:
     """A field that joins a schema needs a row in the table."""
-    told = {field.replace("[0]", "").replace("[1]", "") for _, field in BAD}
+    rows = {field.replace("[0]", "").replace("[1]", "") for _, field in BAD}
     for definition in definitions():
         for version in definition["spec"]["versions"]:
             fields = properties_of(version["schema"]["openAPIV3Schema"])
-            for one in fields:
-                assert any(f"{row}.".startswith(f"{one}.") for row in told), one
+            for path in fields:
+                assert any(f"{row}.".startswith(f"{path}.") for row in rows), path

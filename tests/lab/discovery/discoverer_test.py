@@ -73,9 +73,9 @@ def account(project: MakeProject) -> accounts.Account:
 @pytest.fixture(scope="module")
 def stock(where: places.Places, account: accounts.Account) -> Iterator[Stock]:
     began = time.monotonic()
-    with stocks.stocked(where, account, CLUSTER) as made:
+    with stocks.stocked(where, account, CLUSTER) as new_stock:
         print(f"the cloud was stocked in {time.monotonic() - began:.0f} s")
-        yield made
+        yield new_stock
         began = time.monotonic()
     print(f"and cleared in {time.monotonic() - began:.0f} s")
 
@@ -87,8 +87,10 @@ def entrance(where: places.Places) -> Iterator[front.Front]:
 
 
 def volume(stock: Stock, name: str) -> str:
-    found: Any = stock.get(BLOCK_STORAGE, "/volumes/detail")
-    return next(str(one["id"]) for one in found["volumes"] if one["name"] == name)
+    volumes: Any = stock.get(BLOCK_STORAGE, "/volumes/detail")
+    return next(
+        str(volume_["id"]) for volume_ in volumes["volumes"] if volume_["name"] == name
+    )
 
 
 def clear(api: client.Api) -> None:
@@ -141,8 +143,8 @@ def claim(api: client.Api) -> str:
     }
     body = {"metadata": {"name": CLAIM}, "spec": spec}
     create(api, resources.CLAIMS, body, "default")
-    found = api.read(resources.CLAIMS, CLAIM, "default", timeout_s=10)
-    return str(json.loads(found)["metadata"]["uid"])
+    stored = api.read(resources.CLAIMS, CLAIM, "default", timeout_s=10)
+    return str(json.loads(stored)["metadata"]["uid"])
 
 
 def is_served(api: client.Api) -> bool:
@@ -186,15 +188,18 @@ def stored_catalog(api: client.Api) -> Any:
 
 def classes(api: client.Api) -> dict[str, Any]:
     page = api.list_page(resources.STORAGE_CLASSES, query={}, timeout_s=10)
-    return {one["metadata"]["name"]: one for one in json.loads(page)["items"]}
+    return {
+        storage_class["metadata"]["name"]: storage_class
+        for storage_class in json.loads(page)["items"]
+    }
 
 
 def defaults(api: client.Api) -> list[str]:
     mark = "storageclass.kubernetes.io/is-default-class"
     return [
         name
-        for name, one in classes(api).items()
-        if one["metadata"].get("annotations", {}).get(mark) == "true"
+        for name, storage_class in classes(api).items()
+        if storage_class["metadata"].get("annotations", {}).get(mark) == "true"
     ]
 
 
@@ -231,9 +236,9 @@ def daemon(
         "OS_REGION": layout.REGION,
         "CLUSTER_UUID": CLUSTER,
     }
-    with discoverer.running(where, pex, discoverer.NAME, env, FLAGS) as one:
-        waiting.until("a whole cycle", lambda: one.passes() >= STEPS)
-        yield one
+    with discoverer.running(where, pex, discoverer.NAME, env, FLAGS) as running:
+        waiting.until("a whole cycle", lambda: running.passes() >= STEPS)
+        yield running
 
 
 def unique(names: Collection[str | None]) -> list[str]:
@@ -250,45 +255,45 @@ def expected(stock: Stock) -> dict[str, object]:
     """Put together, from what the APIs say, what is to be published."""
     flavors = listed(stock, COMPUTE, "/flavors/detail")
     images = listed(stock, IMAGE, "/images?limit=1000")
-    first = {one["name"]: one for one in reversed(images) if one["name"]}
+    first = {image_["name"]: image_ for image_ in reversed(images) if image_["name"]}
     types = listed(stock, BLOCK_STORAGE, "/types")
     default = listed(stock, BLOCK_STORAGE, "/types/default")["id"]
     networks = listed(stock, NETWORK, "/networks")
     groups = listed(stock, NETWORK, "/security-groups")
     spread = listed(stock, COMPUTE, "/os-server-groups")
-    names = unique([one["name"] for one in images])
+    names = unique([image_["name"] for image_ in images])
     return {
         "apiVersion": "deckhouse.io/v1alpha1",
         "kind": "OpenStackCloudProviderDiscoveryData",
-        "flavors": [one["name"] for one in flavors],
-        "additionalNetworks": unique([one["name"] for one in networks]),
-        "additionalSecurityGroups": unique([one["name"] for one in groups]),
+        "flavors": [flavor["name"] for flavor in flavors],
+        "additionalNetworks": unique([network["name"] for network in networks]),
+        "additionalSecurityGroups": unique([group["name"] for group in groups]),
         "defaultImageName": "image-7",
         "images": names,
         "mainNetwork": "сеть",
         "zones": ["az1", "az3"],
-        "volumeTypes": [volume_type(one, default) for one in types],
-        "serverGroups": unique([one["name"] for one in spread]),
+        "volumeTypes": [volume_type(type_, default) for type_ in types],
+        "serverGroups": unique([group["name"] for group in spread]),
         "flavorsDetails": [
-            {key: one[key] for key in ("name", "ram", "vcpus", "disk")}
-            for one in flavors
+            {key: flavor[key] for key in ("name", "ram", "vcpus", "disk")}
+            for flavor in flavors
         ],
         "imagesDetails": [image(first[name]) for name in names],
     }
 
 
-def volume_type(one: Mapping[str, Any], default: str) -> dict[str, object]:
+def volume_type(native_type: Mapping[str, Any], default: str) -> dict[str, object]:
     native = ("id", "name", "description", "extra_specs", "is_public", "qos_specs_id")
     shown = ("id", "name", "description", "extraSpecs", "isPublic", "qosSpecID")
-    whole = dict(zip(shown, map(one.get, native), strict=True))
-    whole["isDefault"] = one["id"] == default
+    whole = dict(zip(shown, map(native_type.get, native), strict=True))
+    whole["isDefault"] = native_type["id"] == default
     return {key: value for key, value in whole.items() if value}
 
 
-def image(one: Mapping[str, Any]) -> dict[str, object]:
+def image(native_image: Mapping[str, Any]) -> dict[str, object]:
     native = ("id", "name", "created_at", "cinder_img_volume_type")
     shown = ("id", "name", "createdAt", "defaultVolumeType")
-    whole = dict(zip(shown, map(one.get, native), strict=True))
+    whole = dict(zip(shown, map(native_image.get, native), strict=True))
     return {key: value for key, value in whole.items() if value}
 
 
@@ -327,18 +332,26 @@ def test_what_is_published_is_what_the_apis_say(
     assert {"default", "группа"} <= set(document["additionalSecurityGroups"])
     assert document["serverGroups"] == ["spread"]
     assert "" not in [*document["images"], *document["additionalNetworks"]]
-    sizes = {one["name"]: one for one in document["flavorsDetails"]}
+    sizes = {details["name"]: details for details in document["flavorsDetails"]}
     offered = stored_catalog(ground)
-    assert [one["name"] for one in offered] == sorted(document["flavors"])
-    for one in offered:
-        assert bytes_of(one["memory"]) == sizes[one["name"]]["ram"] * 2**20
-        assert int(one["cpu"]) == sizes[one["name"]]["vcpus"]
-    made = {name: one["parameters"]["type"] for name, one in classes(ground).items()}
-    types = [one["name"] for one in document["volumeTypes"]]
-    assert made == {
+    assert [instance_type["name"] for instance_type in offered] == sorted(
+        document["flavors"]
+    )
+    for instance_type in offered:
+        assert (
+            bytes_of(instance_type["memory"])
+            == sizes[instance_type["name"]]["ram"] * 2**20
+        )
+        assert int(instance_type["cpu"]) == sizes[instance_type["name"]]["vcpus"]
+    types_by_class = {
+        name: storage_class["parameters"]["type"]
+        for name, storage_class in classes(ground).items()
+    }
+    types = [volume_type_["name"] for volume_type_ in document["volumeTypes"]]
+    assert types_by_class == {
         "ssd-r1" if t == "SSD R1" else t.strip("_").lower(): t for t in types
     }
-    assert defaults(ground) == [min(made)]
+    assert defaults(ground) == [min(types_by_class)]
     assert failing(daemon) == set()
 
 
@@ -397,7 +410,7 @@ def test_each_service_may_be_down_for_three_cycles(
         entrance.down.add(service)
         try:
             go_by(daemon, 3)
-            seen = (
+            observed = (
                 failing(daemon),
                 daemon.raised("cloud_data_discovery_cloud_request_error", "type"),
             )
@@ -405,13 +418,13 @@ def test_each_service_may_be_down_for_three_cycles(
             entrance.down.discard(service)
         began = time.monotonic()
         waiting.until(f"{service} is used again", lambda: failing(daemon) == set())
-        rows.append((service, seen, time.monotonic() - began))
-        assert seen == (steps, types), service
+        rows.append((service, observed, time.monotonic() - began))
+        assert observed == (steps, types), service
         assert writes(where) == wrote
         assert (published(ground), stored_catalog(ground), classes(ground)) == before
-    for service, seen, took_s in rows:
-        told = ", ".join(sorted(seen[0])) or "nothing"
-        print(f"{service:9} down: fails {told:52} healed in {took_s:4.1f} s")
+    for service, observed, took_s in rows:
+        failed_steps = ", ".join(sorted(observed[0])) or "nothing"
+        print(f"{service:9} down: fails {failed_steps:52} healed in {took_s:4.1f} s")
     untouched = {layout.PLACEMENT, layout.OCTAVIA}
     assert {row[0] for row in rows} == set(layout.SERVICES) - untouched
 
@@ -437,8 +450,8 @@ def test_a_cloud_without_security_groups(
         assert failing(daemon) == {"discovery_data"}
         assert "which is not believed" in daemon.errors()
         remove(ground, resources.SECRETS, DATA[0], "kube-system")
-        wanted = {**full, "additionalSecurityGroups": []}
-        waiting.until("published without", lambda: published(ground) == wanted)
+        expected = {**full, "additionalSecurityGroups": []}
+        waiting.until("published without", lambda: published(ground) == expected)
         waiting.until("all well", lambda: failing(daemon) == set())
     finally:
         entrance.before = usual
@@ -471,12 +484,14 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
     with contextlib.closing(cloud.connect(where, account)) as mine:
         identity = cloud.identity_of(mine)
         user = mine.current_user_id or ""
-        given = identity.create_application_credential(user, f"robot-{uuid.uuid4()}")
+        credential = identity.create_application_credential(
+            user, f"robot-{uuid.uuid4()}"
+        )
         env = {
             "OS_AUTH_URL": entrance.url(layout.KEYSTONE),
             "OS_REGION": layout.REGION,
-            "OS_APPLICATION_CREDENTIAL_ID": given.id,
-            "OS_APPLICATION_CREDENTIAL_SECRET": given.secret,
+            "OS_APPLICATION_CREDENTIAL_ID": credential.id,
+            "OS_APPLICATION_CREDENTIAL_SECRET": credential.secret,
             "CLUSTER_UUID": CLUSTER,
         }
         before = len(entrance.calls)
@@ -492,10 +507,10 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
                 )
                 failures = other.samples("mooring_cloud_requests_total")
                 go_by(other, 1)
-                assert given.secret not in other.log()
+                assert credential.secret not in other.log()
         finally:
             entrance.before = usual
-            identity.delete_application_credential(user, given)
+            identity.delete_application_credential(user, credential)
     calls = entrance.calls[before:]
     logins = [c for c in calls if c.path.endswith("/auth/tokens")]
     refused = [c.service for c in calls if c.status == 401]
@@ -512,9 +527,9 @@ def test_orphans_are_told_by_name_and_by_handle(daemon: Daemon, stock: Stock) ->
 
     Nor is the volume of a claim that is still being provisioned.
     """
-    wanted = (({"id": volume(stock, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
+    expected = (({"id": volume(stock, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
     series = "cloud_data_discovery_orphaned_disk_info"
-    waiting.until("the orphan", lambda: daemon.samples(series) == wanted, 90)
+    waiting.until("the orphan", lambda: daemon.samples(series) == expected, 90)
 
 
 def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
@@ -532,19 +547,23 @@ def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
     waiting.until("it is told", lambda: failing(daemon) == {"storage_classes"})
     go_by(daemon, 1)
     assert classes(ground) == before
-    for said in ("'тип'", "makes the same StorageClass 'ssd-r1'"):
-        assert said in daemon.errors()
-    for one in odd:
-        stock.delete(BLOCK_STORAGE, f"/types/{one}")
+    for message in ("'тип'", "makes the same StorageClass 'ssd-r1'"):
+        assert message in daemon.errors()
+    for volume_type_ in odd:
+        stock.delete(BLOCK_STORAGE, f"/types/{volume_type_}")
     waiting.until("healed", lambda: failing(daemon) == set())
     types = listed(stock, BLOCK_STORAGE, "/types")
-    (gone,) = (one["id"] for one in types if one["name"] == "SSD R1")
-    stock.delete(BLOCK_STORAGE, f"/types/{gone}")
-    waiting.until("its class is gone", lambda: "ssd-r1" not in classes(ground))
-    assert f"/types/{gone}" in "".join(call.path for call in entrance.calls)
-    assert {name: one for name, one in before.items() if name != "ssd-r1"} == classes(
-        ground
+    (removed_id,) = (
+        volume_type_["id"] for volume_type_ in types if volume_type_["name"] == "SSD R1"
     )
+    stock.delete(BLOCK_STORAGE, f"/types/{removed_id}")
+    waiting.until("its class is gone", lambda: "ssd-r1" not in classes(ground))
+    assert f"/types/{removed_id}" in "".join(call.path for call in entrance.calls)
+    assert {
+        name: storage_class
+        for name, storage_class in before.items()
+        if name != "ssd-r1"
+    } == classes(ground)
 
 
 def test_instance_types_follow_the_flavors(
@@ -555,7 +574,8 @@ def test_instance_types_follow_the_flavors(
     name = f"size-{stocks.FLAVORS}"
     waiting.until(
         "the new flavor",
-        lambda: name in [one["name"] for one in stored_catalog(ground)],
+        lambda: name
+        in [instance_type["name"] for instance_type in stored_catalog(ground)],
     )
     waiting.until("published", lambda: published(ground) == expected(stock))
 
@@ -570,23 +590,23 @@ def test_metrics_are_open_on_loopback_and_guarded_elsewhere(
         answer = api.request("POST", path, body=b"{}", timeout_s=10)
         return str(json.loads(answer)["status"]["token"])
 
-    def ask(path: str, given: str | None) -> tuple[int, str]:
-        return daemon.ask(path) if given is None else daemon.ask_securely(path, given)
+    def ask(path: str, bearer: str | None) -> tuple[int, str]:
+        return daemon.ask(path) if bearer is None else daemon.ask_securely(path, bearer)
 
     rows = []
-    for who, given, wanted in (
+    for who, bearer, expected in (
         ("loopback, nobody", None, 200),
         ("secure port, nobody", "", 401),
         ("secure port, a forged token", "forged", 401),
         ("secure port, another account", token(*discoverer.ACCOUNT), 403),
         ("secure port, prometheus", token("d8-monitoring", "prometheus"), 200),
     ):
-        status, text = ask("/metrics", given)
+        status, text = ask("/metrics", bearer)
         rows.append((who, status))
-        assert status == wanted, who
-        assert ("cloud_data_discovery_" in text) == (wanted == 200)
+        assert status == expected, who
+        assert ("cloud_data_discovery_" in text) == (expected == 200)
         for path in ("/healthz", "/livez", "/readyz"):
-            assert ask(path, given) == (200, "ok")
+            assert ask(path, bearer) == (200, "ok")
     for who, status in rows:
         print(f"{who:32} {status}")
     assert "every 1s" in daemon.ask("/")[1]
@@ -611,13 +631,13 @@ def test_the_rights_of_the_chart_are_exactly_those_that_are_used(
 
 def rights() -> set[tuple[str, str, str]]:
     """Return verb, resource and name ("" for any) of what our own roles allow."""
-    found = set()
-    for one in yaml.safe_load_all(discoverer.permissions(reader=False)):
-        if one["kind"] not in ("Role", "ClusterRole"):
+    rights_ = set()
+    for role in yaml.safe_load_all(discoverer.permissions(reader=False)):
+        if role["kind"] not in ("Role", "ClusterRole"):
             continue
-        for rule in one["rules"]:
+        for rule in role["rules"]:
             for verb in rule["verbs"]:
                 for resource in rule["resources"]:
                     for name in rule.get("resourceNames", [""]):
-                        found.add((verb, resource, name))
-    return found
+                        rights_.add((verb, resource, name))
+    return rights_

@@ -100,7 +100,7 @@ def render(tmp_path_factory: pytest.TempPathFactory) -> Render:
     engine = programs.path(place, "go-templates")
 
     def run(jobs: Iterable[Job]) -> list[dict[str, str]]:
-        said = subprocess.run(
+        result = subprocess.run(
             [engine],
             input=json.dumps(list(jobs)),
             capture_output=True,
@@ -108,7 +108,7 @@ def render(tmp_path_factory: pytest.TempPathFactory) -> Render:
             check=True,
             timeout=60,
         )
-        answers: list[dict[str, str]] = json.loads(said.stdout)
+        answers: list[dict[str, str]] = json.loads(result.stdout)
         return answers
 
     return run
@@ -178,15 +178,15 @@ def plain(value: object) -> object:
 
 
 def texts(answers: Sequence[Mapping[str, str]]) -> list[str]:
-    assert [one["error"] for one in answers if one["error"]] == []
-    return [one["text"] for one in answers]
+    assert [answer["error"] for answer in answers if answer["error"]] == []
+    return [answer["text"] for answer in answers]
 
 
 def test_machine_templates(render: Render) -> None:
     """Cluster API: every kind of provider with every kind of class, no metadata."""
     cases = list(itertools.product(PROVIDERS, CAPI_CLASSES))
-    made = texts(render(capi_job("template.yaml", *case) for case in cases))
-    for (provider, spec), text in zip(cases, made, strict=True):
+    rendered = texts(render(capi_job("template.yaml", *case) for case in cases))
+    for (provider, spec), text in zip(cases, rendered, strict=True):
         expected = capi.machine_spec(CLUSTER, provider, group(spec))
         assert yaml.safe_load(text) == {
             "apiVersion": capi.API_VERSION,
@@ -222,14 +222,16 @@ def test_the_cluster_and_its_credentials(render: Render) -> None:
         {"controlPlane": {"endpoints": [{"host": "192.0.2.1", "port": 6443}]}},
     ]
     cases = list(itertools.product(PROVIDERS, planes))
-    jobs = [capi_job("cluster.yaml", one, {}, **plane) for one, plane in cases]
+    jobs = [
+        capi_job("cluster.yaml", connection, {}, **plane) for connection, plane in cases
+    ]
     for (provider, plane), text in zip(cases, texts(render(jobs)), strict=True):
         endpoint = ("192.0.2.1", 6443) if plane else None
         assert yaml.safe_load(text) == capi.cluster_object(provider, endpoint)
-    jobs = [capi_job("credentials.yaml", one, {}) for one in PROVIDERS]
+    jobs = [capi_job("credentials.yaml", provider_, {}) for provider_ in PROVIDERS]
     for provider, text in zip(PROVIDERS, texts(render(jobs)), strict=True):
-        ours = capi.credentials(provider.connection)
-        assert decoded(yaml.safe_load(text)) == decoded(ours)
+        expected = capi.credentials(provider.connection)
+        assert decoded(yaml.safe_load(text)) == decoded(expected)
     print(f"{len(cases)} clusters and {len(jobs)} credentials alike")
 
 
@@ -243,18 +245,20 @@ def decoded(secret: dict[str, Any]) -> dict[str, Any]:
 def test_machine_classes(render: Render) -> None:
     """machine-controller-manager: the class, and the Secret beside it."""
     cases = list(itertools.product(PROVIDERS, CLASSES))
-    made = texts(render(mcm_job("machine-class.yaml", *case) for case in cases))
-    for (provider, spec), text in zip(cases, made, strict=True):
+    rendered = texts(render(mcm_job("machine-class.yaml", *case) for case in cases))
+    for (provider, spec), text in zip(cases, rendered, strict=True):
         expected = plain(machine_class.machine_class(CLUSTER, provider, group(spec)))
         assert isinstance(expected, dict)
         del expected["metadata"]["annotations"]
         expected["metadata"]["labels"]["module"] = "node-manager"
         assert yaml.safe_load(text) == expected
     name = "config-for-machine-controller-manager.yaml"
-    made = texts(render(mcm_job(name, one, CLASSES[0]) for one in PROVIDERS))
-    for provider, text in zip(PROVIDERS, made, strict=True):
-        ours = machine_class.secret(CLUSTER, provider.connection, group(CLASSES[0]))
-        assert yaml.safe_load(text) == ours["data"]
+    rendered = texts(
+        render(mcm_job(name, provider_, CLASSES[0]) for provider_ in PROVIDERS)
+    )
+    for provider, text in zip(PROVIDERS, rendered, strict=True):
+        secret = machine_class.secret(CLUSTER, provider.connection, group(CLASSES[0]))
+        assert yaml.safe_load(text) == secret["data"]
     print(f"{len(cases)} machine classes alike")
 
 
@@ -262,10 +266,10 @@ def test_checksums(render: Render) -> None:
     """Go's YAML and ours are one text, whatever quotes it needs."""
     odd = ["1", "true", "y", "1e3", "08", "a: b", "- a", "2026-01-31", "ж", "a\nb", "~"]
     specs = list(CLASSES)
-    for one in odd:
-        specs.append({"flavorName": "m1", "imageName": one})
-        specs.append({"flavorName": "m1", "additionalTags": {one: one}})
-        specs.append({"flavorName": "m1", "additionalNetworks": [one, "x"]})
+    for value in odd:
+        specs.append({"flavorName": "m1", "imageName": value})
+        specs.append({"flavorName": "m1", "additionalTags": {value: value}})
+        specs.append({"flavorName": "m1", "additionalNetworks": [value, "x"]})
     cases = list(itertools.product(specs, ("", "7")))
     jobs = [
         mcm_job("machine-class.checksum", PROVIDERS[0], spec, rollout)
@@ -279,18 +283,18 @@ def test_checksums(render: Render) -> None:
 def test_what_can_not_be_made_fails_in_both(render: Render) -> None:
     """Tags that Nova refuses, raw tags for MCM, and no image or network at all."""
     for spec in REFUSED:
-        (made,) = render([capi_job("template.yaml", PROVIDERS[0], spec)])
-        assert "want a tag of 1 to 60 characters" in made["error"]
+        (answer,) = render([capi_job("template.yaml", PROVIDERS[0], spec)])
+        assert "want a tag of 1 to 60 characters" in answer["error"]
         with pytest.raises(config.ConfigError, match="want a tag of 1 to 60"):
             capi.machine_spec(CLUSTER, PROVIDERS[0], group(spec))
-        (made,) = render([mcm_job("machine-class.yaml", PROVIDERS[0], spec)])
-        assert "want no raw server tags" in made["error"]
+        (answer,) = render([mcm_job("machine-class.yaml", PROVIDERS[0], spec)])
+        assert "want no raw server tags" in answer["error"]
     for job in (
         capi_job("template.yaml", NO_DEFAULTS, CLASSES[0]),
         mcm_job("machine-class.yaml", NO_DEFAULTS, CLASSES[0]),
     ):
-        (made,) = render([job])
+        (answer,) = render([job])
         assert (
             "imageName: not set: must be a name, here or in the provider's"
-            in made["error"]
+            in answer["error"]
         )

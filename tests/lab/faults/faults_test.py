@@ -71,7 +71,7 @@ def utc_now() -> datetime.datetime:
 
 def until(
     what: str,
-    seen: Callable[[], bool],
+    is_met: Callable[[], bool],
     timeout_s: float = 180,
     poll_s: float = 0.2,
 ) -> None:
@@ -79,7 +79,7 @@ def until(
     began = time.monotonic()
     while True:
         with contextlib.suppress(kube_errors.KubeError):
-            if seen():
+            if is_met():
                 return
         assert time.monotonic() - began < timeout_s, what
         time.sleep(poll_s)
@@ -277,8 +277,8 @@ class Daemon:
         )
 
     def pid(self) -> int | None:
-        found = processes.find(self.place, ccm.NAME)
-        return found.pid if found else None
+        process = processes.find(self.place, ccm.NAME)
+        return process.pid if process else None
 
 
 def shown(node: Node | None) -> object:
@@ -376,7 +376,9 @@ def go_through(
     befalling: Mapping[Fault, Sequence[Daemon]], window_s: float
 ) -> Mapping[str, list[str]]:
     """Run the faults of all daemons in parallel; return a row for each of them."""
-    trials = [Trial(fault, one) for fault, each in befalling.items() for one in each]
+    trials = [
+        Trial(fault, daemon) for fault, each in befalling.items() for daemon in each
+    ]
     ended: dict[Fault, float] = {}
 
     def end(fault: Fault) -> None:
@@ -402,7 +404,9 @@ def go_through(
 def answering(
     each: Sequence[Daemon], fault: fault_proxy.Fault, *services: str
 ) -> contextlib.AbstractContextManager[None]:
-    proxies = [one.region.proxies[service] for one in each for service in services]
+    proxies = [
+        daemon.region.proxies[service] for daemon in each for service in services
+    ]
     return fault_proxy.answering(proxies, fault)
 
 
@@ -412,15 +416,15 @@ def expired(each: Sequence[Daemon]) -> Iterator[None]:
 
     Services believe a token for minutes, so the proxies refuse those of now.
     """
-    (one,) = each
-    proxies = [one.region.proxies[service] for service in CLOUD]
+    (daemon,) = each
+    proxies = [daemon.region.proxies[service] for service in CLOUD]
     calls = [request for proxy in proxies for request in proxy.requests()]
     old = {call.headers.get("x-auth-token", "") for call in calls}
-    faults.expire_password(one.lab.where, one.region.user)
+    faults.expire_password(daemon.lab.where, daemon.region.user)
     with fault_proxy.answering(proxies, faults.refused(old)):
         yield
-    one.region.set_password("two")
-    one.write_conf("two")
+    daemon.region.set_password("two")
+    daemon.write_conf("two")
 
 
 @contextlib.contextmanager
@@ -439,30 +443,30 @@ def held(each: Sequence[Daemon]) -> Iterator[None]:
             go_on.set()
 
 
-def restart_api_server(one: Daemon) -> None:
+def restart_api_server(daemon: Daemon) -> None:
     """Once a pass stands still."""
-    nova = one.region.proxies[layout.NOVA]
+    nova = daemon.region.proxies[layout.NOVA]
     until("a list that is held", lambda: len(nova.requests()) > len(nova.answered()))
     began = utc_now()
-    processes.stop(one.lab.apart, ["kube-apiserver"], patience_s=0.5)
-    control_plane.up(one.lab.apart, progress.Silent())
-    one.lab.restarts.append((began, utc_now()))
+    processes.stop(daemon.lab.apart, ["kube-apiserver"], patience_s=0.5)
+    control_plane.up(daemon.lab.apart, progress.Silent())
+    daemon.lab.restarts.append((began, utc_now()))
 
 
 @contextlib.contextmanager
 def renamed(each: Sequence[Daemon]) -> Iterator[None]:
     """Yield the silent Node's server the name of the newborn's."""
-    (one,) = each
-    silent = one.servers[one.node_name(SILENT)]
-    one.mine.rename(silent.id, one.node_name(NEWBORN))
+    (daemon,) = each
+    silent = daemon.servers[daemon.node_name(SILENT)]
+    daemon.mine.rename(silent.id, daemon.node_name(NEWBORN))
     try:
         yield
     finally:
-        one.mine.rename(silent.id, silent.name)
+        daemon.mine.rename(silent.id, silent.name)
     # A Node that is ambiguous is looked at once a minute, or when it changes.
     note = json.dumps({"metadata": {"annotations": {"faults": "renamed"}}}).encode()
-    name = one.node_name(NEWBORN)
-    one.lab.api.patch(resources.NODES, name, note, timeout_s=30)
+    name = daemon.node_name(NEWBORN)
+    daemon.lab.api.patch(resources.NODES, name, note, timeout_s=30)
 
 
 FAILED = ("mooring_cloud_requests_total", 'outcome="CloudUnavailable"')
@@ -532,7 +536,7 @@ def lab(where: places.Places, apart: places.Places, ccm_pex: pathlib.Path) -> La
 @pytest.fixture(scope="module")
 def daemons(lab: Lab, project: MakeProject) -> Iterator[tuple[Daemon, ...]]:
     """Run the daemons, each with two initialised Nodes."""
-    made = tuple(
+    new_daemons = tuple(
         Daemon(name, lab, project(name), number)
         for number, name in enumerate(REGIONS, start=1)
     )
@@ -540,23 +544,23 @@ def daemons(lab: Lab, project: MakeProject) -> Iterator[tuple[Daemon, ...]]:
         contextlib.ExitStack() as stack,
         concurrent.futures.ThreadPoolExecutor(len(REGIONS)) as pool,
     ):
-        for _ in pool.map(lambda one: one.start(stack), made):
+        for _ in pool.map(lambda daemon: daemon.start(stack), new_daemons):
             pass
-        yield made
+        yield new_daemons
 
 
 @pytest.fixture(scope="module")
 def story(daemons: tuple[Daemon, ...]) -> Mapping[str, list[str]]:
     """Go through all faults; give the rows of the table, by fault."""
-    one, two, three = daemons
+    first, second, third = daemons
     shown: dict[str, list[str]] = {}
     # Its Event is counted up a minute later at the earliest: see `repeat_its_event`.
-    add_a_node_of_another_provider(one.lab)
+    add_a_node_of_another_provider(first.lab)
     try:
         shown |= go_through(
-            {THROTTLED: [one], EMPTIED: [two], EXPIRED: [three]}, WINDOW_S
+            {THROTTLED: [first], EMPTIED: [second], EXPIRED: [third]}, WINDOW_S
         )
-        shown |= go_through({RESTARTED: [one], TWINS: [two]}, 5)
+        shown |= go_through({RESTARTED: [first], TWINS: [second]}, 5)
         shown |= go_through({NO_DATABASE: daemons}, WINDOW_S)
         if FROZEN in FAULTS:
             shown |= go_through({FROZEN: daemons}, FROZEN_S)
@@ -582,19 +586,19 @@ def used(lab: Lab) -> Mapping[ccm.Right, set[int]]:
     An API server that has just started refuses everybody: it does not know the roles
     yet. Those answers are left out.
     """
-    found: dict[ccm.Right, set[int]] = {}
+    codes: dict[ccm.Right, set[int]] = {}
     for row in audit.rows(lab.apart, ccm.ACCOUNT):
         at = datetime.datetime.fromisoformat(row.received)
         resource = "/".join(part for part in (row.resource, row.subresource) if part)
         if not any(began < at < ended for began, ended in lab.restarts):
-            found.setdefault((row.group, resource, row.verb), set()).add(row.code)
-    return found
+            codes.setdefault((row.group, resource, row.verb), set()).add(row.code)
+    return codes
 
 
-def make_service(one: Daemon) -> services.Services:
+def make_service(daemon: Daemon) -> services.Services:
     """Create a Service whose load balancer has one Node."""
-    its = services.Services(one.lab.api, "default")
-    mine = f"kubernetes.io/hostname={one.node_name(HEALTHY)}"
+    its = services.Services(daemon.lab.api, "default")
+    mine = f"kubernetes.io/hostname={daemon.node_name(HEALTHY)}"
     its.make("web", {keys.INTERNAL: "true", keys.NODE_SELECTOR: mine})
     return its
 
@@ -632,18 +636,18 @@ def test_the_rights_of_the_chart_are_those_that_are_used(
     it, a server that is deleted, an Event that recurs, and a second replica. They
     happen at one time.
     """
-    one = daemons[0]
-    its = make_service(one)
-    one.mine.delete(one.servers[one.node_name(SILENT)].id)
+    daemon = daemons[0]
+    its = make_service(daemon)
+    daemon.mine.delete(daemon.servers[daemon.node_name(SILENT)].id)
     state, base = lab.apart.state / "follower", lab.apart.port_base + 80
     follower = places.Places(lab.apart.cache, state, base)
-    one.run(follower)
+    daemon.run(follower)
     try:
         repeat_its_event(lab)
         until("served", lambda: services.addresses(its.get("web")) != [], SERVED_S)
         its.delete(["web"])
         what = "the Node of a server that was deleted is deleted"
-        until(what, lambda: lab.node(one.node_name(SILENT)) is None, WITHIN_S)
+        until(what, lambda: lab.node(daemon.node_name(SILENT)) is None, WITHIN_S)
         watch = ("coordination.k8s.io", "leases", "watch")
         until("the follower watches the Lease", lambda: watch in used(lab), poll_s=1.0)
         until("the Service is deleted", lambda: its.get("web") is None, SERVED_S)
@@ -652,8 +656,8 @@ def test_the_rights_of_the_chart_are_those_that_are_used(
     asked, allowed = used(lab), ccm.granted()
     for right in sorted(allowed | asked.keys()):
         codes = " ".join(map(str, sorted(asked.get(right, ()))))
-        told = codes or SPARE.get(right, "MISSING")
-        print(f"{right[0] or 'core':22} {right[1]:22} {right[2]:7} {told}")
+        shown = codes or SPARE.get(right, "MISSING")
+        print(f"{right[0] or 'core':22} {right[1]:22} {right[2]:7} {shown}")
     assert not [right for right, codes in asked.items() if codes & {401, 403}]
     assert asked.keys() <= allowed, "used by another rule than the chart's"
     assert allowed - asked.keys() <= SPARE.keys(), "never used"

@@ -142,12 +142,12 @@ def swap(volume: pathlib.Path, folder: str) -> None:
 
 
 def works(instances: protocol.Instances) -> bool:
-    found = instances.observe([NOBODY], time.monotonic())[NOBODY]
-    return isinstance(found, Absent)
+    observation = instances.observe([NOBODY], time.monotonic())[NOBODY]
+    return isinstance(observation, Absent)
 
 
 def refused(instances: protocol.Instances) -> bool:
-    found = instances.observe([NOBODY], time.monotonic())[NOBODY]
-    return isinstance(found, Unknown) and isinstance(
-        found.error, errors.Unauthenticated
+    observation = instances.observe([NOBODY], time.monotonic())[NOBODY]
+    return isinstance(observation, Unknown) and isinstance(
+        observation.error, errors.Unauthenticated
     )

@@ -75,12 +75,12 @@ def ask(
 
 
 def pids(where: places.Places) -> list[int | None]:
-    return [one.pid for one in control_plane.status(where)]
+    return [program.pid for program in control_plane.status(where)]
 
 
 def check_started(where: places.Places) -> None:
     """It serves, `up` is idempotent, and what was asked stands in the audit log."""
-    assert [one.ready for one in control_plane.status(where)] == [True] * 3
+    assert [program.ready for program in control_plane.status(where)] == [True] * 3
     before = pids(where)
     control_plane.up(where, progress.Silent())
     assert pids(where) == before
@@ -88,8 +88,10 @@ def check_started(where: places.Places) -> None:
     assert ask(admin, "GET", "/readyz") == (200, b"ok")
     assert ask(admin, "POST", "/api/v1/nodes", NODE)[0] == 201
     log = (where.log / "audit.log").read_text().splitlines()
-    seen = {(one["verb"], one.get("requestURI")) for one in map(json.loads, log)}
-    assert ("create", "/api/v1/nodes") in seen
+    requests = {
+        (entry["verb"], entry.get("requestURI")) for entry in map(json.loads, log)
+    }
+    assert ("create", "/api/v1/nodes") in requests
 
 
 def check_rights(where: places.Places) -> None:

@@ -58,23 +58,23 @@ def candidate(kubeconfig: str, identity: str) -> None:
         renew_s=RENEW_S,
         retry_s=RETRY_S,
     )
-    there = guarded.Guarded(api, own.acting)
+    writer = guarded.Guarded(api, own.acting)
     stop, drained = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     writers = [
-        threading.Thread(target=write, args=(there, identity, n, stop), daemon=True)
+        threading.Thread(target=write, args=(writer, identity, n, stop), daemon=True)
         for n in range(WRITERS)
     ]
 
     def started() -> None:
-        for one in writers:
-            one.start()
+        for writer in writers:
+            writer.start()
 
     def end() -> None:
         stop.wait()
-        for one in writers:
-            if one.ident is not None:
-                one.join()
+        for writer in writers:
+            if writer.ident is not None:
+                writer.join()
         drained.set()
 
     threading.Thread(target=end, daemon=True).start()
@@ -136,9 +136,9 @@ class Race:
         with contextlib.suppress(errors.KubeError), opened as lines:
             for line in lines:
                 event = msgspec.json.decode(line, type=Event)
-                found = lease.parse(bytes(event.object))
-                holder = found.record.holder_identity
-                self.history.append((int(found.version), holder, time.monotonic()))
+                record = lease.parse(bytes(event.object))
+                holder = record.record.holder_identity
+                self.history.append((int(record.version), holder, time.monotonic()))
 
     def enter(self, identity: str) -> None:
         """Start a candidate, and wait until it stands for election."""
@@ -163,10 +163,10 @@ class Race:
             query={"labelSelector": "wrote"},
             timeout_s=TIMEOUT_S,
         )
-        found = objects.decode_list(body, objects.Bare).items
+        items = objects.decode_list(body, objects.Bare).items
         return sorted(
-            (int(one.metadata.resource_version), one.metadata.labels["wrote"])
-            for one in found
+            (int(item.metadata.resource_version), item.metadata.labels["wrote"])
+            for item in items
         )
 
     def check(self) -> int:
@@ -195,9 +195,9 @@ class Race:
             process.communicate()
 
 
-def until(seen: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
+def until(is_met: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
     end = time.monotonic() + timeout_s
-    while not seen():
+    while not is_met():
         assert time.monotonic() < end, what
         time.sleep(0.02)
 
@@ -249,14 +249,14 @@ def stopped(race: Race) -> str:
 def frozen(race: Race) -> str:
     """With a frozen API server the leader ends, and the follower waits for it."""
     race.enter("e")
-    found = processes.find(race.where, "kube-apiserver")
-    assert found is not None
-    found.send_signal(signal.SIGSTOP)
+    process = processes.find(race.where, "kube-apiserver")
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
     try:
         assert race.running["d"].wait(PATIENCE_S) == 1
         time.sleep(LEASE_S - RENEW_S)
     finally:
-        found.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGCONT)
     took_s = race.wait_for("e")
     return f"e {took_s:.2f} s after the thaw"
 
@@ -264,11 +264,11 @@ def frozen(race: Race) -> str:
 @pytest.fixture()
 def race(elsewhere: places.Places) -> Iterator[Race]:
     control_plane.up(elsewhere, progress.Silent())
-    made = Race(elsewhere)
+    new_race = Race(elsewhere)
     try:
-        yield made
+        yield new_race
     finally:
-        made.end()
+        new_race.end()
         processes.stop(elsewhere, control_plane.PROGRAMS, patience_s=1)
 
 

@@ -36,15 +36,15 @@ def test_node_becomes_ready_and_leaves_no_trace(where: places.Places) -> None:
         kubelet.up(where, progress.Silent())
     control_plane.up(where, progress.Silent())
     kubelet.up(where, progress.Silent(), "boat")
-    assert [one.ready for one in kubelet.status(where)] == [True, True]
+    assert [program.ready for program in kubelet.status(where)] == [True, True]
     kubelet.down(where)
     mounts = pathlib.Path("/proc/self/mountinfo").read_text()
     assert str(where.state) not in mounts
     assert not (pathlib.Path("/sys/class/net") / node_host.bridge(where)).exists()
     assert not any(
-        (one / node_host.cgroup(where)).exists()
-        for one in node_host.hierarchies(mounts)
+        (hierarchy / node_host.cgroup(where)).exists()
+        for hierarchy in node_host.hierarchies(mounts)
     )
     assert settings() == before
-    assert [one.pid for one in kubelet.status(where)] == [None, None]
+    assert [program.pid for program in kubelet.status(where)] == [None, None]
     assert processes.find(where, "etcd") is not None

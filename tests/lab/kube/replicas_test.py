@@ -77,9 +77,9 @@ class Replica:
 
     @property
     def process(self) -> psutil.Process:
-        found = processes.find(self.place, ccm.NAME)
-        assert found is not None, f"{self.name} has ended"
-        return found
+        process = processes.find(self.place, ccm.NAME)
+        assert process is not None, f"{self.name} has ended"
+        return process
 
 
 class Race:
@@ -102,49 +102,51 @@ class Race:
         kubeconfig = place.state / "kubeconfig"
         admin = control_plane.admin_kubeconfig(self.where)
         cluster.service_account_kubeconfig(self.api, admin, ccm.ACCOUNT, kubeconfig)
-        made = Replica(name, place, credential_of(kubeconfig))
-        self.replicas.append(made)
+        replica = Replica(name, place, credential_of(kubeconfig))
+        self.replicas.append(replica)
         words = ccm.arguments(place, kubeconfig, self.conf, FLAGS)
         # The Nodes have no servers.
         ccm.start(place, self.pex, words, {"SKIP_NODE_DELETION": "true"})
-        return made
+        return replica
 
     def rows(self, resource: str) -> list[audit.Row]:
         """Return the writes that were carried out, oldest first."""
-        found = [
+        rows = [
             row
             for row in audit.rows(self.where, ccm.ACCOUNT)
             if row.resource == resource
             and row.verb in ("create", "update", "patch")
             and row.code in (200, 201)
         ]
-        return sorted(found, key=lambda row: row.version)
+        return sorted(rows, key=lambda row: row.version)
 
     def terms(self) -> list[tuple[int, str, str]]:
         """Return each change of the Lease: revision, credential, when it was asked for.
 
         The credential is empty when the Lease was released.
         """
-        found = []
+        terms = []
         for row in self.rows("leases"):
             spec = row.body["spec"]
             assert isinstance(spec, dict)
             holder = row.credential if spec.get("holderIdentity") else ""
-            found.append((row.version, holder, row.received))
-        return found
+            terms.append((row.version, holder, row.received))
+        return terms
 
-    def wait_for(self, one: Replica) -> None:
+    def wait_for(self, replica: Replica) -> None:
         """Wait until it is in the midst of writing."""
         waiting.until(
-            f"{one.name} writes",
-            lambda: sum(row.credential == one.credential for row in self.rows("nodes"))
+            f"{replica.name} writes",
+            lambda: sum(
+                row.credential == replica.credential for row in self.rows("nodes")
+            )
             >= WRITES,
         )
 
     def check(self) -> int:
         """See that each was written while its author held the Lease; count them."""
         terms = self.terms()
-        names = {one.credential: one.name for one in self.replicas}
+        names = {replica.credential: replica.name for replica in self.replicas}
         written = self.rows("nodes")
         for row in written:
             before = [term for term in terms if term[0] < row.version]
@@ -155,18 +157,18 @@ class Race:
             )
         return len(written)
 
-    def took_s(self, one: Replica, since: datetime.datetime) -> float:
+    def took_s(self, replica: Replica, since: datetime.datetime) -> float:
         """Return the seconds until it had asked for the Lease and got it."""
         times = [
             datetime.datetime.fromisoformat(at)
             for _, holder, at in self.terms()
-            if holder == one.credential
+            if holder == replica.credential
         ]
         return (times[0] - since).total_seconds()
 
     def end(self) -> None:
-        for one in self.replicas:
-            processes.stop(one.place, [ccm.NAME])
+        for replica in self.replicas:
+            processes.stop(replica.place, [ccm.NAME])
 
 
 def credential_of(kubeconfig: pathlib.Path) -> str:
@@ -187,8 +189,8 @@ class Nodes:
         self._api = api
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._each, args=(one, pause_s))
-            for one, pause_s in ((self._beat, 2.0), (self._spoil, 0.1))
+            threading.Thread(target=self._each, args=(target, pause_s))
+            for target, pause_s in ((self._beat, 2.0), (self._spoil, 0.1))
         ]
 
     def start(self) -> None:
@@ -232,13 +234,13 @@ def race(elsewhere: places.Places, ccm_pex: pathlib.Path) -> Iterator[Race]:
     with contextlib.ExitStack() as stack:
         stack.callback(processes.stop, elsewhere, control_plane.PROGRAMS, patience_s=1)
         control_plane.up(elsewhere, progress.Silent(), api_arguments=more)
-        made = Race(elsewhere, ccm_pex, CONF)
-        cluster.create_all(made.api, ccm.manifest())
-        nodes = Nodes(made.api)
+        new_race = Race(elsewhere, ccm_pex, CONF)
+        cluster.create_all(new_race.api, ccm.manifest())
+        nodes = Nodes(new_race.api)
         stack.callback(nodes.end)
         nodes.start()
-        stack.callback(made.end)
-        yield made
+        stack.callback(new_race.end)
+        yield new_race
 
 
 def killed(race: Race, leader: Replica, next_one: Replica) -> str:

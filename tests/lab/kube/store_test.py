@@ -66,13 +66,13 @@ class Watched(client.Api):
     """The real client; counts, and asks for short watches: bookmarks come before
     their end.
 
-    seen: lists, pages, watches and types of their lines by number; "410"; "failure": a
-    request or a watch that failed, or a watch that ended soon and without a line;
+    counts: lists, pages, watches and types of their lines by number; "410"; "failure":
+    a request or a watch that failed, or a watch that ended soon and without a line;
     "stall": a failure after SILENCE_S.
     """
 
     api: client.Api
-    seen: collections.Counter[str] = dataclasses.field(
+    counts: collections.Counter[str] = dataclasses.field(
         default_factory=collections.Counter
     )
     resumed_from: list[int] = dataclasses.field(default_factory=list)
@@ -96,7 +96,7 @@ class Watched(client.Api):
                 content_type=content_type,
                 timeout_s=min(timeout_s, SILENCE_S),
             )
-        self.seen["page" if "continue" in (query or {}) else "list"] += 1
+        self.counts["page" if "continue" in (query or {}) else "list"] += 1
         return answer
 
     @contextlib.contextmanager
@@ -108,13 +108,13 @@ class Watched(client.Api):
         connect_timeout_s: float,
         read_timeout_s: float,
     ) -> Iterator[client.WatchLines]:
-        self.seen["watch"] += 1
+        self.counts["watch"] += 1
         self.resumed_from.append(int(query["resourceVersion"]))
         heard: list[str] = []
 
         def note(kind: str) -> None:
             heard.append(kind)
-            self.seen[kind] += 1
+            self.counts[kind] += 1
 
         began = time.monotonic()
         with (
@@ -128,7 +128,7 @@ class Watched(client.Api):
         ):
             yield Tapped(lines, note)
         if not heard and time.monotonic() - began < store.SHORT_WATCH_S:
-            self.seen["failure"] += 1
+            self.counts["failure"] += 1
 
     @contextlib.contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -136,9 +136,9 @@ class Watched(client.Api):
         try:
             yield
         except errors.KubeError as error:
-            self.seen["failure"] += 1
-            self.seen["410"] += isinstance(error, errors.Gone)
-            self.seen["stall"] += time.monotonic() - began > SILENCE_S - 1
+            self.counts["failure"] += 1
+            self.counts["410"] += isinstance(error, errors.Gone)
+            self.counts["stall"] += time.monotonic() - began > SILENCE_S - 1
             raise
 
     def lists_since(self, before: Mapping[str, int]) -> tuple[int, int]:
@@ -148,7 +148,7 @@ class Watched(client.Api):
         stall for longer than the store's patience.
         """
         since = {
-            name: self.seen[name] - before.get(name, 0)
+            name: self.counts[name] - before.get(name, 0)
             for name in ("list", "410", "failure")
         }
         return since["list"], since["410"] + since["failure"] // store.RELIST_AFTER
@@ -170,11 +170,11 @@ class Book:
         if new is None and old is not None:
             self.went[old.metadata.uid] += 1
 
-    def check(self, there: Mapping[str, objects.Bare]) -> None:
+    def check(self, existing: Mapping[str, objects.Bare]) -> None:
         assert set(self.came.values()) <= {1}, "announced twice as new"
         assert set(self.went.values()) <= {1}, "announced twice as gone"
         left = self.came.keys() - self.went.keys()
-        assert left == {node.metadata.uid for node in there.values()}, "missed"
+        assert left == {node.metadata.uid for node in existing.values()}, "missed"
 
 
 class Harbour:
@@ -242,9 +242,9 @@ class Harbour:
         return versions(self.truth()) == versions(self.store.items())
 
     def pid(self) -> int:
-        found = processes.find(self.where, "kube-apiserver")
-        assert found is not None
-        return found.pid
+        process = processes.find(self.where, "kube-apiserver")
+        assert process is not None
+        return process.pid
 
     def restart(self) -> None:
         processes.stop(self.where, ["kube-apiserver"], patience_s=0.5)
@@ -255,11 +255,11 @@ def paged(harbour: Harbour) -> str:
     """40 Nodes come on 6 pages of 7."""
     waiting.until("the first list", harbour.store.synced.is_set)
     assert len(harbour.store.items()) == NODES
-    seen = harbour.watched.seen
+    counts = harbour.watched.counts
     # A list that stalls is begun again.
-    assert 1 <= seen["list"] <= 1 + seen["failure"]
-    assert 5 <= seen["page"] <= 5 * seen["list"]
-    return f"6 pages, {seen['stall']} stalls"
+    assert 1 <= counts["list"] <= 1 + counts["failure"]
+    assert 5 <= counts["page"] <= 5 * counts["list"]
+    return f"6 pages, {counts['stall']} stalls"
 
 
 def bookmarked(harbour: Harbour) -> str:
@@ -284,8 +284,8 @@ def bookmarked(harbour: Harbour) -> str:
     finally:
         stop.set()
         thread.join()
-    assert watched.seen["BOOKMARK"] > 0
-    assert watched.seen["MODIFIED"] == 0
+    assert watched.counts["BOOKMARK"] > 0
+    assert watched.counts["MODIFIED"] == 0
     lists, explained = watched.lists_since({})
     assert lists <= 1 + explained, "listed again without need"
     return f"resumed at +{watched.resumed_from[-1] - watched.resumed_from[0]}"
@@ -293,7 +293,7 @@ def bookmarked(harbour: Harbour) -> str:
 
 def dropped(harbour: Harbour) -> str:
     """What changes while nothing connects is heard of by resuming, not by a list."""
-    before = harbour.watched.seen.copy()
+    before = harbour.watched.counts.copy()
     with harbour.pipe.shut():
         harbour.change()
     waiting.until("what was missed", harbour.agrees)
@@ -304,12 +304,12 @@ def dropped(harbour: Harbour) -> str:
 
 def silent(harbour: Harbour) -> str:
     """A connection that only looks alive is given up after the silence allowed."""
-    began, before = time.monotonic(), harbour.watched.seen["stall"]
+    began, before = time.monotonic(), harbour.watched.counts["stall"]
     with harbour.pipe.silent():
         harbour.change()
         assert not harbour.agrees(), "the pipe was not silent"
         waiting.until(
-            "the store gives up", lambda: harbour.watched.seen["stall"] > before
+            "the store gives up", lambda: harbour.watched.counts["stall"] > before
         )
     waiting.until("what was missed", harbour.agrees)
     return f"{time.monotonic() - began:.0f} s"
@@ -330,11 +330,11 @@ def frozen(harbour: Harbour) -> str:
 
 def restarted(harbour: Harbour) -> str:
     """A server that is killed and comes back is watched again."""
-    lists = harbour.watched.seen["list"]
+    lists = harbour.watched.counts["list"]
     harbour.restart()
     harbour.change()
     waiting.until("what came after", harbour.agrees)
-    return f"{harbour.watched.seen['list'] - lists} new lists"
+    return f"{harbour.watched.counts['list'] - lists} new lists"
 
 
 def expired(harbour: Harbour) -> str:
@@ -343,12 +343,12 @@ def expired(harbour: Harbour) -> str:
     It starts with an empty watch cache after the changes were made; until then the
     watch only hangs, so that it is resumed, not given up.
     """
-    before = harbour.watched.seen.copy()
+    before = harbour.watched.counts.copy()
     with harbour.pipe.silent():
         harbour.change()
         harbour.restart()
     waiting.until("what was missed", harbour.agrees)
-    gone = harbour.watched.seen["410"] - before["410"]
+    gone = harbour.watched.counts["410"] - before["410"]
     lists, explained = harbour.watched.lists_since(before)
     assert gone >= 1, "there was no 410"
     assert 1 <= lists <= explained
@@ -398,18 +398,18 @@ def changed(harbour: Harbour) -> str:
 @pytest.fixture()
 def harbour(elsewhere: places.Places) -> Iterator[Harbour]:
     control_plane.up(elsewhere, progress.Silent())
-    made = Harbour(elsewhere)
+    new_harbour = Harbour(elsewhere)
     stop = threading.Event()
-    thread = threading.Thread(target=made.store.run, args=(stop,))
+    thread = threading.Thread(target=new_harbour.store.run, args=(stop,))
     try:
         for _ in range(NODES):
-            made.create()
+            new_harbour.create()
         thread.start()
-        yield made
+        yield new_harbour
     finally:
         stop.set()
         thread.join(SILENCE_S + 5)
-        made.pipe.close()
+        new_harbour.pipe.close()
         processes.stop(elsewhere, control_plane.PROGRAMS, patience_s=1)
     assert not thread.is_alive()
 

@@ -52,11 +52,11 @@ WANTED = {
 }
 
 
-def until(what: str, seen: Callable[[], bool], timeout_s: float = 180) -> None:
+def until(what: str, is_met: Callable[[], bool], timeout_s: float = 180) -> None:
     end = time.monotonic() + timeout_s
     while True:
         with contextlib.suppress(kube_errors.KubeError):
-            if seen():
+            if is_met():
                 return
         assert time.monotonic() < end, what
         time.sleep(0.1)
@@ -115,23 +115,23 @@ def at_work(where: places.Places, number: int, before: int) -> str:
     api = cluster.connect(control_plane.admin_kubeconfig(where))
     until("a Node", lambda: is_made(api, f"old-{number}", is_new=False))
     until("a new one", lambda: is_made(api, f"new-{number}", is_new=True))
-    seen: list[audit.Row] = []
+    rows: list[audit.Row] = []
 
     def all_done() -> bool:
-        seen[:] = audit.rows(where, ccm.ACCOUNT)[before:]
-        done = {(row.resource, row.verb) for row in seen if 200 <= row.code < 300}
+        rows[:] = audit.rows(where, ccm.ACCOUNT)[before:]
+        done = {(row.resource, row.verb) for row in rows if 200 <= row.code < 300}
         return done >= WANTED
 
     until(f"{WANTED} are answered", all_done)
     later = [
-        row for row in seen if datetime.datetime.fromisoformat(row.received) > ready
+        row for row in rows if datetime.datetime.fromisoformat(row.received) > ready
     ]
     assert {row.code for row in later} <= {0, 200, 201, 409}
     node = json.loads(api.read(resources.NODES, f"old-{number}", timeout_s=10))
     assert node["metadata"]["labels"][ZONE[1]] == "right"
-    told = json.loads(api.request("GET", "/version", timeout_s=10))
-    minor = told.get("emulationMinor") or told["minor"]
-    return f"says it is 1.{minor}; {len(seen)} requests, all well"
+    version = json.loads(api.request("GET", "/version", timeout_s=10))
+    minor = version.get("emulationMinor") or version["minor"]
+    return f"says it is 1.{minor}; {len(rows)} requests, all well"
 
 
 def test_each_version_serves_all_that_is_asked(running: places.Places) -> None:

@@ -36,7 +36,7 @@ def where(lease: leases.Lease) -> Iterator[places.Places]:
 
 
 @pytest.fixture(scope="module")
-def wanted(
+def storage_settings(
     where: places.Places, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[storage_node.StorageNodeSettings]:
     """Boot a server, which is the node, in a project of its own."""
@@ -62,16 +62,16 @@ def wanted(
 def user(
     where: places.Places,
     api: client.Api,
-    wanted: storage_node.StorageNodeSettings,
+    storage_settings: storage_node.StorageNodeSettings,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[volume_users.VolumeUser]:
     """Run the node, and be a user of its volumes."""
     root = tmp_path_factory.mktemp("machine")
     objects = kube_objects.Objects(api, "default")
-    with storage_node.running(where, wanted, root) as (node, disks):
-        made = volume_users.VolumeUser(objects, node, wanted.name, disks)
-        made.add_classes()
-        yield made
-        made.clear()
-        print(made.table())
-    made.forget_node()
+    with storage_node.running(where, storage_settings, root) as (node, disks):
+        new_user = volume_users.VolumeUser(objects, node, storage_settings.name, disks)
+        new_user.add_classes()
+        yield new_user
+        new_user.clear()
+        print(new_user.table())
+    new_user.forget_node()

@@ -27,11 +27,11 @@ def keeper(user: volume_users.VolumeUser) -> Iterator[csi_keeper.CsiKeeper]:
     """Start again what is killed."""
     chance = random.Random(SEED)  # noqa: S311 - when to kill
     victims = (csi_node.NAME, "kubelet")
-    made = csi_keeper.CsiKeeper(
+    new_keeper = csi_keeper.CsiKeeper(
         user.node.where, user.node.start, chance, victims, LIVES_S
     )
-    yield made
-    made.end()
+    yield new_keeper
+    new_keeper.end()
 
 
 def names(round_: int) -> list[str]:

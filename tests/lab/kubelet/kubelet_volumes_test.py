@@ -27,26 +27,30 @@ def create(user: volume_users.VolumeUser, claim: str, pod: str) -> None:
 
 
 def test_the_node_is_registered(
-    user: volume_users.VolumeUser, wanted: storage_node.StorageNodeSettings
+    user: volume_users.VolumeUser, storage_settings: storage_node.StorageNodeSettings
 ) -> None:
     """CSINode shows id, zone and limit; csi-node has a mount namespace of its own."""
 
     def driver() -> kube_objects.Json | None:
-        found = user.objects.get(kube_objects.CSI_NODE, wanted.name) or {"spec": {}}
-        drivers = found["spec"].get("drivers") or []
-        return next((one for one in drivers if one["name"] == csi_node.DRIVER), None)
+        info = user.objects.get(kube_objects.CSI_NODE, storage_settings.name) or {
+            "spec": {}
+        }
+        drivers = info["spec"].get("drivers") or []
+        return next(
+            (driver_ for driver_ in drivers if driver_["name"] == csi_node.DRIVER), None
+        )
 
     user.until("CSINode has the driver", driver)
     registered = driver()
     assert registered is not None
-    assert registered["nodeID"] == wanted.instance_id
+    assert registered["nodeID"] == storage_settings.instance_id
     assert registered["topologyKeys"] == [csi_node.ZONE_KEY]
     assert registered["allocatable"]["count"] > 0
-    node = user.objects.get(kube_objects.NODE, wanted.name)
+    node = user.objects.get(kube_objects.NODE, storage_settings.name)
     assert node is not None
-    assert node["metadata"]["labels"][csi_node.ZONE_KEY] == wanted.zone
+    assert node["metadata"]["labels"][csi_node.ZONE_KEY] == storage_settings.zone
     user.note("nodeID", registered["nodeID"])
-    user.note("zone", wanted.zone)
+    user.note("zone", storage_settings.zone)
     user.note("attach limit", registered["allocatable"]["count"])
     namespaces = set()
     for name in (csi_node.NAME, "kubelet"):
@@ -58,7 +62,7 @@ def test_the_node_is_registered(
 
 
 def test_the_attach_limit_follows_the_disks_of_others(
-    user: volume_users.VolumeUser, wanted: storage_node.StorageNodeSettings
+    user: volume_users.VolumeUser, storage_settings: storage_node.StorageNodeSettings
 ) -> None:
     """The kubelet asks anew, for the API server keeps the period of the CSIDriver."""
     spec = {"nodeAllocatableUpdatePeriodSeconds": PERIOD_S}
@@ -68,9 +72,11 @@ def test_the_attach_limit_follows_the_disks_of_others(
     user.objects.patch(kube_objects.CSI_DRIVER, csi_node.DRIVER, spec=spec)
 
     def limit() -> int:
-        found = user.objects.get(kube_objects.CSI_NODE, wanted.name) or {"spec": {}}
-        drivers = found["spec"].get("drivers") or []
-        counts = [one["allocatable"]["count"] for one in drivers]
+        info = user.objects.get(kube_objects.CSI_NODE, storage_settings.name) or {
+            "spec": {}
+        }
+        drivers = info["spec"].get("drivers") or []
+        counts = [driver["allocatable"]["count"] for driver in drivers]
         return int(counts[0]) if counts else 0
 
     before = limit()

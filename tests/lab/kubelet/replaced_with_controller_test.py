@@ -54,10 +54,10 @@ class Driver:
             capacity_range=csi_pb2.CapacityRange(required_bytes=GIB),
             volume_capabilities=[volume.capability],
         )
-        made = self.controller.request(
+        created = self.controller.request(
             "Controller/CreateVolume", request, csi_pb2.CreateVolumeResponse
         )
-        return dataclasses.replace(volume, id=made.volume.volume_id, kind=kind)
+        return dataclasses.replace(volume, id=created.volume.volume_id, kind=kind)
 
     def attach(self, volume: MountedVolume) -> None:
         """Attach to the instance."""
@@ -105,43 +105,47 @@ class Driver:
 @pytest.fixture()
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loop_disks.Machine]:
     """Return a machine without disks."""
-    with loop_disks.machine(tmp_path_factory.mktemp("m")) as made:
-        yield made
+    with loop_disks.machine(tmp_path_factory.mktemp("m")) as new_machine:
+        yield new_machine
 
 
 @pytest.fixture()
 def drivers(
     where: places.Places,
-    wanted: storage_node.StorageNodeSettings,
+    storage_settings: storage_node.StorageNodeSettings,
     machine: loop_disks.Machine,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Mapping[str, Driver]]:
     """Return both drivers, which do not run yet; disks follow their attachments."""
     folder = tmp_path_factory.mktemp("d")
     endpoint = folder / "controller.sock"
-    flags = (f"--endpoint=unix://{endpoint}", f"--cloud-config={wanted.conf}")
-    attachments = wanted.attachments
+    flags = (f"--endpoint=unix://{endpoint}", f"--cloud-config={storage_settings.conf}")
+    attachments = storage_settings.attachments
     disks = attached_disks.AttachedDisks(attachments, machine)
-    id_ = wanted.instance_id
+    id_ = storage_settings.instance_id
     with (
-        node_plugins.both(machine, wanted.env, folder, id_) as nodes,
+        node_plugins.both(machine, storage_settings.env, folder, id_) as nodes,
         attached_disks.followed(disks),
     ):
         program = str(programs.path(where, REFERENCE))
         commands = {
             REFERENCE: (program, *flags, "--provide-node-service=false", "--v=4"),
-            OURS: (*pexes.command(wanted.controller), "--cloud=openstack", *flags),
+            OURS: (
+                *pexes.command(storage_settings.controller),
+                "--cloud=openstack",
+                *flags,
+            ),
         }
-        made = {}
+        new_drivers = {}
         for name, words in commands.items():
             env, log = nodes[name].env, folder / f"{name}-controller.log"
             command = (*words, "--cluster=replaced")
             process = NodePluginProcess(name, command, env, endpoint, log)
-            made[name] = Driver(process, nodes[name], id_)
+            new_drivers[name] = Driver(process, nodes[name], id_)
         try:
-            yield made
+            yield new_drivers
         finally:
-            for driver in made.values():
+            for driver in new_drivers.values():
                 driver.kill()
 
 

@@ -120,11 +120,11 @@ def look(conf: Conf, server: str, env: Conf | None = None) -> Observation[Instan
     return instances.observe([ref], 0.0)[ref]
 
 
-def told(found: Observation[Instance]) -> str:
-    if isinstance(found, Seen):
+def told(observation: Observation[Instance]) -> str:
+    if isinstance(observation, Seen):
         return SEEN
-    assert isinstance(found, Unknown)
-    return f"{found.error.reason}: {found.error}"
+    assert isinstance(observation, Unknown)
+    return f"{observation.error.reason}: {observation.error}"
 
 
 # What tls-insecure is for: the user has asked for it.
@@ -191,10 +191,10 @@ def application_credentials(
 ) -> None:
     identity = cloud.identity_of(connection)
     name = f"robot-{uuid.uuid4()}"
-    made = identity.create_application_credential(ids.user, name, secret="s3cr3t")
+    credential = identity.create_application_credential(ids.user, name, secret="s3cr3t")
     secret = {"application-credential-secret": "s3cr3t"}
     named = {**secret, "application-credential-name": name}
-    by_id = {**secret, "application-credential-id": made.id}
+    by_id = {**secret, "application-credential-id": credential.id}
     add("application credential by id", by_id)
     by_user_id = {**named, "user-id": ids.user}
     add("application credential by name, user by id", by_user_id)
@@ -210,9 +210,9 @@ def trust(
 ) -> None:
     name = f"trustee-{uuid.uuid4()}"
     with contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin:
-        made = cloud.identity_of(admin)
-        trustee = made.create_user(name=name, password="tr-pw", domain_id="default")
-        given = cloud.identity_of(connection).create_trust(
+        service = cloud.identity_of(admin)
+        trustee = service.create_user(name=name, password="tr-pw", domain_id="default")
+        trust_ = cloud.identity_of(connection).create_trust(
             trustor_user_id=ids.user,
             trustee_user_id=trustee.id,
             project_id=ids.project,
@@ -222,9 +222,9 @@ def trust(
         conf = {"trustee-id": trustee.id, "trustee-password": "tr-pw"}
         try:
             form = "trust: trustee-id and trustee-password"
-            add(form, {**conf, "trust-id": given.id})
+            add(form, {**conf, "trust-id": trust_.id})
         finally:
-            made.delete_user(trustee)
+            service.delete_user(trustee)
 
 
 def clouds_files(add: Add, ids: Ids, folder: pathlib.Path) -> None:
@@ -264,12 +264,12 @@ def places_of_the_catalogue(add: Add, ids: Ids) -> None:
 def tls(add: Add, ids: Ids, where: places.Places, folder: pathlib.Path) -> None:
     """Keystone behind a door of TLS that asks, or does not, for a certificate."""
     now = datetime.datetime.now(datetime.UTC)
-    ours, others = pki.authority("ours", now), pki.authority("others", now)
-    pki.keep(folder, "ca", ours)
-    pki.keep(folder, "other", others)
+    own, other = pki.authority("ours", now), pki.authority("others", now)
+    pki.keep(folder, "ca", own)
+    pki.keep(folder, "other", other)
     loopback = pki.Subject("keystone", names=("127.0.0.1",))
-    pki.keep(folder, "server", pki.issue(ours, loopback, now))
-    pki.keep(folder, "client", pki.issue(ours, pki.Subject("robot"), now))
+    pki.keep(folder, "server", pki.issue(own, loopback, now))
+    pki.keep(folder, "client", pki.issue(own, pki.Subject("robot"), now))
     ca = {**by_name(ids), "ca-file": str(folder / "ca.crt")}
     pair = {
         "cert-file": str(folder / "client.crt"),
@@ -303,9 +303,11 @@ def terminator(folder: pathlib.Path, port: int, *, asks: bool) -> Iterator[str]:
             with contextlib.suppress(OSError):
                 while True:
                     plain, _ = listener.accept()
-                    one = threading.Thread(target=serve_one, args=(plain,), daemon=True)
-                    threads.append(one)
-                    one.start()
+                    thread = threading.Thread(
+                        target=serve_one, args=(plain,), daemon=True
+                    )
+                    threads.append(thread)
+                    thread.start()
 
         def serve_one(plain: socket.socket) -> None:
             with contextlib.suppress(OSError), plain:

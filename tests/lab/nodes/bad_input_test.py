@@ -105,8 +105,8 @@ def ground(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Ground:
     account, mine = project("bad-input")
-    made = mine.boot_another(SERVER)
-    mine.wait({made.id}, "ACTIVE")
+    server = mine.boot_another(SERVER)
+    mine.wait({server.id}, "ACTIVE")
     conf = accounts.cloud_conf(where, account)
     folder = tmp_path_factory.mktemp("bad-input")
     return Ground(where, ccm_pex, conf, ccm_kubeconfig, folder)
@@ -215,18 +215,18 @@ def test_what_is_wrong_at_the_start_is_one_sentence_each(ground: Ground) -> None
         port = taken.getsockname()[1]
         cases = {**bad_files(ground), **bad_flags(ground, port)}
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            said = pool.map(lambda case: run(ground, case[0]), cases.values())
-            told = dict(zip(cases, said, strict=True))
-    for name, (code, output) in told.items():
+            results = pool.map(lambda case: run(ground, case[0]), cases.values())
+            outcomes = dict(zip(cases, results, strict=True))
+    for name, (code, output) in outcomes.items():
         for line in output.splitlines():
             print(f"{name:35} {code}  {line}")
-    assert set(told) == set(AT_START), "a row for each case"
-    for name, (code, output) in told.items():
+    assert set(outcomes) == set(AT_START), "a row for each case"
+    for name, (code, output) in outcomes.items():
         assert code == 2, name
-        wanted = cases[name][1]
+        expected = cases[name][1]
         lines = output.splitlines()
-        assert len(lines) == len(wanted), output
-        for line, words in zip(lines, wanted, strict=True):
+        assert len(lines) == len(expected), output
+        for line, words in zip(lines, expected, strict=True):
             assert line.startswith("openstack-ccm: ")
             assert words in line
         assert SECRET not in output
@@ -344,7 +344,7 @@ def bad_nodes(api: client.Api) -> Iterator[None]:
 def events_of(api: client.Api, node: str) -> list[tuple[str, str]]:
     query = {"fieldSelector": f"involvedObject.name={node}"}
     page = api.list_page(resources.EVENTS, query=query, timeout_s=10)
-    return [(one["reason"], one["message"]) for one in json.loads(page)["items"]]
+    return [(event["reason"], event["message"]) for event in json.loads(page)["items"]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -361,15 +361,15 @@ class Row:
     def seen(self, api: client.Api) -> str:
         """Return what was said; empty while it was not, or not counted."""
         if self.node:
-            said = [
+            messages = [
                 message
                 for reason, message in events_of(api, self.node)
                 if reason == self.reason and self.words in message
             ]
         else:
             lines = self.daemon.log.read_text().splitlines()
-            said = [line for line in lines if self.words in line]
-        return said[0] if said and self.daemon.counted(*self.metric) else ""
+            messages = [line for line in lines if self.words in line]
+        return messages[0] if messages and self.daemon.counted(*self.metric) else ""
 
 
 FAILED = ("openstack_api_request_errors_total",)
@@ -438,8 +438,8 @@ def rows(
     words = "https://127.0.0.1:1: connection refused"
     return {
         **{
-            name: Row(start(name, conf), SERVER, reason, said, FAILED, CALLED)
-            for name, (conf, reason, said) in clouds.items()
+            name: Row(start(name, conf), SERVER, reason, message, FAILED, CALLED)
+            for name, (conf, reason, message) in clouds.items()
         },
         **of_nodes(start("good", ground.conf)),
         "kubeconfig points nowhere": Row(lost, "", "", words, UNANSWERED, UNANSWERED),
@@ -451,20 +451,20 @@ def all_told(table: Mapping[str, Row], api: client.Api) -> dict[str, str]:
 
     A row that is missing was not reported within three minutes.
     """
-    told: dict[str, str] = {}
+    messages: dict[str, str] = {}
     end = time.monotonic() + PATIENCE_S
     serving = {row.daemon.port: row.daemon for row in table.values()}
-    while time.monotonic() < end and (len(told) < len(table) or serving):
+    while time.monotonic() < end and (len(messages) < len(table) or serving):
         for name, row in table.items():
-            if name not in told and (words := row.seen(api)):
-                told[name] = words
+            if name not in messages and (words := row.seen(api)):
+                messages[name] = words
         serving = {
             port: daemon
             for port, daemon in serving.items()
             if daemon.get("/livez")[0] != 200
         }
         time.sleep(0.2)
-    return told
+    return messages
 
 
 def calls_per_window(table: Mapping[str, Row]) -> dict[str, float]:
@@ -484,15 +484,15 @@ def test_what_shows_at_run_time_is_told_counted_and_tried_again_in_peace(
     with contextlib.ExitStack() as stack:
         table = rows(ground, api, stack)
         assert set(table) == set(AT_RUN_TIME), "a row for each case"
-        told = all_told(table, api)
+        messages = all_told(table, api)
         calls = calls_per_window(table)
         for name, row in table.items():
             code = row.daemon.process.poll()
             print(
                 f"{name:42} runs={code is None} calls={calls[name]:3.0f}"
-                f" {told.get(name)}"
+                f" {messages.get(name)}"
             )
-        assert set(told) == set(table)
+        assert set(messages) == set(table)
         for name, row in table.items():
             assert row.daemon.process.poll() is None, name
             assert row.daemon.get("/livez")[0] == 200, name

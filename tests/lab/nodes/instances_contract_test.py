@@ -37,9 +37,9 @@ class Real:
         return provider_id.openstack(instance_id)
 
     def boot(self, name: str) -> str:
-        made = self._mine.boot_another(name)
-        self._mine.wait({made.id}, servers.ACTIVE)
-        return made.id
+        server = self._mine.boot_another(name)
+        self._mine.wait({server.id}, servers.ACTIVE)
+        return server.id
 
     def stop(self, instance_id: str) -> None:
         self._mine.stop(instance_id)
@@ -51,7 +51,7 @@ class Real:
     def delete(self, instance_id: str) -> None:
         self._mine.delete(instance_id)
         end = time.monotonic() + 60
-        while instance_id in {one.id for one in self._mine.items()}:
+        while instance_id in {server.id for server in self._mine.items()}:
             assert time.monotonic() < end
             time.sleep(0.3)
 

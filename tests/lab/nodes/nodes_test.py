@@ -49,12 +49,12 @@ class Story:
         return node
 
     def until(
-        self, what: str, seen: Callable[[], bool], timeout_s: float = 180
+        self, what: str, is_met: Callable[[], bool], timeout_s: float = 180
     ) -> None:
         began = time.monotonic()
         result = "not seen"
         try:
-            while not seen():
+            while not is_met():
                 assert time.monotonic() - began < timeout_s, what
                 time.sleep(0.3)
             result = "seen"
@@ -133,8 +133,8 @@ def has_event(api: client.Api, name: str, reason: str) -> bool:
     sender = {"Synced": "cloud-node-controller"}.get(
         reason, "cloud-node-lifecycle-controller"
     )
-    seen = {(row["source"]["component"], row["reason"]) for row in listed["items"]}
-    return (sender, reason) in seen
+    senders = {(row["source"]["component"], row["reason"]) for row in listed["items"]}
+    return (sender, reason) in senders
 
 
 @pytest.mark.usefixtures("manager", "kubelets")
@@ -143,21 +143,21 @@ def test_nodes_follow_their_servers(
 ) -> None:
     """Initialise five, add a floating IP, stop, start, rename, delete."""
     story = Story(api)
-    there = mine[1].boot_all(NAMES)
+    booted = mine[1].boot_all(NAMES)
     try:
-        initialised(story, there)
+        initialised(story, booted)
         # A Node whose server is deleted later than that goes; this one has to stay.
-        check_renamed = renamed(story, mine[1], there[NAMES[2]])
-        floating_ip(story, mine[1], there[NAMES[0]])
-        stopped_and_started(story, mine[1], there[NAMES[1]])
-        deleted(story, mine[1], there[NAMES[3]])
+        check_renamed = renamed(story, mine[1], booted[NAMES[2]])
+        floating_ip(story, mine[1], booted[NAMES[0]])
+        stopped_and_started(story, mine[1], booted[NAMES[1]])
+        deleted(story, mine[1], booted[NAMES[3]])
         check_renamed()
     finally:
         story.show()
     assert is_initialised(story.node(NAMES[4]))
 
 
-def initialised(story: Story, there: Mapping[str, servers.Server]) -> None:
+def initialised(story: Story, booted: Mapping[str, servers.Server]) -> None:
     story.until(
         "five Nodes are initialised",
         lambda: all(is_initialised(story.node(name)) for name in NAMES),
@@ -165,11 +165,11 @@ def initialised(story: Story, there: Mapping[str, servers.Server]) -> None:
     for name in NAMES:
         node = story.node(name)
         assert node is not None
-        assert node["spec"]["providerID"] == f"openstack:///{there[name].id}"
+        assert node["spec"]["providerID"] == f"openstack:///{booted[name].id}"
         labels = node["metadata"]["labels"]
         for key, value in (
-            ("instance-type", there[name].flavor),
-            ("zone", there[name].zone),
+            ("instance-type", booted[name].flavor),
+            ("zone", booted[name].zone),
             ("region", "RegionOne"),
         ):
             of_type = key == "instance-type"
@@ -178,7 +178,7 @@ def initialised(story: Story, there: Mapping[str, servers.Server]) -> None:
             assert labels[f"{new}.kubernetes.io/{key}"] == value
             assert labels[f"{old}.kubernetes.io/{key}"] == value
         shown = addresses(node)
-        assert ("InternalIP", there[name].addresses[0]) in shown
+        assert ("InternalIP", booted[name].addresses[0]) in shown
         assert ("Hostname", name) in shown
         synced = functools.partial(has_event, story.api, name, "Synced")
         story.until(f"{name} has its event", synced)

@@ -114,8 +114,8 @@ def conf(where: places.Places, project: MakeProject) -> str:
 @pytest.fixture(scope="module")
 def serving(running: Running, conf: str) -> Iterator[places.Places]:
     """Run one openstack-ccm for several tests; `running` takes its place."""
-    with running(conf) as there:
-        yield there
+    with running(conf) as place:
+        yield place
 
 
 @pytest.fixture()
@@ -150,17 +150,17 @@ def test_the_api_server_says_who_may_read(
     """Probes are open; the rest takes a token or a certificate, and the right."""
     waiting.until("ready", lambda: ask(serving, "/readyz")[0] == 200)
     assert [ask(serving, path)[0] for path in OPEN] == [200] * len(OPEN)
-    for who, wanted in (
+    for who, expected in (
         ("", 401),
         ("not-a-token", 401),
         (token("may-not"), 403),
         (token("may-read"), 200),
     ):
         answers = [ask(serving, path, who)[0] for path in GUARDED]
-        assert answers == [wanted] * len(GUARDED)
-    for user, wanted in (("admin", 200), ("kube-controller-manager", 403)):
+        assert answers == [expected] * len(GUARDED)
+    for user, expected in (("admin", 200), ("kube-controller-manager", 403)):
         answers = [ask(serving, path, user=user)[0] for path in GUARDED]
-        assert answers == [wanted] * len(GUARDED)
+        assert answers == [expected] * len(GUARDED)
 
 
 def test_what_the_reference_serves_is_served(
@@ -198,10 +198,13 @@ def test_a_silent_cloud_costs_neither_life_nor_readiness(
     frozen = [processes.find(serving, name) for name in SILENT]
     assert all(frozen)
     tree = [
-        each for one in frozen if one for each in (one, *one.children(recursive=True))
+        process
+        for program in frozen
+        if program
+        for process in (program, *program.children(recursive=True))
     ]
-    for one in tree:
-        one.send_signal(signal.SIGSTOP)
+    for program in tree:
+        program.send_signal(signal.SIGSTOP)
     answered = 0
     try:
         end = time.monotonic() + SILENT_S
@@ -211,8 +214,8 @@ def test_a_silent_cloud_costs_neither_life_nor_readiness(
             answered += 1
             time.sleep(0.5)
     finally:
-        for one in tree:
-            one.send_signal(signal.SIGCONT)
+        for program in tree:
+            program.send_signal(signal.SIGCONT)
     assert ask(serving, "/readyz")[0] == 200
 
 
@@ -222,12 +225,12 @@ def test_a_cloud_never_reached_is_alive_and_not_ready(
     """Nobody listens at auth-url: said by /readyz and the log, not by a restart."""
     right = layout.of(where).url(layout.KEYSTONE, "/v3")
     assert right in conf
-    with running(conf.replace(right, "http://127.0.0.1:1/v3")) as there:
+    with running(conf.replace(right, "http://127.0.0.1:1/v3")) as place:
         name = "cloud-node-controller"
-        waiting.until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
+        waiting.until("leading", lambda: name in ask(place, "/healthz?verbose=1")[1])
         time.sleep(3)
-        assert [ask(there, path)[0] for path in OPEN] == [200, 200, 500]
-        assert processes.find(there, ccm.NAME) is not None
+        assert [ask(place, path)[0] for path in OPEN] == [200, 200, 500]
+        assert processes.find(place, ccm.NAME) is not None
 
 
 def test_a_daemon_told_to_end_releases_its_lease(
@@ -239,8 +242,8 @@ def test_a_daemon_told_to_end_releases_its_lease(
         body = api.read(resources.LEASES, *LEASE, timeout_s=10)
         return str(json.loads(body)["spec"].get("holderIdentity", ""))
 
-    with running(conf) as there:
+    with running(conf) as place:
         name = "cloud-node-controller"
-        waiting.until("leading", lambda: name in ask(there, "/healthz?verbose=1")[1])
+        waiting.until("leading", lambda: name in ask(place, "/healthz?verbose=1")[1])
         assert holder() != ""
     assert holder() == ""

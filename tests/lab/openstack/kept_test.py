@@ -111,7 +111,7 @@ def test_one_snapshot_fits_every_block_of_ports(
         assert "for the first time" not in out.getvalue()
         account = cloud.project(other, "next-door")
         with contextlib.closing(cloud.connect(other, accounts.ADMIN)) as admin:
-            urls = [one.url for one in cloud.identity_of(admin).endpoints()]
+            urls = [endpoint.url for endpoint in cloud.identity_of(admin).endpoints()]
         with contextlib.closing(cloud.connect(other, account)) as connection:
             mine = tenant.Tenant(connection)
             mine.ensure_network()

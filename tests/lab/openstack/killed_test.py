@@ -50,7 +50,7 @@ def leftovers(slot: pathlib.Path) -> list[str]:
     for hierarchy in node_host.hierarchies(
         pathlib.Path("/proc/self/mountinfo").read_text()
     ):
-        left += [str(one) for one in hierarchy.glob(node_host.cgroup(where))]
+        left += [str(path) for path in hierarchy.glob(node_host.cgroup(where))]
     for file in slot.glob("*lock"):
         lock = keeper.hold(file)
         if lock is None:

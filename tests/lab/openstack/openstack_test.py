@@ -62,50 +62,50 @@ def test_the_written_clouds_file_opens_the_cloud(
 def test_a_server_runs_stops_starts_changes_its_name_and_goes(
     user: tenant.Tenant,
 ) -> None:
-    made = user.boot_all(["life"])["life"]
-    assert made.zone in {"az1", "az2", "az3"}
-    assert made.flavor == "m1.tiny"
-    assert user.boot("life", servers.Kind()).id == made.id
+    server = user.boot_all(["life"])["life"]
+    assert server.zone in {"az1", "az2", "az3"}
+    assert server.flavor == "m1.tiny"
+    assert user.boot("life", servers.Kind()).id == server.id
 
-    user.stop(made.id)
-    user.wait([made.id], servers.SHUTOFF)
-    user.start(made.id)
-    user.wait([made.id], servers.ACTIVE)
-    user.rename(made.id, "afterlife")
-    assert {one.name for one in user.items()} == {"afterlife"}
-    user.delete(made.id)
+    user.stop(server.id)
+    user.wait([server.id], servers.SHUTOFF)
+    user.start(server.id)
+    user.wait([server.id], servers.ACTIVE)
+    user.rename(server.id, "afterlife")
+    assert {item.name for item in user.items()} == {"afterlife"}
+    user.delete(server.id)
 
     until(lambda: not user.items())
-    user.delete(made.id)
+    user.delete(server.id)
 
 
 def test_a_floating_ip_shows_among_the_servers_addresses(user: tenant.Tenant) -> None:
-    made = user.boot_all(["outside"])["outside"]
+    server = user.boot_all(["outside"])["outside"]
 
-    address = user.add_floating_ip(made.id)
-    until(lambda: any(address in one.addresses for one in user.items()))
-    user.remove_floating_ips(made.id)
+    address = user.add_floating_ip(server.id)
+    until(lambda: any(address in item.addresses for item in user.items()))
+    user.remove_floating_ips(server.id)
 
-    until(lambda: all(address not in one.addresses for one in user.items()))
-    user.delete(made.id)
+    until(lambda: all(address not in item.addresses for item in user.items()))
+    user.delete(server.id)
 
 
 def test_servers_of_one_project_are_not_seen_by_another(
     where: places.Places, user: tenant.Tenant
 ) -> None:
-    made = user.boot_all(["hidden"])["hidden"]
+    server = user.boot_all(["hidden"])["hidden"]
     other = cloud.connect(where)
 
     assert tenant.Tenant(other).items() == ()
     with pytest.raises(errors.LabError, match="the cloud refused"):
-        tenant.Tenant(other).stop(made.id)
+        tenant.Tenant(other).stop(server.id)
 
     other.close()
-    user.delete(made.id)
+    user.delete(server.id)
 
 
 def test_a_volume_is_attached_and_detached(user: tenant.Tenant) -> None:
-    made = user.boot_all(["store"])["store"]
+    server = user.boot_all(["store"])["store"]
     blocks, compute = user.connection.block_storage, user.connection.compute
     volume = blocks.create_volume(name="data", size=1)
 
@@ -113,12 +113,12 @@ def test_a_volume_is_attached_and_detached(user: tenant.Tenant) -> None:
         until(lambda: blocks.get_volume(volume.id).status == status)
 
     reaches("available")
-    compute.create_volume_attachment(made.id, volume_id=volume.id)
+    compute.create_volume_attachment(server.id, volume_id=volume.id)
     reaches("in-use")
-    compute.delete_volume_attachment(made.id, volume.id)
+    compute.delete_volume_attachment(server.id, volume.id)
     reaches("available")
     blocks.delete_volume(volume.id)
-    user.delete(made.id)
+    user.delete(server.id)
 
 
 def test_a_load_balancer_becomes_active_and_takes_a_floating_ip(
@@ -126,23 +126,25 @@ def test_a_load_balancer_becomes_active_and_takes_a_floating_ip(
 ) -> None:
     balancers, network = user.connection.load_balancer, user.connection.network
     subnet = network.find_subnet("lab-subnet", ignore_missing=False)
-    made = balancers.create_load_balancer(name="front", vip_subnet_id=subnet.id)
-    until(lambda: balancers.get_load_balancer(made.id).provisioning_status == "ACTIVE")
+    balancer = balancers.create_load_balancer(name="front", vip_subnet_id=subnet.id)
+    until(
+        lambda: balancers.get_load_balancer(balancer.id).provisioning_status == "ACTIVE"
+    )
     public = network.find_network("public", ignore_missing=False)
-    vip = network.create_ip(floating_network_id=public.id, port_id=made.vip_port_id)
+    vip = network.create_ip(floating_network_id=public.id, port_id=balancer.vip_port_id)
 
-    assert vip.fixed_ip_address == made.vip_address
+    assert vip.fixed_ip_address == balancer.vip_address
 
     network.delete_ip(vip)
-    balancers.delete_load_balancer(made.id, cascade=True)
-    until(lambda: balancers.find_load_balancer(made.id) is None)
+    balancers.delete_load_balancer(balancer.id, cascade=True)
+    until(lambda: balancers.find_load_balancer(balancer.id) is None)
 
 
 @pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
 def test_services_and_servers_survive_a_restart(
     where: places.Places, user: tenant.Tenant
 ) -> None:
-    made = user.boot_all(["lasting"])["lasting"]
+    server = user.boot_all(["lasting"])["lasting"]
     leases.mark_damaged(where, "its services were started again")
 
     lab.down(where)
@@ -151,7 +153,7 @@ def test_services_and_servers_survive_a_restart(
 
     running = {row.name for row in lab.status(where) if row.is_answering}
     assert running == {layout.DATABASE, *layout.NODE_SERVICES}
-    user.stop(made.id)
-    user.wait([made.id], servers.SHUTOFF)
-    user.delete(made.id)
+    user.stop(server.id)
+    user.wait([server.id], servers.SHUTOFF)
+    user.delete(server.id)
     lab.up(where, progress.Silent())

@@ -236,8 +236,8 @@ def reported(
     owner = site.get(deployment.DEPLOYMENTS, name)
     assert owner is not None
     uid = owner["metadata"]["uid"]
-    found = site.wait(f"an Event {reason}", lambda: warnings(site, uid), PATIENCE_S)
-    assert [(event["reason"], event["message"]) for event in found] == [
+    recorded = site.wait(f"an Event {reason}", lambda: warnings(site, uid), PATIENCE_S)
+    assert [(event["reason"], event["message"]) for event in recorded] == [
         (reason, events.bounded(message))
     ]
     entries = [
@@ -245,9 +245,9 @@ def reported(
         for entry in entries_of(site.log())
         if entry.get("event") == "condition changed" and entry["message"] == message
     ]
-    print(f"{reason}: {message[:200]}: {len(found)} Event, {len(entries)} log entry")
+    print(f"{reason}: {message[:200]}: {len(recorded)} Event, {len(entries)} log entry")
     assert len(entries) == 1
-    assert SECRET not in json.dumps(found)
+    assert SECRET not in json.dumps(recorded)
     assert SECRET not in site.log()
     return message
 
@@ -478,7 +478,7 @@ def test_another_namespace_is_named(site: OperatorStage, address: str) -> None:
     site.apply(document)
 
     def condition() -> str:
-        found = json.loads(
+        document_ = json.loads(
             site.api.read(
                 deployment.DEPLOYMENTS,
                 deployment.NAME,
@@ -486,7 +486,7 @@ def test_another_namespace_is_named(site: OperatorStage, address: str) -> None:
                 timeout_s=stage.TIMEOUT_S,
             )
         )
-        rows = found.get("status", {}).get("conditions", ())
+        rows = document_.get("status", {}).get("conditions", ())
         return " ".join(f"{row['reason']}: {row['message']}" for row in rows)
 
     try:

@@ -136,16 +136,16 @@ def workloads(site: OperatorStage) -> dict[str, dict[str, Any]]:
 
 
 def test_replicas_images_and_nodes_are_as_specified(site: OperatorStage) -> None:
-    found = workloads(site)
-    assert {name: found[name]["replicas"] for name in REPLICAS} == REPLICAS
+    specs = workloads(site)
+    assert {name: specs[name]["replicas"] for name in REPLICAS} == REPLICAS
     selectors = {
-        name: next(iter(found[name]["template"]["spec"]["nodeSelector"]))
+        name: next(iter(specs[name]["template"]["spec"]["nodeSelector"]))
         for name in SELECTORS
     }
     assert selectors == SELECTORS
     images = {
         container["image"]
-        for spec in found.values()
+        for spec in specs.values()
         for container in spec["template"]["spec"]["containers"]
     }
     openstack = {image for image in images if "/airshipit/" in image}
@@ -169,7 +169,7 @@ def test_no_secret_is_a_public_one(site: OperatorStage, source: str) -> None:
         if item["type"] != releases.TYPE:
             live.get(release, others).append({"kind": "Secret", **item})
     known: frozenset[str] = frozenset()
-    found: list[public_secrets.Finding] = []
+    findings: list[public_secrets.Finding] = []
     print(f"{'release':24} secrets defaults public")
     for release, manifests in live.items():
         public = defaults(site, charts, source, release)
@@ -177,9 +177,9 @@ def test_no_secret_is_a_public_one(site: OperatorStage, source: str) -> None:
         leaks = public_secrets.find_texts(manifests, public)
         count = len(list(public_secrets.secrets(manifests)))
         print(f"{release:24} {count:7} {len(public):8} {len(leaks):6}")
-        found += leaks
+        findings += leaks
     assert {"password", "openstack-cookie"} <= known
-    assert (found, public_secrets.find_texts(others, known)) == ([], ())
+    assert (findings, public_secrets.find_texts(others, known)) == ([], ())
 
 
 def defaults(
@@ -380,7 +380,7 @@ def test_manual_changes_are_shown_and_not_reverted(site: OperatorStage) -> None:
     The next run of helm for the release overwrites them, which a later test requires.
     """
     revisions, space = site.revisions(), deployment.NAMESPACE
-    kind = next(one for one in view.WORKLOADS if one.kind == "Deployment")
+    kind = next(kind_ for kind_ in view.WORKLOADS if kind_.kind == "Deployment")
     scaled = {"spec": {"replicas": 2}}
     site.api.patch(
         kind, "glance-api", json.dumps(scaled).encode(), space, timeout_s=PATIENCE_S
@@ -414,13 +414,13 @@ def test_manual_changes_are_shown_and_not_reverted(site: OperatorStage) -> None:
     live = json.loads(plan.output)["manual_changes"]
     for row in live:
         print(row)
-    found = {(row["kind"], row["name"]): row["change"] for row in live}
+    changes = {(row["kind"], row["name"]): row["change"] for row in live}
     expected = {
         ("Deployment", "glance-api"): "changed: spec.replicas",
         ("Secret", secret): f"changed: data.{key}",
         **({("ConfigMap", owned[0]): "deleted"} if owned else {}),
     }
-    assert found == expected
+    assert changes == expected
     assert value not in plan.output
     assert site.revisions() == revisions
 

@@ -85,7 +85,7 @@ def labels_of(
 def without_right(site: OperatorStage) -> Iterator[None]:
     """Take the permission for Jobs away."""
     role = site.get(resources.ROLES, controller.NAME) or {}
-    rules = [one for one in role["rules"] if one["apiGroups"] != ["batch"]]
+    rules = [rule for rule in role["rules"] if rule["apiGroups"] != ["batch"]]
     assert len(rules) < len(role["rules"])
     try:
         merge(site, resources.ROLES, controller.NAME, {"rules": rules})
@@ -190,9 +190,9 @@ def reference(spec: Spec) -> None:
 
 def gateways(site: OperatorStage) -> Any:
     names = tuple(
-        one["metadata"]["name"]
-        for one in site.items(resources.NODES)
-        if GATEWAY in (one["metadata"].get("labels") or {})
+        node["metadata"]["name"]
+        for node in site.items(resources.NODES)
+        if GATEWAY in (node["metadata"].get("labels") or {})
     )
     assert names
     return label(site, resources.NODES, names, GATEWAY, None)
@@ -378,16 +378,16 @@ def test_what_is_broken_is_named_with_a_remedy(
     broken = row.broken(site) if row.broken is not None else contextlib.nullcontext()
     with broken:
         code, lines = doctor(site, *words)
-    found = [line for line in lines if line["check"] == row.check]
-    (line,) = [one for one in found if row.words in one["message"]][:1] or [{}]
+    matching = [line for line in lines if line["check"] == row.check]
+    (line,) = [line_ for line_ in matching if row.words in line_["message"]][:1] or [{}]
     print(f"{row.name}: {line}")
-    assert line, found
+    assert line, matching
     assert line["state"] == row.state
     assert row.remedy in line["remedy"]
-    assert code == (1 if any(one["state"] == "FAIL" for one in lines) else 0)
-    assert {one["check"] for one in lines} == set(findings.CHECKS)
-    for one in lines:
-        assert one["remedy"] or one["state"] in ("OK", "SKIP")
+    assert code == (1 if any(line_["state"] == "FAIL" for line_ in lines) else 0)
+    assert {line_["check"] for line_ in lines} == set(findings.CHECKS)
+    for line_ in lines:
+        assert line_["remedy"] or line_["state"] in ("OK", "SKIP")
 
 
 def test_without_an_api_server_the_rest_is_skipped(site: OperatorStage) -> None:
@@ -410,6 +410,9 @@ STATES = ("FAIL", "SKIP", "OK  ", "WARN")
 
 def test_nothing_was_written(site: OperatorStage) -> None:
     """But reviews of permissions, and dry runs."""
-    objects = {one["metadata"]["name"] for one in site.items(deployment.DEPLOYMENTS)}
+    objects = {
+        deployment_["metadata"]["name"]
+        for deployment_ in site.items(deployment.DEPLOYMENTS)
+    }
     assert objects == {deployment.NAME}
-    assert [one["metadata"]["name"] for one in site.items(resources.PODS)] == []
+    assert [pod["metadata"]["name"] for pod in site.items(resources.PODS)] == []

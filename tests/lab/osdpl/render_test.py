@@ -178,10 +178,10 @@ def test_no_public_secret_is_left(
     for name, chart in CHARTS.items():
         texts = defaults(where, source, name, chart)
         known |= texts
-        found = public_secrets.find_texts(manifests[name], texts)
+        findings = public_secrets.find_texts(manifests[name], texts)
         count = len(list(public_secrets.secrets(manifests[name])))
-        print(f"{name:24} {count:7} {len(texts):8} {len(found):6}")
-        public += found
+        print(f"{name:24} {count:7} {len(texts):8} {len(findings):6}")
+        public += findings
     assert {"password", "openstack-cookie"} <= known
     assert public == []
 
@@ -220,14 +220,14 @@ def test_images_labels_and_replicas_are_those_of_the_values(
         )
         images: set[str] = set()
         selectors: set[str] = set()
-        found = list(pods(manifests[name]))
-        for manifest, spec in found:
+        found_pods = list(pods(manifests[name]))
+        for manifest, spec in found_pods:
             containers = [*spec["containers"], *(spec.get("initContainers") or [])]
             images |= {container["image"] for container in containers}
             selectors |= set(spec.get("nodeSelector") or {})
             if manifest["kind"] in ("Deployment", "StatefulSet"):
                 assert manifest["spec"]["replicas"] in counts, manifest["metadata"]
-        print(f"{name:24} {len(found):4} {len(images):6} {' '.join(sorted(selectors))}")
+        print(f"{name:24} {len(found_pods):4} {len(images):6}", *sorted(selectors))
         assert images
         assert images <= tags, images - tags
         assert selectors <= labels, selectors - labels
@@ -239,14 +239,14 @@ def test_values_of_nodes_reach_pods_on_these_nodes_only(
     """A second DaemonSet mounts them; the first one keeps off these nodes."""
     for release, prefix in ON_RACK_A.items():
         of_release = manifests[release]
-        found = {}
+        rows = {}
         for manifest, spec in pods(of_release):
             name = manifest["metadata"]["name"]
             if manifest["kind"] == "DaemonSet" and name.startswith(prefix):
                 has_value = "on-rack-a" in mounted_texts(spec, of_release)
-                found[name] = (rules(spec), has_value)
-        print(release, found)
-        assert sorted(found.values()) == [
+                rows[name] = (rules(spec), has_value)
+        print(release, rows)
+        assert sorted(rows.values()) == [
             ([("rack", "In", ("a",))], True),
             ([("rack", "NotIn", ("a",))], False),
         ]

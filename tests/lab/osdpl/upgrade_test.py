@@ -21,7 +21,7 @@ from tests.harness.osdpl.stage import OperatorStage
 INSTALL_S = 900
 PATIENCE_S = 300
 QUIET_S = 8
-ORDERED = [one for one in graph.UPGRADE_ORDER if one in graph.RELEASES]
+ORDERED = [service for service in graph.UPGRADE_ORDER if service in graph.RELEASES]
 CHARTS = {
     chart: service for service, charts in graph.CHARTS.items() for chart in charts
 }
@@ -45,7 +45,7 @@ def versions(site: OperatorStage) -> Mapping[str, str]:
 
 def started(site: OperatorStage, since: datetime.datetime) -> dict[str, list[float]]:
     """Return by service when its pods have started since, in seconds, in order."""
-    found: dict[str, list[float]] = {}
+    times_by_service: dict[str, list[float]] = {}
     for line in simulated(site):
         words = line.split()
         if len(words) != 3 or words[1] not in ("Start", "Finish"):
@@ -54,8 +54,8 @@ def started(site: OperatorStage, since: datetime.datetime) -> dict[str, list[flo
         name = words[2].partition("/")[2]
         if at >= since and not OF_CRON_JOB.search(name):
             seconds = (at - since).total_seconds()
-            found.setdefault(service_of(name), []).append(seconds)
-    return {service: sorted(times) for service, times in found.items()}
+            times_by_service.setdefault(service_of(name), []).append(seconds)
+    return {service: sorted(times) for service, times in times_by_service.items()}
 
 
 def simulated(site: OperatorStage) -> list[str]:
@@ -97,14 +97,14 @@ def test_a_pod_that_is_not_ready_stops_it_exactly_there(
     site: OperatorStage, began: datetime.datetime
 ) -> None:
     print(f"begun at {began}")
-    found = site.wait(
+    upgrade = site.wait(
         "the status names the workload that is awaited",
         lambda: awaited(site, "placement-api"),
         PATIENCE_S,
     )
-    print(found)
-    assert (found["from"], found["to"]) == ("flamingo", "gazpacho")
-    assert found["service"] == "placement"
+    print(upgrade)
+    assert (upgrade["from"], upgrade["to"]) == ("flamingo", "gazpacho")
+    assert upgrade["service"] == "placement"
     before = site.revisions()
     time.sleep(QUIET_S)
     assert site.revisions() == before
@@ -117,8 +117,8 @@ def test_a_pod_that_is_not_ready_stops_it_exactly_there(
 
 
 def awaited(site: OperatorStage, workload: str) -> Json:
-    found = status(site)["osdpl"].get("upgrade", {})
-    return dict(found) if workload in found.get("waiting_for", "") else {}
+    upgrade = status(site)["osdpl"].get("upgrade", {})
+    return dict(upgrade) if workload in upgrade.get("waiting_for", "") else {}
 
 
 def test_another_change_is_refused_meanwhile(site: OperatorStage) -> None:
@@ -180,9 +180,9 @@ def test_each_release_was_upgraded_once(site: OperatorStage) -> None:
         for container in item["spec"]["template"]["spec"]["containers"]
     }
     assert not {image for image in images if image.startswith("2025.2")}
-    found = status(site)
-    assert "upgrade" not in found["osdpl"]
-    assert found["osdpl"]["state"] == "APPLIED"
+    current = status(site)
+    assert "upgrade" not in current["osdpl"]
+    assert current["osdpl"]["state"] == "APPLIED"
 
 
 SERVICE = {

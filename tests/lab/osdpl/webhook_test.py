@@ -57,16 +57,16 @@ class Request:
 
 def document(name: str, tree: Tree, **status: Any) -> dict[str, Any]:
     """Return the object of an example: a draft, so that nothing is done for it."""
-    found = deployment.manifest(SOURCE, name)
+    manifest = deployment.manifest(SOURCE, name)
     own = {key: value for key, value in tree.items() if key[0] != "_"}
-    spec = merge.merge(found["spec"], own)
+    spec = merge.merge(manifest["spec"], own)
     forced = ",".join(tree.get("_forced", ()))
     if forced:
-        found["metadata"]["annotations"] = {openstack.FORCE: forced}
+        manifest["metadata"]["annotations"] = {openstack.FORCE: forced}
     forced = ",".join(tree.get("_forced", ()))
     annotations = {annotations_.FORCE: forced} if forced else {}
-    metadata = {**found["metadata"], "annotations": annotations}
-    whole = {**found, "metadata": metadata, "spec": {**spec, "draft": True}}
+    metadata = {**manifest["metadata"], "annotations": annotations}
+    whole = {**manifest, "metadata": metadata, "spec": {**spec, "draft": True}}
     return {**whole, **status}
 
 
@@ -102,8 +102,8 @@ def site(where: places.Places) -> Iterator[OperatorStage]:
     """Run a cluster with the facts of all examples, controller and webhook."""
     with stage.opened(where, pexes.beside(pexes.OSDPL), testing.shown()) as opened:
         for _, *pair in requests():
-            for one in pair:
-                put_state(opened, one)
+            for replica in pair:
+                put_state(opened, replica)
         opened.start()
         controller.install_webhook(where, "webhook.failurePolicy=Fail")
         wait_answered(opened)
@@ -219,14 +219,14 @@ def replaced(asked: Request, part: str) -> Any:
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: dict[str, Any] = {key: None for key in old if key not in new}
+    changes: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
-            found[key] = difference(before, value)
+            changes[key] = difference(before, value)
         elif value != before:
-            found[key] = value
-    return found
+            changes[key] = value
+    return changes
 
 
 @contextlib.contextmanager
@@ -277,7 +277,9 @@ def wait_until_known(site: OperatorStage, name: str) -> None:
 
 
 def expected(tree: Tree) -> dict[str, str]:
-    return {rule.name: str(one) for rule, one in table.violations(change(tree))}
+    return {
+        rule.name: str(violation) for rule, violation in table.violations(change(tree))
+    }
 
 
 def test_each_rule_is_applied_by_the_api_server(site: OperatorStage) -> None:
@@ -307,7 +309,7 @@ def test_each_rule_is_applied_by_the_api_server(site: OperatorStage) -> None:
         if admitted:
             wrong.append((example.rule, "valid is refused", admitted, ""))
     print(f"{len(EXAMPLES)} rules, {len(by_schema)} of them by the schema first")
-    assert {example.rule for example in EXAMPLES} == {one.name for one in table.RULES}
+    assert {example.rule for example in EXAMPLES} == {rule.name for rule in table.RULES}
     for row in wrong:
         print(*row, sep="\n    ")
     assert wrong == []
@@ -368,12 +370,12 @@ def put(site: OperatorStage, content: webhook_certificate.Held) -> None:
 
 def bundle(site: OperatorStage) -> bytes:
     """Return the authorities that the API server trusts."""
-    found = json.loads(
+    configuration = json.loads(
         site.api.read(
             resources.VALIDATING_WEBHOOKS, controller.NAME, timeout_s=TIMEOUT_S
         )
     )
-    (only,) = found["webhooks"]
+    (only,) = configuration["webhooks"]
     return base64.b64decode(only["clientConfig"].get("caBundle", ""))
 
 

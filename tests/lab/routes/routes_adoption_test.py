@@ -24,9 +24,9 @@ PASSES_S = 8.0
 @pytest.fixture(scope="module")
 def room(where: places.Places, open_room: real.Open) -> real.RoutingRoom:
     programs.build(where, [reference.GROUP], testing.shown())
-    made = open_room("adoption")
-    made.families = 1
-    return made
+    new_room = open_room("adoption")
+    new_room.families = 1
+    return new_room
 
 
 def start_reference(room: real.RoutingRoom) -> None:

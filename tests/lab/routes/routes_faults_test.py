@@ -42,12 +42,12 @@ PAIRS = 10
 
 @pytest.fixture(scope="module")
 def room(open_room: real.Open) -> real.RoutingRoom:
-    made = open_room("faults")
+    new_room = open_room("faults")
     for number in NODES:
-        made.add(number)
-    made.replica().start()
-    made.served(NODES)
-    return made
+        new_room.add(number)
+    new_room.replica().start()
+    new_room.served(NODES)
+    return new_room
 
 
 @pytest.mark.parametrize("status", [409, 412, 429])
@@ -151,8 +151,8 @@ def test_the_limit_of_routes(room: real.RoutingRoom) -> None:
     )
     served = {room.conditions()[room.name(n)] for n in older}
     assert served == {("False", "RouteCreated")}
-    told = [e for e in room.events(room.name(last)) if "takes no more routes" in e]
-    assert len(told) == 2, "one for each family"
+    events = [e for e in room.events(room.name(last)) if "takes no more routes" in e]
+    assert len(events) == 2, "one for each family"
     real.quiet(room)
     at = time.monotonic()
     time.sleep(3 * PERIOD_S)
@@ -280,11 +280,11 @@ def test_a_router_that_cannot_be_read(
     account, _ = project("others")
     replica, conditions = room.replicas[0], room.conditions()
     with contextlib.closing(cloud.connect(room.where, account)) as connection:
-        theirs = real.Network(connection)
+        other = real.Network(connection)
         try:
             for what, router_id in (
                 ("absent", str(uuid.UUID(int=1))),
-                ("of another project", theirs.router_id),
+                ("of another project", other.router_id),
             ):
                 room.file().write_text(room.conf(router_id))
                 waiting.until(
@@ -299,13 +299,13 @@ def test_a_router_that_cannot_be_read(
                 print(f"router {what:20} {events}")
                 assert len(events) == 1
                 assert room.conditions() == conditions
-                assert theirs.routes() == set()
+                assert other.routes() == set()
                 room.file().write_text(room.conf())
                 waiting.until(
                     "no problem is left", lambda: not room.problems(replica, token)
                 )
         finally:
-            theirs.clear()
+            other.clear()
     room.served(NODES)
 
 

@@ -31,9 +31,9 @@ ROUTE_RIGHTS = {
 
 @pytest.fixture(scope="module")
 def room(open_room: real.Open) -> real.RoutingRoom:
-    made = open_room("routes")
-    real.allow_routes(made, 100)
-    return made
+    new_room = open_room("routes")
+    real.allow_routes(new_room, 100)
+    return new_room
 
 
 class Others:
@@ -55,8 +55,8 @@ class Others:
         self._room.inside.put_pair(f"server-{name}", "198.51.100.9/32")
 
     def check(self, name: str) -> None:
-        found = self._room.inside.routes(self._router_id)
-        assert self.routes <= found, "routes of others"
+        routes = self._room.inside.routes(self._router_id)
+        assert self.routes <= routes, "routes of others"
         pairs = self._room.inside.pairs()
         assert "198.51.100.9/32" in pairs[f"server-{name}"]
         assert "server-of-others" not in pairs
@@ -113,8 +113,8 @@ def _idle(room: real.RoutingRoom) -> None:
 
 def _show(what: str, room: real.RoutingRoom, since: float) -> None:
     calls = Counter(room.neutron_calls(since))
-    told = ", ".join(f"{number} {kind}" for kind, number in calls.most_common())
-    print(f"{what:24} {calls.total():4} calls: {told}")
+    shown = ", ".join(f"{number} {kind}" for kind, number in calls.most_common())
+    print(f"{what:24} {calls.total():4} calls: {shown}")
 
 
 def test_nodes_are_replaced(room: real.RoutingRoom) -> None:
@@ -186,5 +186,5 @@ def test_metrics_report_no_problem(room: real.RoutingRoom, token: str) -> None:
     """Nor has any Node an Event of a failure."""
     assert room.problems(room.replicas[0], token) == {}
     for number in range(1, 19):
-        found = [e for e in room.events(room.name(number)) if e.startswith("Failed")]
-        assert found == []
+        events = [e for e in room.events(room.name(number)) if e.startswith("Failed")]
+        assert events == []

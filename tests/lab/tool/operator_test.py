@@ -96,9 +96,9 @@ def ground(
 def region(where: places.Places, ground: Ground) -> Iterator[regions.Region]:
     """The same project in a region whose services are behind proxies that count."""
     services = (*regions.PROXIED, layout.OCTAVIA)
-    made = regions.Region(where, "operator-region", ground.project, services)
-    with made.open(PASSWORD):
-        yield made
+    new_region = regions.Region(where, "operator-region", ground.project, services)
+    with new_region.open(PASSWORD):
+        yield new_region
 
 
 @pytest.fixture()
@@ -180,12 +180,12 @@ def test_plan_shows_what_the_daemon_would_do_and_only_reads(
         node("operator-known", f"openstack:///{ground.server}"),
     )
     with nodes(api, *desired):
-        said = mooring_process("plan", "nodes", *proxied)
+        table = mooring_process("plan", "nodes", *proxied)
         calls = [(request.method, request.path) for request in _nova(region)]
-        print(said.stdout, calls)
-        told = mooring("plan", "nodes", *proxied, "--output=json")
-    assert (said.returncode, said.stderr) == (0, "")
-    document = json.loads(told.stdout)
+        print(table.stdout, calls)
+        printed = mooring("plan", "nodes", *proxied, "--output=json")
+    assert (table.returncode, table.stderr) == (0, "")
+    document = json.loads(printed.stdout)
     actions = [(row["node"], row["action"]) for row in document["actions"]]
     mine = [row for row in actions if row[0] in (SERVER, "operator-gone")]
     assert mine == [
@@ -196,7 +196,7 @@ def test_plan_shows_what_the_daemon_would_do_and_only_reads(
     rows = [row["reason"] for row in document["actions"] if row["node"] == SERVER]
     assert ground.server in rows[1]
     for action in ("set addresses", "initialize", "delete"):
-        assert action in said.stdout
+        assert action in table.stdout
     used = asked(where, "mooring-plan")
     print(sorted(used))
     assert used == {("list", "nodes")}
@@ -218,9 +218,9 @@ def test_plan_says_when_nothing_would_change(
     api = cluster.connect(admin)
     cluster.service_account_kubeconfig(api, admin, ccm.ACCOUNT, kubeconfig)
     here = dataclasses.replace(ground, kubeconfig=kubeconfig)
-    said = mooring_process("plan", "nodes", *here.words)
-    assert said.returncode == 0
-    assert said.stdout == "No changes: 0 Nodes checked.\n"
+    result = mooring_process("plan", "nodes", *here.words)
+    assert result.returncode == 0
+    assert result.stdout == "No changes: 0 Nodes checked.\n"
 
 
 def web() -> bytes:
@@ -245,8 +245,8 @@ def read_web(api: client.Api) -> Mapping[str, typing.Any] | None:
         body = api.read(resources.SERVICES, WEB, "default", timeout_s=10)
     except kube_errors.NotFound:
         return None
-    found: Mapping[str, typing.Any] = json.loads(body)
-    return found
+    service: Mapping[str, typing.Any] = json.loads(body)
+    return service
 
 
 class Planner:
@@ -259,16 +259,16 @@ class Planner:
 
     def plan(self, proxied: tuple[str, ...]) -> tuple[str, Mapping[str, typing.Any]]:
         """Return the state and all that goes with it."""
-        said = mooring(*self.words, *proxied, "--output=json")
-        assert (said.returncode, said.stderr) == (0, "")
-        (row,) = json.loads(said.stdout)["services"]
+        result = mooring(*self.words, *proxied, "--output=json")
+        assert (result.returncode, result.stderr) == (0, "")
+        (row,) = json.loads(result.stdout)["services"]
         return row["state"], row
 
     def show(self, proxied: tuple[str, ...]) -> str:
-        said = mooring_process(*self.words, *proxied)
-        assert (said.returncode, said.stderr) == (0, "")
-        print(said.stdout)
-        return said.stdout
+        result = mooring_process(*self.words, *proxied)
+        assert (result.returncode, result.stderr) == (0, "")
+        print(result.stdout)
+        return result.stdout
 
     def serve(self, is_done: Callable[[], bool]) -> None:
         more = ("--controllers=service-lb-controller",)
@@ -310,8 +310,8 @@ def test_plan_shows_load_balancers_and_only_reads(
     planner = Planner(where, ground, ccm_pex)
 
     def has_address() -> bool:
-        found = read_web(api)
-        return bool(found and found["status"]["loadBalancer"].get("ingress"))
+        service = read_web(api)
+        return bool(service and service["status"]["loadBalancer"].get("ingress"))
 
     shown = {"addresses": [{"type": "InternalIP", "address": ground.address}]}
     mine = node(SERVER, f"openstack:///{ground.server}")
@@ -346,9 +346,9 @@ def test_plan_shows_load_balancers_and_only_reads(
     assert sent(region) <= READS
 
 
-def lines(said: str, state: str, check: str) -> list[str]:
+def lines(output: str, state: str, check: str) -> list[str]:
     return [
-        line for line in said.splitlines() if line.startswith(f"{state:4}  {check}")
+        line for line in output.splitlines() if line.startswith(f"{state:4}  {check}")
     ]
 
 
@@ -392,14 +392,14 @@ def test_doctor_is_told_by_each_service_how_it_fares(
     """A slow clock and a full quota; the other services are still told."""
     keystone, nova = region.proxies[layout.KEYSTONE], region.proxies[layout.NOVA]
     with fault_proxy.answering([keystone], late), fault_proxy.answering([nova], full):
-        said = mooring_process("doctor", *proxied, DOCTOR_TIMEOUT)
-    print(said.stdout)
-    assert said.returncode == 1
-    (line,) = lines(said.stdout, "FAIL", "cloud's clock")
+        result = mooring_process("doctor", *proxied, DOCTOR_TIMEOUT)
+    print(result.stdout)
+    assert result.returncode == 1
+    (line,) = lines(result.stdout, "FAIL", "cloud's clock")
     assert re.search(r" \d+ s behind the local clock; remedy: synchronize both", line)
-    (line,) = lines(said.stdout, "WARN", "quotas")
+    (line,) = lines(result.stdout, "WARN", "quotas")
     assert "compute: 19 of 20 cores are used; remedy: free some" in line
-    assert len(lines(said.stdout, "SKIP", "endpoints")) == 1, "of another region"
+    assert len(lines(result.stdout, "SKIP", "endpoints")) == 1, "of another region"
     assert sent(region) <= READS
 
 
@@ -445,11 +445,11 @@ class Cases:
     def run(self, case: str, *words: str) -> None:
         lease_words = f"--leader-elect-resource-name={LEASE}"
         whole = ("doctor", *self.ground.words, lease_words, DOCTOR_TIMEOUT, *words)
-        said = mooring_process(*whole) if case in PROCESSES else mooring(*whole)
+        result = mooring_process(*whole) if case in PROCESSES else mooring(*whole)
         # Not printed here: runs in this process capture what any thread prints.
-        self.rows[case] = (said.returncode, said.stdout)
+        self.rows[case] = (result.returncode, result.stdout)
         self.shown.append(
-            f"== {case}: exit {said.returncode}\n{said.stdout}{said.stderr}"
+            f"== {case}: exit {result.returncode}\n{result.stdout}{result.stderr}"
         )
 
     def lines(self, case: str, state: str, check: str) -> list[str]:
@@ -559,17 +559,17 @@ def clusters(
 
 
 def judge_clouds(cases: Cases) -> None:
-    code, said = cases.rows["healthy"]
+    code, output = cases.rows["healthy"]
     assert code == 0
-    assert "FAIL" not in said
+    assert "FAIL" not in output
     for check in ("credentials", "quotas", "cloud's clock", "rights", "lease"):
         assert cases.lines("healthy", "OK", check), check
     reached = cases.lines("healthy", "OK", "endpoints")
     for kind in ("compute", "network", "load-balancer", "block-storage"):
         assert any(f" {kind} at http" in line for line in reached), kind
     assert any("microversions 2.1 to 2." in line for line in reached)
-    told = cases.lines("healthy", "OK", "quotas")
-    assert len(told) == 4
+    quota_lines = cases.lines("healthy", "OK", "quotas")
+    assert len(quota_lines) == 4
     (line,) = cases.lines("healthy", "OK", "load balancers")
     assert "all objects named in the configuration exist" in line
     case = "what load balancers need is not there"

@@ -23,8 +23,8 @@ POINTS = (1, 3, 6, 1)
 @pytest.fixture(scope="module")
 def ground(open_room: balancing.Open) -> Iterator[Ground]:
     """Return a project with leftovers."""
-    with leftovers.ground(open_room("orphans-more", 1)) as found:
-        yield found
+    with leftovers.ground(open_room("orphans-more", 1)) as new_ground:
+        yield new_ground
 
 
 def test_a_table_and_a_refusal(ground: Ground) -> None:
@@ -43,40 +43,40 @@ def test_a_table_and_a_refusal(ground: Ground) -> None:
 
 
 def test_ids_of_other_clusters_are_refused(ground: Ground) -> None:
-    said = ground.run(leftovers.ANY_AGE, "--cluster-id=another-cluster")
-    assert (said.returncode, said.stdout) == (1, "")
-    assert 'invalid value "another-cluster"' in said.stderr
+    result = ground.run(leftovers.ANY_AGE, "--cluster-id=another-cluster")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert 'invalid value "another-cluster"' in result.stderr
 
 
 def test_a_list_that_fails_is_unknown(ground: Ground) -> None:
     """Octavia hangs up: load balancers are unknown, security groups are not."""
     ground.room.entrance.down.add(layout.OCTAVIA)
     try:
-        found = ground.list(code=1)
+        document = ground.list(code=1)
     finally:
         ground.room.entrance.down.clear()
-    unknown = {one["kind"] for one in found["unknown"]}
-    print(found["unknown"])
+    unknown = {row["kind"] for row in document["unknown"]}
+    print(document["unknown"])
     assert unknown == {"load-balancer", "shared-use", "pool"}
 
 
 def test_a_cluster_that_answers_is_not_gone(ground: Ground) -> None:
     """Then one that does not: the cloud alone is read, and its ID has to be typed."""
     gone = ("--cluster-is-gone", f"--cluster-id={ground.cluster_id}")
-    said = ground.run(*gone)
-    assert (said.returncode, said.stdout) == (1, "")
-    assert "still answers" in said.stderr
+    result = ground.run(*gone)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "still answers" in result.stderr
     silent = ground.conf.with_name("orphans-silent-kubeconfig")
     text = ground.kubeconfig.read_text()
     silent.write_text(text.replace(f":{ground.room.where.port('apiserver')}", ":1"))
     assert silent.read_text() != text
-    found = ground.list(*gone, code=3, kubeconfig=str(silent))
-    uids = json.dumps(found["orphans"])
+    document = ground.list(*gone, code=3, kubeconfig=str(silent))
+    uids = json.dumps(document["orphans"])
     assert ground.ids["living"] in uids
     words = (leftovers.ANY_AGE, *gone, "--delete", "--yes")
-    said = ground.run(*words, kubeconfig=str(silent), typed="no\n")
-    assert said.returncode == 1
-    assert "nothing was deleted" in said.stderr
+    result = ground.run(*words, kubeconfig=str(silent), typed="no\n")
+    assert result.returncode == 1
+    assert "nothing was deleted" in result.stderr
 
 
 def interrupt(ground: Ground, writes: int) -> None:
@@ -89,21 +89,21 @@ def interrupt(ground: Ground, writes: int) -> None:
             lambda: len(counted.writes()) >= writes or process.poll() is not None,
             poll_s=0.02,
         )
-        said = tool.interrupted(process)
-    shown = said.stderr.splitlines()
-    print(f"{len(counted.writes())} writes, then {said.returncode}: {shown[-1:]}")
-    assert said.returncode == INTERRUPTED
+        result = tool.interrupted(process)
+    shown = result.stderr.splitlines()
+    print(f"{len(counted.writes())} writes, then {result.returncode}: {shown[-1:]}")
+    assert result.returncode == INTERRUPTED
     assert shown[-1] == "Interrupted."
 
 
 def test_an_interrupted_deletion_is_run_again(ground: Ground) -> None:
     """Ctrl-C after some writes, four times; the last run deletes what is left."""
-    found = ground.list(code=3)
-    wanted = {row["id"] for row in found["orphans"] if row["kind"] != "volume"}
-    left = len(wanted)
+    document = ground.list(code=3)
+    listed = {row["id"] for row in document["orphans"] if row["kind"] != "volume"}
+    left = len(listed)
     for writes in POINTS:
         interrupt(ground, writes)
-        rest = {row["id"] for row in ground.list(code=3)["orphans"]} & wanted
+        rest = {row["id"] for row in ground.list(code=3)["orphans"]} & listed
         print(f"{len(rest)} of {left} are left")
         assert len(rest) <= left
         left = len(rest)

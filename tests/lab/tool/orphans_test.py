@@ -19,8 +19,8 @@ LB, IP, SG = "load-balancer", "floating-ip", "security-group"
 @pytest.fixture(scope="module")
 def ground(open_room: balancing.Open) -> Iterator[Ground]:
     """Return a project with leftovers."""
-    with leftovers.ground(open_room("orphans", 1)) as found:
-        yield found
+    with leftovers.ground(open_room("orphans", 1)) as new_ground:
+        yield new_ground
 
 
 ROWS: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -58,69 +58,70 @@ def test_every_leftover_is_found_deleted_and_nothing_else_changed(
     """The table of rows; then `--delete`, twice, and a look at all that is left."""
     before = census.take(ground.room.mine.connection)
     counted = balancing.Counted(ground.room.entrance)
-    found = ground.list(code=3)
+    document = ground.list(code=3)
     calls = [balancing.kind(call) for call in counted.calls()]
     print(f"{len(calls)} calls of the cloud for the list: {calls}")
     assert counted.writes() == []
-    check_rows(ground, found)
+    check_rows(ground, document)
 
     everything = ("--delete", "--yes", "--kept", "--volumes")
-    said = ground.list(*everything, code=0)
-    assert said["failed"] == []
-    assert {row["id"] for row in said["deleted"]} == {
-        row["id"] for row in (*found["orphans"], *found["kept"])
+    result = ground.list(*everything, code=0)
+    assert result["failed"] == []
+    assert {row["id"] for row in result["deleted"]} == {
+        row["id"] for row in (*document["orphans"], *document["kept"])
     }
     writes = len(counted.writes())
     assert ground.list(*everything, code=0) == {
-        **said,
+        **result,
         "orphans": [],
         "kept": [],
         "deleted": [],
     }
     assert len(counted.writes()) == writes
-    check_left(ground, before, found)
+    check_left(ground, before, document)
 
 
-def check_rows(ground: Ground, found: Document) -> None:
+def check_rows(ground: Ground, document: Document) -> None:
     """Print the table; a leftover without its findings fails."""
-    assert found["unknown"] == []
+    assert document["unknown"] == []
     expected = 0
     for row, (service, kinds, word) in ROWS.items():
-        rows = of_service(ground, found, service)
-        reasons = {one["reason"] for one in rows}
-        print(f"{row:34} {sorted(one['kind'] for one in rows)} {sorted(reasons)}")
-        assert sorted(one["kind"] for one in rows) == sorted(kinds)
+        rows = of_service(ground, document, service)
+        reasons = {orphan["reason"] for orphan in rows}
+        print(f"{row:34} {sorted(orphan['kind'] for orphan in rows)} {sorted(reasons)}")
+        assert sorted(orphan["kind"] for orphan in rows) == sorted(kinds)
         assert any(word in reason for reason in reasons)
         expected += len(kinds)
-    by_id = {one["id"]: one for one in found["orphans"]}
+    by_id = {orphan["id"]: orphan for orphan in document["orphans"]}
     for row, (key, kind, word) in LONE.items():
-        one = by_id[ground.ids[key]]
-        print(f"{row:34} {one['kind']} {one['reason']}")
-        assert one["kind"] == kind
-        assert word in one["reason"]
+        orphan = by_id[ground.ids[key]]
+        print(f"{row:34} {orphan['kind']} {orphan['reason']}")
+        assert orphan["kind"] == kind
+        assert word in orphan["reason"]
         expected += 1
-    assert len(found["orphans"]) == expected
-    (kept,) = found["kept"]
+    assert len(document["orphans"]) == expected
+    (kept,) = document["kept"]
     print(f"{'floating IP retained':34} {kept['kind']} {kept['reason']}")
     assert kept["kind"] == IP
     keys = ("namesake", "address", "group", "volume-bare", "router")
-    assert {one["id"] for one in found["not_owned"]} == {ground.ids[k] for k in keys}
-    shown = json.dumps(found)
+    assert {row["id"] for row in document["not_owned"]} == {ground.ids[k] for k in keys}
+    shown = json.dumps(document)
     for key in ("volume-used", "volume-pending", "living"):
         assert ground.ids[key] not in shown, key
 
 
-def check_left(ground: Ground, before: census.Census, found: Document) -> None:
+def check_left(ground: Ground, before: census.Census, document: Document) -> None:
     """Compare all of the project, field by field, with what was there before."""
     after = census.take(ground.room.mine.connection)
-    listed = {one["id"] for one in (*found["orphans"], *found["kept"])}
+    rows = (*document["orphans"], *document["kept"])
+    listed = {row["id"] for row in rows}
     gone = {
         change.id
         for change in census.changes(before, after)
         if change.after is None and change.field == ""
     }
     balancers_gone = {id_ for id_ in gone if id_ in before[balancers.BALANCERS]}
-    uses = {one["id"] for one in found["orphans"] if one["kind"] == "shared-use"}
+    uses = {row["id"] for row in document["orphans"] if row["kind"] == "shared-use"}
     assert balancers_gone == listed & before[balancers.BALANCERS].keys() - uses
     left = {ground.ids[key] for key in ("living", "twin", "owner", "namesake")}
     assert left <= after[balancers.BALANCERS].keys()
@@ -134,7 +135,7 @@ def check_left(ground: Ground, before: census.Census, found: Document) -> None:
     owner = after[balancers.BALANCERS][ground.ids["owner"]]
     assert not any(ground.uids["user"] in tag for tag in owner["tags"])
     router = ground.network.get_router(ground.ids["router"])
-    assert [one["destination"] for one in router.routes] == [OTHERS.destination]
+    assert [route["destination"] for route in router.routes] == [OTHERS.destination]
     port = ground.network.get_port(ground.ids["port"])
     addresses = [pair["ip_address"] for pair in port.allowed_address_pairs]
     assert addresses == ["10.42.15.9"]

@@ -28,8 +28,8 @@ def test_a_lab_of_another_cloud_comes_up_is_shown_and_goes(
     for name, function in PROGRAMS.items():
         (tmp_path / name).write_text(grounds.script(function))
     ground = grounds.MeadowGrounds()
-    wanted = record.Record(provider=ground.name, names=NAMES)
-    lab = parts.Lab(elsewhere, wanted, ground)
+    recorded = record.Record(provider=ground.name, names=NAMES)
+    lab = parts.Lab(elsewhere, recorded, ground)
     try:
         whole.up(lab, whole.Sources(None, tmp_path), testing.shown())
         look = whole.look(lab)
