@@ -24,7 +24,7 @@ CHARTS = {name: chart for pairs in graph.RELEASES.values() for name, chart in pa
 OTHER = "other"
 """Chart of a release that no service of this version has."""
 SUCCESS = "success"
-UNEXPECTED = "unexpected"
+UNEXPECTED = "unexpected_error"
 
 
 def _kinds(base: type[helm_errors.HelmError]) -> Iterator[type[helm_errors.HelmError]]:

@@ -49,7 +49,7 @@ def test_each_error_of_helm_has_a_result() -> None:
         (None, "success"),
         (errors.TimedOut("late"), "timed_out"),
         (errors.DoesNotRender("no"), "does_not_render"),
-        (RuntimeError("a bug"), "unexpected"),
+        (RuntimeError("a bug"), "unexpected_error"),
     ],
 )
 def test_a_run_is_counted_and_measured_by_chart(
