@@ -1,4 +1,4 @@
-"""A cluster passes from the reference to ours and back, and nobody loses anything.
+"""Migration from the reference to openstack-ccm and back; no object is lost.
 
 Load balancers of many kinds are made by openstack-cloud-controller-manager itself, on
 the lab's Octavia. Then it is stopped and openstack-ccm takes over: it may write that
@@ -176,79 +176,82 @@ class Story:
     adopted: Look
     back: Look
     gone: Look
-    ours: Look
+    mooring: Look
 
 
 class Teller:
     """Lets both have their turns on one cluster."""
 
-    def __init__(self, on: Ground, there: handover.Handover) -> None:
+    def __init__(self, on: Ground, daemons: handover.Handover) -> None:
         self.on = on
-        self.there = there
+        self.daemons = daemons
         self.seen = 0
 
     def tell(self, kinds: tuple[Kind, ...], pex: pathlib.Path) -> Story:
-        there = self.there
+        daemons = self.daemons
         empty = self.look()
-        with there.reference():
+        with daemons.reference():
             self.make(kinds)
-            there.settle()
+            daemons.settle()
         self.look()
-        with there.reference():
-            there.settle()
+        with daemons.reference():
+            daemons.settle()
         own = self.look()
-        with there.ours(pex):
+        with daemons.ours(pex):
             is_claimed = functools.partial(self.is_claimed, kinds)
-            there.until(is_claimed, "our annotation")
-            there.settle()
+            daemons.until(is_claimed, "our annotation")
+            daemons.settle()
         adopted = self.look()
-        with there.reference():
-            there.settle()
+        with daemons.reference():
+            daemons.settle()
         back = self.look()
-        with there.ours(pex):
-            there.services.delete([kind.name for kind in kinds])
-            there.until(lambda: there.services.all() == {}, "all Services to go")
+        with daemons.ours(pex):
+            daemons.services.delete([kind.name for kind in kinds])
+            daemons.until(lambda: daemons.services.all() == {}, "all Services to go")
             gone = self.look()
             self.make([kind for kind in kinds if kind.name in TYPICAL])
             # Polls of a slow Octavia are further apart than calls are waited for.
-            there.until(lambda: there.unannounced() == [], "the Events of an end")
-            there.settle()
+            daemons.until(lambda: daemons.unannounced() == [], "the Events of an end")
+            daemons.settle()
         return Story(kinds, empty, own, adopted, back, gone, self.look())
 
     def make(self, kinds: Sequence[Kind]) -> None:
         """Make Services; a guest once its host has a load balancer."""
-        there = self.there
+        daemons = self.daemons
         for kind in kinds:
             more = {}
             if kind.on:
                 has_one = functools.partial(self.has_balancer, kind.on)
-                there.until(has_one, f"a load balancer of {kind.on}")
-                host = there.services.all()[kind.on]
+                daemons.until(has_one, f"a load balancer of {kind.on}")
+                host = daemons.services.all()[kind.on]
                 more[keys.LOAD_BALANCER_ID] = services.balancer_id(host)
-            wanted = [one.split("/") for one in kind.ports]
-            ports = [services.port(int(number), name) for number, name in wanted]
+            named = [port.split("/") for port in kind.ports]
+            ports = [services.port(int(number), name) for number, name in named]
             annotations = {**kind.annotations, **more}
-            there.services.make(kind.name, annotations, ports, **kind.spec)
+            daemons.services.make(kind.name, annotations, ports, **kind.spec)
 
     def has_balancer(self, name: str) -> bool:
-        return services.balancer_id(self.there.services.all()[name]) != ""
+        return services.balancer_id(self.daemons.services.all()[name]) != ""
 
     def is_claimed(self, kinds: Sequence[Kind]) -> bool:
         """Report whether all say which load balancer is their own; guests have none."""
         guests = {kind.name for kind in kinds if kind.on}
         return all(
-            keys.OWNED_ID in one["metadata"]["annotations"] or name in guests
-            for name, one in self.there.services.all().items()
+            keys.OWNED_ID in service["metadata"]["annotations"]
+            or service_name in guests
+            for service_name, service in self.daemons.services.all().items()
         )
 
     def look(self) -> Look:
         """Read everything, and what was asked since the last look."""
-        calls, writes = len(self.there.entrance.calls), self.there.writes(self.seen)
-        made, self.seen = calls - self.seen, calls
+        calls, writes = len(self.daemons.entrance.calls), self.daemons.writes(self.seen)
+        made_calls, self.seen = calls - self.seen, calls
         cloud_now = census.take(self.on.connection)
-        there, events = self.there.services.all(), self.there.events()
-        told = {name: transcripts.of(one, events) for name, one in there.items()}
-        return Look(cloud_now, there, made, writes, told)
+        existing, events = self.daemons.services.all(), self.daemons.events()
+        seen_by_user = {
+            name: transcripts.of(service, events) for name, service in existing.items()
+        }
+        return Look(cloud_now, existing, made_calls, writes, seen_by_user)
 
 
 def add_key_manager(admin: openstack.connection.Connection) -> None:
@@ -329,40 +332,45 @@ def stories(
             )
             stack.callback(processes.stop, place, control_plane.PROGRAMS, patience_s=1)
             control_plane.up(place, shown)
-            upstream = {one: layout.ports(where)[one] for one in layout.SERVICES}
-            there = handover.Handover(place, upstream)
-            stack.enter_context(there.entrance.opened())
-            there.prepare(account, *settings_of(on, CONFIGURED if number else {}))
-            there.add_nodes(mine, NODES)
-            wanted = configured() if number else kinds(on)
+            upstream = {
+                service: layout.ports(where)[service] for service in layout.SERVICES
+            }
+            daemons = handover.Handover(place, upstream)
+            stack.enter_context(daemons.entrance.opened())
+            daemons.prepare(account, *settings_of(on, CONFIGURED if number else {}))
+            daemons.add_nodes(mine, NODES)
+            services_of = configured() if number else kinds(on)
             tellers.append(
-                (name, functools.partial(Teller(on, there).tell, wanted, ccm_pex))
+                (
+                    name,
+                    functools.partial(Teller(on, daemons).tell, services_of, ccm_pex),
+                )
             )
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            told = {name: pool.submit(teller) for name, teller in tellers}
-            yield {name: one.result() for name, one in told.items()}
+            futures = {name: pool.submit(teller) for name, teller in tellers}
+            yield {name: future.result() for name, future in futures.items()}
 
 
 def balancer_of(state: Census, kind: str, id_: str) -> str:
     """Return the load balancer of an object; empty where it has none."""
     if kind == balancers.BALANCERS:
         return id_
-    found = state.get(kind, {}).get(id_, {}).get("loadbalancers") or ()
-    return str(found[0]["id"]) if found else ""
+    load_balancers = state.get(kind, {}).get(id_, {}).get("loadbalancers") or ()
+    return str(load_balancers[0]["id"]) if load_balancers else ""
 
 
-def written(story: Story, one: Json) -> Counter[str]:
+def written(story: Story, stored: Json) -> Counter[str]:
     """Count what was written to a Service's load balancer, by what it was."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for call in story.adopted.writes:
         service, *rest = call.path.partition("?")[0].split("/lbaas/")
         del service
         if call.status >= 400 or not rest:
             continue
         kind, id_, *under = rest[0].split("/")
-        if balancer_of(story.own.cloud, kind, id_) == services.balancer_id(one):
-            found[f"{call.method} {'/'.join([kind, *under])}"] += 1
-    return found
+        if balancer_of(story.own.cloud, kind, id_) == services.balancer_id(stored):
+            counts[f"{call.method} {'/'.join([kind, *under])}"] += 1
+    return counts
 
 
 def is_ours_to_add(change: Change) -> bool:
@@ -392,11 +400,11 @@ def test_ours_adds_tags_and_annotations_and_nothing_else(
         before, after = (
             look.services[kind.name] for look in (story.own, story.adopted)
         )
-        found = written(story, before)
-        lost = sum(count for what, count in found.items() if what not in MARKED)
+        counts = written(story, before)
+        lost = sum(count for what, count in counts.items() if what not in MARKED)
         is_same = kubernetes_facts(before) == kubernetes_facts(after)
-        said = ", ".join(f"{count} {what}" for what, count in sorted(found.items()))
-        print(f"{kind.name:18} {said:50} other {lost}  Service same: {is_same}")
+        shown = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        print(f"{kind.name:18} {shown:50} other {lost}  Service same: {is_same}")
         rows.append((kind.name, is_same))
     odd = [change for change in changed if not is_ours_to_add(change)]
     repaired = [change for change in changed if change.field != "tags"]
@@ -457,23 +465,28 @@ def test_the_owner_of_a_service_sees_what_the_reference_would_show(
     stories: Mapping[str, Story],
 ) -> None:
     """Events, annotations, finalizers and status, for kinds that are typical."""
-    odd, seen = [], 0
+    odd, compared = [], 0
     for stage, story in stories.items():
-        for name, ours in sorted(story.ours.transcripts.items()):
-            theirs = story.own.transcripts[name]
-            added = {k: v for k, v in ours.annotations.items() if k not in ADDED}
+        for name, after_adoption in sorted(story.mooring.transcripts.items()):
+            before_adoption = story.own.transcripts[name]
+            added = {
+                k: v for k, v in after_adoption.annotations.items() if k not in ADDED
+            }
             same = {
-                "Events": (calm(theirs.events), calm(ours.events)),
-                "annotations": (theirs.annotations, added),
-                "finalizers": (theirs.finalizers, ours.finalizers),
-                "status": (theirs.status, ours.status),
+                "Events": (calm(before_adoption.events), calm(after_adoption.events)),
+                "annotations": (before_adoption.annotations, added),
+                "finalizers": (before_adoption.finalizers, after_adoption.finalizers),
+                "status": (before_adoption.status, after_adoption.status),
             }
             wrong = {what: two for what, two in same.items() if two[0] != two[1]}
-            print(f"{stage:12} {name:14} {len(ours.events)} Events", wrong or "alike")
+            print(
+                f"{stage:12} {name:14} {len(after_adoption.events)} Events",
+                wrong or "alike",
+            )
             odd += [(stage, name, what, two) for what, two in wrong.items()]
-            seen += 1
+            compared += 1
     assert odd == []
-    assert seen >= 12
+    assert compared >= 12
 
 
 BY_CHANCE = ("SyncLoadBalancerFailed", "UpdatedLoadBalancer")
@@ -486,15 +499,15 @@ def calm(events: frozenset[transcripts.Told]) -> frozenset[transcripts.Told]:
     return frozenset(event for event in events if event[2] not in BY_CHANCE)
 
 
-def kubernetes_facts(one: Json) -> Json:
+def kubernetes_facts(stored: Json) -> Json:
     """Return what a user sees of a Service, but for our own annotation."""
-    about = one["metadata"]
+    about = stored["metadata"]
     annotations = dict(about["annotations"])
     annotations.pop(keys.OWNED_ID, None)
     return {
         "annotations": annotations,
         "finalizers": about.get("finalizers"),
         "labels": about.get("labels"),
-        "spec": one["spec"],
-        "status": one["status"],
+        "spec": stored["spec"],
+        "status": stored["status"],
     }

@@ -73,9 +73,9 @@ ROWS = (
 
 @pytest.fixture(scope="module")
 def room(open_room: balancing.Open) -> Room:
-    made = open_room("counts", NODES + 1)
-    made.add_nodes(list(made.nodes)[:NODES])
-    return made
+    new_room = open_room("counts", NODES + 1)
+    new_room.add_nodes(list(new_room.nodes)[:NODES])
+    return new_room
 
 
 class Story:
@@ -94,18 +94,18 @@ class Story:
         do()
         took_s = time.monotonic() - began
         counted.rest(QUIET_S)
-        kinds = sorted(counted.by_kind().items(), key=lambda one: -one[1])
-        told = ", ".join(f"{number} {kind}" for kind, number in kinds)
+        kinds = sorted(counted.by_kind().items(), key=lambda item: -item[1])
+        shown = ", ".join(f"{number} {kind}" for kind, number in kinds)
         late = counted.late_polls()
-        self.shown[row] = (len(counted.calls()) - late, late, took_s, told)
+        self.shown[row] = (len(counted.calls()) - late, late, took_s, shown)
 
     def show(self) -> None:
         print(f"{'':38} ours bound reference late polls")
         for row in ROWS:
-            calls, late, took_s, told = self.shown.get(row, (-1, 0, 0.0, "MISSING"))
+            calls, late, took_s, kinds = self.shown.get(row, (-1, 0, 0.0, "MISSING"))
             print(
                 f"{row.what:38} {calls:4} {row.bound:5} {row.reference:>9} {late:10}"
-                f" {took_s:6.1f} s  {told}"
+                f" {took_s:6.1f} s  {kinds}"
             )
 
     def restart(self, *flags: str) -> None:
@@ -122,8 +122,8 @@ class Story:
 
     def served(self, *names: str) -> None:
         def all_have() -> bool:
-            there = self.services.all()
-            return all(services.addresses(there[name]) for name in names)
+            existing = self.services.all()
+            return all(services.addresses(existing[name]) for name in names)
 
         waiting.until("they have addresses", all_have, WITHIN_S)
 
@@ -214,7 +214,9 @@ def test_calls_of_the_cloud_are_few(room: Room, where: places.Places) -> None:
     assert len(lags) >= 5, "the watch has seen changes"
     assert polls_each <= balancing.POLLS_EACH
     assert story.shown.keys() == set(ROWS)
-    over = {row.what: seen for row, seen in story.shown.items() if seen[0] > row.bound}
+    over = {
+        row.what: shown for row, shown in story.shown.items() if shown[0] > row.bound
+    }
     assert over == {}
     left = balancers.look(room.mine.connection)
     assert (left.balancers, left.floating_ips) == ({}, {})

@@ -38,9 +38,9 @@ INTERNAL = {keys.INTERNAL: "true"}
 
 @pytest.fixture(scope="module")
 def room(open_room: balancing.Open) -> Room:
-    made = open_room("balancer-faults", 2)
-    made.add_nodes(made.nodes)
-    return made
+    new_room = open_room("balancer-faults", 2)
+    new_room.add_nodes(new_room.nodes)
+    return new_room
 
 
 @contextlib.contextmanager
@@ -92,9 +92,9 @@ def delete(room: Room, name: str) -> None:
 
 def failures(room: Room, name: str) -> list[str]:
     return [
-        f"{one.message} (x {one.count})"
-        for one in room.services.events().get(name, ())
-        if one.reason == SYNC_FAILED
+        f"{event.message} (x {event.count})"
+        for event in room.services.events().get(name, ())
+        if event.reason == SYNC_FAILED
     ]
 
 
@@ -136,13 +136,13 @@ def test_octavia_refuses_while_a_service_waits(room: Room) -> None:
         waiting.until(SYNC_FAILED, lambda: failures(room, "refused") != [])
         before = tried
         time.sleep(WINDOW_S)
-        calls, told = tried - before, failures(room, "refused")
+        calls, reported = tried - before, failures(room, "refused")
     finally:
         room.entrance.down.clear()
         room.entrance.came = usual
     took_s = served(room, "refused")
-    print(f"{told}; {calls} calls; served {took_s:.1f} s after that")
-    assert len(told) == 1
+    print(f"{reported}; {calls} calls; served {took_s:.1f} s after that")
+    assert len(reported) == 1
     assert calls <= CALLS_MAX
     assert len(creations(counted)) == 1
     delete(room, "refused")

@@ -88,9 +88,9 @@ class Ground:
         ]
 
     def process(self) -> psutil.Process:
-        found = processes.find(self.room.replicas[1].place, ccm.NAME)
-        assert found is not None, "it has exited"
-        return found
+        process = processes.find(self.room.replicas[1].place, ccm.NAME)
+        assert process is not None, "it has exited"
+        return process
 
     def unreported(self) -> list[str]:
         """Return the bad Services without a warning."""
@@ -98,7 +98,7 @@ class Ground:
         return [
             name
             for name in self.bad
-            if not any(one.type == "Warning" for one in events.get(name, ()))
+            if not any(event.type == "Warning" for event in events.get(name, ()))
         ]
 
 
@@ -166,8 +166,8 @@ def served_s(room: Room) -> float:
         room.services.make(name, INTERNAL)
 
     def all_served() -> bool:
-        there = room.services.all()
-        return all(services.addresses(there[name]) for name in names)
+        existing = room.services.all()
+        return all(services.addresses(existing[name]) for name in names)
 
     waiting.until("the healthy ones are served", all_served, WITHIN_S, 0.5)
     took_s = time.monotonic() - began
@@ -195,7 +195,11 @@ def beside_bad_ones(ground: Ground) -> float:
 
 
 def messages(ground: Ground) -> list[str]:
-    return [one.message for told in ground.tenant.events().values() for one in told]
+    return [
+        event.message
+        for recorded in ground.tenant.events().values()
+        for event in recorded
+    ]
 
 
 def calls_of_bad_ones(ground: Ground) -> int:
@@ -222,7 +226,7 @@ def test_a_hostile_tenant_harms_nobody_else(ground: Ground) -> None:
             f" {prober.probed} probes, {len(prober.unanswered)} without an answer"
         )
         assert ground.changed() == []
-        said = messages(ground)
+        texts = messages(ground)
         for namespace in (room.services, ground.tenant):
             namespace.delete(namespace.all())
         for namespace in (room.services, ground.tenant):
@@ -230,8 +234,8 @@ def test_a_hostile_tenant_harms_nobody_else(ground: Ground) -> None:
     assert prober.unwell == []
     assert ground.process().pid == process.pid, "it was restarted"
     assert calls <= CALLS_EACH * len(ground.bad)
-    assert [one for one in said if len(one) > EVENT_CHARACTERS] == []
-    assert [one for one in said if not one.isprintable()] == []
+    assert [text for text in texts if len(text) > EVENT_CHARACTERS] == []
+    assert [text for text in texts if not text.isprintable()] == []
     assert ground.changed() == []
     now = census.take(room.mine.connection)
     assert now[balancers.BALANCERS].keys() == ground.before[balancers.BALANCERS].keys()

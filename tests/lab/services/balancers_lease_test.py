@@ -59,8 +59,8 @@ class Watch:
         self.history: list[Held] = []
 
     def holder(self) -> str:
-        found = self._leases.get(resources.LEASES, LEASE[1]) or {}
-        return str(found.get("spec", {}).get("holderIdentity") or "")
+        lease = self._leases.get(resources.LEASES, LEASE[1]) or {}
+        return str(lease.get("spec", {}).get("holderIdentity") or "")
 
     def delete(self) -> None:
         self._leases.delete(resources.LEASES, LEASE[1])
@@ -149,9 +149,9 @@ def one_round(rooms: dict[int, Room], watch: Watch, leader: int, follower: int) 
     waiting.until("the follower writes", lambda: len(new.writes()) >= WRITES, WITHIN_S)
     waiting.until("it exits", lambda: has_exited(rooms[leader], leader), WITHIN_S)
     assert is_lost(rooms[leader], leader)
-    taken = [one for one in watch.history if one.asked_at > deleted_at and one.holder]
-    assert {one.holder for one in taken} != {name}
-    assert name not in {one.holder for one in taken}, "it led without a new start"
+    taken = [row for row in watch.history if row.asked_at > deleted_at and row.holder]
+    assert {row.holder for row in taken} != {name}
+    assert name not in {row.holder for row in taken}, "it led without a new start"
     last_write = max((call.at for call in old.writes()), default=deleted_at)
     first_write = min(call.at for call in new.writes())
     assert last_write < taken[0].seen_at, "a write after another one held the Lease"
@@ -195,5 +195,5 @@ def test_a_leader_whose_lease_is_deleted_writes_no_more(rooms: dict[int, Room]) 
             for turn in TURNS:
                 print(f"{turn:7} {shown.get(turn, 'MISSING')}")
     assert shown.keys() == set(TURNS)
-    made = balancers.listed(room.mine.connection, balancers.BALANCERS)
-    assert len(made) == len(SERVICES)
+    load_balancers = balancers.listed(room.mine.connection, balancers.BALANCERS)
+    assert len(load_balancers) == len(SERVICES)

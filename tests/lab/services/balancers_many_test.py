@@ -45,7 +45,7 @@ def test_many_services_at_once(ground: Ground, where: places.Places) -> None:
         took_s = time.monotonic() - began
         counted.rest(convergence.QUIET_S)
     print(f"{AT_ONCE} Services are served after {took_s:.0f} s:")
-    for what, number in sorted(counted.by_kind().items(), key=lambda one: -one[1]):
+    for what, number in sorted(counted.by_kind().items(), key=lambda item: -item[1]):
         print(f"{number:5} {what}")
     print(f"{len(counted.calls()):5} in all; {len(watch.turned)} times ACTIVE")
     lags = balancing.lags(watch.turned, counted.calls())

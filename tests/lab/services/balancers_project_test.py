@@ -64,10 +64,10 @@ class Ground:
     def pictures(self) -> tuple[object, object, object]:
         """Return all of both projects, the Services and which Nodes there are."""
         room = self.room
-        there = room.services.all()
+        existing = room.services.all()
         shown = {
             name: (service["metadata"].get("annotations"), service["status"])
-            for name, service in there.items()
+            for name, service in existing.items()
         }
         nodes = sorted(services.node_labels(room.api))
         other = balancers.look(self.other.connection)
@@ -102,21 +102,23 @@ def ground(
 
 def add_node(ground: Ground, name: str) -> None:
     """Register a server as a Node that has never become ready."""
-    (server,) = (one for one in ground.room.mine.items() if one.name == name)
+    (server,) = (
+        server_ for server_ in ground.room.mine.items() if server_.name == name
+    )
     api = ground.room.api
     services.make_node(api, name, server.addresses, server_id=server.id)
 
 
 def settled(ground: Ground) -> tuple[object, object, object]:
     """Return the pictures once nothing changes any more."""
-    found = [ground.pictures()]
+    pictures = [ground.pictures()]
 
     def is_still() -> bool:
-        found.append(ground.pictures())
-        return found[-1] == found[-2]
+        pictures.append(ground.pictures())
+        return pictures[-1] == pictures[-2]
 
     waiting.until("nothing changes", is_still, SERVED_S, 2.0)
-    return found[-1]
+    return pictures[-1]
 
 
 def members(ground: Ground) -> int:
@@ -130,7 +132,9 @@ def is_gone(ground: Ground, name: str) -> Callable[[], bool]:
 def kept(room: Room) -> set[str]:
     """Return the Nodes of which an Event reports that they are not deleted."""
     events = services.Services(room.api, "default").events()
-    return {name for name, of in events.items() if KEPT in {one.reason for one in of}}
+    return {
+        name for name, of in events.items() if KEPT in {event.reason for event in of}
+    }
 
 
 def reload_is_refused(ground: Ground) -> None:
@@ -144,8 +148,8 @@ def reload_is_refused(ground: Ground) -> None:
     waiting.until("the Node is a member", lambda: members(ground) == 4, SERVED_S)
     ground.room.services.delete(["leaves"])
     waiting.until("the Service is deleted", is_gone(ground, "leaves"), SERVED_S)
-    found = balancers.look(ground.room.mine.connection)
-    assert (len(found.balancers), len(found.floating_ips)) == (1, 1)
+    view = balancers.look(ground.room.mine.connection)
+    assert (len(view.balancers), len(view.floating_ips)) == (1, 1)
 
 
 def restart_changes_nothing(ground: Ground) -> None:
@@ -157,7 +161,7 @@ def restart_changes_nothing(ground: Ground) -> None:
 
     def told() -> list[str]:
         events = room.services.events().get("stays", ())
-        return [one.message for one in events if one.type == "Warning"]
+        return [event.message for event in events if event.type == "Warning"]
 
     waiting.until("an Event says so", told, SERVED_S)
     waiting.until("the Nodes are kept", lambda: kept(room) == set(SERVERS), SERVED_S)
@@ -182,5 +186,5 @@ def test_another_project_deletes_and_creates_nothing(ground: Ground) -> None:
     ground.lead(room.account)
     waiting.until("the right file is read", reopened, SERVED_S)
     waiting.until("the Service is deleted", is_gone(ground, "stays"), SERVED_S)
-    found = balancers.look(room.mine.connection)
-    assert (found.balancers, found.floating_ips) == ({}, {})
+    view = balancers.look(room.mine.connection)
+    assert (view.balancers, view.floating_ips) == ({}, {})

@@ -62,12 +62,12 @@ def slow(home: layout.Layout, project_id: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def room(open_room: balancing.Open) -> Iterator[Room]:
-    made = open_room("slow", NODES)
-    project_id = str(made.mine.connection.current_project_id)
-    with slow(layout.of(made.where), project_id):
-        made.add_nodes(list(made.nodes)[:-LATER])
-        made.replica(1).start()
-        yield made
+    new_room = open_room("slow", NODES)
+    project_id = str(new_room.mine.connection.current_project_id)
+    with slow(layout.of(new_room.where), project_id):
+        new_room.add_nodes(list(new_room.nodes)[:-LATER])
+        new_room.replica(1).start()
+        yield new_room
 
 
 def cost(room: Room, do: Callable[[], object], done: Callable[[], object]) -> Counted:
@@ -82,7 +82,7 @@ def cost(room: Room, do: Callable[[], object], done: Callable[[], object]) -> Co
 def told(what: str, counted: Counted, most: int) -> int:
     late = counted.late_polls(SLOW_S)
     calls, polls = len(counted.calls()) - late, len(counted.polls())
-    kinds = sorted(counted.by_kind().items(), key=lambda one: -one[1])
+    kinds = sorted(counted.by_kind().items(), key=lambda item: -item[1])
     print(f"{what}: {calls} calls of {most}, {polls} polls, {late} late; {kinds}")
     return calls
 
@@ -104,8 +104,8 @@ def test_a_slow_octavia_costs_no_more_calls(room: Room) -> None:
 
     def all_served(*names: str) -> Callable[[], bool]:
         def seen() -> bool:
-            there = room.services.all()
-            return all(services.addresses(there[name]) for name in names)
+            existing = room.services.all()
+            return all(services.addresses(existing[name]) for name in names)
 
         return seen
 

@@ -62,8 +62,8 @@ class Storm:
         jobs = (self._change, lambda: self._kill(replicas))
         threads = [threading.Thread(target=job) for job in jobs]
         self.room.entrance.came = self._noticed
-        for one in replicas:
-            one.launch()
+        for replica in replicas:
+            replica.launch()
         for thread in threads:
             thread.start()
         time.sleep(self.lasts_s)
@@ -90,34 +90,34 @@ class Storm:
                 self._stop.wait(self._killing.choice([0.0, 0.1, 0.5]))
             else:
                 dying = [self._killing.choice(list(replicas))]
-            for one in dying:
-                if one.kill():
+            for replica in dying:
+                if replica.kill():
                     self.kills["in a write" if is_in_write else "at random"] += 1
             self._stop.wait(self._killing.uniform(0.0, 2.0))
-            for one in replicas:
-                one.launch()
+            for replica in replicas:
+                replica.launch()
 
     def _change(self) -> None:
         while not self._stop.wait(CHANGE_S):
-            there = [
+            alive = [
                 name
-                for name, one in self.room.services.all().items()
-                if "deletionTimestamp" not in one["metadata"]
+                for name, service in self.room.services.all().items()
+                if "deletionTimestamp" not in service["metadata"]
             ]
             choices: list[Callable[[], None]] = [self._nodes]
-            if len(there) < ALIVE:
+            if len(alive) < ALIVE:
                 choices += [self._make] * 3
-            if there:
-                one = self._random.choice(there)
-                choices += [functools.partial(self._alter, one)] * 3
-            if len(there) > 2:
-                choices += [functools.partial(self._delete, one)]
+            if alive:
+                chosen = self._random.choice(alive)
+                choices += [functools.partial(self._alter, chosen)] * 3
+            if len(alive) > 2:
+                choices += [functools.partial(self._delete, chosen)]
             with contextlib.suppress(kube_errors.KubeError):
                 self._random.choice(choices)()
 
     def _make(self) -> None:
         self._made += 1
-        shared = [one for one in self.room.services.all() if "shared" in one]
+        shared = [key for key in self.room.services.all() if "shared" in key]
         kind = self._random.choice([*convergence.KINDS, convergence.SHARED])
         if kind.is_shared and len(shared) >= 2:
             kind = convergence.KINDS[0]
@@ -165,15 +165,15 @@ class Storm:
     def _nodes(self) -> None:
         """Add, remove, or exclude one Node; the first always stays."""
         name = self._random.choice(list(self.room.nodes)[1:])
-        there = services.node_labels(self.room.api)
-        if name not in there:
+        node_labels = services.node_labels(self.room.api)
+        if name not in node_labels:
             self.room.add_nodes([name])
             self.changes["Node added"] += 1
         elif self._random.random() < 0.5:
             services.delete_nodes(self.room.api, [name])
             self.changes["Node removed"] += 1
         else:
-            value = None if convergence.EXCLUDED in there[name] else "true"
+            value = None if convergence.EXCLUDED in node_labels[name] else "true"
             services.label_node(self.room.api, name, {convergence.EXCLUDED: value})
             self.changes["Node excluded, or let in again"] += 1
 
@@ -181,16 +181,16 @@ class Storm:
 def test_deaths_in_a_storm_of_changes(ground: Ground) -> None:
     """Then all converges, a restart writes nothing, and nothing is left over."""
     room = ground.room
-    for one in room.replicas.values():
-        one.stop()
+    for replica in room.replicas.values():
+        replica.stop()
     room.add_nodes(list(room.nodes)[:3])
     storm = Storm(ground)
     counted = Counted(room.entrance)
     replicas = [room.replica(number, convergence.LEASE, MANAGED) for number in (1, 2)]
     try:
         storm.run(replicas)
-        for one in replicas:
-            one.launch()
+        for replica in replicas:
+            replica.launch()
         took_s = convergence.settle(ground, is_managed=True)
     finally:
         for what, number in (*storm.kills.items(), *sorted(storm.changes.items())):

@@ -46,16 +46,16 @@ class Ground:
 
     def requests(self, began: datetime.datetime) -> collections.Counter[str]:
         """Count the daemon's lists and watches since a time."""
-        found: collections.Counter[str] = collections.Counter()
-        seen = set()
+        counts: collections.Counter[str] = collections.Counter()
+        audit_ids = set()
         for row in audit.rows(self.room.where, ccm.ACCOUNT):
             at = datetime.datetime.fromisoformat(row.received)
             key = (row.verb, row.resource, row.received)
             # A watch is logged at its start and at its end.
-            if at >= began and row.resource in WATCHED and key not in seen:
-                seen.add(key)
-                found[f"{row.verb} {row.resource}"] += 1
-        return found
+            if at >= began and row.resource in WATCHED and key not in audit_ids:
+                audit_ids.add(key)
+                counts[f"{row.verb} {row.resource}"] += 1
+        return counts
 
 
 def through(

@@ -51,104 +51,120 @@ member-subnet-id = {subnet}
 Values = Mapping[str, Any]
 
 
-def address(seen: Seen) -> object:
+def address(observed: Seen) -> object:
     """The floating IP, which the status and the annotation must show as well."""
-    found = seen.address
-    shown = found or str(seen.balancer.get("vip_address"))
-    if seen.ingress != [f"{shown} VIP"]:
-        return f"status {seen.ingress}, cloud {shown}"
-    if seen.annotation(keys.LOAD_BALANCER_ADDRESS) != shown:
+    floating_ip = observed.address
+    shown = floating_ip or str(observed.balancer.get("vip_address"))
+    if observed.ingress != [f"{shown} VIP"]:
+        return f"status {observed.ingress}, cloud {shown}"
+    if observed.annotation(keys.LOAD_BALANCER_ADDRESS) != shown:
         return f"annotation is not {shown}"
-    return found
+    return floating_ip
 
 
-def is_floating(seen: Seen) -> object:
-    return bool(address(seen))
+def is_floating(observed: Seen) -> object:
+    return bool(address(observed))
 
 
-def floating_range(seen: Seen) -> object:
+def floating_range(observed: Seen) -> object:
     """The first two parts of the floating IP tell its subnet."""
-    return ".".join(str(address(seen)).split(".")[:2])
+    return ".".join(str(address(observed)).split(".")[:2])
 
 
-def kept(seen: Seen) -> object:
+def kept(observed: Seen) -> object:
     """How many floating IPs were made for this Service, and whether one is on it."""
-    about = f"{NAMESPACE}/{seen.name} "
-    made = [ip for ip in seen.view.floating_ips.values() if about in ip["description"]]
-    return len(made), bool(seen.address)
+    about = f"{NAMESPACE}/{observed.name} "
+    created = [
+        ip for ip in observed.view.floating_ips.values() if about in ip["description"]
+    ]
+    return len(created), bool(observed.address)
 
 
-def ingress(seen: Seen) -> object:
-    return seen.ingress
+def ingress(observed: Seen) -> object:
+    return observed.ingress
 
 
-def proxied(seen: Seen) -> object:
-    protocol = seen.part("pool").get("protocol")
-    return protocol, [one.split(" ")[-1] for one in seen.ingress]
+def proxied(observed: Seen) -> object:
+    protocol = observed.part("pool").get("protocol")
+    return protocol, [address_.split(" ")[-1] for address_ in observed.ingress]
 
 
-def protocols(seen: Seen) -> object:
+def protocols(observed: Seen) -> object:
     """Listeners and pools by port."""
     return sorted(
-        (one["protocol"], one["protocol_port"], seen.view.pools[pool]["protocol"])
-        for one in seen.view.listeners.values()
-        if {"id": seen.id} in one["loadbalancers"]
-        and (pool := str(one["default_pool_id"])) in seen.view.pools
+        (
+            listener["protocol"],
+            listener["protocol_port"],
+            observed.view.pools[pool]["protocol"],
+        )
+        for listener in observed.view.listeners.values()
+        if {"id": observed.id} in listener["loadbalancers"]
+        and (pool := str(listener["default_pool_id"])) in observed.view.pools
     )
 
 
-def tagged(seen: Seen) -> object:
+def tagged(observed: Seen) -> object:
     """On which of the user's load balancers this Service has a listener."""
-    name = f"kube_service_kubernetes_{NAMESPACE}_{seen.name}"
+    name = f"kube_service_kubernetes_{NAMESPACE}_{observed.name}"
     return sorted(
-        str(seen.view.balancers[one["loadbalancers"][0]["id"]]["name"])
-        for one in seen.view.listeners.values()
-        if name in one["tags"]
+        str(observed.view.balancers[listener["loadbalancers"][0]["id"]]["name"])
+        for listener in observed.view.listeners.values()
+        if name in listener["tags"]
     )
 
 
-def monitored(seen: Seen) -> object:
+def monitored(observed: Seen) -> object:
     """Type of the monitor, and whether members are asked elsewhere."""
-    kind = seen.part("monitor").get("type")
-    ports = {one["monitor_port"] for one in seen.members}
-    health = seen.service["spec"].get("healthCheckNodePort")
+    kind = observed.part("monitor").get("type")
+    ports = {member["monitor_port"] for member in observed.members}
+    health = observed.service["spec"].get("healthCheckNodePort")
     return kind, "health" if health and ports == {health} else ports
 
 
-def affinity(seen: Seen) -> object:
-    found = seen.part("pool").get("session_persistence")
-    return found["type"] if found else None
+def affinity(observed: Seen) -> object:
+    persistence = observed.part("pool").get("session_persistence")
+    return persistence["type"] if persistence else None
 
 
-def versions(seen: Seen) -> object:
+def versions(observed: Seen) -> object:
     """The IP version of each address that is shown."""
-    return ["IPv6" if ":" in one else "IPv4" for one in seen.ingress]
+    return ["IPv6" if ":" in address_ else "IPv4" for address_ in observed.ingress]
 
 
-def node_port(seen: Seen) -> object:
-    ports = {one["protocol_port"] for one in seen.members}
-    return ports == {seen.service["spec"]["ports"][0]["nodePort"]}
+def node_port(observed: Seen) -> object:
+    ports = {member["protocol_port"] for member in observed.members}
+    return ports == {observed.service["spec"]["ports"][0]["nodePort"]}
 
 
-def own(seen: Seen) -> object:
+def own(observed: Seen) -> object:
     """Whether the Service leads to its load balancer by all that we write."""
-    is_there = seen.balancer.get("provisioning_status") == "ACTIVE"
-    return is_there and seen.annotation(keys.OWNED_ID) == seen.id and is_floating(seen)
+    is_there = observed.balancer.get("provisioning_status") == "ACTIVE"
+    return (
+        is_there
+        and observed.annotation(keys.OWNED_ID) == observed.id
+        and is_floating(observed)
+    )
 
 
-def made(seen: Seen) -> object:
+def made(observed: Seen) -> object:
     """Whether anything of it is there: in the cloud, on the Service."""
-    name = f"kube_service_kubernetes_{NAMESPACE}_{seen.name}"
-    in_cloud = any(one["name"] == name for one in seen.view.balancers.values())
-    finalizers = seen.service["metadata"].get("finalizers", ())
-    return in_cloud, bool(finalizers), bool(seen.ingress)
+    name = f"kube_service_kubernetes_{NAMESPACE}_{observed.name}"
+    in_cloud = any(
+        balancer["name"] == name for balancer in observed.view.balancers.values()
+    )
+    finalizers = observed.service["metadata"].get("finalizers", ())
+    return in_cloud, bool(finalizers), bool(observed.ingress)
 
 
-def in_error(seen: Seen) -> object:
+def in_error(observed: Seen) -> object:
     """Whether it is the load balancer that there was before; none is in ERROR."""
-    if seen.balancer.get("provisioning_status") != "ACTIVE":
+    if observed.balancer.get("provisioning_status") != "ACTIVE":
         return "not active"
-    return "another" if seen.id != seen.names.get("errored", seen.id) else "the same"
+    return (
+        "another"
+        if observed.id != observed.names.get("errored", observed.id)
+        else "the same"
+    )
 
 
 def fail(ground: wishes.Ground, name: str) -> None:
@@ -555,10 +571,10 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
         connection = stage.mine.connection
         premises.furnish(connection, names)
         states = ends.enter_context(balancer_watch.states(layout.of(where), connection))
-        found = balancers.node_ports(connection, names["network"], len(NODES))
+        node_ports = balancers.node_ports(connection, names["network"], len(NODES))
         addresses = {}
-        for number, (node, some) in enumerate(zip(NODES, found, strict=True), 1):
-            first, second = sorted(some, key=lambda one: ":" in one)
+        for number, (node, some) in enumerate(zip(NODES, node_ports, strict=True), 1):
+            first, second = sorted(some, key=lambda address_: ":" in address_)
             addresses[node] = (first, f"10.250.0.{number}", second)
         stage.add_nodes(addresses, NODES)
         stage.serve(settings=CONF.format_map(names))

@@ -280,18 +280,20 @@ class Ground(wishes.Ground):
     def warnings(self) -> Mapping[str, list[Told]]:
         """Return the warnings of each Service."""
         return {
-            name: [one for one in told if one.type == "Warning"]
-            for name, told in self.services.events().items()
+            name: [event for event in recorded if event.type == "Warning"]
+            for name, recorded in self.services.events().items()
         }
 
     def is_served(self, name: str) -> bool:
         service = self.services.get(name)
         return service is not None and bool(services.ingress(service))
 
-    def until(self, what: str, seen: Callable[[], object], timeout_s: float) -> None:
+    def until(
+        self, what: str, remaining: Callable[[], object], timeout_s: float
+    ) -> None:
         """Wait until nothing is named any more; fail with what is."""
         end = time.monotonic() + timeout_s
-        while left := seen():
+        while left := remaining():
             assert time.monotonic() < end, f"{what}: {left}"
             time.sleep(POLL_S)
 
@@ -354,12 +356,12 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
     ):
         names: dict[str, str] = {}
         furnish(stage, names)
-        found = balancers.node_ports(
+        ports = balancers.node_ports(
             stage.mine.connection, names["network"], len(NODES)
         )
-        addresses = dict(zip(NODES, found, strict=True))
-        for name, one in zip(NODES, (TWICE, "10.44.0.6"), strict=True):
-            addresses[name].append(one)
+        addresses = dict(zip(NODES, ports, strict=True))
+        for name, address in zip(NODES, (TWICE, "10.44.0.6"), strict=True):
+            addresses[name].append(address)
         stage.add_nodes(addresses)
         stage.serve(settings=CONF)
         api = stage.cluster.api
@@ -381,9 +383,9 @@ def typed_values(some: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 
 def expected() -> Counter[str]:
     """Count the Services with each reason, as the metric must."""
-    found = Counter(str(row.reason) for row in TRIED)
-    found[str(Reason.INVALID_ANNOTATION)] += len(TRIED_TYPED)
-    return found
+    counts = Counter(str(row.reason) for row in TRIED)
+    counts[str(Reason.INVALID_ANNOTATION)] += len(TRIED_TYPED)
+    return counts
 
 
 def untold(ground: Ground) -> list[str]:
@@ -393,7 +395,7 @@ def untold(ground: Ground) -> list[str]:
     for name, values in TRIED_TYPED.items():
         for key, pair in values.items():
             text = _typed(key, *pair)
-            if not any(text in one.message for one in warnings.get(name, ())):
+            if not any(text in event.message for event in warnings.get(name, ())):
                 left.append(f"{name}: {text}")
     return left
 
@@ -403,16 +405,16 @@ def _fitting(
 ) -> list[Told]:
     says = ground.fill(row.says)
     return [
-        one
-        for one in warnings.get(row.name, ())
-        if all(part in one.message for part in says)
+        event
+        for event in warnings.get(row.name, ())
+        if all(part in event.message for part in says)
     ]
 
 
 def show(ground: Ground) -> None:
-    for name, told in ground.warnings().items():
-        for one in told:
-            print(f"{name:22} x{one.count} {one.reason:22} {one.message}")
+    for name, recorded in ground.warnings().items():
+        for event in recorded:
+            print(f"{name:22} x{event.count} {event.reason:22} {event.message}")
 
 
 def test_each_wrong_service_is_told_once_and_served_when_put_right(
@@ -437,12 +439,12 @@ def test_each_wrong_service_is_told_once_and_served_when_put_right(
 
 def miscounted(ground: Ground) -> dict[str, tuple[float, int]]:
     """Return the reasons whose number in the metric is wrong, with the right one."""
-    found = ground.problems()
-    wanted = expected()
+    counts = ground.problems()
+    required = expected()
     return {
-        str(reason): (found[reason], wanted[reason])
+        str(reason): (counts[reason], required[reason])
         for reason in (*CommonReason, *Reason, *OctaviaReason)
-        if found[reason] != wanted[reason]
+        if counts[reason] != required[reason]
     }
 
 
@@ -458,16 +460,20 @@ def peace(ground: Ground) -> None:
     print(f"{grown:.0f} calls of the cloud in {took_s:.0f} s")
     count = len(TRIED) + len(TRIED_TYPED)
     assert grown <= CALLS_EACH * count * max(1.0, took_s / 20)
-    assert [one for one in warnings.get("good", ()) if one.reason != SYNC_FAILED] == []
+    assert [
+        event for event in warnings.get("good", ()) if event.reason != SYNC_FAILED
+    ] == []
     for row in TRIED:
         fitting = _fitting(ground, row, warnings)
-        others = [one for one in warnings[row.name] if one not in fitting]
-        assert [one.count for one in fitting] == [1], (row.name, warnings[row.name])
-        assert {one.reason for one in others} <= {SYNC_FAILED}, others
+        others = [event for event in warnings[row.name] if event not in fitting]
+        assert [event.count for event in fitting] == [1], (row.name, warnings[row.name])
+        assert {event.reason for event in others} <= {SYNC_FAILED}, others
     for name, values in TRIED_TYPED.items():
         for key, pair in values.items():
             counts = [
-                one.count for one in warnings[name] if _typed(key, *pair) in one.message
+                event.count
+                for event in warnings[name]
+                if _typed(key, *pair) in event.message
             ]
             assert counts == [1], (key, warnings[name])
 
@@ -505,8 +511,8 @@ def unserved(ground: Ground, names: list[str]) -> list[str]:
 
 
 def still_counted(ground: Ground) -> dict[str, float]:
-    found = ground.problems()
-    return {reason: count for reason, count in found.items() if count}
+    counts = ground.problems()
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
@@ -525,20 +531,20 @@ def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
     finally:
         ground.nodes()
     ground.until("served", lambda: not ground.is_served("no-nodes"), SERVED_S)
-    assert [one.count for one in without_nodes(ground)] == [1]
+    assert [event.count for event in without_nodes(ground)] == [1]
 
 
 def without_nodes(ground: Ground) -> list[Told]:
     """Return the Events about the lack of Nodes."""
     text = "there are no available Nodes"
     events = ground.warnings().get("no-nodes", ())
-    return [one for one in events if text in one.message]
+    return [event for event in events if text in event.message]
 
 
 def unaware(ground: Ground) -> int:
     """Count the Services that the metric does not show as without Nodes."""
-    found = ground.problems()
-    return len(ground.services.all()) - int(found[Reason.NO_NODES])
+    counts = ground.problems()
+    return len(ground.services.all()) - int(counts[Reason.NO_NODES])
 
 
 def test_no_annotation_is_without_a_wrong_value() -> None:

@@ -68,8 +68,8 @@ class Cluster:
         )
 
     def told(self, reason: str, name: str = "web") -> list[Told]:
-        found = self.services.events().get(name, ())
-        return [one for one in found if one.reason == reason]
+        events = self.services.events().get(name, ())
+        return [event for event in events if event.reason == reason]
 
 
 def whole(view: balancers.BalancerView, id_: str) -> Mapping[str, object]:
@@ -87,7 +87,7 @@ def whole(view: balancers.BalancerView, id_: str) -> Mapping[str, object]:
 class Ground:
     connection: openstack.connection.Connection
     api: client.Api
-    one: Cluster
+    primary: Cluster
     other: Cluster
     subnet_id: str
 
@@ -101,20 +101,20 @@ def ground(
 ) -> Iterator[Ground]:
     """Have both, each under the ServiceAccount of its chart."""
     with contextlib.ExitStack() as stack:
-        one = stack.enter_context(open_stage(NAMESPACE))
+        primary = stack.enter_context(open_stage(NAMESPACE))
         second = stages.cluster_of(apart, ccm_pex)
         other = stack.enter_context(
-            stages.opened(second, one.mine, one.conf, NAMESPACE)
+            stages.opened(second, primary.mine, primary.conf, NAMESPACE)
         )
-        network_id, subnet_id = one.network()
-        (addresses,) = balancers.node_ports(one.mine.connection, network_id, 1)
-        for stage, flags in ((one, ()), (other, (f"--cluster-id={SECOND}",))):
+        network_id, subnet_id = primary.network()
+        (addresses,) = balancers.node_ports(primary.mine.connection, network_id, 1)
+        for stage, flags in ((primary, ()), (other, (f"--cluster-id={SECOND}",))):
             stage.add_nodes({"owned-1": addresses})
             stage.serve(flags, CONF)
         yield Ground(
-            one.mine.connection,
-            one.cluster.api,
-            Cluster(one.services),
+            primary.mine.connection,
+            primary.cluster.api,
+            Cluster(primary.services),
             Cluster(other.services),
             subnet_id,
         )
@@ -122,23 +122,23 @@ def ground(
 
 def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None:
     """Both have a Service web: two load balancers, two addresses, two ends."""
-    one, other = ground.one, ground.other
+    primary, other = ground.primary, ground.other
     rows: list[str] = []
-    first = one.web()
+    first = primary.web()
     before = ground.whole(first)
     second = other.web()
     rows.append(f"load balancers {first} and {second}")
     assert first != second
-    assert set(one.addresses()).isdisjoint(other.addresses())
+    assert set(primary.addresses()).isdisjoint(other.addresses())
     view = balancers.look(ground.connection)
     assert view.balancers[first]["name"] == USUAL
     assert view.balancers[second]["name"] == f"{USUAL}_{other.uid()[:8]}"
     assert f"mooring:{SECOND}:{other.uid()}" in view.balancers[second]["tags"]
-    (told,) = other.told(FOREIGN)
-    assert (told.type, told.count) == ("Warning", 1)
-    assert first in told.message
-    assert not one.told(FOREIGN)
-    rows.append(f"the other was told: {told.message}")
+    (event,) = other.told(FOREIGN)
+    assert (event.type, event.count) == ("Warning", 1)
+    assert first in event.message
+    assert not primary.told(FOREIGN)
+    rows.append(f"the other was told: {event.message}")
 
     other.services.change("web", {keys.CONNECTION_LIMIT: "7"})
     waiting.until("changed", lambda: limit(ground, second) == 7, TIMEOUT_S)
@@ -152,7 +152,7 @@ def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None
 
     again = other.web()
     kept = ground.whole(again)
-    one.remove()
+    primary.remove()
     assert ground.whole(again) == kept
     rows.append("the first one's was deleted; the other's stayed as it was")
     other.remove()
@@ -162,8 +162,8 @@ def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None
 
 
 def limit(ground: Ground, id_: str) -> object:
-    found = balancers.look(ground.connection).listener(id_, 80)
-    return found.get("connection_limit")
+    listener = balancers.look(ground.connection).listener(id_, 80)
+    return listener.get("connection_limit")
 
 
 @pytest.mark.skipif(testing.by_tier(True, False), reason="./pants long ::")
@@ -172,7 +172,7 @@ def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
     name = f"kube_service_kubernetes_{NAMESPACE}_shop"
     about = f"Kubernetes external service {NAMESPACE}/shop from cluster kubernetes"
     octavia, network = ground.connection.load_balancer, ground.connection.network
-    made = octavia.create_load_balancer(
+    namesake = octavia.create_load_balancer(
         name=name,
         description=about,
         vip_subnet_id=ground.subnet_id,
@@ -194,58 +194,62 @@ def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
     public = next(iter(network.networks(is_router_external=True)))
     network.create_ip(
         floating_network_id=public.id,
-        port_id=made.vip_port_id,
+        port_id=namesake.vip_port_id,
         description=f"Floating IP for {about}",
     )
-    foreign = str(made.id)
+    foreign = str(namesake.id)
     waiting.until("ACTIVE", lambda: status(ground, foreign) == "ACTIVE", TIMEOUT_S)
     before = ground.whole(foreign)
-    ours = ground.one.web("shop")
-    assert ours != foreign
+    owned = ground.primary.web("shop")
+    assert owned != foreign
     assert ground.whole(foreign) == before
-    (told,) = ground.one.told(FOREIGN, "shop")
-    assert foreign in told.message
-    assert told.count == 1
-    print(told.message)
-    ground.one.remove("shop")
+    (event,) = ground.primary.told(FOREIGN, "shop")
+    assert foreign in event.message
+    assert event.count == 1
+    print(event.message)
+    ground.primary.remove("shop")
     assert ground.whole(foreign) == before
     assert list(balancers.look(ground.connection).balancers) == [foreign]
 
 
 def status(ground: Ground, id_: str) -> str:
-    found = balancers.look(ground.connection).balancers[id_]
-    return str(found["provisioning_status"])
+    balancer = balancers.look(ground.connection).balancers[id_]
+    return str(balancer["provisioning_status"])
 
 
 # ------------------------------------------------------------------------------- moves
 
 
-def places_of(seen: Seen) -> object:
+def places_of(observed: Seen) -> object:
     """Names of those with its listeners, and with its tags; floating IPs made for it.
 
     And whether its status shows the address of the one that it is on.
     """
-    name = OWN.format(seen.name)
-    uid = seen.service["metadata"]["uid"]
-    view, found = seen.view, seen.view.balancers
+    name = OWN.format(observed.name)
+    uid = observed.service["metadata"]["uid"]
+    view, balancers_by_id = observed.view, observed.view.balancers
     listening = {
-        str(found[one["loadbalancers"][0]["id"]]["name"])
-        for one in view.listeners.values()
-        if name in one["tags"]
+        str(balancers_by_id[listener["loadbalancers"][0]["id"]]["name"])
+        for listener in view.listeners.values()
+        if name in listener["tags"]
     }
     tagged = {
-        str(one["name"])
-        for one in found.values()
-        if any(tag == name or uid in tag for tag in one["tags"])
+        str(balancer["name"])
+        for balancer in balancers_by_id.values()
+        if any(tag == name or uid in tag for tag in balancer["tags"])
     }
-    about = f"{MOVING}/{seen.name} "
-    made = [one for one in view.floating_ips.values() if about in one["description"]]
-    is_shown = seen.ingress == [f"{seen.address} VIP"]
-    return sorted(listening), sorted(tagged), len(made), is_shown
+    about = f"{MOVING}/{observed.name} "
+    created = [
+        floating_ip
+        for floating_ip in view.floating_ips.values()
+        if about in floating_ip["description"]
+    ]
+    is_shown = observed.ingress == [f"{observed.address} VIP"]
+    return sorted(listening), sorted(tagged), len(created), is_shown
 
 
-def on(name: str, made: int = 0) -> object:
-    return [name], [name], made, True
+def on(name: str, addresses: int = 0) -> object:
+    return [name], [name], addresses, True
 
 
 def row(name: str, port: int, before: str, after: str) -> Row:

@@ -58,12 +58,12 @@ class Ground:
     def refused(self) -> float:
         """Return the metric of Services that the cloud refuses."""
         text = ccm.metrics(self.room.replicas[1].place, self.token)
-        found = metrics.by(text, "mooring_load_balancer_problem", "reason")
-        return found[CommonReason.REFUSED]
+        problems = metrics.by(text, "mooring_load_balancer_problem", "reason")
+        return problems[CommonReason.REFUSED]
 
     def warnings(self, name: str) -> list[Told]:
-        told = self.room.services.events().get(name, ())
-        return [one for one in told if one.type == "Warning"]
+        recorded = self.room.services.events().get(name, ())
+        return [event for event in recorded if event.type == "Warning"]
 
     def is_served(self, name: str) -> bool:
         service = self.room.services.get(name)
@@ -168,23 +168,23 @@ def ground(where: places.Places, open_room: balancing.Open) -> Iterator[Ground]:
     token = ccm.reader_token(room.api)
     with contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin:
         room.replica(1).start()
-        made = Ground(room, admin, token)
+        new_ground = Ground(room, admin, token)
         try:
-            yield made
+            yield new_ground
         finally:
-            admin.network.delete(f"/quotas/{made.project_id}")
-            admin.load_balancer.delete(f"/lbaas/quotas/{made.project_id}")
+            admin.network.delete(f"/quotas/{new_ground.project_id}")
+            admin.load_balancer.delete(f"/lbaas/quotas/{new_ground.project_id}")
 
 
 def server_subnet(ground: Ground, name: str, server: str) -> str:
     """Create a network with the CIDR, and a server's port at the address."""
     network = ground.connection.network
-    made = network.create_network(name=name)
+    network_ = network.create_network(name=name)
     subnet = network.create_subnet(
-        name=name, network_id=made.id, ip_version=4, cidr=CIDR
+        name=name, network_id=network_.id, ip_version=4, cidr=CIDR
     )
     network.create_port(
-        network_id=made.id,
+        network_id=network_.id,
         device_id=server,
         fixed_ips=[{"subnet_id": subnet.id, "ip_address": TWICE}],
     )
@@ -256,14 +256,14 @@ def one_round(ground: Ground, rows: Sequence[Row], shown: dict[str, str]) -> Non
             functools.partial(ground.is_served, row.name),
             WITHIN_S,
         )
-        (told,) = ground.warnings(row.name)
+        (event,) = ground.warnings(row.name)
         shown[row.name] = (
-            f"x{told.count} {told.reason}: {told.message}; {posts} refusals and"
+            f"x{event.count} {event.reason}: {event.message}; {posts} refusals and"
             f" {calls} calls of {len(rows)} in {WATCH_S:.0f} s;"
             f" served {took_s:.0f} s after its cause had ended"
         )
-        assert (told.count, told.reason) == (1, "SyncLoadBalancerFailed")
-        assert row.says in told.message
+        assert (event.count, event.reason) == (1, "SyncLoadBalancerFailed")
+        assert row.says in event.message
     waiting.until("no problem is left", lambda: ground.refused() == 0, WITHIN_S)
     assert len(rows) <= posts <= most * len(rows)
     assert calls <= CALLS_EACH * len(rows)

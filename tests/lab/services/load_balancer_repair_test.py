@@ -88,21 +88,21 @@ class Seen:
         return self.view.balancers.get(self.id, {})
 
     def part(self, kind: str) -> balancers.Json:
-        found = getattr(self.view, kind)(self.id, 80)
-        assert isinstance(found, dict)
-        return found
+        part = getattr(self.view, kind)(self.id, 80)
+        assert isinstance(part, dict)
+        return part
 
     @property
     def members(self) -> list[tuple[object, ...]]:
         fields = ("name", "address", "weight", "admin_state_up")
-        found = self.view.members(self.id, 80)
-        return [tuple(one[field] for field in fields) for one in found]
+        members = self.view.members(self.id, 80)
+        return [tuple(member[field] for field in fields) for member in members]
 
     @property
     def switches(self) -> list[object]:
         """Whether load balancer, listener, pool and monitor are switched on."""
         parts = map(self.part, ("listener", "pool", "monitor"))
-        return [one.get("admin_state_up") for one in (self.balancer, *parts)]
+        return [part.get("admin_state_up") for part in (self.balancer, *parts)]
 
     @property
     def address(self) -> str:
@@ -139,13 +139,13 @@ Check = Callable[[Seen, Seen], bool]
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A thing done by hand. told: reason of the Event and of the metric, if any."""
+    """A manual change. reason: of the Event and of the metric, if any."""
 
     title: str
     act: Act
     check: Check
     annotations: Mapping[str, str] = dataclasses.field(default_factory=lambda: INTERNAL)
-    told: ProblemReason | None = None
+    reason: ProblemReason | None = None
 
     @property
     def name(self) -> str:
@@ -188,81 +188,81 @@ def failed(before: Seen, now: Seen) -> bool:
 def delete(kind: str) -> Act:
     """Delete the listener, pool or monitor, once Octavia lets us."""
 
-    def act(ground: Ground, seen: Seen) -> None:
+    def act(ground: Ground, observed: Seen) -> None:
         octavia = ground.connection.load_balancer
         path = {"monitor": "healthmonitor"}.get(kind, kind)
-        octavia.delete(f"/lbaas/{path}s/{seen.part(kind)['id']}").raise_for_status()
+        octavia.delete(f"/lbaas/{path}s/{observed.part(kind)['id']}").raise_for_status()
 
     return act
 
 
 def change(kind: str, **fields: object) -> Act:
-    def act(ground: Ground, seen: Seen) -> None:
+    def act(ground: Ground, observed: Seen) -> None:
         octavia = ground.connection.load_balancer
         word = {"monitor": "healthmonitor"}.get(kind, kind)
-        path = f"/lbaas/{word}s/{seen.part(kind)['id']}"
+        path = f"/lbaas/{word}s/{observed.part(kind)['id']}"
         octavia.put(path, json={word: fields}).raise_for_status()
 
     return act
 
 
-def balancer_deleted(ground: Ground, seen: Seen) -> None:
-    ground.connection.load_balancer.delete_load_balancer(seen.id, cascade=True)
+def balancer_deleted(ground: Ground, observed: Seen) -> None:
+    ground.connection.load_balancer.delete_load_balancer(observed.id, cascade=True)
 
 
 def changed(**fields: object) -> Act:
-    def act(ground: Ground, seen: Seen) -> None:
+    def act(ground: Ground, observed: Seen) -> None:
         octavia = ground.connection.load_balancer
-        path = f"/lbaas/loadbalancers/{seen.id}"
+        path = f"/lbaas/loadbalancers/{observed.id}"
         octavia.put(path, json={"loadbalancer": fields}).raise_for_status()
 
     return act
 
 
-def port_deleted(ground: Ground, seen: Seen) -> None:
-    ground.admin.network.delete_port(seen.balancer["vip_port_id"])
+def port_deleted(ground: Ground, observed: Seen) -> None:
+    ground.admin.network.delete_port(observed.balancer["vip_port_id"])
 
 
-def member_deleted(ground: Ground, seen: Seen) -> None:
-    first = seen.view.members(seen.id, 80)[0]
-    path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+def member_deleted(ground: Ground, observed: Seen) -> None:
+    first = observed.view.members(observed.id, 80)[0]
+    path = f"/lbaas/pools/{observed.part('pool')['id']}/members/{first['id']}"
     ground.connection.load_balancer.delete(path).raise_for_status()
 
 
 def member_changed(**fields: object) -> Act:
-    def act(ground: Ground, seen: Seen) -> None:
-        first = seen.view.members(seen.id, 80)[0]
-        path = f"/lbaas/pools/{seen.part('pool')['id']}/members/{first['id']}"
+    def act(ground: Ground, observed: Seen) -> None:
+        first = observed.view.members(observed.id, 80)[0]
+        path = f"/lbaas/pools/{observed.part('pool')['id']}/members/{first['id']}"
         octavia = ground.connection.load_balancer
         octavia.put(path, json={"member": fields}).raise_for_status()
 
     return act
 
 
-def member_added(ground: Ground, seen: Seen) -> None:
-    path = f"/lbaas/pools/{seen.part('pool')['id']}/members"
+def member_added(ground: Ground, observed: Seen) -> None:
+    path = f"/lbaas/pools/{observed.part('pool')['id']}/members"
     body = {"member": {"address": "10.42.9.9", "protocol_port": 1, "name": "a-guest"}}
     ground.connection.load_balancer.post(path, json=body).raise_for_status()
 
 
-def address_deleted(ground: Ground, seen: Seen) -> None:
-    ground.connection.network.delete_ip(seen.view.floating_ip(seen.id)["id"])
+def address_deleted(ground: Ground, observed: Seen) -> None:
+    ground.connection.network.delete_ip(observed.view.floating_ip(observed.id)["id"])
 
 
-def address_detached(ground: Ground, seen: Seen) -> None:
+def address_detached(ground: Ground, observed: Seen) -> None:
     network = ground.connection.network
-    network.update_ip(seen.view.floating_ip(seen.id)["id"], port_id=None)
+    network.update_ip(observed.view.floating_ip(observed.id)["id"], port_id=None)
 
 
-def turned_error(ground: Ground, seen: Seen) -> None:
-    ground.set_status(seen.id, "ERROR")
+def turned_error(ground: Ground, observed: Seen) -> None:
+    ground.set_status(observed.id, "ERROR")
 
 
 IN_ERROR = Reason.IN_ERROR
 OFF: Mapping[str, object] = {"admin_state_up": False}
 ROWS = (
     Row("LB deleted", balancer_deleted, another, {}, CommonReason.DRIFT),
-    Row("VIP port deleted", port_deleted, untouched, told=CommonReason.DRIFT),
+    Row("VIP port deleted", port_deleted, untouched, reason=CommonReason.DRIFT),
     Row("LB tags removed", changed(tags=[]), same),
     Row("LB switched off", changed(**OFF), same),
     Row("listener deleted", delete("listener"), same),
@@ -279,7 +279,7 @@ ROWS = (
     Row("monitor changed, off", change("monitor", delay=60, **OFF), same),
     Row("floating IP deleted", address_deleted, another_address, {}),
     Row("floating IP detached", address_detached, same_address, {}),
-    Row("ERROR, report", turned_error, failed, told=IN_ERROR),
+    Row("ERROR, report", turned_error, failed, reason=IN_ERROR),
     # Octavia's usual policy lets only its admins do that: one more Event says so.
     Row(
         "ERROR, failover",
@@ -315,18 +315,20 @@ def never_usable(ground: Ground, subnet_id: str) -> str:
 
     It carries our mark, is in ERROR, and its Service shows nothing of it.
     """
-    made = ground.services.make(NEVER, INTERNAL)
+    service = ground.services.make(NEVER, INTERNAL)
     name = f"kube_service_kubernetes_{NAMESPACE}_{NEVER}"
-    mark = f"mooring:{CLUSTER}:{made['metadata']['uid']}"
+    mark = f"mooring:{CLUSTER}:{service['metadata']['uid']}"
     octavia = ground.connection.load_balancer
     tags = [name, mark, "mooring-made"]
-    one = octavia.create_load_balancer(name=name, vip_subnet_id=subnet_id, tags=tags)
+    balancer = octavia.create_load_balancer(
+        name=name, vip_subnet_id=subnet_id, tags=tags
+    )
     end = time.monotonic() + SERVED_S
-    while octavia.get_load_balancer(one.id).provisioning_status != "ACTIVE":
+    while octavia.get_load_balancer(balancer.id).provisioning_status != "ACTIVE":
         assert time.monotonic() < end
         time.sleep(POLL_S)
-    ground.set_status(str(one.id), "ERROR")
-    return str(one.id)
+    ground.set_status(str(balancer.id), "ERROR")
+    return str(balancer.id)
 
 
 @dataclasses.dataclass
@@ -347,8 +349,8 @@ def scene(where: places.Places, open_stage: stages.Open) -> Iterator[Scene]:
         balancer_watch.states(layout.of(where), stage.mine.connection) as states,
     ):
         network_id, subnet_id = stage.network()
-        found = balancers.node_ports(stage.mine.connection, network_id, len(NODES))
-        stage.add_nodes(dict(zip(NODES, found, strict=True)))
+        ports = balancers.node_ports(stage.mine.connection, network_id, len(NODES))
+        stage.add_nodes(dict(zip(NODES, ports, strict=True)))
         token = ccm.reader_token(stage.cluster.api)
         connection = stage.mine.connection
         ground = Ground(where, stage.services, connection, admin, token, states)
@@ -370,18 +372,18 @@ def settled(ground: Ground) -> Mapping[str, Seen]:
             assert time.monotonic() < end, f"not served: {late}"
             time.sleep(POLL_S)
             continue
-        view, there = balancers.look(ground.connection), ground.services.all()
-        seen = {name: Seen(service, view) for name, service in there.items()}
+        view, existing = balancers.look(ground.connection), ground.services.all()
+        observed = {name: Seen(service, view) for name, service in existing.items()}
         late = [
             name
-            for name, one in seen.items()
-            if not services.ingress(dict(one.service))
-            or one.balancer.get("provisioning_status") != "ACTIVE"
+            for name, view_ in observed.items()
+            if not services.ingress(dict(view_.service))
+            or view_.balancer.get("provisioning_status") != "ACTIVE"
         ]
         if not late:
             return {
-                name: dataclasses.replace(one, known=one.settings())
-                for name, one in seen.items()
+                name: dataclasses.replace(view_, known=view_.settings())
+                for name, view_ in observed.items()
             }
         assert time.monotonic() < end, f"not served: {late}"
         time.sleep(POLL_S)
@@ -402,26 +404,26 @@ def test_what_never_was_usable_is_made_again(scene: Scene) -> None:
     now = scene.before[NEVER]
     assert now.id != scene.failed_id
     assert scene.failed_id not in now.view.balancers
-    told = scene.ground.services.events()[NEVER]
-    said = [one.message for one in told if one.reason == IN_ERROR]
-    assert len(said) == 1
-    assert "never was usable" in said[0]
+    recorded = scene.ground.services.events()[NEVER]
+    messages = [event.message for event in recorded if event.reason == IN_ERROR]
+    assert len(messages) == 1
+    assert "never was usable" in messages[0]
 
 
 def told_of(events: Mapping[str, list[Told]], row: Row) -> list[Told]:
-    return [one for one in events.get(row.name, ()) if one.reason == row.told]
+    return [event for event in events.get(row.name, ()) if event.reason == row.reason]
 
 
 def well(scene: Scene, rows: list[Row]) -> list[Row]:
-    """Return the rows that are repaired, and told of where they must be."""
+    """Return the rows that are repaired, and reported if they must be."""
     ground = scene.ground
-    view, there = balancers.look(ground.connection), ground.services.all()
+    view, existing = balancers.look(ground.connection), ground.services.all()
     events = ground.services.events()
     return [
         row
         for row in rows
-        if (row.told is None or told_of(events, row))
-        and row.check(scene.before[row.name], Seen(there[row.name], view))
+        if (row.reason is None or told_of(events, row))
+        and row.check(scene.before[row.name], Seen(existing[row.name], view))
     ]
 
 
@@ -451,14 +453,14 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
     finally:
         for row in TRIED:
             verb = "reported" if row.check in (untouched, failed) else "repaired"
-            told = f"  Event {row.told}" if row.told else ""
-            print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{told}")
+            event = f"  Event {row.reason}" if row.reason else ""
+            print(f"{row.title:25} {verb} {results.get(row.title, 'MISSING')}{event}")
     assert not pending
     assert testing.by_tier(True, checks <= CHECKS)
     assert counted >= {Reason.IN_ERROR, CommonReason.DRIFT}
     events = ground.services.events()
     for row in TRIED:
-        assert {one.count for one in told_of(events, row)} <= {1}
+        assert {event.count for event in told_of(events, row)} <= {1}
 
 
 def test_one_that_recovers_is_a_problem_no_more(scene: Scene) -> None:

@@ -85,14 +85,14 @@ OFF = "enabled = false\n"
 class Row:
     """What is seen of a setting on a Service's load balancer.
 
-    said: part of an Event's message.
+    message: part of an Event's message.
     """
 
     setting: str
     service: str
     probe: Probe
     shows: object
-    said: str = ""
+    message: str = ""
 
 
 @dataclasses.dataclass
@@ -123,43 +123,46 @@ class Ground(wishes.Ground):
 # ------------------------------------------------------------------------ what is seen
 
 
-def floating_range(seen: Seen) -> object:
+def floating_range(observed: Seen) -> object:
     """The first two parts of the floating IP tell its subnet; empty without one."""
-    return ".".join(seen.address.split(".")[:2])
+    return ".".join(observed.address.split(".")[:2])
 
 
-def status(seen: Seen) -> object:
+def status(observed: Seen) -> object:
     """The status, with "address" in the place of the floating IP."""
-    return [one.replace(seen.address or "?", "address") for one in seen.ingress]
+    return [
+        address.replace(observed.address or "?", "address")
+        for address in observed.ingress
+    ]
 
 
-def groups(seen: Seen) -> object:
+def groups(observed: Seen) -> object:
     """How many rules for ingress the Service's group has, on how many ports it is."""
-    network = seen.view.connection.network
-    prefix = f"lb-sg-{seen.service['metadata']['uid']}"
+    network = observed.view.connection.network
+    prefix = f"lb-sg-{observed.service['metadata']['uid']}"
     for group in network.security_groups():
         if group.name.startswith(prefix):
             ports = list(network.ports(security_groups=[group.id]))
-            rules = [one["direction"] for one in group.security_group_rules]
+            rules = [rule["direction"] for rule in group.security_group_rules]
             return rules.count("ingress"), len(ports)
     return 0, 0
 
 
-def listened(seen: Seen) -> object:
+def listened(observed: Seen) -> object:
     """Protocols of listener and pool, and whether it has members."""
-    listener, pool = seen.part("listener"), seen.part("pool")
-    return listener.get("protocol"), pool.get("protocol"), bool(seen.members)
+    listener, pool = observed.part("listener"), observed.part("pool")
+    return listener.get("protocol"), pool.get("protocol"), bool(observed.members)
 
 
-def served(seen: Seen) -> object:
-    return bool(seen.ingress)
+def served(observed: Seen) -> object:
+    return bool(observed.ingress)
 
 
-def inside(seen: Seen) -> object:
+def inside(observed: Seen) -> object:
     """Whether it is reached at its VIP, and nowhere else."""
-    vip = str(seen.balancer.get("vip_address"))
-    shown = [one.removesuffix(" VIP") for one in seen.ingress]
-    return shown in ([vip], [f"{vip}.another.test"]) and not seen.address
+    vip = str(observed.balancer.get("vip_address"))
+    shown = [address.removesuffix(" VIP") for address in observed.ingress]
+    return shown in ([vip], [f"{vip}.another.test"]) and not observed.address
 
 
 # --------------------------------------------------------------------------- the table
@@ -318,10 +321,10 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
         connection = stage.mine.connection
         premises.furnish(connection, names)
         states = ends.enter_context(balancer_watch.states(layout.of(where), connection))
-        found = balancers.node_ports(connection, names["network"], len(NODES))
+        node_ports = balancers.node_ports(connection, names["network"], len(NODES))
         addresses = {}
-        for number, (name, some) in enumerate(zip(NODES, found, strict=True), 1):
-            first = min(some, key=lambda one: ":" in one)
+        for number, (name, some) in enumerate(zip(NODES, node_ports, strict=True), 1):
+            first = min(some, key=lambda address: ":" in address)
             addresses[name] = (first, f"10.250.0.{number}")
             names.setdefault("address", first)
         stage.add_nodes(addresses, NODES)
@@ -337,32 +340,32 @@ def wait(ground: Ground, title: str, rows: tuple[Row, ...]) -> None:
             time.sleep(POLL_S)
             continue
         view = balancers.look(ground.connection)
-        there, events = ground.services.all(), ground.services.events()
+        existing, events = ground.services.all(), ground.services.events()
         for number, row in enumerate(rows):
             if results.get(number) != "ok":
-                seen = Seen(there[row.service], view, ground.names)
-                told = [one.message for one in events.get(row.service, ())]
-                results[number] = judge(ground, row, seen, told)
+                observed = Seen(existing[row.service], view, ground.names)
+                messages = [event.message for event in events.get(row.service, ())]
+                results[number] = judge(ground, row, observed, messages)
         took_s = time.monotonic() - began
         is_done = set(results.values()) == {"ok"}
         if is_done or took_s > TIMEOUT_S:
             break
         time.sleep(POLL_S)
     for number, row in enumerate(rows):
-        said = f"  Event: {row.said}" if row.said else ""
-        print(f"{title:19} {row.setting:34} {row.service:7} {results[number]}{said}")
+        event = f"  Event: {row.message}" if row.message else ""
+        print(f"{title:19} {row.setting:34} {row.service:7} {results[number]}{event}")
     print(f"{title:19} {took_s:.0f} s")
     assert is_done
 
 
-def judge(ground: Ground, row: Row, seen: Seen, told: list[str]) -> str:
+def judge(ground: Ground, row: Row, observed: Seen, messages: list[str]) -> str:
     """Return "ok", or what is wrong."""
-    found, wanted = row.probe(seen), ground.fill(row.shows)
-    said = ground.fill(row.said)
-    if found != wanted:
-        return f"shows {found!r}, wanted {wanted!r}"
-    if not any(said in one for one in told) and said:
-        return f"no Event says {said!r}, only {told}"
+    observed_value, expected = row.probe(observed), ground.fill(row.shows)
+    words = ground.fill(row.message)
+    if observed_value != expected:
+        return f"shows {observed_value!r}, wanted {expected!r}"
+    if not any(words in message for message in messages) and words:
+        return f"no Event says {words!r}, only {messages}"
     return "ok"
 
 
@@ -413,9 +416,9 @@ def test_every_setting_shows_on_new_load_balancers_and_on_those_there(
         later_files(ground)
     served_by.clear()
     left = balancers.look(ground.connection)
-    assert {one["name"] for one in left.balancers.values()} == {"u1", "u2"}
+    assert {balancer["name"] for balancer in left.balancers.values()} == {"u1", "u2"}
     assert left.pools == left.listeners == {}
-    names = [one.name for one in ground.connection.network.security_groups()]
+    names = [group.name for group in ground.connection.network.security_groups()]
     assert not [name for name in names if name.startswith("lb-sg-")]
 
 
@@ -444,5 +447,5 @@ def test_no_setting_is_without_its_rows() -> None:
     """Each field of the section, on a new load balancer and on one that is there."""
     fields = {field.name for field in dataclasses.fields(settings.LoadBalancer)}
     assert {row.setting for row in NEW} | ELSEWHERE.keys() == fields
-    there = {row.setting for row in THERE}
-    assert there | ELSEWHERE.keys() | ONLY_NEW.keys() == fields
+    existing = {row.setting for row in THERE}
+    assert existing | ELSEWHERE.keys() | ONLY_NEW.keys() == fields

@@ -208,19 +208,19 @@ class Served:
                 assert isinstance(parsed, Spec), parsed
                 spec = parsed
             target = Target(self.balancers.refer(self.facts), spec)
-            seen = self.balancers.observe([target], Depth.FULL)[target.ref]
-            assert isinstance(seen, Seen), seen
-            self.id = seen.value.id or self.id
+            observation = self.balancers.observe([target], Depth.FULL)[target.ref]
+            assert isinstance(observation, Seen), observation
+            self.id = observation.value.id or self.id
             now = datetime.datetime.now(datetime.UTC)
-            made = self.balancers.plan(target, seen.value, now)
-            self.problems = made.problems
-            self.annotate(dict(made.results.annotations))
-            if made.results.ingress is not None:
-                self.change(ingress=made.results.ingress)
-            if made.settled:
+            plan = self.balancers.plan(target, observation.value, now)
+            self.problems = plan.problems
+            self.annotate(dict(plan.results.annotations))
+            if plan.results.ingress is not None:
+                self.change(ingress=plan.results.ingress)
+            if plan.settled:
                 return steps
-            assert made.steps or made.retry_after_s, made
-            for step in made.steps:
+            assert plan.steps or plan.retry_after_s, plan
+            for step in plan.steps:
                 if step.is_gated and self.id and not self.wait():
                     break
                 steps.append(str(step))
@@ -230,8 +230,8 @@ class Served:
                     self.id = result.id
                 if not step.is_repeatable:
                     break
-            if not made.steps:
-                self.on.sleep(min(made.retry_after_s or 1.0, 1.0))
+            if not plan.steps:
+                self.on.sleep(min(plan.retry_after_s or 1.0, 1.0))
         raise AssertionError(f"does not settle: {steps[-10:]}")
 
     def wait(self) -> bool:
@@ -255,35 +255,35 @@ class Served:
         return lists.LOAD_BALANCER.read(self.on.api, self.id, deadline).loadbalancer
 
     def listeners(self) -> dict[int, native.Listener]:
-        found = lists.LISTENERS.visible(
+        visible = lists.LISTENERS.visible(
             self.on.api, self._deadline(), (("load_balancer_id", self.id),)
         )
-        return {one.protocol_port: one for one in found}
+        return {listener.protocol_port: listener for listener in visible}
 
     def pool(self, port: int = 80) -> native.Pool:
-        found = lists.POOLS.visible(
+        pools = lists.POOLS.visible(
             self.on.api, self._deadline(), (("loadbalancer_id", self.id),)
         )
-        wanted = self.listeners()[port].default_pool_id
-        return next(one for one in found if one.id == wanted)
+        pool_id = self.listeners()[port].default_pool_id
+        return next(pool for pool in pools if pool.id == pool_id)
 
     def members(self, port: int = 80) -> list[native.Member]:
         pool_id = self.pool(port).id
-        found = lists.MEMBERS.visible(self.on.api, self._deadline(), (), pool_id)
-        return sorted(found, key=lambda one: one.name or "")
+        visible = lists.MEMBERS.visible(self.on.api, self._deadline(), (), pool_id)
+        return sorted(visible, key=lambda member: member.name or "")
 
     def monitor(self, port: int = 80) -> native.Monitor | None:
-        wanted = self.pool(port).healthmonitor_id
-        found = lists.MONITORS.of_project(self.on.api, self._deadline())
-        return next((one for one in found if one.id == wanted), None)
+        monitor_id = self.pool(port).healthmonitor_id
+        monitors = lists.MONITORS.of_project(self.on.api, self._deadline())
+        return next((monitor for monitor in monitors if monitor.id == monitor_id), None)
 
     def floating_ips(self) -> list[str]:
         port_id = self.balancer().vip_port_id
-        found = lists.FLOATING_IPS.of_project(self.on.api, self._deadline())
-        return [ip.floating_ip_address for ip in found if ip.port_id == port_id]
+        addresses = lists.FLOATING_IPS.of_project(self.on.api, self._deadline())
+        return [ip.floating_ip_address for ip in addresses if ip.port_id == port_id]
 
     def addresses(self) -> list[str]:
-        return [one.ip for one in self.facts.ingress]
+        return [address.ip for address in self.facts.ingress]
 
 
 def assert_gone(served: Served) -> None:
@@ -291,7 +291,9 @@ def assert_gone(served: Served) -> None:
     deadline = served.on.api.now() + 60
     assert lists.LOAD_BALANCER.find(served.on.api, served.id, deadline) is None
     left = [
-        one for one in served.balancers.owned(CLUSTER.id) if one.uid == served.facts.uid
+        balancer
+        for balancer in served.balancers.owned(CLUSTER.id)
+        if balancer.uid == served.facts.uid
     ]
     assert left == []
 
@@ -346,17 +348,17 @@ def shown(served: Served) -> dict[str, object]:
 
 
 def as_shown(annotations: Mapping[str, str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    shown: dict[str, object] = {}
     for key, value in annotations.items():
         is_number = value.lstrip("-").isdecimal()
-        found[key] = int(value) if is_number else value
-    found[keys.SOURCE_RANGES] = (
+        shown[key] = int(value) if is_number else value
+    shown[keys.SOURCE_RANGES] = (
         ["10.0.0.0/8", "192.0.2.0/24"]
         if "," in annotations[keys.SOURCE_RANGES]
         else ["192.0.2.0/24"]
     )
-    found.pop(keys.ENABLE_MONITOR, None)
-    return found
+    shown.pop(keys.ENABLE_MONITOR, None)
+    return shown
 
 
 def a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
@@ -366,7 +368,7 @@ def a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
     assert [step.split()[1] for step in steps] == ["load", "floating"]
     assert shown(served) == as_shown(SET)
     assert len(served.members()) == 3
-    assert {one.subnet_id for one in served.members()} == {ground.subnet_id}
+    assert {member.subnet_id for member in served.members()} == {ground.subnet_id}
     assert served.addresses() == served.floating_ips()
     assert served.settle() == []
 
@@ -375,7 +377,7 @@ def a_load_balancer_from_its_creation_to_its_end(ground: Ground) -> None:
     steps = served.settle()
     assert shown(served) == as_shown(CHANGED)
     assert len(steps) == 4, steps  # listener, pool, members, monitor: one each
-    assert [one.name for one in served.members()] == ["node-2", "node-3"]
+    assert [member.name for member in served.members()] == ["node-2", "node-3"]
     persistence = served.pool().session_persistence
     assert persistence is not None
     assert persistence.type == "SOURCE_IP"
@@ -414,7 +416,7 @@ def udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
         health_check_node_port=31000,
     )
     served.settle()
-    assert {one.protocol for one in served.listeners().values()} == {
+    assert {listener.protocol for listener in served.listeners().values()} == {
         "TERMINATED_HTTPS",
         "UDP",
         "SCTP",
@@ -424,7 +426,7 @@ def udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
         monitor = served.monitor(port)
         assert monitor is not None
         assert (monitor.type, monitor.url_path) == ("HTTP", "/healthz")
-        assert {one.monitor_port for one in served.members(port)} == {31000}
+        assert {member.monitor_port for member in served.members(port)} == {31000}
     assert served.floating_ips() == []
     served.change(is_local=False, health_check_node_port=0)
     served.annotate({keys.ENABLE_MONITOR: "true"})
@@ -433,7 +435,7 @@ def udp_sctp_tls_and_local_traffic(ground: Ground) -> None:
     for port in (443, 53, 99):
         monitor = served.monitor(port)
         kinds[port] = monitor.type if monitor else ""
-        assert {one.monitor_port for one in served.members(port)} == {None}
+        assert {member.monitor_port for member in served.members(port)} == {None}
     assert kinds == {443: "TCP", 53: "UDP-CONNECT", 99: "SCTP"}
     served.settle(gone=True)
     assert_gone(served)
@@ -514,11 +516,14 @@ def a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
         }
     )
     served.settle()
-    made = served.balancer()
-    assert made.vip_network_id == ground.network_id
-    assert (made.flavor_id, made.availability_zone) == (ground.flavor_id, ground.zone)
-    assert [one.address for one in served.members()] == list(ground.addresses[:2])
-    assert [one.hostname for one in served.facts.ingress] == ["lb.example.com"]
+    balancer = served.balancer()
+    assert balancer.vip_network_id == ground.network_id
+    assert (balancer.flavor_id, balancer.availability_zone) == (
+        ground.flavor_id,
+        ground.zone,
+    )
+    assert [member.address for member in served.members()] == list(ground.addresses[:2])
+    assert [address.hostname for address in served.facts.ingress] == ["lb.example.com"]
     assert len(served.floating_ips()) == 1
     (kept,) = served.floating_ips()
 
@@ -537,7 +542,7 @@ def a_load_balancer_put_where_its_owner_wants_it(ground: Ground) -> None:
     assert "flavor-id" in problem.message
     assert "availability-zone" in problem.message
     assert len(served.members()) == 3
-    assert served.addresses() == [made.vip_address]
+    assert served.addresses() == [balancer.vip_address]
     served.annotate({keys.INTERNAL: None})
     served.settle()
     assert served.addresses() == [kept]  # the one that was kept comes back
@@ -581,10 +586,10 @@ def a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
     parsed = served.balancers.parse(served.facts)
     assert isinstance(parsed, Spec)
     target = Target(served.balancers.refer(served.facts), parsed)
-    seen = served.balancers.observe([target], Depth.TREE)[target.ref]
-    assert isinstance(seen, Seen)
+    observation = served.balancers.observe([target], Depth.TREE)[target.ref]
+    assert isinstance(observation, Seen)
     now = datetime.datetime.now(datetime.UTC)
-    first, second = served.balancers.plan(target, seen.value, now).steps
+    first, second = served.balancers.plan(target, observation.value, now).steps
     served.balancers.apply(first)
     with pytest.raises(errors.Busy):
         served.balancers.apply(second)
@@ -598,30 +603,30 @@ def a_write_in_between_is_refused_as_busy(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "words"),
     [
         (keys.NETWORK_ID, "a network that is asked"),
         (keys.PORT_ID, "a port that is asked"),
     ],
 )
 def test_what_octavia_does_not_know_is_said_in_words(
-    ground: Ground, key: str, said: str
+    ground: Ground, key: str, words: str
 ) -> None:
     """Nothing is made, and the owner learns what was wrong."""
-    nobody = "00000000-0000-4000-8000-0000000000ee"
+    absent_id = "00000000-0000-4000-8000-0000000000ee"
     usual = settings.LoadBalancer()
-    served = Served(ground, "nowhere", usual, annotations={key: nobody})
+    served = Served(ground, "nowhere", usual, annotations={key: absent_id})
     served.annotate({keys.INTERNAL: "true"})
     parsed = served.balancers.parse(served.facts)
     assert isinstance(parsed, Spec)
     target = Target(served.balancers.refer(served.facts), parsed)
-    seen = served.balancers.observe([target], Depth.TREE)[target.ref]
-    assert isinstance(seen, Seen)
+    observation = served.balancers.observe([target], Depth.TREE)[target.ref]
+    assert isinstance(observation, Seen)
     now = datetime.datetime.now(datetime.UTC)
-    (step,) = served.balancers.plan(target, seen.value, now).steps
+    (step,) = served.balancers.plan(target, observation.value, now).steps
     with pytest.raises(errors.InvalidRequest) as raised:
         served.balancers.apply(step)
-    assert said in raised.value.summary
+    assert words in raised.value.summary
 
 
 ELSEWHERE = {
@@ -678,20 +683,20 @@ def running(
     """Begin all scenarios: each mostly waits for load balancers of its own."""
     at_once = 1 if ground.is_fake else len(SCENARIOS)
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        wanted = {
+        selected = {
             str(item.callspec.params["scenario"])
             for item in request.session.items
             if isinstance(item, pytest.Function)
             and item.originalname == test_scenario.__name__
         }
         yield {
-            one.__name__: pool.submit(one, ground)
-            for one in SCENARIOS
-            if one.__name__ in wanted
+            scenario.__name__: pool.submit(scenario, ground)
+            for scenario in SCENARIOS
+            if scenario.__name__ in selected
         }
 
 
-@pytest.mark.parametrize("scenario", [one.__name__ for one in SCENARIOS])
+@pytest.mark.parametrize("scenario", [item.__name__ for item in SCENARIOS])
 def test_scenario(
     running: Mapping[str, concurrent.futures.Future[None]], scenario: str
 ) -> None:
