@@ -24,12 +24,12 @@ Annotations = tuple[tuple[str, str | None], ...]
 Desire = Callable[[Service, tuple[Node, ...]], Target | None]
 """Takes a Service and the Nodes that may receive traffic; None: it can't be served."""
 Ended = Callable[[Operation, float, bool], None]
-"""Told of what was done for a Service, how many seconds it took, whether it worked."""
+"""Called with the operation on a Service, its duration in seconds and its success."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hands:
-    """What an Actor works with.
+class Dependencies:
+    """What a ServiceActor works with.
 
     desire: what a Service asks of the cloud: pure. ended: see `Ended`.
     """
@@ -43,17 +43,17 @@ class Hands:
 
 
 class ServiceActor:
-    """Writes load balancers, and what leads to them on Services.
+    """Writes load balancers, and the Services' references to them.
 
     Annotations and addresses are written to the Service of that uid. The finalizers,
     which are one list, carry the resourceVersion they are made of.
     """
 
-    def __init__(self, hands: Hands, memory: Memory) -> None:
-        self._hands = hands
+    def __init__(self, dependencies: Dependencies, memory: Memory) -> None:
+        self._dependencies = dependencies
         self._memory = memory
 
-    def act(self, seen: Snapshot, action: model.Action) -> Snapshot:
+    def act(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
         """Carry one action out; return the snapshot with the own write in it.
 
         Raises:
@@ -61,83 +61,88 @@ class ServiceActor:
             Postponed: nothing was done; the reconciliation has to end here.
         """
         try:
-            return self._carry_out(seen, action)
+            return self._carry_out(snapshot, action)
         finally:
-            self._let_go(seen.service)
+            self._forget_deleted(snapshot.service)
 
-    def ended(self, seen: Snapshot, error: Exception | None) -> None:
+    def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
         """Count a reconciliation that failed for a reason of the cloud."""
-        counted = errors.CloudError | UnknownOutcome | model.Unserved
+        counted = errors.CloudError | UnknownOutcome | model.TerminalError
         if isinstance(error, counted) and not isinstance(error, errors.Busy):
-            self._end(seen, has_worked=False)
+            self._end(snapshot, has_worked=False)
 
-    def requeues(self, seen: Snapshot, error: Exception | None) -> Sequence[Requeue]:
+    def requeues(
+        self, snapshot: Snapshot, error: Exception | None
+    ) -> Sequence[Requeue]:
         """Return when else a Service is due again; see `runner.Flow`."""
         if isinstance(error, UnknownOutcome):
-            return (*seen.requeues, Requeue(LATE_S, frozenset({Topic.DRIFT})))
-        return seen.requeues
+            return (*snapshot.requeues, Requeue(LATE_S, frozenset({Topic.DRIFT})))
+        return snapshot.requeues
 
-    def _let_go(self, service: Service) -> None:
-        """Keep nothing of a Service that has gone meanwhile: nobody asks for it again.
+    def _forget_deleted(self, service: Service) -> None:
+        """Drop what is kept of a Service that was deleted in the meantime.
 
-        A plan left behind would keep all others from its load balancer.
+        A plan that remains would block the load balancer for all other Services.
         """
-        there = self._hands.services.get(service.key)
-        if there is None or there.metadata.uid != service.metadata.uid:
+        current = self._dependencies.services.get(service.key)
+        if current is None or current.metadata.uid != service.metadata.uid:
             self._memory.forget(service.metadata.uid)
 
-    def _carry_out(self, seen: Snapshot, action: model.Action) -> Snapshot:
+    def _carry_out(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
         match action:
             case plans.ApplyStep():
-                return self._apply(seen, action)
+                return self._apply(snapshot, action)
             case model.RemoveFinalizer():
-                self._hands.engine.require_known(seen.service.metadata.uid)
-                seen = self._patch(seen, action)
-                self._end(seen, has_worked=True)
-                return seen
+                self._dependencies.engine.require_known(snapshot.service.metadata.uid)
+                snapshot = self._patch(snapshot, action)
+                self._end(snapshot, has_worked=True)
+                return snapshot
             case model.AddFinalizer() | model.SetAnnotations() | model.SetIngress():
-                return self._patch(seen, action)
-        self._note(seen, action)
-        return seen
+                return self._patch(snapshot, action)
+        self._note(snapshot, action)
+        return snapshot
 
-    def _note(self, seen: Snapshot, action: model.Action) -> None:
+    def _note(self, snapshot: Snapshot, action: model.Action) -> None:
         """Carry out what writes neither the cloud nor the Service."""
         match action:
             case model.RecordEvent():
-                self._record(seen.service, action)
+                self._record(snapshot.service, action)
             case plans.TellProblems():
-                self._report(seen.service, action)
+                self._report(snapshot.service, action)
             case plans.Await():
-                self._await(seen, action)
+                self._await(snapshot, action)
             case plans.Bar():
-                uid, is_desired = seen.service.metadata.uid, seen.service.is_wanted
+                uid, is_desired = (
+                    snapshot.service.metadata.uid,
+                    snapshot.service.is_desired,
+                )
                 self._memory.back_off(uid, is_desired=is_desired)
             case model.Settle(results):
-                self._settle(seen, results)
+                self._settle(snapshot, results)
 
-    def _settle(self, seen: Snapshot, results: Results) -> None:
-        target = self._target(seen)
+    def _settle(self, snapshot: Snapshot, results: Results) -> None:
+        target = self._target(snapshot)
         if target is None:
             return
-        if seen.is_in_progress:
-            self._end(seen, has_worked=True)
-        self._memory.settle(seen.service.metadata.uid, target, results)
+        if snapshot.is_in_progress:
+            self._end(snapshot, has_worked=True)
+        self._memory.settle(snapshot.service.metadata.uid, target, results)
 
-    def _target(self, seen: Snapshot) -> Target | None:
+    def _target(self, snapshot: Snapshot) -> Target | None:
         """Return what the Service asks for, with our own writes on it."""
-        if seen.left is None:
-            return seen.target
-        return self._hands.desire(seen.left, seen.nodes)
+        if snapshot.left is None:
+            return snapshot.target
+        return self._dependencies.desire(snapshot.left, snapshot.nodes)
 
-    def _end(self, seen: Snapshot, *, has_worked: bool) -> None:
-        if self._hands.ended is not None:
-            took_s = self._memory.took_s(seen.service.metadata.uid)
-            self._hands.ended(seen.operation, took_s, has_worked)
+    def _end(self, snapshot: Snapshot, *, has_worked: bool) -> None:
+        if self._dependencies.ended is not None:
+            took_s = self._memory.took_s(snapshot.service.metadata.uid)
+            self._dependencies.ended(snapshot.operation, took_s, has_worked)
 
-    def _patch(self, seen: Snapshot, action: model.Action) -> Snapshot:
-        latest = seen.latest
+    def _patch(self, snapshot: Snapshot, action: model.Action) -> Snapshot:
+        latest = snapshot.latest
         body, subresource = patch(latest, action)
-        answer = self._hands.api.patch(
+        answer = self._dependencies.api.patch(
             resources.SERVICES,
             latest.metadata.name,
             msgspec.json.encode(body),
@@ -147,53 +152,55 @@ class ServiceActor:
             timeout_s=WRITE_TIMEOUT_S,
         )
         now = decoding.decode(answer, Service)
-        self._hands.services.note_write(now.key, now.metadata.resource_version)
-        left = written(seen.as_left, action)
-        return dataclasses.replace(seen, written=now, left=left)
+        self._dependencies.services.note_write(now.key, now.metadata.resource_version)
+        left = written(snapshot.as_left, action)
+        return dataclasses.replace(snapshot, written=now, left=left)
 
-    def _apply(self, seen: Snapshot, action: plans.ApplyStep) -> Snapshot:
-        uid = seen.service.metadata.uid
+    def _apply(self, snapshot: Snapshot, action: plans.ApplyStep) -> Snapshot:
+        uid = snapshot.service.metadata.uid
         try:
-            result = self._hands.engine.apply(uid, action)
+            result = self._dependencies.engine.apply(uid, action)
         except UnknownOutcome as error:
-            self._refused(seen, error.error)
+            self._refused(snapshot, error.error)
             raise
         except errors.CloudError as error:
-            self._refused(seen, error)
+            self._refused(snapshot, error)
             raise
         if result.annotations:
-            seen = self._patch(seen, model.SetAnnotations(result.annotations))
-        return self._go_on(seen, action, result) if action.is_last else seen
+            snapshot = self._patch(snapshot, model.SetAnnotations(result.annotations))
+        return self._go_on(snapshot, action, result) if action.is_last else snapshot
 
-    def _refused(self, seen: Snapshot, error: errors.CloudError) -> None:
+    def _refused(self, snapshot: Snapshot, error: errors.CloudError) -> None:
         """Report to the owner why a write failed: once, if it will fail the same."""
-        summary = self._hands.engine.refusal(seen.service.metadata.uid, error)
+        summary = self._dependencies.engine.refusal(
+            snapshot.service.metadata.uid, error
+        )
         if summary:
-            self._record(seen.service, decide.failed(seen, summary))
+            self._record(snapshot.service, decide.failed(snapshot, summary))
 
     def _go_on(
-        self, seen: Snapshot, action: plans.ApplyStep, result: StepResult
+        self, snapshot: Snapshot, action: plans.ApplyStep, result: StepResult
     ) -> Snapshot:
         """Keep what is left of the plan, and come back when its gate may be open."""
-        # What is seen next is what we have changed ourselves: no look for drift. One
-        # that came due while a plan went on is made at its end.
-        keeps = seen.resumed is not None or seen.topics == {Topic.NODES}
-        topics = frozenset(seen.topics if keeps else {Topic.SYNC})
-        requeue = self._hands.engine.go_on(
-            seen.service.metadata.uid,
-            self._target(seen),
+        # The next reads show our own changes: drift detection is not needed. If it
+        # became due while a plan was open, it follows at the end of the plan.
+        keeps = snapshot.resumed is not None or snapshot.topics == {Topic.NODES}
+        topics = frozenset(snapshot.topics if keeps else {Topic.SYNC})
+        requeue = self._dependencies.engine.go_on(
+            snapshot.service.metadata.uid,
+            self._target(snapshot),
             action,
             result,
             topics,
         )
-        return dataclasses.replace(seen, requeues=(*seen.requeues, requeue))
+        return dataclasses.replace(snapshot, requeues=(*snapshot.requeues, requeue))
 
-    def _await(self, seen: Snapshot, action: plans.Await) -> None:
-        target = self._target(seen)
+    def _await(self, snapshot: Snapshot, action: plans.Await) -> None:
+        target = self._target(snapshot)
         if target is not None:
-            topics = frozenset[str](seen.topics)
-            uid = seen.service.metadata.uid
-            self._hands.engine.await_gate(uid, target, action, topics)
+            topics = frozenset[str](snapshot.topics)
+            uid = snapshot.service.metadata.uid
+            self._dependencies.engine.await_gate(uid, target, action, topics)
 
     def _report(self, service: Service, now: plans.TellProblems) -> None:
         problems, notices = self._memory.report(service.metadata.uid, now)
@@ -214,7 +221,7 @@ class ServiceActor:
         about = service.metadata
         ref = events.ObjectRef("Service", about.name, about.namespace, about.uid, "v1")
         kind: events.Type = "Warning" if event.is_warning else "Normal"
-        recorder = self._hands.recorders[event.source]
+        recorder = self._dependencies.recorders[event.source]
         recorder.emit(ref, kind, event.reason, event.message)
 
 
@@ -234,14 +241,21 @@ def patch(
             finalizers = [*about.finalizers, model.FINALIZER]
             return {"metadata": {**version, "finalizers": finalizers}}, "status"
         case model.RemoveFinalizer():
-            left = [one for one in about.finalizers if one != model.FINALIZER]
+            left = [
+                finalizer
+                for finalizer in about.finalizers
+                if finalizer != model.FINALIZER
+            ]
             meta = {**version, "finalizers": left}
             return {"metadata": meta, "status": {"loadBalancer": None}}, "status"
         case model.SetAnnotations(annotations):
-            wanted = {"uid": about.uid, "annotations": dict(annotations)}
-            return {"metadata": wanted}, None
+            metadata = {"uid": about.uid, "annotations": dict(annotations)}
+            return {"metadata": metadata}, None
         case model.SetIngress(ingress):
-            shown = [_shown(one.ip, one.hostname, one.ip_mode) for one in ingress]
+            shown = [
+                _shown(address.ip, address.hostname, address.ip_mode)
+                for address in ingress
+            ]
             status = {"loadBalancer": {"ingress": shown or None}}
             return {"metadata": {"uid": about.uid}, "status": status}, "status"
     raise TypeError(f"no patch for {action!r}")
@@ -257,8 +271,8 @@ def written(service: Service, action: model.Action) -> Service:
             return msgspec.structs.replace(service, metadata=about)
         case model.SetIngress(ingress):
             rows = tuple(
-                model.ServiceIngress(one.ip, one.hostname, one.ip_mode)
-                for one in ingress
+                model.ServiceIngress(address.ip, address.hostname, address.ip_mode)
+                for address in ingress
             )
             status = model.ServiceStatus(model.ServiceLoadBalancer(rows))
             return msgspec.structs.replace(service, status=status)
@@ -266,5 +280,5 @@ def written(service: Service, action: model.Action) -> Service:
 
 
 def _shown(ip: str, hostname: str, ip_mode: str | None) -> Mapping[str, str]:
-    found = {"ip": ip, "hostname": hostname, "ipMode": ip_mode or ""}
-    return {key: value for key, value in found.items() if value}
+    fields = {"ip": ip, "hostname": hostname, "ipMode": ip_mode or ""}
+    return {key: value for key, value in fields.items() if value}

@@ -19,49 +19,49 @@ MakePlan = Callable[[Target, Observed, datetime.datetime], Plan]
 Decided = Outcome[Action]
 
 
-def decide(seen: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decided:
+def decide(snapshot: Snapshot, now: datetime.datetime, make_plan: MakePlan) -> Decided:
     """Return what brings the Service's load balancer one step closer.
 
     Pure, as `make_plan` is. At most one step that closes a gate, or that can't be
     repeated, is among the actions; the rest of its plan waits for the gate.
     """
-    if seen.error is not None:
-        return _failure(seen, seen.error, UNREADABLE)
-    if seen.resumed is not None:
-        return _go_on(seen, seen.resumed)
-    if seen.target is None:
-        return Outcome(_reported(seen, seen.problems))
-    return _observed(seen, seen.target, now, make_plan)
+    if snapshot.error is not None:
+        return _failure(snapshot, snapshot.error, UNREADABLE)
+    if snapshot.resumed is not None:
+        return _go_on(snapshot, snapshot.resumed)
+    if snapshot.target is None:
+        return Outcome(_reported(snapshot, snapshot.problems))
+    return _observed(snapshot, snapshot.target, now, make_plan)
 
 
 def _observed(
-    seen: Snapshot, target: Target, now: datetime.datetime, make_plan: MakePlan
+    snapshot: Snapshot, target: Target, now: datetime.datetime, make_plan: MakePlan
 ) -> Decided:
-    match seen.observed:
+    match snapshot.observed:
         case Unknown(error):
-            return _failure(seen, error, error.summary)
+            return _failure(snapshot, error, error.summary)
         case Seen(observed):
             plan = make_plan(target, observed, now)
-            return _carry_out(seen, target, observed, plan)
+            return _carry_out(snapshot, target, observed, plan)
     return Outcome()
 
 
-def _failure(seen: Snapshot, error: Exception, why: str) -> Decided:
+def _failure(snapshot: Snapshot, error: Exception, why: str) -> Decided:
     """Return the outcome for a Service that could not be read."""
-    return Outcome(failure=error, events=(failed(seen, why),))
+    return Outcome(failure=error, events=(failed(snapshot, why),))
 
 
-def failed(seen: Snapshot, why: str) -> model.RecordEvent:
+def failed(snapshot: Snapshot, why: str) -> model.RecordEvent:
     """Return the Event of a failed reconciliation.
 
     Source: k8s.io/cloud-provider service controller, updateLoadBalancerHosts.
     """
-    if seen.operation is not model.Operation.UPDATE:
-        return failed_to("ensure" if seen.service.is_wanted else "delete", why)
-    names = " ".join(node.name for node in seen.nodes[:NAMED])
+    if snapshot.operation is not model.Operation.UPDATE:
+        return failed_to("ensure" if snapshot.service.is_desired else "delete", why)
+    names = " ".join(node.name for node in snapshot.nodes[:NAMED])
     text = (
         f"Error updating load balancer with new hosts [{names}] [node names limited,"
-        f" total number of nodes: {len(seen.nodes)}], error: {why}"
+        f" total number of nodes: {len(snapshot.nodes)}], error: {why}"
     )
     return _event("UpdateLoadBalancerFailed", text, is_warning=True)
 
@@ -72,31 +72,31 @@ def failed_to(verb: str, why: str) -> model.RecordEvent:
     return _event("SyncLoadBalancerFailed", text, is_warning=True)
 
 
-def _go_on(seen: Snapshot, resumed: plans.Resumed[Target]) -> Decided:
+def _go_on(snapshot: Snapshot, resumed: plans.Resumed[Target]) -> Decided:
     """Apply the next step of an open plan, if its gate allows it."""
     plan, gate = resumed.plan, resumed.gate
     if isinstance(gate, Unknown):
-        return _failure(seen, gate.error, gate.error.summary)
+        return _failure(snapshot, gate.error, gate.error.summary)
     if gate.state is GateState.CLOSED:
         return Outcome(requeue_after_s=gate.retry_after_s)
     return Outcome(plans.next_steps(plan.steps, plan.object_id))
 
 
 def _carry_out(
-    seen: Snapshot, target: Target, observed: Observed, plan: Plan
+    snapshot: Snapshot, target: Target, observed: Observed, plan: Plan
 ) -> Decided:
-    """Turn a plan into actions, in the order in which a death between them is safe."""
-    is_wanted = target.spec is not None
-    actions = [*_announced(seen, observed, plan, is_wanted=is_wanted)]
-    if is_wanted and not seen.service.has_finalizer:
+    """Turn a plan into actions, in an order in which a crash between them is safe."""
+    is_desired = target.spec is not None
+    actions = [*_announced(snapshot, observed, plan, is_desired=is_desired)]
+    if is_desired and not snapshot.service.has_finalizer:
         actions.append(model.AddFinalizer())
-    actions += missing(seen.service, plan.results)
-    actions += _reported(seen, plan.problems, plan.notices)
+    actions += missing(snapshot.service, plan.results)
+    actions += _reported(snapshot, plan.problems, plan.notices)
     if _is_fatal(plan.problems):
         text = "; ".join(p.message for p in plan.problems if p.is_fatal)
-        return Outcome(tuple(actions), failure=model.Unserved(text))
-    if plan.backs_off and seen.backoff_s > 0:
-        return Outcome(tuple(actions), seen.backoff_s)
+        return Outcome(tuple(actions), failure=model.TerminalError(text))
+    if plan.backs_off and snapshot.backoff_s > 0:
+        return Outcome(tuple(actions), snapshot.backoff_s)
     if plan.backs_off:
         actions.append(plans.Bar())
     lb_id = plan.object_id or observed.id
@@ -104,16 +104,16 @@ def _carry_out(
     if plan.object_id and not plan.steps and plan.retry_after_s is not None:
         actions.append(plans.Await(lb_id, plan.retry_after_s))
     if plan.settled:
-        actions += _settled(seen, plan, is_wanted=is_wanted)
+        actions += _settled(snapshot, plan, is_desired=is_desired)
     return Outcome(tuple(actions), plan.retry_after_s)
 
 
 def _reported(
-    seen: Snapshot, problems: tuple[Problem, ...], notices: tuple[Notice, ...] = ()
+    snapshot: Snapshot, problems: tuple[Problem, ...], notices: tuple[Notice, ...] = ()
 ) -> tuple[Action, ...]:
     """Report what is wrong, if that was not reported before."""
     now = plans.TellProblems(problems, notices)
-    return () if now == (seen.reported or plans.TellProblems(())) else (now,)
+    return () if now == (snapshot.reported or plans.TellProblems(())) else (now,)
 
 
 def _is_fatal(problems: tuple[Problem, ...]) -> bool:
@@ -121,35 +121,35 @@ def _is_fatal(problems: tuple[Problem, ...]) -> bool:
 
 
 def _announced(
-    seen: Snapshot, observed: Observed, plan: Plan, *, is_wanted: bool
+    snapshot: Snapshot, observed: Observed, plan: Plan, *, is_desired: bool
 ) -> tuple[Action, ...]:
     """Report once that something has begun."""
-    if seen.is_in_progress or not plan.steps:
+    if snapshot.is_in_progress or not plan.steps:
         return ()
-    if not is_wanted:
+    if not is_desired:
         return (_event("DeletingLoadBalancer", "Deleting load balancer"),)
-    said: list[Action] = []
-    if not observed.is_there or seen.topics != {model.Topic.NODES}:
-        said.append(_event("EnsuringLoadBalancer", "Ensuring load balancer"))
-    if not seen.nodes:
+    events: list[Action] = []
+    if not observed.is_there or snapshot.topics != {model.Topic.NODES}:
+        events.append(_event("EnsuringLoadBalancer", "Ensuring load balancer"))
+    if not snapshot.nodes:
         text = "There are no available nodes for LoadBalancer"
-        said.append(_event("UnAvailableLoadBalancer", text, is_warning=True))
-    return tuple(said)
+        events.append(_event("UnAvailableLoadBalancer", text, is_warning=True))
+    return tuple(events)
 
 
-def _settled(seen: Snapshot, plan: Plan, *, is_wanted: bool) -> tuple[Action, ...]:
+def _settled(snapshot: Snapshot, plan: Plan, *, is_desired: bool) -> tuple[Action, ...]:
     """Report once that what had begun is complete."""
-    if not is_wanted:
+    if not is_desired:
         done = _event("DeletedLoadBalancer", "Deleted load balancer")
         return (model.RemoveFinalizer(), done)
     settle = model.Settle(plan.results)
-    if not seen.is_in_progress:
+    if not snapshot.is_in_progress:
         return (settle,)
-    if seen.topics != {model.Topic.NODES}:
+    if snapshot.topics != {model.Topic.NODES}:
         text = "Ensured load balancer"
         return (settle, _event("EnsuredLoadBalancer", text))
-    if not seen.nodes:
-        return (settle,)  # that there is nobody has been said
+    if not snapshot.nodes:
+        return (settle,)  # that no Node is available was reported
     text = "Updated load balancer with new hosts"
     return (settle, _event("UpdatedLoadBalancer", text))
 
@@ -157,9 +157,11 @@ def _settled(seen: Snapshot, plan: Plan, *, is_wanted: bool) -> tuple[Action, ..
 def missing(service: model.Service, results: Results) -> tuple[Action, ...]:
     """Return what is to be written on a Service for these results to hold there."""
     actions: list[Action] = []
-    there = service.metadata.annotations
+    annotations = service.metadata.annotations
     wrong = tuple(
-        (key, value) for key, value in results.annotations if there.get(key) != value
+        (key, value)
+        for key, value in results.annotations
+        if annotations.get(key) != value
     )
     if wrong:
         actions.append(model.SetAnnotations(wrong))

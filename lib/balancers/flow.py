@@ -1,4 +1,4 @@
-"""The flow as the runtime drives it, and what brings a Service into its queue."""
+"""The flow as the runtime drives it, and the events that enqueue a Service."""
 
 import bisect
 import time
@@ -27,22 +27,22 @@ from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome, Requeue
 
 DEEP_EVERY = 6
-"""Every so many looks for drift, one looks at all there is: more often where looks are
-seldom, for all is looked at once an hour at least."""
+"""One in this number of drift checks is deep; more often where checks are rare, as
+each Service is checked deeply once an hour at least."""
 DEEP_S = 3600.0
-CALLS_PER_LOOK = 300
-"""Reads of single load balancers and pools for one look, on average; see `Drift`."""
+CALLS_PER_CHECK = 300
+"""Reads of single load balancers and pools per drift check, on average."""
 
 Enqueue = Callable[[str, Topic], None]
 EnqueueMany = Callable[[Iterable[str], Topic], None]
 
 
 class BalancersFlow(runner.Flow[Snapshot, Action]):
-    """Gives Services load balancers; see lib/reconcile/runner.py for the protocol.
+    """Provides Services with load balancers; see lib/reconcile/runner.py.
 
     load_balancers: returns those in use. writing: refuses when the Lease is lost.
     clock: monotonic seconds. applying: when the cloud may be written. on_open: see
-    `lib/plans/engine.Engine`. ended: see `act.Hands`.
+    `lib/plans/engine.Engine`. ended: see `act.Dependencies`.
     """
 
     name = "balancers"
@@ -68,7 +68,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         self._observer = observe.ServiceObserver(
             sources, load_balancers, self._memory, engine, clock
         )
-        hands = act.Hands(
+        dependencies = act.Dependencies(
             writing,
             sources.services,
             recorders,
@@ -76,7 +76,7 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
             self._desire,
             ended,
         )
-        self._actor = act.ServiceActor(hands, self._memory)
+        self._actor = act.ServiceActor(dependencies, self._memory)
 
     def _desire(self, service: Service, nodes: tuple[Node, ...]) -> Target | None:
         cluster, balancers = self._sources.cluster(), self._load_balancers()
@@ -84,18 +84,18 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         return target
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
-        """Read of all what is quickly read, once."""
+        """Read what needs no call of the cloud, once for all claims."""
         return self._observer.observe(
-            [(one.key, frozenset(map(Topic, one.topics))) for one in claims]
+            [(claim.key, frozenset(map(Topic, claim.topics))) for claim in claims]
         )
 
     def needs_read(self, snapshot: Snapshot) -> bool:
         """Report whether the cloud's lists and trees have to be read for it."""
         return self._observer.needs_read(snapshot)
 
-    def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
-        """Read them, once for all; who waits for the cloud is not kept by that."""
-        return self._observer.read(seen)
+    def read(self, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+        """Read the cloud, once for all; open plans do not wait for that."""
+        return self._observer.read(snapshots)
 
     def decide(self, snapshot: Snapshot, now: datetime) -> Outcome[Action]:
         """See lib/balancers/decide.py."""
@@ -128,14 +128,14 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         return isinstance(action, ApplyStep) and not action.object_id
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Return what a failed pass means; None for a bug."""
+        """Return the kind of a failed reconciliation; None: an unexpected error."""
         match error:
             case kube_errors.Conflict():
-                text = "the service was changed meanwhile"
+                text = "the Service was changed by another client"
                 return failures.Failure(text, is_routine=True)
             case failures.Postponed():
                 return error.failure()
-            case model.Unserved():
+            case model.TerminalError():
                 return failures.Failure(str(error))
             case kube_errors.KubeError() | errors.CloudError():
                 is_busy = isinstance(error, errors.Busy)
@@ -155,13 +155,13 @@ class BalancersFlow(runner.Flow[Snapshot, Action]):
         return {reason: counts.get(reason, 0) for reason in self.reasons}
 
     def forget(self, service: Service) -> None:
-        """Drop what is kept for a Service that is gone."""
+        """Drop what is kept for a Service that was deleted."""
         self._memory.forget(service.metadata.uid)
         self._observer.forget(service.key)
 
 
 def is_changed(old: Service | None, new: Service) -> bool:
-    """Report whether a change of a Service is any of our business."""
+    """Report whether a change of a Service requires a reconciliation."""
     if old is None or not (old.concerns_us or new.concerns_us):
         return new.concerns_us
     before, after = old.metadata, new.metadata
@@ -193,14 +193,16 @@ def _goes_on(old: Service, new: Service | None) -> bool:
 
 def concerned(services: store.Store[Service]) -> tuple[str, ...]:
     """Return the keys of all Services that have, or are to have, a load balancer."""
-    return tuple(key for key, one in services.items().items() if one.concerns_us)
+    return tuple(
+        key for key, service in services.items().items() if service.concerns_us
+    )
 
 
 class Drift:
-    """Brings all Services in to be compared with what the cloud holds.
+    """Enqueues all Services for drift detection.
 
     A small number of Services is read whole each time, and deeply once an hour. Where
-    that would take more than CALLS_PER_LOOK calls on average, each look compares all
+    would take more than CALLS_PER_CHECK calls on average, each check compares all
     Services by lists, which show what has changed, and reads the next few deeply.
     """
 
@@ -210,34 +212,34 @@ class Drift:
         add_many: EnqueueMany,
         period_s: float = DEEP_S / DEEP_EVERY,
     ) -> None:
-        """period_s: how often it looks, in seconds."""
+        """period_s: interval of the drift checks, in seconds."""
         self._services = services
         self._add_many = add_many
         self._deep_every = min(DEEP_EVERY, max(1, int(DEEP_S / period_s)))
-        self._looks = 0
+        self._checks = 0
         self._last = ""
 
-    def look(self) -> None:
-        """Bring them in; every so often for a deep look."""
-        self._looks += 1
+    def check(self) -> None:
+        """Enqueue all Services; at intervals for a deep check."""
+        self._checks += 1
         calls = {
-            key: max(1, len(one.spec.ports))
-            for key, one in self._services.items().items()
-            if one.concerns_us
+            key: max(1, len(service.spec.ports))
+            for key, service in self._services.items().items()
+            if service.concerns_us
         }
         shallow = (self._deep_every - 1) * len(calls)
-        if shallow + sum(calls.values()) > self._deep_every * CALLS_PER_LOOK:
+        if shallow + sum(calls.values()) > self._deep_every * CALLS_PER_CHECK:
             self._take_turns(calls)
             return
-        is_deep = self._looks % self._deep_every == 0
+        is_deep = self._checks % self._deep_every == 0
         self._add_many(calls, Topic.DEEP_DRIFT if is_deep else Topic.DRIFT)
 
     def _take_turns(self, calls: Mapping[str, int]) -> None:
-        """Bring in all by lists, and deeply those that come after the last ones."""
+        """Enqueue all to be compared by lists, and the next ones for a deep check."""
         keys = sorted(calls)
         first = bisect.bisect_right(keys, self._last)
         deep: list[str] = []
-        left = CALLS_PER_LOOK
+        left = CALLS_PER_CHECK
         for key in (*keys[first:], *keys[:first]):
             if deep and calls[key] > left:
                 break

@@ -19,18 +19,18 @@ TYPE = "LoadBalancer"
 
 
 class Topic(enum.StrEnum):
-    """Why a Service is looked at."""
+    """Why a Service is reconciled."""
 
     SYNC = "sync"
     """It is new or changed, or what was begun for it goes on."""
     NODES = "nodes"
     """The Nodes that may receive traffic have changed."""
     DRIFT = "drift"
-    """It is time to see whether somebody has changed things by hand."""
+    """Drift detection: changes by other clients are due to be repaired."""
     LISTED_DRIFT = "listed drift"
-    """The same by the lists of the project: what they show as unchanged is not read."""
+    """Drift detection by the lists of the project: unchanged objects are not read."""
     DEEP_DRIFT = "deep drift"
-    """The same as for drift, with all that takes more calls to see."""
+    """Drift detection with the reads that take more calls."""
 
 
 class Operation(enum.StrEnum):
@@ -45,7 +45,7 @@ class Operation(enum.StrEnum):
     DELETE = "loadbalancer_delete"
 
 
-class Unserved(Exception):
+class TerminalError(Exception):
     """A Service requests what cannot be served; an Event has reported it."""
 
 
@@ -107,33 +107,33 @@ class Service(msgspec.Struct, frozen=True):
 
     @property
     def has_finalizer(self) -> bool:
-        """True when it is kept until its load balancer is gone."""
+        """True when it is kept until its load balancer is deleted."""
         return FINALIZER in self.metadata.finalizers
 
     @property
-    def is_wanted(self) -> bool:
-        """True when it is to have a load balancer of ours.
+    def is_desired(self) -> bool:
+        """True when it is to have a load balancer managed here.
 
         Source: k8s.io/cloud-provider service controller, wantsLoadBalancer.
         """
-        is_ours = self.spec.type == TYPE and not self.spec.load_balancer_class
-        return is_ours and self.metadata.deletion_timestamp is None
+        is_managed = self.spec.type == TYPE and not self.spec.load_balancer_class
+        return is_managed and self.metadata.deletion_timestamp is None
 
     @property
     def is_leaving(self) -> bool:
-        """True when what it had is to be taken down.
+        """True when its load balancer is to be deleted.
 
         Also one whose type has changed. Source: the same, needsCleanup; one with a
-        class was never ours, whatever finalizer it carries.
+        class was never managed here, whatever finalizer it carries.
         """
         if not self.has_finalizer or self.spec.load_balancer_class:
             return False
-        return not self.is_wanted
+        return not self.is_desired
 
     @property
     def concerns_us(self) -> bool:
-        """True when this flow has anything to do with it."""
-        return self.is_wanted or self.is_leaving
+        """True when this flow reconciles it."""
+        return self.is_desired or self.is_leaving
 
 
 OpenPlan = plans.OpenPlan[load_balancers.Target]
@@ -142,10 +142,10 @@ Memory = memory.Memory[load_balancers.Target, load_balancers.Results]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that one pass knows of one Service.
+    """All that one reconciliation knows of one Service.
 
     held: our own last write is not back in the watch yet. target: None when the facts
-    can't be served; problems says why. observed: None when it need not be read.
+    are invalid; see problems. observed: None when it need not be read.
     resumed: the open plan that goes on, with its gate. is_in_progress: this process has
     begun to change its load balancer and has not ended yet. nodes: those that may
     receive traffic. backoff_s: seconds that must pass before what failed is created
@@ -187,8 +187,8 @@ class Snapshot:
 
     @property
     def operation(self) -> Operation:
-        """What a pass over it is about."""
-        if not self.service.is_wanted:
+        """What the reconciliation does for it."""
+        if not self.service.is_desired:
             return Operation.DELETE
         if self.topics == {Topic.NODES}:
             return Operation.UPDATE
@@ -196,27 +196,27 @@ class Snapshot:
 
 
 class Source(enum.StrEnum):
-    """Who speaks in an Event."""
+    """Source of an Event."""
 
     SERVICE = "service-controller"
     """The controller of the reference's framework."""
     PROVIDER = "provider"
-    """The reference's provider; its component is named by who wires the flow."""
+    """The reference's provider; the caller of the flow names its component."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddFinalizer:
-    """Keep the Service until its load balancer is gone."""
+    """Keep the Service until its load balancer is deleted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Nothing of ours is left; the Service may go. Its status is emptied as well."""
+    """All owned objects are deleted, so the Service may be. Empties its status, too."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SetAnnotations:
-    """Write what leads back to the load balancer; None removes a key."""
+    """Write the references to the load balancer; None removes a key."""
 
     annotations: tuple[tuple[str, str | None], ...]
 

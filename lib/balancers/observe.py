@@ -1,4 +1,4 @@
-"""All reads of one pass: Services from the watched store, the rest from the cloud."""
+"""Reads of one reconciliation: Services from the watched store, the rest of the cloud."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +22,10 @@ Claim = tuple[str, frozenset[Topic]]
 
 def depth(topics: Iterable[Topic]) -> Depth:
     """Return how much is to be read for these topics."""
-    found = set(topics)
-    if Topic.DEEP_DRIFT in found:
+    topic_set = set(topics)
+    if Topic.DEEP_DRIFT in topic_set:
         return Depth.FULL
-    return Depth.TREE if Topic.DRIFT in found else Depth.CHANGED
+    return Depth.TREE if Topic.DRIFT in topic_set else Depth.CHANGED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Sources:
 
 
 class ServiceObserver:
-    """Reads for a batch of Services at once."""
+    """Reads for a batch of Services together."""
 
     def __init__(
         self,
@@ -62,18 +62,18 @@ class ServiceObserver:
         )
 
     def observe(self, claims: Sequence[Claim]) -> Mapping[str, Snapshot]:
-        """Return one snapshot per Service that concerns us; one call serves all.
+        """Return one snapshot per Service that is reconciled here; one call serves all.
 
         Those that `needs_read` names have nothing of the cloud in them yet.
         """
         nodes = self._sources.nodes()
-        seen: dict[str, Snapshot] = {}
+        snapshots: dict[str, Snapshot] = {}
         for key, topics in claims:
             snapshot = self._service(key, topics)
             if snapshot is not None and snapshot.service.concerns_us:
-                seen[key] = self._isolated(snapshot, nodes)
-        self._resume(seen)
-        return seen
+                snapshots[key] = self._isolated(snapshot, nodes)
+        self._resume(snapshots)
+        return snapshots
 
     def _isolated(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
         """Parse one Service; an unexpected error concerns no other of the batch.
@@ -82,7 +82,7 @@ class ServiceObserver:
             KubeError: the API server does not answer, which concerns all.
         """
         try:
-            return self._wanted(snapshot, nodes)
+            return self._with_desired(snapshot, nodes)
         except kube_errors.KubeError:
             raise
         except Exception as error:
@@ -95,7 +95,7 @@ class ServiceObserver:
             return None
         return Snapshot(reading.value, topics, held=reading.held)
 
-    def _wanted(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
+    def _with_desired(self, snapshot: Snapshot, nodes: tuple[Node, ...]) -> Snapshot:
         if snapshot.held:
             return snapshot
         uid = snapshot.service.metadata.uid
@@ -109,37 +109,39 @@ class ServiceObserver:
             nodes=nodes,
             is_in_progress=self._memory.is_in_progress(uid),
             backoff_s=self._memory.backoff_s(
-                uid, is_desired=snapshot.service.is_wanted
+                uid, is_desired=snapshot.service.is_desired
             ),
             reported=self._memory.reported(uid),
         )
 
-    def _resume(self, seen: dict[str, Snapshot]) -> None:
+    def _resume(self, snapshots: dict[str, Snapshot]) -> None:
         """Resume the open plans of all Services that can be decided upon."""
         by_uid = {
             snapshot.service.metadata.uid: key
-            for key, snapshot in seen.items()
+            for key, snapshot in snapshots.items()
             if not snapshot.held and snapshot.error is None
         }
-        targets = {uid: seen[key].target for uid, key in by_uid.items()}
+        targets = {uid: snapshots[key].target for uid, key in by_uid.items()}
         for uid, resumed in self._engine.resume(targets).items():
             key = by_uid[uid]
-            seen[key] = dataclasses.replace(seen[key], resumed=resumed)
+            snapshots[key] = dataclasses.replace(snapshots[key], resumed=resumed)
 
-    def read(self, seen: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+    def read(self, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
         """Read the cloud for those that need it, those of one depth together."""
-        found = dict(seen)
+        result = dict(snapshots)
         by_depth: dict[Depth, dict[str, Target]] = {}
-        for key, snapshot in seen.items():
+        for key, snapshot in snapshots.items():
             if snapshot.target is not None and self.needs_read(snapshot):
-                wanted = by_depth.setdefault(depth(snapshot.topics), {})
-                wanted[key] = snapshot.target
+                desired = by_depth.setdefault(depth(snapshot.topics), {})
+                desired[key] = snapshot.target
         for level, targets in by_depth.items():
-            there = self._load_balancers().observe(tuple(targets.values()), level)
+            observations = self._load_balancers().observe(
+                tuple(targets.values()), level
+            )
             for key, target in targets.items():
-                observed = there[target.ref]
-                found[key] = dataclasses.replace(found[key], observed=observed)
-        return found
+                observed = observations[target.ref]
+                result[key] = dataclasses.replace(result[key], observed=observed)
+        return result
 
     def needs_read(self, snapshot: Snapshot) -> bool:
         """Report whether it must be read: not if all that matters was in sync."""

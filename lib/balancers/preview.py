@@ -1,4 +1,4 @@
-"""What a pass would do to a Service's load balancer, as a tree: pure."""
+"""What a reconciliation would do to a Service's load balancer, as a tree: pure."""
 
 import dataclasses
 import datetime
@@ -33,7 +33,7 @@ class State(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """What would become of one Service.
+    """What would be changed for one Service.
 
     service: namespace/name. load_balancer: its load balancer. touched: objects that
     would be changed, in the cloud and in Kubernetes. notices: Events that would be
@@ -52,7 +52,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Branch:
-    """One thing in a tree. touched: empty for what only has others below it."""
+    """One object in a tree. touched: empty for one that only has others below it."""
 
     name: str
     touched: tuple[Touched, ...] = ()
@@ -60,48 +60,52 @@ class Branch:
 
 
 def row(
-    seen: Snapshot,
+    snapshot: Snapshot,
     now: datetime.datetime,
     make_plan: decide.MakePlan,
     explain: Explain,
 ) -> Row:
     """Return what the flow would do about one Service; see `decide.decide`."""
-    key = seen.service.key
-    if seen.target is None:
-        return Row(key, State.INVALID, problems=seen.problems)
-    if not isinstance(seen.observed, Seen):
-        why = "" if seen.observed is None else seen.observed.error.summary
-        return Row(key, State.UNKNOWN, why or "it was not looked at")
-    made = make_plan(seen.target, seen.observed.value, now)
-    told = explain(seen.target, seen.observed.value, made)
-    outcome = decide.decide(seen, now, lambda target, observed, at: made)
-    written = tuple(_written(seen.service, outcome.actions))
-    touched = (*told.touched, *written, *_later(seen, seen.observed.value, made))
+    key = snapshot.service.key
+    if snapshot.target is None:
+        return Row(key, State.INVALID, problems=snapshot.problems)
+    if not isinstance(snapshot.observed, Seen):
+        why = "" if snapshot.observed is None else snapshot.observed.error.summary
+        return Row(key, State.UNKNOWN, why or "it was not read")
+    plan = make_plan(snapshot.target, snapshot.observed.value, now)
+    explanation = explain(snapshot.target, snapshot.observed.value, plan)
+    outcome = decide.decide(snapshot, now, lambda target, observed, at: plan)
+    written = tuple(_written(snapshot.service, outcome.actions))
+    touched = (
+        *explanation.touched,
+        *written,
+        *_later(snapshot, snapshot.observed.value, plan),
+    )
     return Row(
         key,
-        _state(seen, seen.observed.value, made, touched),
-        told.waits_for,
-        told.load_balancer,
+        _state(snapshot, snapshot.observed.value, plan, touched),
+        explanation.waits_for,
+        explanation.load_balancer,
         touched,
-        made.problems,
-        tuple(f"{one.reason}: {one.message}" for one in made.notices),
-        told.not_owned,
+        plan.problems,
+        tuple(f"{notice.reason}: {notice.message}" for notice in plan.notices),
+        explanation.not_owned,
     )
 
 
 def _state(
-    seen: Snapshot, observed: Observed, made: Plan, touched: tuple[Touched, ...]
+    snapshot: Snapshot, observed: Observed, plan: Plan, touched: tuple[Touched, ...]
 ) -> State:
-    if any(problem.is_fatal for problem in made.problems):
+    if any(problem.is_fatal for problem in plan.problems):
         return State.INVALID
-    is_wanted = seen.target is not None and seen.target.spec is not None
-    if made.steps and is_wanted and not observed.id:
+    is_desired = snapshot.target is not None and snapshot.target.spec is not None
+    if plan.steps and is_desired and not observed.id:
         return State.WOULD_CREATE
-    if not made.steps and not made.settled:
+    if not plan.steps and not plan.settled:
         return State.PENDING
     if not touched:
         return State.IN_SYNC
-    return State.WOULD_CHANGE if is_wanted else State.WOULD_DELETE
+    return State.WOULD_CHANGE if is_desired else State.WOULD_DELETE
 
 
 def _written(service: Service, actions: Iterable[model.Action]) -> Iterable[Touched]:
@@ -109,14 +113,14 @@ def _written(service: Service, actions: Iterable[model.Action]) -> Iterable[Touc
     for action in actions:
         match action:
             case model.AddFinalizer():
-                why = "it is kept until its load balancer is gone"
+                why = "it is kept until its load balancer is deleted"
                 yield _finalizer("", model.FINALIZER, why)
             case model.RemoveFinalizer():
-                yield _finalizer(model.FINALIZER, "", "nothing of ours is left")
+                yield _finalizer(model.FINALIZER, "", "all owned objects are deleted")
             case model.SetAnnotations(annotations):
-                there = service.metadata.annotations
+                annotations_now = service.metadata.annotations
                 changes = tuple(
-                    FieldChange(key, there.get(key, ""), value or "")
+                    FieldChange(key, annotations_now.get(key, ""), value or "")
                     for key, value in annotations
                 )
                 why = "they lead back to the load balancer"
@@ -136,39 +140,41 @@ def _finalizer(old: str, new: str, why: str) -> Touched:
 def _addresses(ingress: Iterable[Ingress]) -> str:
     """Write a status as "192.0.2.1 (VIP), name.example"."""
     shown = (
-        f"{one.ip or one.hostname}" + (f" ({one.ip_mode})" if one.ip_mode else "")
-        for one in ingress
+        f"{address.ip or address.hostname}"
+        + (f" ({address.ip_mode})" if address.ip_mode else "")
+        for address in ingress
     )
     return ", ".join(shown)
 
 
-def _later(seen: Snapshot, observed: Observed, made: Plan) -> Iterable[Touched]:
+def _later(snapshot: Snapshot, observed: Observed, plan: Plan) -> Iterable[Touched]:
     """Return what is written on the Service when the steps are done."""
-    if not made.steps or seen.target is None:
+    if not plan.steps or snapshot.target is None:
         return
-    if seen.target.spec is None:
-        why = "when nothing of ours is left"
+    if snapshot.target.spec is None:
+        why = "when all owned objects are deleted"
         gone = _finalizer(model.FINALIZER, "", why)
         yield dataclasses.replace(gone, is_later=True)
     elif not observed.id:
-        why = "its id and address, when it is there"
+        why = "its ID and address, once it exists"
         for part in ("annotations", "status"):
             yield Touched((SERVICE, part), Verb.CHANGE, why=why, is_later=True)
 
 
 def tree(touched: Iterable[Touched]) -> tuple[Branch, ...]:
-    """Put things below those that hold them, in the order in which they come."""
+    """Put objects below those that hold them, in the order of the changes."""
     below: dict[str, list[Touched]] = {}
     here: dict[str, list[Touched]] = {}
-    for one in touched:
-        name, *rest = one.path
+    for change in touched:
+        name, *rest = change.path
         here.setdefault(name, [])
         below.setdefault(name, [])
         if rest:
-            deeper = dataclasses.replace(one, path=tuple(rest))
+            deeper = dataclasses.replace(change, path=tuple(rest))
             below[name].append(deeper)
         else:
-            here[name].append(one)
+            here[name].append(change)
     return tuple(
-        Branch(name, tuple(found), tree(below[name])) for name, found in here.items()
+        Branch(name, tuple(changes), tree(below[name]))
+        for name, changes in here.items()
     )

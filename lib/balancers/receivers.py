@@ -33,9 +33,9 @@ def of(node: Node) -> Receiver | None:
     if not may_receive_traffic(node):
         return None
     addresses = tuple(
-        Address(AddressType(one.type), one.address)
-        for one in node.status.addresses
-        if one.type in _TYPES
+        Address(AddressType(address.type), address.address)
+        for address in node.status.addresses
+        if address.type in _TYPES
     )
     return Receiver(
         node.name,
@@ -76,5 +76,7 @@ class Receivers:
         """Return them by name."""
         with self._lock:
             if self._all is None:
-                self._all = tuple(one for _, one in sorted(self._by_name.items()))
+                self._all = tuple(
+                    receiver for _, receiver in sorted(self._by_name.items())
+                )
             return self._all

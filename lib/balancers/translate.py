@@ -26,7 +26,7 @@ def target(
     """Return what a Service asks of the cloud, or why that can't be served."""
     asked = of(service, nodes, cluster)
     ref = load_balancers.refer(asked)
-    if not service.is_wanted:
+    if not service.is_desired:
         return Target(ref, None), ()
     parsed = load_balancers.parse(asked)
     if isinstance(parsed, Problems):
@@ -73,6 +73,8 @@ def ingress(service: Service) -> tuple[Ingress, ...]:
     return tuple(map(_ingress, service.status.load_balancer.ingress))
 
 
-def _ingress(one: ServiceIngress) -> Ingress:
-    mode = IpMode(one.ip_mode) if one.ip_mode else None
-    return Ingress(ip=one.ip, hostname=one.hostname, ip_mode=mode)
+def _ingress(service_ingress: ServiceIngress) -> Ingress:
+    mode = IpMode(service_ingress.ip_mode) if service_ingress.ip_mode else None
+    return Ingress(
+        ip=service_ingress.ip, hostname=service_ingress.hostname, ip_mode=mode
+    )

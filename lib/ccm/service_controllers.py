@@ -108,7 +108,7 @@ class ServiceControllers:
         period_s = self._wanted.drift_s
         drift = flow.Drift(self.services, self._queue.add_many, period_s)
         task = periodic.Periodic(
-            "drift", period_s, drift.look, self._parts.metrics, at_once=False
+            "drift", period_s, drift.check, self._parts.metrics, at_once=False
         )
         loop.start("drift of load balancers", task.run)
 

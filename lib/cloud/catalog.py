@@ -23,16 +23,16 @@ class CatalogPart(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CatalogWish:
+class CatalogRequest:
     """What to read.
 
-    given: the document that the installer left, or the module's settings in its place;
-    the provider alone knows what it holds. cluster_id: the mark of the volumes that are
-    asked for; must not be empty with VOLUMES.
+    installer_document: the document that the installer left, or the module's settings
+    in its place; only the provider reads it. cluster_id: in the ownership metadata of
+    the requested volumes; must not be empty with VOLUMES.
     """
 
     parts: frozenset[CatalogPart]
-    given: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    installer_document: Mapping[str, object] = dataclasses.field(default_factory=dict)
     cluster_id: str = ""
 
 
@@ -109,7 +109,7 @@ class Catalog(Protocol):
         """Return the parts that the cloud has; no other is asked for."""
         ...
 
-    def read(self, wish: CatalogWish) -> CatalogReading:
+    def read(self, request: CatalogRequest) -> CatalogReading:
         """Read these parts, now, each list once however many parts need it.
 
         Never raises for a part; bounded by a time-out of its own.

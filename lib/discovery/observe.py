@@ -62,10 +62,10 @@ class CatalogObserver:
         parts = {model.PARTS[step] for step in steps if step not in snapshots}
         if not self._settings.cluster_id:
             parts.discard(CatalogPart.VOLUMES)  # nobody's volumes are not ours
-        wish = catalog.CatalogWish(
+        request = catalog.CatalogRequest(
             frozenset(parts), document, self._settings.cluster_id
         )
-        reading = self._clouds.read(wish)
+        reading = self._clouds.read(request)
         for step in DiscoveryStep:
             if step in steps and step not in snapshots:
                 snapshots[step] = self._seen(step, reading)

@@ -10,7 +10,7 @@ from lib.cloud.catalog import (
     Catalog,
     CatalogPart,
     CatalogReading,
-    CatalogWish,
+    CatalogRequest,
     StorageType,
 )
 from lib.cloud.model import Seen
@@ -27,7 +27,7 @@ FIELDS = {
 class Ground(Protocol):
     """A cloud that offers something of each part it has, and the means to change it.
 
-    given: a document of the installer that it accepts. storage_type: one of those
+    installer_document: a document of the installer that it accepts. storage_type: one
     that it offers, with an ID. no_type: the ID of none.
     """
 
@@ -35,7 +35,7 @@ class Ground(Protocol):
     def catalog(self) -> Catalog: ...
 
     @property
-    def given(self) -> Mapping[str, object]: ...
+    def installer_document(self) -> Mapping[str, object]: ...
 
     @property
     def storage_type(self) -> StorageType: ...
@@ -51,7 +51,9 @@ class Ground(Protocol):
 def read(
     ground: Ground, *parts: CatalogPart, cluster_id: str = "catalog-1"
 ) -> CatalogReading:
-    return ground.catalog.read(CatalogWish(frozenset(parts), ground.given, cluster_id))
+    return ground.catalog.read(
+        CatalogRequest(frozenset(parts), ground.installer_document, cluster_id)
+    )
 
 
 class Contract:
@@ -62,11 +64,11 @@ class Contract:
         self, ground: Ground, part: CatalogPart
     ) -> None:
         reading = read(ground, part)
-        there = {
+        catalog_parts = {
             kind for kind in CatalogPart if getattr(reading, FIELDS[kind]) is not None
         }
-        assert there == {part} & ground.catalog.parts
-        if there:
+        assert catalog_parts == {part} & ground.catalog.parts
+        if catalog_parts:
             assert isinstance(getattr(reading, FIELDS[part]), Seen)
 
     def test_nothing_is_read_when_nothing_is_asked_for(self, ground: Ground) -> None:
@@ -80,24 +82,26 @@ class Contract:
     def test_instance_types_have_a_size(self, ground: Ground) -> None:
         if CatalogPart.INSTANCE_TYPES not in ground.catalog.parts:
             return
-        found = read(ground, CatalogPart.INSTANCE_TYPES).instance_types
-        assert isinstance(found, Seen)
-        assert found.value
-        for one in found.value:
-            assert one.name
-            assert min(one.vcpus, one.memory_mib) >= 1
-            assert one.root_disk_gib >= 0
-        assert len({one.name for one in found.value}) == len(found.value)
+        observation = read(ground, CatalogPart.INSTANCE_TYPES).instance_types
+        assert isinstance(observation, Seen)
+        assert observation.value
+        for instance_type in observation.value:
+            assert instance_type.name
+            assert min(instance_type.vcpus, instance_type.memory_mib) >= 1
+            assert instance_type.root_disk_gib >= 0
+        assert len({instance_type.name for instance_type in observation.value}) == len(
+            observation.value
+        )
 
     def test_the_document_is_a_json_object(self, ground: Ground) -> None:
-        found = read(ground, CatalogPart.DOCUMENT).document
-        assert isinstance(found, Seen)
-        assert isinstance(json.loads(found.value.body), dict)
+        observation = read(ground, CatalogPart.DOCUMENT).document
+        assert isinstance(observation, Seen)
+        assert isinstance(json.loads(observation.value.body), dict)
 
     def test_a_storage_type_is_listed_and_found_by_its_id(self, ground: Ground) -> None:
-        found = read(ground, CatalogPart.STORAGE_TYPES).storage_types
-        assert isinstance(found, Seen)
-        assert ground.storage_type in found.value
+        observation = read(ground, CatalogPart.STORAGE_TYPES).storage_types
+        assert isinstance(observation, Seen)
+        assert ground.storage_type in observation.value
         catalog = ground.catalog
         assert catalog.has_storage_type(ground.storage_type.id) == Seen(True)
         assert catalog.has_storage_type(ground.no_type) == Seen(False)
@@ -109,8 +113,13 @@ class Contract:
             ("catalog-2", mine, "mine"),
             ("catalog-3", other, "other"),
         ):
-            found = read(ground, CatalogPart.VOLUMES, cluster_id=cluster_id).volumes
-            assert isinstance(found, Seen)
-            assert [(one.id, one.name) for one in found.value] == [(id_, name)]
-        nobody = read(ground, CatalogPart.VOLUMES, cluster_id="catalog-4").volumes
-        assert nobody == Seen(())
+            observation = read(
+                ground, CatalogPart.VOLUMES, cluster_id=cluster_id
+            ).volumes
+            assert isinstance(observation, Seen)
+            assert [
+                (catalog_volume.id, catalog_volume.name)
+                for catalog_volume in observation.value
+            ] == [(id_, name)]
+        empty = read(ground, CatalogPart.VOLUMES, cluster_id="catalog-4").volumes
+        assert empty == Seen(())

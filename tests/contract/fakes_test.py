@@ -24,7 +24,7 @@ MOST = 2**63 - 1
 
 class Instances(instances_contract.InMemory):
     region = "RegionOne"
-    nobody = instances.provider_id("nobody")
+    unknown = instances.provider_id("nobody")
     foreign = ("dvp://vm-1", "openstack://Elsewhere/id-1")
 
     def __init__(self) -> None:
@@ -83,9 +83,9 @@ class Volumes:
         return "slow", "fast"
 
     def boot(self) -> InstanceId:
-        made = InstanceId(str(uuid.uuid4()))
-        self.volumes.instances.add(made)
-        return made
+        instance_id = InstanceId(str(uuid.uuid4()))
+        self.volumes.instances.add(instance_id)
+        return instance_id
 
     def kill(self, instance_id: InstanceId) -> None:
         self.volumes.remove_instance(instance_id)
@@ -111,7 +111,7 @@ class TestVolumes(volumes_contract.Contract):
 
 
 class Catalog:
-    given: Mapping[str, object] = MappingProxyType({"zones": ["az1"]})
+    installer_document: Mapping[str, object] = MappingProxyType({"zones": ["az1"]})
     storage_type = StorageType("fast", "type-1")
     no_type = "type-2"
 
@@ -153,7 +153,7 @@ class LoadBalancers(load_balancers_contract.InMemory):
         """Nothing of it is in the process."""
 
     def delete(self, id_: str) -> None:
-        del self.balancers.there[id_]
+        del self.balancers.load_balancers[id_]
 
 
 class TestLoadBalancers(load_balancers_contract.Contract):

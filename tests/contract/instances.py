@@ -22,7 +22,7 @@ from lib.cloud.model import (
 class Ground(Protocol):
     """A cloud, and the means to change it; each change has happened when it returns.
 
-    region: of its instances; empty where it has none. nobody: a provider ID of this
+    region: of its instances; empty where it has none. unknown: a provider ID of this
     cloud that no instance has. foreign: provider IDs of other clouds and regions.
     """
 
@@ -33,7 +33,7 @@ class Ground(Protocol):
     def region(self) -> str: ...
 
     @property
-    def nobody(self) -> str: ...
+    def unknown(self) -> str: ...
 
     @property
     def foreign(self) -> tuple[str, ...]: ...
@@ -56,7 +56,7 @@ def look(ground: Ground, name: str, provider_id: str = "") -> Observation[Instan
     return ground.instances.observe({ref}, time.monotonic())[ref]
 
 
-def seen(observed: Observation[Instance]) -> Instance:
+def read_value(observed: Observation[Instance]) -> Instance:
     assert isinstance(observed, Seen), observed
     return observed.value
 
@@ -87,7 +87,7 @@ class Contract:
         ground: Ground,
     ) -> None:
         instance_id = ground.boot("found")
-        by_name = seen(look(ground, "found"))
+        by_name = read_value(look(ground, "found"))
         assert by_name.id == instance_id
         assert by_name.phase is Phase.RUNNING
         assert by_name.provider_id == ground.provider_id(instance_id)
@@ -96,25 +96,25 @@ class Contract:
         assert by_name.region == ground.region
         assert by_name.addresses_known
         assert {a.type for a in by_name.addresses} == {AddressType.INTERNAL_IP}
-        assert seen(look(ground, "any", by_name.provider_id)) == by_name
+        assert read_value(look(ground, "any", by_name.provider_id)) == by_name
 
     def test_a_shut_down_instance_is_stopped(self, ground: Ground) -> None:
         instance_id = ground.boot("stops")
         ground.stop(instance_id)
-        assert seen(look(ground, "stops")).phase is Phase.STOPPED
+        assert read_value(look(ground, "stops")).phase is Phase.STOPPED
 
     def test_a_renamed_instance_keeps_its_provider_id(self, ground: Ground) -> None:
         instance_id = ground.boot("before")
-        provider_id = seen(look(ground, "before")).provider_id
+        provider_id = read_value(look(ground, "before")).provider_id
         ground.rename(instance_id, "after")
-        assert seen(look(ground, "before", provider_id)).name == "after"
+        assert read_value(look(ground, "before", provider_id)).name == "after"
         assert look(ground, "before") == Absent(by_id=False)
 
     def test_a_deleted_instance_is_absent_and_that_can_be_confirmed(
         self, ground: Ground
     ) -> None:
         instance_id = ground.boot("goes")
-        provider_id = seen(look(ground, "goes")).provider_id
+        provider_id = read_value(look(ground, "goes")).provider_id
         ref, by_name = InstanceRef("goes", provider_id), InstanceRef("goes")
         assert not ground.instances.confirm_absent(ref)
         assert not ground.instances.confirm_absent(by_name)
@@ -126,8 +126,8 @@ class Contract:
 
     def test_what_never_was_is_absent(self, ground: Ground) -> None:
         ground.boot("anybody")
-        assert look(ground, "nobody", ground.nobody) == Absent(by_id=True)
-        assert look(ground, "nobody") == Absent(by_id=False)
+        assert look(ground, "unknown", ground.unknown) == Absent(by_id=True)
+        assert look(ground, "unknown") == Absent(by_id=False)
 
     def test_two_instances_of_one_name_are_neither(self, ground: Ground) -> None:
         first, second = ground.boot("twin"), ground.boot("twin")
@@ -135,20 +135,20 @@ class Contract:
         assert isinstance(observed, Unknown)
         assert isinstance(observed.error, errors.Ambiguous)
         for instance_id in (first, second):
-            found = seen(look(ground, "twin", ground.provider_id(instance_id)))
-            assert found.id == instance_id
+            instance = read_value(look(ground, "twin", ground.provider_id(instance_id)))
+            assert instance.id == instance_id
 
     def test_what_belongs_to_others_is_foreign(self, ground: Ground) -> None:
         for provider_id in ("static://a/b", *ground.foreign):
-            found = look(ground, "foreign", provider_id)
-            assert isinstance(found, NotManaged), provider_id
+            observation = look(ground, "foreign", provider_id)
+            assert isinstance(observation, NotManaged), provider_id
 
     def test_many_refs_get_one_answer_each(self, ground: Ground) -> None:
         ground.boot("one-of-many")
         refs = {
             InstanceRef("one-of-many"),
             InstanceRef("no"),
-            InstanceRef("x", ground.nobody),
+            InstanceRef("x", ground.unknown),
         }
         answers = ground.instances.observe(refs, time.monotonic())
         assert set(answers) == refs
@@ -159,25 +159,25 @@ class Contract:
     ) -> None:
         instance_id = ground.boot("looked-at")
         ref = InstanceRef("looked-at", ground.provider_id(instance_id))
-        found = seen(ground.instances.look({ref})[ref])
-        assert (found.id, found.phase) == (instance_id, Phase.RUNNING)
-        assert (found.addresses, found.addresses_known) == ((), False)
+        instance = read_value(ground.instances.look({ref})[ref])
+        assert (instance.id, instance.phase) == (instance_id, Phase.RUNNING)
+        assert (instance.addresses, instance.addresses_known) == ((), False)
         ground.stop(instance_id)
-        assert seen(ground.instances.look({ref})[ref]).phase is Phase.STOPPED
+        assert read_value(ground.instances.look({ref})[ref]).phase is Phase.STOPPED
         ground.delete(instance_id)
         assert ground.instances.look({ref}) == {ref: Absent(by_id=True)}
 
     def test_a_look_at_several_answers_for_each(self, ground: Ground) -> None:
         """Also for what is gone, for what is foreign, and for what has no id."""
         instance_id = ground.boot("one-of-several")
-        there = InstanceRef("a", ground.provider_id(instance_id))
-        gone, foreign = InstanceRef("b", ground.nobody), InstanceRef(
+        instance_ref = InstanceRef("a", ground.provider_id(instance_id))
+        gone, foreign = InstanceRef("b", ground.unknown), InstanceRef(
             "c", "static://a/b"
         )
         unnamed = InstanceRef("one-of-several")
-        found = ground.instances.look({there, gone, foreign, unnamed})
-        assert set(found) == {there, gone, foreign, unnamed}
-        assert seen(found[there]).id == instance_id
-        assert found[gone] == Absent(by_id=True)
-        assert isinstance(found[foreign], NotManaged)
-        assert isinstance(found[unnamed], Unknown)
+        observations = ground.instances.look({instance_ref, gone, foreign, unnamed})
+        assert set(observations) == {instance_ref, gone, foreign, unnamed}
+        assert read_value(observations[instance_ref]).id == instance_id
+        assert observations[gone] == Absent(by_id=True)
+        assert isinstance(observations[foreign], NotManaged)
+        assert isinstance(observations[unnamed], Unknown)

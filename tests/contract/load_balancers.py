@@ -86,9 +86,9 @@ class Served:
         return Target(balancers.refer(self.facts), spec)
 
     def observe(self, target: Target, depth: Depth = Depth.FULL) -> Observed:
-        seen = self.ground.balancers.observe([target], depth)[target.ref]
-        assert isinstance(seen, Seen), seen
-        return seen.value
+        observation = self.ground.balancers.observe([target], depth)[target.ref]
+        assert isinstance(observation, Seen), observation
+        return observation.value
 
     def plan(self, *, gone: bool = False) -> Plan:
         """Observe and plan; what the plan reports is written to the Service."""
@@ -152,8 +152,8 @@ class Served:
 
     def owned(self) -> list[str]:
         """Return the IDs of everything that carries the Service's ownership tag."""
-        found = self.ground.balancers.owned(self.ground.cluster_id)
-        return [one.id for one in found if one.uid == self.facts.uid]
+        result = self.ground.balancers.owned(self.ground.cluster_id)
+        return [row.id for row in result if row.uid == self.facts.uid]
 
     def _annotate(self, values: tuple[tuple[str, str | None], ...]) -> None:
         both = {**self.facts.annotations, **dict(values)}
@@ -220,7 +220,7 @@ class Contract:
         self, ground: Ground
     ) -> None:
         several = [Served(ground, ground.facts(f"absent-{n}")) for n in range(3)]
-        targets = [one.target() for one in several]
+        targets = [served.target() for served in several]
         for depth in Depth:
             answers = ground.balancers.observe(targets, depth)
             assert set(answers) == {target.ref for target in targets}
@@ -239,7 +239,7 @@ class Contract:
         assert web.steps
         assert web.facts.ingress
         assert web.facts.ingress == plan.results.ingress
-        assert all(one.ip or one.hostname for one in web.facts.ingress)
+        assert all(ingress.ip or ingress.hostname for ingress in web.facts.ingress)
         observed = web.observe(web.target())
         assert (observed.is_there, observed.id) == (True, web.id)
         ground.restart()
@@ -262,15 +262,15 @@ class Contract:
     ) -> None:
         assert web.id in web.owned()
         others = ground.balancers.owned(f"other-{ground.cluster_id}")
-        assert web.id not in [one.id for one in others]
+        assert web.id not in [other.id for other in others]
 
     def test_a_plan_without_the_service_is_restricted_to_what_was_listed(
         self, ground: Ground, web: Served
     ) -> None:
         """What `owned` returns suffices for a plan; other IDs are not touched."""
         roles = frozenset({Role.LOAD_BALANCER})
-        found = ground.balancers.owned(ground.cluster_id, roles)
-        (owned,) = (one for one in found if one.id == web.id)
+        result = ground.balancers.owned(ground.cluster_id, roles)
+        (owned,) = (row for row in result if row.id == web.id)
         assert isinstance(owned, Owned)
         assert (owned.uid, owned.role) == (web.facts.uid, Role.LOAD_BALANCER)
         assert owned.ref is not None
@@ -310,12 +310,12 @@ class Contract:
         ground.restart()
         lost.settle()
         assert lost.id == created
-        found = [
-            one.id
-            for one in ground.balancers.owned(ground.cluster_id)
-            if (one.uid, one.role) == (lost.facts.uid, Role.LOAD_BALANCER)
+        result = [
+            row.id
+            for row in ground.balancers.owned(ground.cluster_id)
+            if (row.uid, row.role) == (lost.facts.uid, Role.LOAD_BALANCER)
         ]
-        assert found == [created]
+        assert result == [created]
         ground.delete(created)
         assert lost.gate().state is GateState.LOST
 

@@ -43,10 +43,10 @@ class Network(Protocol):
         ...
 
 
-def rows(found: object) -> list[Json]:
+def rows(result: object) -> list[Json]:
     """Return a list of objects of a document."""
-    assert isinstance(found, list)
-    return found
+    assert isinstance(result, list)
+    return result
 
 
 class Neutron:
@@ -86,9 +86,9 @@ class Neutron:
     def put_pair(self, pair: AddressPair) -> None:
         """See the contract."""
         (port,) = (p for p in self._inside.ports() if p["id"] == pair.port_id)
-        there = rows(port["allowed_address_pairs"])
+        existing = rows(port["allowed_address_pairs"])
         added = {"ip_address": pair.address}
-        self._inside.write_pairs(pair.port_id, [*there, added])
+        self._inside.write_pairs(pair.port_id, [*existing, added])
 
     def entries(self) -> frozenset[Entry]:
         """See the contract."""

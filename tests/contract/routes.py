@@ -80,9 +80,9 @@ class Served:
         return Target(self.record, self.nodes, present)
 
     def observe(self, depth: Depth = Depth.FULL) -> Observed:
-        seen = self.ground.routes.observe([self.table], depth)[self.table]
-        assert isinstance(seen, Seen), seen
-        return seen.value
+        observation = self.ground.routes.observe([self.table], depth)[self.table]
+        assert isinstance(observation, Seen), observation
+        return observation.value
 
     def plan(self, depth: Depth = Depth.FULL) -> Plan:
         target, observed = self.target(), self.observe(depth)
@@ -128,12 +128,12 @@ def reasons(plan: Plan) -> Mapping[str, list[str]]:
 
 def routes_of(node: Node) -> frozenset[Entry]:
     """Return the routes that a Node of two families, or one, needs."""
-    found: set[Entry] = set()
+    entries: set[Entry] = set()
     for cidr in node.pod_cidrs:
         version = ":" in cidr
         hop = next(a.address for a in node.addresses if (":" in a.address) == version)
-        found.add(Route(cidr, hop))
-    return frozenset(found)
+        entries.add(Route(cidr, hop))
+    return frozenset(entries)
 
 
 class Contract:
@@ -156,11 +156,11 @@ class Contract:
         served = self._served(ground, 1)
         plan = served.settle()
         expected = routes_of(served.nodes[0]) | routes_of(served.nodes[1])
-        found = ground.entries()
-        assert {e for e in found if isinstance(e, Route)} == expected
-        pairs = {e.address for e in found if isinstance(e, AddressPair)}
+        result = ground.entries()
+        assert {e for e in result if isinstance(e, Route)} == expected
+        pairs = {e.address for e in result if isinstance(e, AddressPair)}
         assert pairs == {c for node in served.nodes for c in node.pod_cidrs}
-        assert set(served.record.owned) == found
+        assert set(served.record.owned) == result
         assert (plan.problems, plan.problems_of) == ((), {})
         assert len(served.steps) == 1 + 2, [str(step) for step in served.steps]
 
@@ -179,9 +179,9 @@ class Contract:
         served.settle()
         served.replace(served.nodes[0])
         served.settle()
-        found = ground.entries()
-        assert {e for e in found if isinstance(e, Route)} == routes_of(served.nodes[0])
-        assert set(served.record.owned) == found
+        result = ground.entries()
+        assert {e for e in result if isinstance(e, Route)} == routes_of(served.nodes[0])
+        assert set(served.record.owned) == result
 
     def test_entries_without_a_record_are_kept(self, ground: Ground) -> None:
         served = self._served(ground, 4)
@@ -252,11 +252,11 @@ class Contract:
         served = self._served(ground, 9)
         served.settle()
         pair = next(e for e in served.record.owned if isinstance(e, AddressPair))
-        theirs = AddressPair(pair.port_id, "192.0.2.77/32")
-        ground.put_pair(theirs)
+        address_pair = AddressPair(pair.port_id, "192.0.2.77/32")
+        ground.put_pair(address_pair)
         served.replace()
         served.settle()
-        assert ground.entries() == {theirs}
+        assert ground.entries() == {address_pair}
 
     def test_a_port_that_others_changed_in_between_is_busy(
         self, ground: Ground
@@ -328,11 +328,11 @@ class Contract:
         assert isinstance(other, Route)
         ground.put_route(other)
         served.settle()
-        found = list(ground.routes.owned([served.record]))
-        owned = [each for each in found if isinstance(each, Owned)]
+        result = list(ground.routes.owned([served.record]))
+        owned = [each for each in result if isinstance(each, Owned)]
         assert {o.recorded.entry for o in owned} == set(served.record.owned)
         assert {o.recorded.node for o in owned} == {"n1", "n2"}
-        assert [e.route for e in found if isinstance(e, NotOwned)] == [other]
+        assert [e.route for e in result if isinstance(e, NotOwned)] == [other]
         some = [o for o in owned if o.recorded.node == "n1"]
         for step in ground.routes.release(some):
             ground.routes.apply(step)

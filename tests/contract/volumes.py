@@ -71,25 +71,25 @@ class Ground(Protocol):
 
 
 def spec(ground: Ground, **parts: object) -> VolumeSpec:
-    given: dict[str, object] = {"size_bytes": GIB, "cluster": CLUSTER} | parts
-    given.setdefault("name", f"pvc-{uuid.uuid4()}")
-    parsed = ground.volumes.parse(VolumeRequest(**given))  # type: ignore[arg-type]  # any part
+    values: dict[str, object] = {"size_bytes": GIB, "cluster": CLUSTER} | parts
+    values.setdefault("name", f"pvc-{uuid.uuid4()}")
+    parsed = ground.volumes.parse(VolumeRequest(**values))  # type: ignore[arg-type]  # any part
     assert isinstance(parsed, VolumeSpec), parsed
     return parsed
 
 
-def seen(ground: Ground, volume_id: VolumeId) -> Volume | None:
+def read_volume(ground: Ground, volume_id: VolumeId) -> Volume | None:
     ref = ById(volume_id)
-    found = ground.volumes.observe([ref]).found[ref]
-    assert not isinstance(found, Unknown), found.error
-    return found[0] if found else None
+    observation = ground.volumes.observe([ref]).found[ref]
+    assert not isinstance(observation, Unknown), observation.error
+    return observation[0] if observation else None
 
 
 def settled(ground: Ground, volume_id: VolumeId, *phases: VolumePhase) -> Volume:
     """Wait until a volume is in one of these phases."""
     end = time.monotonic() + PATIENCE_S
     while True:
-        volume = seen(ground, volume_id)
+        volume = read_volume(ground, volume_id)
         if volume is not None and volume.phase in phases:
             return volume
         assert time.monotonic() < end, volume
@@ -98,12 +98,12 @@ def settled(ground: Ground, volume_id: VolumeId, *phases: VolumePhase) -> Volume
 
 def gone(ground: Ground, volume_id: VolumeId) -> None:
     end = time.monotonic() + PATIENCE_S
-    while seen(ground, volume_id) is not None:
+    while read_volume(ground, volume_id) is not None:
         assert time.monotonic() < end
         ground.let_pass()
 
 
-def made(ground: Ground, **parts: object) -> Volume:
+def create_volume(ground: Ground, **parts: object) -> Volume:
     volume = ground.volumes.create(spec(ground, **parts))
     return settled(ground, volume.id, VolumePhase.AVAILABLE)
 
@@ -119,35 +119,39 @@ class Contract:
     def test_a_volume_begins_small_and_is_found_by_id_and_by_name(
         self, ground: Ground
     ) -> None:
-        wanted = spec(ground, size_bytes=2 * GIB)
-        answer = ground.volumes.create(wanted)
+        desired = spec(ground, size_bytes=2 * GIB)
+        answer = ground.volumes.create(desired)
         assert answer.phase in (VolumePhase.CREATING, VolumePhase.AVAILABLE)
         volume = settled(ground, answer.id, VolumePhase.AVAILABLE)
-        assert (volume.name, volume.size_bytes) == (wanted.name, 2 * GIB)
+        assert (volume.name, volume.size_bytes) == (desired.name, 2 * GIB)
         assert (volume.cluster, volume.attachments) == (CLUSTER, ())
         assert volume.type
         assert volume.zones
         assert volume.was_ready
-        reading = ground.volumes.observe([ById(volume.id), ByName(wanted.name)])
+        reading = ground.volumes.observe([ById(volume.id), ByName(desired.name)])
         assert reading.found == {
             ById(volume.id): (volume,),
-            ByName(wanted.name): (volume,),
+            ByName(desired.name): (volume,),
         }
 
     def test_of_those_with_one_name_the_older_comes_first(self, ground: Ground) -> None:
         """Cinder counts whole seconds; of the same second the lesser id comes first."""
-        name = made(ground).name
-        rest = [made(ground, name=name) for _ in range(2)]
-        found = ground.volumes.observe([ByName(name)]).found[ByName(name)]
-        assert not isinstance(found, Unknown)
-        assert {one.id for one in found} > {one.id for one in rest}
-        ages = [(one.created_at.isoformat(), one.id) for one in found if one.created_at]
-        assert len(ages) == len(found)
+        name = create_volume(ground).name
+        rest = [create_volume(ground, name=name) for _ in range(2)]
+        observation = ground.volumes.observe([ByName(name)]).found[ByName(name)]
+        assert not isinstance(observation, Unknown)
+        assert {volume.id for volume in observation} > {volume.id for volume in rest}
+        ages = [
+            (volume.created_at.isoformat(), volume.id)
+            for volume in observation
+            if volume.created_at
+        ]
+        assert len(ages) == len(observation)
         assert ages == sorted(ages)
 
     def test_what_never_was_is_absent(self, ground: Ground) -> None:
         """Also what could not be an id, and a name in another case."""
-        volume = made(ground)
+        volume = create_volume(ground)
         refs: list[Ref] = [
             ById(NOBODY),
             ById(VolumeId("fake-vol-id-1234567890")),
@@ -159,7 +163,7 @@ class Contract:
     def test_many_are_answered_for_each_and_the_list_is_handed_on(
         self, ground: Ground
     ) -> None:
-        volume = made(ground)
+        volume = create_volume(ground)
         absent = [ById(VolumeId(str(uuid.UUID(int=n)))) for n in range(1, 8)]
         reading = ground.volumes.observe([ById(volume.id), *absent])
         assert reading.found[ById(volume.id)] == (volume,)
@@ -171,8 +175,8 @@ class Contract:
     def test_an_attachment_is_begun_once_and_held_against_others(
         self, ground: Ground
     ) -> None:
-        here, there = ground.two
-        volume = made(ground)
+        here, instance_id = ground.two
+        volume = create_volume(ground)
         ground.volumes.attach(volume, here)
         ground.volumes.attach(volume, here)
         volume = settled(ground, volume.id, VolumePhase.IN_USE)
@@ -181,24 +185,24 @@ class Contract:
         assert dict(attachment.publish_context)[ground.device_key].startswith("/dev/")
         ground.volumes.attach(volume, here)
         with pytest.raises(errors.AttachedElsewhere):
-            ground.volumes.attach(volume, there)
-        assert seen(ground, volume.id) == volume
+            ground.volumes.attach(volume, instance_id)
+        assert read_volume(ground, volume.id) == volume
 
     def test_a_detachment_may_be_repeated(self, ground: Ground) -> None:
         """Nothing is attached, or to somebody else: nothing happens."""
-        here, there = ground.two
-        volume = attached(ground, made(ground), here)
-        ground.volumes.detach(volume, there)
-        assert seen(ground, volume.id) == volume
+        here, instance_id = ground.two
+        volume = attached(ground, create_volume(ground), here)
+        ground.volumes.detach(volume, instance_id)
+        assert read_volume(ground, volume.id) == volume
         ground.volumes.detach(volume, here)
         volume = settled(ground, volume.id, VolumePhase.AVAILABLE)
         assert volume.attachments == ()
         ground.volumes.detach(volume, here)
         ground.volumes.detach(volume, NOWHERE)
-        assert seen(ground, volume.id) == volume
+        assert read_volume(ground, volume.id) == volume
 
     def test_attach_says_which_of_the_two_is_absent(self, ground: Ground) -> None:
-        volume = made(ground)
+        volume = create_volume(ground)
         with pytest.raises(errors.NotFound) as raised:
             ground.volumes.attach(volume, NOWHERE)
         assert raised.value.resource == NOWHERE
@@ -211,13 +215,13 @@ class Contract:
 
     def test_a_deleted_instance_holds_nothing(self, ground: Ground) -> None:
         instance = ground.boot()
-        volume = attached(ground, made(ground), instance)
+        volume = attached(ground, create_volume(ground), instance)
         ground.kill(instance)
         ground.volumes.detach(volume, instance)
         settled(ground, volume.id, VolumePhase.AVAILABLE)
 
     def test_a_deletion_may_be_repeated(self, ground: Ground) -> None:
-        volume = made(ground)
+        volume = create_volume(ground)
         ground.volumes.delete(volume.id)
         ground.volumes.delete(volume.id)
         gone(ground, volume.id)
@@ -225,21 +229,21 @@ class Contract:
         ground.volumes.delete(VolumeId("fake-vol-id"))
 
     def test_what_is_attached_is_not_deleted(self, ground: Ground) -> None:
-        volume = attached(ground, made(ground), ground.two[0])
+        volume = attached(ground, create_volume(ground), ground.two[0])
         with pytest.raises(errors.AttachedElsewhere):
             ground.volumes.delete(volume.id)
-        assert seen(ground, volume.id) == volume
+        assert read_volume(ground, volume.id) == volume
 
     @pytest.mark.parametrize("in_use", [False, True], ids=["available", "in use"])
     def test_a_volume_grows_attached_or_not(self, ground: Ground, in_use: bool) -> None:
-        volume = made(ground)
+        volume = create_volume(ground)
         if in_use:
             volume = attached(ground, volume, ground.two[0])
         ground.volumes.resize(volume, 3 * GIB)
         before = volume.phase
         end = time.monotonic() + PATIENCE_S
         while True:
-            grown = seen(ground, volume.id)
+            grown = read_volume(ground, volume.id)
             assert grown is not None
             if grown.phase is before and grown.size_bytes == 3 * GIB:
                 break
@@ -248,12 +252,12 @@ class Contract:
 
     def test_a_volume_changes_its_type(self, ground: Ground) -> None:
         old, new = ground.types()
-        volume = made(ground, parameters={"type": old})
+        volume = create_volume(ground, parameters={"type": old})
         assert volume.type == old
         ground.volumes.retype(volume, VolumeChange(new))
         end = time.monotonic() + PATIENCE_S
-        while seen(ground, volume.id) != volume:
-            changed = seen(ground, volume.id)
+        while read_volume(ground, volume.id) != volume:
+            changed = read_volume(ground, volume.id)
             assert changed is not None
             if changed.type == new and changed.phase is VolumePhase.AVAILABLE:
                 return
@@ -271,18 +275,18 @@ class Contract:
         if isinstance(parsed, VolumeSpec):
             with pytest.raises(errors.InvalidRequest) as raised:
                 ground.volumes.create(parsed)
-            said = str(raised.value)
+            message = str(raised.value)
         else:
-            said = str(parsed[0])
-        assert "type is 'gold'" in said
-        assert "fast" in said
+            message = str(parsed[0])
+        assert "type is 'gold'" in message
+        assert "fast" in message
         assert ground.volumes.observe([ByName(request.name)]).found == {
             ByName(request.name): ()
         }
 
     def test_a_clone_knows_its_source(self, ground: Ground) -> None:
-        source = made(ground)
-        clone = made(ground, source=source.id)
+        source = create_volume(ground)
+        clone = create_volume(ground, source=source.id)
         assert clone.source == source.id
         with pytest.raises(errors.NotFound) as raised:
             ground.volumes.create(spec(ground, source=NOBODY))
@@ -293,24 +297,26 @@ class Contract:
             ground.volumes.create(
                 spec(ground, is_shared=True, parameters={"type": ground.types()[0]})
             )
-        volume = made(ground, is_shared=True, parameters={"type": SHARED})
+        volume = create_volume(ground, is_shared=True, parameters={"type": SHARED})
         assert volume.is_shareable
         for instance in ground.two:
             volume = attached(ground, volume, instance)
-        assert {one.instance_id for one in volume.attachments} == set(ground.two)
+        assert {attachment.instance_id for attachment in volume.attachments} == set(
+            ground.two
+        )
         ground.volumes.detach(volume, ground.two[0])
         end = time.monotonic() + PATIENCE_S
         while volume.phase is not VolumePhase.IN_USE or len(volume.attachments) > 1:
             assert time.monotonic() < end
             ground.let_pass()
-            volume = seen(ground, volume.id) or volume
+            volume = read_volume(ground, volume.id) or volume
         assert volume.attachments[0].instance_id == ground.two[1]
 
     def test_what_failed_while_it_was_made_says_so(self, ground: Ground) -> None:
         chosen = ground.break_next()
         parameters = {"type": chosen} if chosen else {}
-        wanted = ground.volumes.create(spec(ground, parameters=parameters))
-        volume = settled(ground, wanted.id, VolumePhase.FAILED)
+        desired = ground.volumes.create(spec(ground, parameters=parameters))
+        volume = settled(ground, desired.id, VolumePhase.FAILED)
         assert not volume.was_ready
         assert volume.message
         ground.volumes.delete(volume.id)
@@ -319,7 +325,7 @@ class Contract:
     def test_a_quota_bounds_what_is_made_and_what_is_grown(
         self, ground: Ground
     ) -> None:
-        volume = made(ground)
+        volume = create_volume(ground)
         ground.quota(GIB)
         try:
             assert ground.volumes.capacity("", ()).available_bytes == GIB

@@ -127,7 +127,7 @@ class MeadowCatalog:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def read(self, request: catalog.CatalogWish) -> catalog.CatalogReading:
+    def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
         """See the protocol."""
         with self._world.lock:
             types = tuple(StorageType(n, f"id-{n}") for n in self._world.classes)

@@ -17,7 +17,7 @@ from tests.third.volumes import MeadowVolumes
 
 class Instances(instances.InMemory):
     region = ""
-    nobody = cloud.provider_id("nobody")
+    unknown = cloud.provider_id("nobody")
     foreign = ("openstack:///1", "dvp://vm-1")
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class TestLoadBalancers(load_balancers.Contract):
 
 
 class Catalog:
-    given: Mapping[str, object] = MappingProxyType({})
+    installer_document: Mapping[str, object] = MappingProxyType({})
     storage_type = StorageType("fast", "id-fast")
     no_type = "id-none"
 

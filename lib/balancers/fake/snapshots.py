@@ -58,6 +58,6 @@ SEEN = Snapshot(
 """All is well."""
 
 
-def seen(**changes: object) -> Snapshot:
+def snapshot_of(**changes: object) -> Snapshot:
     """Return `SEEN` with other fields."""
     return dataclasses.replace(SEEN, **changes)  # type: ignore[arg-type] # a table

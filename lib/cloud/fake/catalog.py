@@ -41,21 +41,25 @@ class FakeCatalog:
     before_call: Callable[[str], None] = lambda operation: None
     after_call: Callable[[str], None] = lambda operation: None
 
-    def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
+    def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
         """See the protocol."""
         self.before_call("read catalog")
-        self.reads.append(wish.parts)
+        self.reads.append(request.parts)
         reading = catalog.CatalogReading(
-            conditions=self._part(wish, CatalogPart.CONDITIONS, self.conditions),
+            conditions=self._part(request, CatalogPart.CONDITIONS, self.conditions),
             instance_types=self._part(
-                wish, CatalogPart.INSTANCE_TYPES, self.instance_types
+                request, CatalogPart.INSTANCE_TYPES, self.instance_types
             ),
-            document=self._part(wish, CatalogPart.DOCUMENT, self._document(wish.given)),
+            document=self._part(
+                request,
+                CatalogPart.DOCUMENT,
+                self._document(request.installer_document),
+            ),
             volumes=self._part(
-                wish, CatalogPart.VOLUMES, self.marked.get(wish.cluster_id, ())
+                request, CatalogPart.VOLUMES, self.marked.get(request.cluster_id, ())
             ),
             storage_types=self._part(
-                wish,
+                request,
                 CatalogPart.STORAGE_TYPES,
                 tuple(t for t in self.storage_types if t.name not in self.hidden_types),
             ),
@@ -71,14 +75,14 @@ class FakeCatalog:
         self.after_call("has storage type")
         return Seen(exists) if fault is None else Unknown(fault)
 
-    def _document(self, given: Mapping[str, object]) -> catalog.Document:
-        zones = {"zones": given["zones"]} if "zones" in given else {}
+    def _document(self, values: Mapping[str, object]) -> catalog.Document:
+        zones = {"zones": values["zones"]} if "zones" in values else {}
         return catalog.Document(json.dumps({**self.document, **zones}).encode())
 
     def _part(
-        self, wish: catalog.CatalogWish, part: CatalogPart, value: T
+        self, request: catalog.CatalogRequest, part: CatalogPart, value: T
     ) -> Seen[T] | Unknown | None:
-        if part not in wish.parts:
+        if part not in request.parts:
             return None
         fault = self.faults.get(part)
         return Seen(value) if fault is None else Unknown(fault)

@@ -62,9 +62,9 @@ class FakeInstances:
             fault = self.faults.pop(0) if self.faults else None
             if fault is not None:
                 raise fault
-            found = tuple(self.instances.values())
+            instances = tuple(self.instances.values())
         self.after_call(operation)
-        return found
+        return instances
 
     def observe(
         self, refs: Collection[InstanceRef], not_before: float
@@ -90,12 +90,12 @@ class FakeInstances:
         if isinstance(foreign := _find(ref, ()), NotManaged):
             return foreign
         try:
-            found = _find(ref, self._call("look at instance"))
+            instance = _find(ref, self._call("look at instance"))
         except errors.CloudError as error:
             return Unknown(error)
-        if not isinstance(found, Seen):
-            return found
-        bare = dataclasses.replace(found.value, addresses=(), addresses_known=False)
+        if not isinstance(instance, Seen):
+            return instance
+        bare = dataclasses.replace(instance.value, addresses=(), addresses_known=False)
         return Seen(bare)
 
     def confirm_absent(self, ref: InstanceRef) -> bool:

@@ -50,7 +50,7 @@ Sockets = frozenset[tuple[str, int, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class Request:
     """The desired state of a load balancer."""
 
     sockets: Sockets
@@ -69,7 +69,7 @@ class LoadBalancer:
     id: str
     name: str
     uid: str
-    wish: Wish
+    request: Request
     busy_until: float
     public: str = ""
     is_failed: bool = False
@@ -82,13 +82,13 @@ class FakeLoadBalancers:
 
     A new one takes a write; a public address, its sockets and its members one more
     each. After each of them but the address it is busy for a while, and refuses others.
-    clock: seconds that only grow. there: by id; tests change it at will. faults: errors
+    clock: seconds that only grow. load_balancers: by ID; tests change it. faults: errors
     for the next calls, None for one that succeeds; lost: the same, after the call was
-    carried out. before_call, after_call: may raise, as if the process died there.
+    carried out. before_call, after_call: may raise, as if the process crashed there.
     """
 
     clock: Callable[[], float]
-    there: dict[str, LoadBalancer] = dataclasses.field(default_factory=dict)
+    load_balancers: dict[str, LoadBalancer] = dataclasses.field(default_factory=dict)
     faults: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
     lost: list[errors.CloudError | None] = dataclasses.field(default_factory=list)
     calls: list[str] = dataclasses.field(default_factory=list)
@@ -119,13 +119,13 @@ class FakeLoadBalancers:
                 Reason.INVALID_ANNOTATION, text + ", ".join(ALGORITHMS), True
             )
             return Problems((wrong,))
-        nobody = Problem(Reason.NO_NODES, "no Node may receive traffic")
-        wish = Wish(
+        no_nodes = Problem(Reason.NO_NODES, "no Node may receive traffic")
+        request = Request(
             frozenset((p.protocol.value, p.port, p.node_port) for p in facts.ports),
             frozenset(node.name for node in facts.nodes),
             algorithm,
         )
-        return Spec(wish, () if facts.nodes else (nobody,))
+        return Spec(request, () if facts.nodes else (no_nodes,))
 
     def observe(
         self, targets: Collection[Target], depth: Depth
@@ -139,7 +139,11 @@ class FakeLoadBalancers:
             return {target.ref: Seen(self._find(target.ref)) for target in targets}
 
     def _find(self, ref: Ref) -> Observed:
-        mine = [balancer for balancer in self.there.values() if balancer.uid == ref.uid]
+        mine = [
+            balancer
+            for balancer in self.load_balancers.values()
+            if balancer.uid == ref.uid
+        ]
         copy = dataclasses.replace(mine[0]) if mine else None
         is_busy = copy is not None and self.clock() < copy.busy_until
         return Observed(copy is not None, copy.id if copy else "", (copy, is_busy))
@@ -183,31 +187,31 @@ class FakeLoadBalancers:
         with self._lock:
             if kind == "create":
                 return self._create(about, native)
-            balancer = self.there.get(about)
+            balancer = self.load_balancers.get(about)
             if balancer is None:
                 raise errors.NotFound("gone", operation=str(step), resource=about)
             if step.is_gated and self.clock() < balancer.busy_until:
                 raise errors.Busy("immutable", operation=str(step), resource=about)
             if kind == "delete":
-                del self.there[about]
+                del self.load_balancers[about]
             elif kind == "address":
-                balancer.public = f"192.0.2.{len(self.there)}"
-            elif isinstance(native, Wish):
-                balancer.wish = native
+                balancer.public = f"192.0.2.{len(self.load_balancers)}"
+            elif isinstance(native, Request):
+                balancer.request = native
             if step.is_gated:
                 balancer.busy_until = self.clock() + BUSY_S
             return StepResult(about, opens_after_s=_POLL_S if step.is_gated else 0.0)
 
     def _create(self, name: str, native: object) -> StepResult:
-        cluster, uid, wish = native if isinstance(native, tuple) else ("", "", None)
+        cluster, uid, request = native if isinstance(native, tuple) else ("", "", None)
         self._made += 1
         lb_id = f"lb-{self._made}"
         fails, self.fails_to_start = self.fails_to_start > 0, self.fails_to_start - 1
-        self.there[lb_id] = LoadBalancer(
+        self.load_balancers[lb_id] = LoadBalancer(
             lb_id,
             name,
             uid,
-            wish,
+            request,
             self.clock() + BUSY_S,
             is_failed=fails,
             cluster=cluster,
@@ -224,7 +228,7 @@ class FakeLoadBalancers:
             return {plan.id: self._gate(plan.id) for plan in asked}
 
     def _gate(self, lb_id: str) -> Gate:
-        balancer = self.there.get(lb_id)
+        balancer = self.load_balancers.get(lb_id)
         if balancer is None or balancer.is_failed:
             return Gate(GateState.LOST)
         if self.clock() < balancer.busy_until:
@@ -236,19 +240,19 @@ class FakeLoadBalancers:
     ) -> Iterator[Owned]:
         """See the protocol; it has nothing but load balancers."""
         self._call("list owned")
-        some = self.there.values() if Role.LOAD_BALANCER in roles else ()
-        for one in tuple(some):
-            if one.cluster == cluster_id:
-                namespace, _, name = one.name.partition("/")
+        some = self.load_balancers.values() if Role.LOAD_BALANCER in roles else ()
+        for balancer in tuple(some):
+            if balancer.cluster == cluster_id:
+                namespace, _, name = balancer.name.partition("/")
                 cluster = Cluster(cluster_id, cluster_id)
                 yield Owned(
                     "load balancer",
-                    one.id,
-                    one.name,
-                    one.uid,
-                    service=one.name,
-                    ref=Ref(cluster, namespace, name, one.uid, one.id),
-                    handles=frozenset({one.id, one.public} - {""}),
+                    balancer.id,
+                    balancer.name,
+                    balancer.uid,
+                    service=balancer.name,
+                    ref=Ref(cluster, namespace, name, balancer.uid, balancer.id),
+                    handles=frozenset({balancer.id, balancer.public} - {""}),
                 )
 
     def _call(self, operation: str) -> None:
@@ -262,8 +266,8 @@ class FakeLoadBalancers:
 def _opened(observed: Observed) -> tuple[LoadBalancer | None, bool]:
     native = observed.native
     if isinstance(native, tuple):
-        found, is_busy = native
-        return found, is_busy
+        balancer, is_busy = native
+        return balancer, is_busy
     raise TypeError(f"not of this cloud: {native!r}")
 
 
@@ -274,45 +278,47 @@ def _parts(step: Step) -> tuple[str, str, object]:
     raise TypeError(f"not of this cloud: {step!r}")
 
 
-def _results(found: LoadBalancer | None) -> Results:
-    if found is None:
+def _results(balancer: LoadBalancer | None) -> Results:
+    if balancer is None:
         return Results()
-    shown = (Ingress(ip=found.public, ip_mode=IpMode.VIP),) if found.public else None
-    return Results(shown, ((ID_ANNOTATION, found.id),))
+    shown = (
+        (Ingress(ip=balancer.public, ip_mode=IpMode.VIP),) if balancer.public else None
+    )
+    return Results(shown, ((ID_ANNOTATION, balancer.id),))
 
 
-def _steps(target: Target, found: LoadBalancer | None) -> Iterator[Step]:
+def _steps(target: Target, balancer: LoadBalancer | None) -> Iterator[Step]:
     """Yield what is to be done, in order; pure."""
     name = f"{target.ref.namespace}/{target.ref.name}"
     path = (f"load balancer {name}",)
-    wish = target.spec.native if target.spec else None
-    if found is None:
-        if wish is not None:
-            owner = (target.ref.cluster.id, target.ref.uid, wish)
+    request = target.spec.native if target.spec else None
+    if balancer is None:
+        if request is not None:
+            owner = (target.ref.cluster.id, target.ref.uid, request)
             new = ("create", name, owner)
             yield Step(Verb.CREATE, path, "there is none", new, is_repeatable=False)
         return
-    if wish is None or found.is_failed:
-        why = "it failed to start" if found.is_failed else "nobody wants it"
-        yield Step(Verb.DELETE, path, why, ("delete", found.id, None))
+    if request is None or balancer.is_failed:
+        why = "it failed to start" if balancer.is_failed else "nobody wants it"
+        yield Step(Verb.DELETE, path, why, ("delete", balancer.id, None))
         return
-    if not found.public:
-        address = ("address", found.id, None)
+    if not balancer.public:
+        address = ("address", balancer.id, None)
         about = (*path, "address")
         yield Step(Verb.CREATE, about, "there is none", address, is_gated=False)
-    yield from _changes(path, found, wish)
+    yield from _changes(path, balancer, request)
 
 
 def _changes(
-    path: tuple[str, ...], found: LoadBalancer, wanted: object
+    path: tuple[str, ...], balancer: LoadBalancer, desired: object
 ) -> Iterator[Step]:
     """Change sockets and algorithm first, and members with a write of their own."""
-    if not isinstance(wanted, Wish):
-        raise TypeError(f"not of this cloud: {wanted!r}")
-    first = dataclasses.replace(wanted, members=found.wish.members)
-    if found.wish != first:
-        native = ("change", found.id, first)
+    if not isinstance(desired, Request):
+        raise TypeError(f"not of this cloud: {desired!r}")
+    first = dataclasses.replace(desired, members=balancer.request.members)
+    if balancer.request != first:
+        native = ("change", balancer.id, first)
         yield Step(Verb.CHANGE, (*path, "sockets"), "others are wanted", native)
-    if first != wanted:
-        native = ("change", found.id, wanted)
+    if first != desired:
+        native = ("change", balancer.id, desired)
         yield Step(Verb.CHANGE, (*path, "members"), "others are wanted", native)

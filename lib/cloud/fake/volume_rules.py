@@ -105,9 +105,9 @@ class Rules:
         return zones or self.zones[:1]
 
     def judge(
-        self, spec: VolumeSpec, used_bytes: int, there: Collection[VolumeId]
+        self, spec: VolumeSpec, used_bytes: int, existing_ids: Collection[VolumeId]
     ) -> None:
-        """Refuse what can't be made. there: the volumes that a source may be of.
+        """Refuse what can't be made. existing_ids: the volumes that a source may be of.
 
         Raises:
             QuotaExceeded, InvalidRequest, Unplaceable, NotFound: it can't.
@@ -122,7 +122,7 @@ class Rules:
         if spec.is_shared and spec.type not in self.shareable:
             text = f"type is {spec.type!r}, which one instance at a time can have"
             raise errors.InvalidRequest(text, operation="create volume")
-        if spec.source is not None and spec.source not in there:
+        if spec.source is not None and spec.source not in existing_ids:
             raise errors.NotFound(
                 "no such volume", operation="create volume", resource=spec.source
             )

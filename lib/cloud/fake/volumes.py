@@ -182,11 +182,15 @@ class FakeVolumes:
             {ref: self._full(ref, self._observe(ref)) for ref in refs}
         )
 
-    def _full(self, ref: Ref, found: Found) -> Found:
+    def _full(self, ref: Ref, observed: Found) -> Found:
         """Show where a volume that may be shared is on its way to."""
-        if isinstance(ref, ByName) or not ref.in_full or not isinstance(found, tuple):
-            return found
-        return tuple(self._in_full(volume) for volume in found)
+        if (
+            isinstance(ref, ByName)
+            or not ref.in_full
+            or not isinstance(observed, tuple)
+        ):
+            return observed
+        return tuple(self._in_full(volume) for volume in observed)
 
     def _in_full(self, volume: Volume) -> Volume:
         record = self._records[volume.id]
@@ -202,8 +206,8 @@ class FakeVolumes:
             listing = self.listing()
         except errors.CloudError as error:
             return VolumesReading({ref: Unknown(error) for ref in refs})
-        found = {ref: self._full(ref, _matching(ref, listing)) for ref in refs}
-        return VolumesReading(found, listing)
+        observations = {ref: self._full(ref, _matching(ref, listing)) for ref in refs}
+        return VolumesReading(observations, listing)
 
     def _observe(self, ref: Ref) -> Found:
         operation = "get volume" if isinstance(ref, ById) else "find volumes"
@@ -216,9 +220,9 @@ class FakeVolumes:
     def listing(self) -> tuple[Volume, ...]:
         """See the protocol."""
         with self._call("list volumes"):
-            found = self.volumes()
-            self.calls.extend(["list volumes"] * ((len(found) - 1) // PAGE))
-            return found
+            volumes_ = self.volumes()
+            self.calls.extend(["list volumes"] * ((len(volumes_) - 1) // PAGE))
+            return volumes_
 
     def create(self, spec: VolumeSpec) -> Volume:
         """See the protocol."""
@@ -281,7 +285,7 @@ class FakeVolumes:
         with self._call("resize volume", lambda: self.resize(volume, size_bytes)):
             record = self._ready(volume.id, "resize volume")
             now = record.volume
-            used = sum(one.size_bytes for one in self.volumes()) - now.size_bytes
+            used = sum(volume.size_bytes for volume in self.volumes()) - now.size_bytes
             if used + size_bytes > self.rules.quota_bytes:
                 text = "no space is left"
                 raise errors.QuotaExceeded(text, operation="resize volume")
@@ -465,7 +469,9 @@ def _matching(ref: Ref, volumes: Collection[Volume]) -> tuple[Volume, ...]:
     if isinstance(ref, ById):
         return tuple(volume for volume in volumes if volume.id == ref.id)
     named = (volume for volume in volumes if volume.name == ref.name)
-    return tuple(sorted(named, key=lambda one: (one.created_at or _EPOCH, one.id)))
+    return tuple(
+        sorted(named, key=lambda volume: (volume.created_at or _EPOCH, volume.id))
+    )
 
 
 def _freed(volume: Volume, instance_id: InstanceId) -> Volume:

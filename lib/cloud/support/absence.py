@@ -107,16 +107,16 @@ class Absences(Generic[T]):
                 return error
 
         answers = parallel.each(read, missing, "absence")
-        found = dict(zip(missing, answers, strict=True))
+        answers_by_id = dict(zip(missing, answers, strict=True))
         present = [
             id_
-            for id_, answer in found.items()
+            for id_, answer in answers_by_id.items()
             if answer is not None and not isinstance(answer, errors.CloudError)
         ]
         if present:
             self._absent.drop(present)
             self._guard.observed()
-        return found
+        return answers_by_id
 
     def left_s(self, keys: Collection[Hashable], deadline: float) -> float:
         """Return the seconds until these absences are confirmed; 0.0 for no keys.

@@ -13,7 +13,7 @@ CircuitObserver = Callable[[str, bool], None]
 """Takes a service and whether its circuit is open."""
 
 
-def nobody(service: str, is_open: bool) -> None:
+def ignore(service: str, is_open: bool) -> None:
     """Do nothing: no observer is registered."""
     del service, is_open
 

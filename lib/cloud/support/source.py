@@ -28,7 +28,7 @@ class Unobserved:
     """Observers that count nothing, for programs without metrics."""
 
     observe = staticmethod(calls.ignore)
-    circuit = staticmethod(circuits.nobody)
+    circuit = staticmethod(circuits.ignore)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

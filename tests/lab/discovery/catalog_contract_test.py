@@ -20,7 +20,7 @@ PATIENCE_S = 180.0
 
 
 class Real:
-    given: Mapping[str, object] = MappingProxyType({"zones": ["az1"]})
+    installer_document: Mapping[str, object] = MappingProxyType({"zones": ["az1"]})
     no_type = "00000000-0000-0000-0000-000000000000"
 
     def __init__(self, cloud_conf: str, mine: tenant.Tenant) -> None:

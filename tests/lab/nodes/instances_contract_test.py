@@ -21,7 +21,7 @@ MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 
 class Real:
     region = "RegionOne"
-    nobody = provider_id.openstack(NOBODY)
+    unknown = provider_id.openstack(NOBODY)
     foreign = ("dvp://vm-1", "openstack://Elsewhere/id-1")
 
     def __init__(self, cloud_conf: str, mine: tenant.Tenant) -> None:

@@ -70,29 +70,34 @@ class Ground:
         self.api.remove(resources.SERVICES, name, "default")
 
     def get(self, name: str) -> dict[str, Any] | None:
-        for found in copy.deepcopy(self.api.all(resources.SERVICES)):
-            one: dict[str, Any] = dict(found)
-            if one["metadata"]["name"] == name:
-                return one
+        for service in copy.deepcopy(self.api.all(resources.SERVICES)):
+            typed: dict[str, Any] = dict(service)
+            if typed["metadata"]["name"] == name:
+                return typed
         return None
 
     def state(self) -> dict[str, Any]:
         """What a user sees: each Service's finalizers and addresses, and the cloud."""
         services = {}
-        for found in copy.deepcopy(self.api.all(resources.SERVICES)):
-            one: dict[str, Any] = dict(found)
-            ingress = one.get("status", {}).get("loadBalancer", {}).get("ingress")
-            services[one["metadata"]["name"]] = (
-                one["metadata"].get("finalizers"),
+        for service in copy.deepcopy(self.api.all(resources.SERVICES)):
+            typed: dict[str, Any] = dict(service)
+            ingress = typed.get("status", {}).get("loadBalancer", {}).get("ingress")
+            services[typed["metadata"]["name"]] = (
+                typed["metadata"].get("finalizers"),
                 len(ingress or ()),
             )
-        cloud = sorted((one.name, repr(one.wish)) for one in self.cloud.there.values())
+        cloud = sorted(
+            (balancer.name, repr(balancer.request))
+            for balancer in self.cloud.load_balancers.values()
+        )
         return {"services": services, "cloud": cloud}
 
     def events(self) -> list[str]:
         """Type, reason and message of each Event, in order."""
-        found: list[dict[str, Any]] = [dict(e) for e in self.api.all(resources.EVENTS)]
-        return [f"{e['type']} {e['reason']}: {e['message']}" for e in found]
+        recorded: list[dict[str, Any]] = [
+            dict(e) for e in self.api.all(resources.EVENTS)
+        ]
+        return [f"{e['type']} {e['reason']}: {e['message']}" for e in recorded]
 
 
 class Process:
@@ -149,21 +154,21 @@ class Process:
         claims = self.queue.take_due(1000)
         if not claims:
             return 0
-        seen = self.flow.read(self.flow.observe(claims))
+        snapshots = self.flow.read(self.flow.observe(claims))
         for claim in claims:
-            if claim.key in seen:
-                self._pass(claim, seen[claim.key])
+            if claim.key in snapshots:
+                self._pass(claim, snapshots[claim.key])
             self.queue.done(claim.key)
         return len(claims)
 
-    def _pass(self, claim: queue.Claim, seen: model.Snapshot) -> None:
-        outcome = runner.decide(self.flow, seen, NOW)
-        seen, error = self._act(seen, outcome.actions)
+    def _pass(self, claim: queue.Claim, snapshot: model.Snapshot) -> None:
+        outcome = runner.decide(self.flow, snapshot, NOW)
+        snapshot, error = self._act(snapshot, outcome.actions)
         error = error or outcome.failure
         for event in outcome.events:
-            self.flow.act(seen, event)
-        self.flow.ended(seen, error)
-        for requeue in self.flow.requeues(seen, error):
+            self.flow.act(snapshot, event)
+        self.flow.ended(snapshot, error)
+        for requeue in self.flow.requeues(snapshot, error):
             self.queue.add_all(claim.key, requeue.topics, requeue.after_s)
         if error is not None:
             failure = self.flow.failure(error)
@@ -176,20 +181,20 @@ class Process:
             self.queue.add_all(claim.key, claim.topics, outcome.requeue_after_s)
 
     def _act(
-        self, seen: model.Snapshot, actions: tuple[model.Action, ...]
+        self, snapshot: model.Snapshot, actions: tuple[model.Action, ...]
     ) -> tuple[model.Snapshot, Exception | None]:
         """Carry actions out; return what they left, and the error that ended it."""
         for action in actions:
             kind = type(action).__name__
             self.ground.acting = kind
             try:
-                seen = self.flow.act(seen, action)
+                snapshot = self.flow.act(snapshot, action)
             except Exception as error:
-                return seen, error
+                return snapshot, error
             finally:
                 self.ground.acting = "reading"
             self.ground.actions[kind] += 1
-        return seen, None
+        return snapshot, None
 
     def say(self) -> None:
         """Send the Events that wait."""

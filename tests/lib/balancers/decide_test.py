@@ -17,7 +17,7 @@ from lib.balancers.fake.snapshots import (
     SEEN,
     WANTED,
     WEB,
-    seen,
+    snapshot_of,
 )
 from lib.balancers.model import Snapshot, Topic
 from lib.cloud.load_balancers import Ingress, Plan, Results
@@ -38,8 +38,12 @@ def steps(outcome: decide.Decided) -> list[Step]:
 def words(outcome: decide.Decided) -> list[str]:
     """Return the actions, Events by their reasons, and say whether it fails."""
     names = [
-        one.reason if isinstance(one, model.RecordEvent) else type(one).__name__
-        for one in outcome.actions
+        (
+            action.reason
+            if isinstance(action, model.RecordEvent)
+            else type(action).__name__
+        )
+        for action in outcome.actions
     ]
     return [*names, "failure"] if outcome.failure is not None else names
 
@@ -48,34 +52,38 @@ ENSURING = "EnsuringLoadBalancer"
 SERVED = act.written(WEB, model.SetIngress((Ingress("192.0.2.1"),)))
 ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
     "the gate is closed": (
-        seen(resumed=plans.Resumed(OPEN, Gate(GateState.CLOSED, 1.0))),
+        snapshot_of(resumed=plans.Resumed(OPEN, Gate(GateState.CLOSED, 1.0))),
         Plan(),
         [],
     ),
     "the gate is open": (
-        seen(resumed=plans.Resumed(OPEN, Gate(GateState.OPEN))),
+        snapshot_of(resumed=plans.Resumed(OPEN, Gate(GateState.OPEN))),
         Plan(),
         ["ApplyStep"],
     ),
     "the gate can't be read": (
-        seen(resumed=plans.Resumed(OPEN, Unknown(OUTAGE))),
+        snapshot_of(resumed=plans.Resumed(OPEN, Unknown(OUTAGE))),
         Plan(),
         ["failure"],
     ),
     "facts can't be served": (
-        seen(target=None, problems=(BAD,), observed=None),
+        snapshot_of(target=None, problems=(BAD,), observed=None),
         Plan(),
         ["TellProblems"],
     ),
-    "nothing had to be read": (seen(observed=None), Plan(), []),
-    "the cloud can't be read": (seen(observed=Unknown(OUTAGE)), Plan(), ["failure"]),
+    "nothing had to be read": (snapshot_of(observed=None), Plan(), []),
+    "the cloud can't be read": (
+        snapshot_of(observed=Unknown(OUTAGE)),
+        Plan(),
+        ["failure"],
+    ),
     "new": (
-        seen(service=BARE, observed=NOTHING),
+        snapshot_of(service=BARE, observed=NOTHING),
         Plan((GATED,)),
         [ENSURING, "AddFinalizer", "ApplyStep"],
     ),
     "new, without nodes": (
-        seen(service=BARE, observed=NOTHING, nodes=()),
+        snapshot_of(service=BARE, observed=NOTHING, nodes=()),
         Plan((GATED,)),
         [
             ENSURING,
@@ -85,78 +93,78 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
         ],
     ),
     "goes on": (
-        seen(is_in_progress=True),
+        snapshot_of(is_in_progress=True),
         Plan((GATED,)),
         ["ApplyStep"],
     ),
     "results first": (
-        seen(is_in_progress=True),
+        snapshot_of(is_in_progress=True),
         Plan((GATED,), results=RESULTS),
         ["SetAnnotations", "SetIngress", "ApplyStep"],
     ),
     "done": (
-        seen(is_in_progress=True),
+        snapshot_of(is_in_progress=True),
         Plan(settled=True),
         ["Settle", "EnsuredLoadBalancer"],
     ),
     "new nodes": (
-        seen(topics=frozenset({Topic.NODES})),
+        snapshot_of(topics=frozenset({Topic.NODES})),
         Plan((GATED,)),
         ["ApplyStep"],
     ),
     "new nodes, done": (
-        seen(topics=frozenset({Topic.NODES}), is_in_progress=True),
+        snapshot_of(topics=frozenset({Topic.NODES}), is_in_progress=True),
         Plan(settled=True),
         ["Settle", "UpdatedLoadBalancer"],
     ),
-    "all is well": (seen(), Plan(settled=True), ["Settle"]),
+    "all is well": (snapshot_of(), Plan(settled=True), ["Settle"]),
     "a fatal problem": (
-        seen(),
+        snapshot_of(),
         Plan(problems=(BAD,)),
         ["TellProblems", "failure"],
     ),
     "a problem that is not": (
-        seen(),
+        snapshot_of(),
         Plan(problems=(ODD,), settled=True),
         ["TellProblems", "Settle"],
     ),
     "failed, first time": (
-        seen(is_in_progress=True),
+        snapshot_of(is_in_progress=True),
         Plan((GATED,), backs_off=True),
         ["Bar", "ApplyStep"],
     ),
     "failed lately": (
-        seen(is_in_progress=True, backoff_s=9.0),
+        snapshot_of(is_in_progress=True, backoff_s=9.0),
         Plan((GATED,), backs_off=True),
         [],
     ),
     "to be gone": (
-        seen(target=GONE),
+        snapshot_of(target=GONE),
         Plan((GATED,)),
         ["DeletingLoadBalancer", "ApplyStep"],
     ),
     "gone": (
-        seen(target=GONE, observed=NOTHING, is_in_progress=True),
+        snapshot_of(target=GONE, observed=NOTHING, is_in_progress=True),
         Plan(settled=True),
         ["RemoveFinalizer", "DeletedLoadBalancer"],
     ),
     "leaving one of others": (
-        seen(service=SERVED, target=GONE, is_in_progress=True),
+        snapshot_of(service=SERVED, target=GONE, is_in_progress=True),
         Plan((GATED,), results=Results(ingress=())),
         ["SetIngress", "ApplyStep"],
     ),
     "a problem that was told": (
-        seen(reported=plans.TellProblems((ODD,))),
+        snapshot_of(reported=plans.TellProblems((ODD,))),
         Plan(problems=(ODD,), settled=True),
         ["Settle"],
     ),
     "a problem that is over": (
-        seen(reported=plans.TellProblems((ODD,))),
+        snapshot_of(reported=plans.TellProblems((ODD,))),
         Plan(settled=True),
         ["TellProblems", "Settle"],
     ),
     "facts still can't be served": (
-        seen(
+        snapshot_of(
             target=None,
             problems=(BAD,),
             reported=plans.TellProblems((BAD,)),
@@ -171,9 +179,9 @@ ROWS: dict[str, tuple[Snapshot, Plan, list[str]]] = {
 @pytest.mark.parametrize("row", ROWS)
 def test_each_case_has_its_actions(row: str) -> None:
     """In this order."""
-    snapshot, plan, wanted = ROWS[row]
-    found = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
-    assert words(found) == wanted
+    snapshot, plan, desired = ROWS[row]
+    outcome = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
+    assert words(outcome) == desired
 
 
 @pytest.mark.parametrize(
@@ -192,12 +200,12 @@ def test_a_pass_ends_with_the_first_step_that_must_be_waited_for(
 ) -> None:
     """The last action carries what is left."""
     plan = Plan(planned)
-    found = decide.decide(SEEN, NOW, lambda target, observed, at: plan)
-    assert steps(found) == now
-    applied = [a for a in found.actions if isinstance(a, plans.ApplyStep)]
-    assert [one.is_last for one in applied] == [False] * (len(now) - 1) + [True] * bool(
-        now
-    )
+    outcome = decide.decide(SEEN, NOW, lambda target, observed, at: plan)
+    assert steps(outcome) == now
+    applied = [a for a in outcome.actions if isinstance(a, plans.ApplyStep)]
+    assert [apply_step.is_last for apply_step in applied] == [False] * (
+        len(now) - 1
+    ) + [True] * bool(now)
     if applied:
         assert applied[-1].rest == planned[len(now) :]
 
@@ -205,18 +213,22 @@ def test_a_pass_ends_with_the_first_step_that_must_be_waited_for(
 @pytest.mark.parametrize(
     ("snapshot", "plan", "wait_s"),
     [
-        (seen(resumed=plans.Resumed(OPEN, Gate(GateState.CLOSED, 1.5))), Plan(), 1.5),
-        (seen(), Plan(retry_after_s=3.0), 3.0),
-        (seen(backoff_s=9.0), Plan((GATED,), backs_off=True), 9.0),
-        (seen(), Plan(settled=True), None),
+        (
+            snapshot_of(resumed=plans.Resumed(OPEN, Gate(GateState.CLOSED, 1.5))),
+            Plan(),
+            1.5,
+        ),
+        (snapshot_of(), Plan(retry_after_s=3.0), 3.0),
+        (snapshot_of(backoff_s=9.0), Plan((GATED,), backs_off=True), 9.0),
+        (snapshot_of(), Plan(settled=True), None),
     ],
     ids=["closed", "busy", "barred", "settled"],
 )
 def test_when_to_look_again(
     snapshot: Snapshot, plan: Plan, wait_s: float | None
 ) -> None:
-    found = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
-    assert found.requeue_after_s == wait_s
+    outcome = decide.decide(snapshot, NOW, lambda target, observed, now: plan)
+    assert outcome.requeue_after_s == wait_s
 
 
 @pytest.mark.parametrize(("named", "asked"), [("", "lb-1"), ("lb-0", "lb-0")])
@@ -226,5 +238,7 @@ def test_a_plan_may_name_another_load_balancer_to_wait_for(
     """As when the Service leaves one: its gate counts for all steps of the plan."""
     plan = Plan((GATED, GATED), object_id=named)
     outcome = decide.decide(SEEN, NOW, lambda target, observed, now: plan)
-    (step,) = (one for one in outcome.actions if isinstance(one, plans.ApplyStep))
+    (step,) = (
+        action for action in outcome.actions if isinstance(action, plans.ApplyStep)
+    )
     assert (step.object_id, step.rest) == (asked, (GATED,))

@@ -41,7 +41,7 @@ NODES, MEMBERS, SERVICES, PORTS = 500 * SCALE, 10, 200 * SCALE, 3
 LOOKS = 6
 """Looks for drift in an hour."""
 MOST_CALLS = SERVICES + 100
-MOST_AN_HOUR = min(SERVICES * PORTS, LOOKS * flow.CALLS_PER_LOOK) + 30 * LOOKS
+MOST_AN_HOUR = min(SERVICES * PORTS, LOOKS * flow.CALLS_PER_CHECK) + 30 * LOOKS
 """2,000 Services: 1,980. Bound: 2,100."""
 LABEL = (("pool", "edge"),)
 ROWS = 8
@@ -72,8 +72,8 @@ def project() -> Project:
     octavia, neutron = on.cloud.octavia, on.cloud.neutron
     octavia.build_s = octavia.update_s = 0.0
     nodes = tuple(map(node, range(NODES)))
-    for one in nodes[:MEMBERS]:
-        address, server = one.addresses[0].address, one.provider_id[13:]
+    for row in nodes[:MEMBERS]:
+        address, server = row.addresses[0].address, row.provider_id[13:]
         neutron.add_port(on.subnet_id, address, server)
     config = settings.LoadBalancer(
         subnet_id=on.subnet_id,
@@ -117,15 +117,15 @@ def facts_of(first: Facts, number: int, address: str, copier: copies.Copier) -> 
     )
 
 
-def spent(there: Project, what: str, do: Callable[[], int]) -> int:
+def spent(project: Project, what: str, do: Callable[[], int]) -> int:
     """Do something that returns the steps planned; print its cost; return the calls."""
-    before, began = len(there.on.cloud.calls), time.process_time()
+    before, began = len(project.on.cloud.calls), time.process_time()
     profile = cProfile.Profile()
     if IS_LONG:  # it makes everything three times as slow
         profile.enable()
     steps = do()
     profile.disable()
-    calls = len(there.on.cloud.calls) - before
+    calls = len(project.on.cloud.calls) - before
     mib = psutil.Process().memory_info().rss / 2**20
     cpu_s = time.process_time() - began
     print(f"{what}: {calls} calls, {steps} steps, {cpu_s:.1f} CPU s, RSS {mib:.0f} MiB")
@@ -138,44 +138,44 @@ def spent(there: Project, what: str, do: Callable[[], int]) -> int:
     return calls
 
 
-def targets(there: Project) -> list[Target]:
-    found: list[Target] = []
-    for facts in there.facts:
-        spec = there.room.parse(facts)
+def targets(project: Project) -> list[Target]:
+    targets: list[Target] = []
+    for facts in project.facts:
+        spec = project.room.parse(facts)
         assert isinstance(spec, Spec)
-        found.append(Target(there.room.refer(facts), spec))
-    return found
+        targets.append(Target(project.room.refer(facts), spec))
+    return targets
 
 
-def compared(there: Project, parts: Mapping[Depth, Sequence[Target]]) -> int:
+def compared(project: Project, parts: Mapping[Depth, Sequence[Target]]) -> int:
     """Observe and plan; return the number of steps."""
     steps = 0
     for depth, some in parts.items():
-        seen = there.room.observe(some, depth)
+        observations = project.room.observe(some, depth)
         for target in some:
-            found = seen[target.ref]
-            assert isinstance(found, Seen)
-            steps += len(there.room.plan(target, found.value, driver.NOW).steps)
+            observation = observations[target.ref]
+            assert isinstance(observation, Seen)
+            steps += len(project.room.plan(target, observation.value, driver.NOW).steps)
     return steps
 
 
 def test_restart_and_an_idle_hour() -> None:
     """Each at most 2,100 calls, and nothing is written."""
-    there = project()
-    all_ = targets(there)
+    existing = project()
+    all_ = targets(existing)
     whole = {Depth.CHANGED: all_}
-    restart = spent(there, "restart", lambda: compared(there, whole))
+    restart = spent(existing, "restart", lambda: compared(existing, whole))
     assert restart <= MOST_CALLS
-    there.on.cloud.clock.sleep(600)
+    existing.on.cloud.clock.sleep(600)
     # What was read right after a change may be stale, so it is read once more.
-    spent(there, "first look after the restart", lambda: compared(there, whole))
+    spent(existing, "first look after the restart", lambda: compared(existing, whole))
     hour = 0
-    turn = flow.CALLS_PER_LOOK // PORTS
+    turn = flow.CALLS_PER_CHECK // PORTS
     for look in range(LOOKS):
-        there.on.cloud.clock.sleep(600)
+        existing.on.cloud.clock.sleep(600)
         deep = all_[look * turn : (look + 1) * turn]
         listed = [*all_[: look * turn], *all_[(look + 1) * turn :]]
         parts = {Depth.FULL: deep, Depth.CHANGED: listed}
-        hour += spent(there, "a look", functools.partial(compared, there, parts))
+        hour += spent(existing, "a look", functools.partial(compared, existing, parts))
     print(f"an idle hour: {hour} calls, bound {MOST_AN_HOUR}")
     assert hour <= MOST_AN_HOUR <= 2100

@@ -78,8 +78,8 @@ class Scene:
     def node(self, number: int) -> Node:
         address = f"10.0.0.{number}"
         self.cloud.neutron.add_port(self.on.subnet_id, address, f"server-{number}")
-        found = (Address(AddressType.INTERNAL_IP, address),)
-        return Node(f"node-{number}", "", found)
+        result = (Address(AddressType.INTERNAL_IP, address),)
+        return Node(f"node-{number}", "", result)
 
     def lose_creation(self) -> list[wire.Call]:
         """Drop the answer of the next creation; return it once it was sent."""
@@ -97,8 +97,8 @@ class Scene:
 
     def address(self, name: str) -> str:
         """The address in a Service's status."""
-        found = self.ground.get(name)["status"]["loadBalancer"]["ingress"]
-        return str(found[0]["ip"])
+        result = self.ground.get(name)["status"]["loadBalancer"]["ingress"]
+        return str(result[0]["ip"])
 
 
 MakeScene = Callable[..., Scene]
@@ -131,14 +131,14 @@ def test_a_service_gets_its_load_balancer_and_leaves_nothing(
     scene.calls(lambda: scene.ground.service("web", 80, 443))
     (balancer,) = scene.cloud.octavia.load_balancers.values()
     (ip,) = scene.cloud.neutron.floating_ips.values()
-    found = scene.ground.get("web")["metadata"]
+    result = scene.ground.get("web")["metadata"]
     assert scene.address("web") == ip["floating_ip_address"]
-    assert found["annotations"] == {
+    assert result["annotations"] == {
         keys.LOAD_BALANCER_ID: balancer["id"],
         keys.OWNED_ID: balancer["id"],
         keys.LOAD_BALANCER_ADDRESS: ip["floating_ip_address"],
     }
-    assert found["finalizers"] == ["service.kubernetes.io/load-balancer-cleanup"]
+    assert result["finalizers"] == ["service.kubernetes.io/load-balancer-cleanup"]
     scene.calls(lambda: scene.ground.delete("web"))
     assert scene.cloud.octavia.load_balancers == {}
     assert scene.cloud.neutron.floating_ips == {}
@@ -156,28 +156,28 @@ def test_one_in_error_is_made_again_with_pauses_in_between(
         scene.process.settle(60.0)
     assert scene.address("web")
     assert len(scene.cloud.octavia.load_balancers) == 1
-    made = [call for call in scene.cloud.writes if call.path == "lbaas/loadbalancers"]
-    assert len(made) == 4
+    calls = [call for call in scene.cloud.writes if call.path == "lbaas/loadbalancers"]
+    assert len(calls) == 4
 
 
 def test_what_it_costs(make_scene: MakeScene) -> None:
     """The table of calls: ours at most what was promised."""
     table: list[tuple[str, int, int, str]] = []
     monitored = settings.LoadBalancer(create_monitor=True)
-    one = make_scene(10, monitored)
+    scene = make_scene(10, monitored)
     ports = range(8000, 8020)
-    create = one.calls(lambda: one.ground.service("web", *ports))
+    create = scene.calls(lambda: scene.ground.service("web", *ports))
     table.append(("create: 20 ports, monitors, 10 Nodes", create, 40, "82-90"))
-    one.process.settle(60.0)
-    change = one.calls(lambda: one.again(Topic.DRIFT))
+    scene.process.settle(60.0)
+    change = scene.calls(lambda: scene.again(Topic.DRIFT))
     table.append(("no change, all read", change, 8, "64"))
-    table.append(("60 s of nothing", one.calls(), 0, "0"))
-    restart = one.calls(one.start)
+    table.append(("60 s of nothing", scene.calls(), 0, "0"))
+    restart = scene.calls(scene.start)
     table.append(("restart", restart, 20, "110"))
-    one.process.settle(60.0)
-    node = one.calls(one.add_node)
+    scene.process.settle(60.0)
+    node = scene.calls(scene.add_node)
     table.append(("one Node added, 20 ports", node, 65, "143"))
-    delete = one.calls(lambda: one.ground.delete("web"))
+    delete = scene.calls(lambda: scene.ground.delete("web"))
     table.append(("delete", delete, 12, "12-16"))
     two = make_scene(10)
     two.calls(lambda: two.ground.service("web", 80, 443))
@@ -200,8 +200,8 @@ def test_what_it_costs(make_scene: MakeScene) -> None:
     table.append(("10 Services: 60 s of nothing", ten.calls(), 0, "0"))
     table.append(("10 Services: restart", ten.calls(ten.start), 30, "146"))
     table.append(("10 Services: delete", ten.calls(none), 90, "111"))
-    for what, ours, most, reference in table:
-        print(f"{what:40} {ours:4} <= {most:3}   reference {reference}")
+    for what, owned, most, reference in table:
+        print(f"{what:40} {owned:4} <= {most:3}   reference {reference}")
     assert [row for row in table if row[1] > row[2]] == []
 
 
@@ -243,7 +243,7 @@ def test_what_others_delete_while_members_are_set_is_repaired(
     scene.process.settle(60.0)
     scene.calls(lambda: scene.again(Topic.DRIFT))
     (deleted,) = (
-        x for x, one in octavia.listeners.items() if one["protocol_port"] == 80
+        x for x, row in octavia.listeners.items() if row["protocol_port"] == 80
     )
 
     def delete(call: wire.Call) -> None:
@@ -254,7 +254,10 @@ def test_what_others_delete_while_members_are_set_is_repaired(
     calls = scene.calls(scene.add_node)
     print(f"{calls} calls")
     assert calls <= 40
-    assert {one["protocol_port"] for one in octavia.listeners.values()} == {80, 443}
+    assert {listener["protocol_port"] for listener in octavia.listeners.values()} == {
+        80,
+        443,
+    }
 
 
 @pytest.mark.parametrize("late_s", [0.0, 6.0, 21.0])
@@ -337,20 +340,20 @@ def test_what_octavia_refuses_is_said_once_and_counted_till_it_is_put_right(
     """However often it is tried again; then the Service is served, and none counts."""
     scene = make_scene(config=settings.LoadBalancer())
     ground = scene.ground
-    nobody = {keys.NETWORK_ID: "00000000-0000-4000-8000-0000000000ee"}
-    ground.service("web", 80, annotations=nobody)
+    unknown_id = {keys.NETWORK_ID: "00000000-0000-4000-8000-0000000000ee"}
+    ground.service("web", 80, annotations=unknown_id)
     for _ in range(10):
         scene.process.settle(60.0)
     tries = [call for call in scene.cloud.calls if call.method == "POST"]
     assert len(tries) > 3
     scene.process.say()
-    said = [one for one in ground.events() if one.startswith("Warning")]
-    assert len(said) == 1
-    assert "a network that is asked for does not exist" in said[0]
+    messages = [event for event in ground.events() if event.startswith("Warning")]
+    assert len(messages) == 1
+    assert "a network that is asked for does not exist" in messages[0]
     events = ground.api.all(resources.EVENTS)
     assert {event["count"] for event in events} == {1}
     assert scene.process.flow.problems()[CommonReason.REFUSED] == 1
-    ground.service("web", 80, annotations=dict.fromkeys(nobody))
+    ground.service("web", 80, annotations=dict.fromkeys(unknown_id))
     scene.process.settle(60.0)
     assert scene.address("web")
     assert set(scene.process.flow.problems().values()) == {0}
@@ -400,7 +403,7 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_conflict_that_lasts_is_reported(make_scene: MakeScene, name: str) -> None:
     """Octavia and Neutron answer 409 to all of them; only one would end by itself."""
-    path, text, told = REFUSALS[name]
+    path, text, message = REFUSALS[name]
     scene = make_scene()
     scene.cloud.fault = lambda call: (
         session.Fault(409, message=text)
@@ -411,10 +414,10 @@ def test_a_conflict_that_lasts_is_reported(make_scene: MakeScene, name: str) -> 
     for _ in range(10):
         scene.process.settle(60.0)
     scene.process.say()
-    events = [one for one in scene.ground.events() if one.startswith("Warning")]
+    events = [event for event in scene.ground.events() if event.startswith("Warning")]
     assert len(events) == 1
     assert "SyncLoadBalancerFailed" in events[0]
-    assert told in events[0]
+    assert message in events[0]
     assert scene.process.flow.problems()[CommonReason.REFUSED] == 1
     scene.cloud.fault = session.nothing
     scene.process.settle(400.0)
@@ -434,7 +437,7 @@ def test_a_conflict_that_ends_soon_is_not_reported(make_scene: MakeScene) -> Non
     scene.ground.service("web", 80)
     scene.process.settle(120.0)
     scene.process.say()
-    assert not [one for one in scene.ground.events() if one.startswith("Warning")]
+    assert not [event for event in scene.ground.events() if event.startswith("Warning")]
     assert scene.address("web")
 
 
@@ -477,12 +480,12 @@ def test_what_every_pass_finds_is_said_once(make_scene: MakeScene) -> None:
         scene.process.settle(120.0)
         scene.again(Topic.DRIFT)
         scene.process.say()
-    told = [
+    messages = [
         event
         for event in scene.ground.api.all(resources.EVENTS)
         if event["reason"] == "LoadBalancerLbMethodUnknown"
     ]
-    assert [event["count"] for event in told] == [1]
+    assert [event["count"] for event in messages] == [1]
     assert scene.process.flow.problems()[Reason.INVALID_ANNOTATION] == 1
 
 
@@ -514,8 +517,8 @@ def test_what_provider_ovn_lacks_is_said_once(
         scene.process.settle(60.0)
         scene.again(Topic.DRIFT)
     scene.process.say()
-    said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
-    assert [(one["reason"], one["count"]) for one in said] == [(event, 1)]
+    messages = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
+    assert [(event["reason"], event["count"]) for event in messages] == [(event, 1)]
     assert scene.process.flow.problems()[CommonReason.UNSUPPORTED] == 1
     assert bool(scene.cloud.octavia.load_balancers) is is_served
     ground.service("web", 80, annotations={keys.METHOD: "SOURCE_IP_PORT", **right})
@@ -553,9 +556,9 @@ def test_services_that_move_leave_nothing_and_never_get_in_each_others_way(
     assert writes == 4 * 4 + 3 * 3 + 2
     assert own["mover"] not in octavia.load_balancers
     ports: dict[str, list[int]] = {id_: [] for id_ in octavia.load_balancers}
-    for one in octavia.listeners.values():
-        (on,) = wire.objects(one, "loadbalancers")
-        ports[str(on["id"])].append(int(str(one["protocol_port"])))
+    for listener in octavia.listeners.values():
+        (on,) = wire.objects(listener, "loadbalancers")
+        ports[str(on["id"])].append(int(str(listener["protocol_port"])))
     ports = {id_: sorted(some) for id_, some in ports.items()}
     assert ports == {own["first"]: [80], own["second"]: [80, 81, 82, 83, 84]}
     assert len(octavia.pools) == len(octavia.listeners)
@@ -575,9 +578,9 @@ def test_the_plan_of_a_service_that_is_gone_bars_nobody(make_scene: MakeScene) -
     def take(call: wire.Call) -> None:
         if call.method == "POST" and call.path == "lbaas/listeners" and not taken:
             taken.append(call)
-            found = ground.get("second")
-            found["metadata"]["finalizers"] = []
-            ground.api.put(resources.SERVICES, found)
+            result = ground.get("second")
+            result["metadata"]["finalizers"] = []
+            ground.api.put(resources.SERVICES, result)
             ground.delete("second")
             scene.process.services.relist()
 
@@ -588,7 +591,7 @@ def test_the_plan_of_a_service_that_is_gone_bars_nobody(make_scene: MakeScene) -
     ground.service("web", 80, 443)
     assert scene.process.settle(60.0) < 30.0
     listeners = scene.cloud.octavia.listeners.values()
-    assert {one["protocol_port"] for one in listeners} == {80, 81, 443}
+    assert {listener["protocol_port"] for listener in listeners} == {80, 81, 443}
 
 
 def test_who_shares_is_served_once_the_owner_has_its_address(
@@ -618,8 +621,8 @@ def test_who_shares_is_served_once_the_owner_has_its_address(
     scene.process.settle(60.0)
     assert set(scene.process.flow.problems().values()) == {0}
     scene.process.say()
-    said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
-    assert [(one["reason"], one["count"]) for one in said] == [
+    messages = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
+    assert [(event["reason"], event["count"]) for event in messages] == [
         ("SyncLoadBalancerFailed", 1)
     ]
 
@@ -672,9 +675,9 @@ def test_a_group_that_others_use_is_said_while_the_service_waits_for_it(
         scene.process.settle(60.0)
     scene.process.say()
     events = ground.api.all(resources.EVENTS)
-    (said,) = (one for one in events if one["type"] == "Warning")
-    assert (said["reason"], said["count"]) == ("SyncLoadBalancerFailed", 1)
-    assert "in use on ports" in said["message"]
+    (message,) = (event for event in events if event["type"] == "Warning")
+    assert (message["reason"], message["count"]) == ("SyncLoadBalancerFailed", 1)
+    assert "in use on ports" in message["message"]
     scene.cloud.fault = session.nothing
     scene.process.settle(300.0)
     assert scene.cloud.neutron.groups == {}
@@ -709,14 +712,14 @@ def test_one_that_fails_to_go_is_tried_again_less_and_less_often(
         ground.now_s += 0.5
         assert ground.now_s < began + 700.0
     calls = scene.cloud.calls[before:]
-    tries = [one for one in calls if one.method == "DELETE" and own in one.path]
+    tries = [call for call in calls if call.method == "DELETE" and own in call.path]
     print(f"{len(calls)} calls in {ground.now_s - began} s")
     assert len(tries) == 6
     assert ground.now_s - began >= 10.0 + 20.0 + 40.0 + 80.0
     scene.process.settle(60.0)
     scene.process.say()
-    said = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
-    assert [(e["reason"], e["count"]) for e in said] == [(Reason.IN_ERROR, 1)]
+    messages = [e for e in ground.api.all(resources.EVENTS) if e["type"] == "Warning"]
+    assert [(e["reason"], e["count"]) for e in messages] == [(Reason.IN_ERROR, 1)]
     assert set(scene.process.flow.problems().values()) == {0}
 
 

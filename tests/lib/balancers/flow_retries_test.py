@@ -90,8 +90,8 @@ def test_the_time_between_two_tries_is_bounded_on_both_sides(
         clock=lambda: now,
         chance=lambda: chance,
     )
-    told = metrics.ReconcileMetrics(prometheus_client.CollectorRegistry())
-    loop: runner.Runner[str, str] = runner.Runner(Nothing(), keys, told)
+    reconcile_metrics = metrics.ReconcileMetrics(prometheus_client.CollectorRegistry())
+    loop: runner.Runner[str, str] = runner.Runner(Nothing(), keys, reconcile_metrics)
     keys.add("a", "t")
     for failed, chance in tries:  # noqa: B007 # the queue reads it
         (claim,) = keys.take_due(1)

@@ -21,12 +21,12 @@ ENSURED = [
 ]
 
 
-def said(ground: Any, process: Any) -> list[str]:
+def new_events(ground: Any, process: Any) -> list[str]:
     """Return the Events since the last time."""
     before = getattr(ground, "said", [])
     process.say()
     ground.said = ground.events()
-    return sorted(one for one in ground.said if one not in before)
+    return sorted(event for event in ground.said if event not in before)
 
 
 def test_a_life_is_told_in_the_words_of_the_reference(
@@ -35,24 +35,24 @@ def test_a_life_is_told_in_the_words_of_the_reference(
     process = make_process(ground)
     ground.service("web", 80)
     process.settle()
-    assert said(ground, process) == ENSURED
+    assert new_events(ground, process) == ENSURED
     ground.nodes = (Node("node-1"),)
     process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
     process.settle()
-    assert said(ground, process) == [
+    assert new_events(ground, process) == [
         "Normal UpdatedLoadBalancer: Updated load balancer with new hosts"
     ]
     ground.nodes = ()
     process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
     process.settle()
-    assert said(ground, process) == [
+    assert new_events(ground, process) == [
         "Warning NoNodes: no Node may receive traffic",
         "Warning UnAvailableLoadBalancer: There are no available nodes for "
         "LoadBalancer",
     ]
     ground.delete("web")
     process.settle()
-    assert said(ground, process) == [
+    assert new_events(ground, process) == [
         "Normal DeletedLoadBalancer: Deleted load balancer",
         "Normal DeletingLoadBalancer: Deleting load balancer",
     ]
@@ -67,7 +67,7 @@ def test_a_wrong_annotation_is_told_once_and_costs_no_call(
     process = make_process(ground)
     process.settle()
     assert not ground.cloud.calls
-    assert said(ground, process) == [
+    assert new_events(ground, process) == [
         "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure "
         f"load balancer: annotation {fake_cloud.ALGORITHM_ANNOTATION} is 'best'; "
         "want one of round-robin, least-busy"
@@ -75,7 +75,7 @@ def test_a_wrong_annotation_is_told_once_and_costs_no_call(
     assert process.flow.problems()[Reason.INVALID_ANNOTATION] == 1
     ground.service("wrong", 80, annotations={fake_cloud.ALGORITHM_ANNOTATION: None})
     process.settle()
-    assert said(ground, process) == ENSURED
+    assert new_events(ground, process) == ENSURED
     assert not any(process.flow.problems().values())
 
 
@@ -92,7 +92,7 @@ def test_what_the_cloud_refuses_is_told_and_tried_more_and_more_seldom(
         "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure "
         "load balancer: create: no load balancer is left"
     )
-    assert said(ground, process) == sorted([*ENSURED, failed])
+    assert new_events(ground, process) == sorted([*ENSURED, failed])
 
 
 def test_nodes_that_can_not_be_given_are_told_in_the_words_of_the_reference(
@@ -102,14 +102,14 @@ def test_nodes_that_can_not_be_given_are_told_in_the_words_of_the_reference(
     ground.service("web", 80)
     process = make_process(ground)
     process.settle()
-    said(ground, process)
+    new_events(ground, process)
     ground.nodes = tuple(Node(f"node-{number:02}") for number in range(25))
     full = errors.QuotaExceeded("no member is left", operation="change")
     ground.cloud.faults = [None, full] * 2
     process.queue.add_many(flow.concerned(process.services), model.Topic.NODES)
     process.settle()
     names = " ".join(f"node-{number:02}" for number in range(20))
-    assert said(ground, process) == [
+    assert new_events(ground, process) == [
         "Normal UpdatedLoadBalancer: Updated load balancer with new hosts",
         "Warning UpdateLoadBalancerFailed: Error updating load balancer with new hosts"
         f" [{names}] [node names limited, total number of nodes: 25], error: change: no"
@@ -133,7 +133,7 @@ def test_what_may_have_been_made_is_waited_for(
     ground.cloud.faults = [None, lost]
     process = make_process(ground)
     made_at = began = ground.now_s
-    while not ground.cloud.there:
+    while not ground.cloud.load_balancers:
         process.services.relist()
         process.turn()
         made_at, ground.now_s = ground.now_s, ground.now_s + 0.5
@@ -170,8 +170,8 @@ def test_those_that_wait_at_one_time_share_their_polls(
             ground.service(f"web-{step}", 80)
         process.services.relist()
         process.turn()
-        for one in ground.cloud.there.values():
-            ready_at.setdefault(one.name, one.busy_until)
+        for balancer in ground.cloud.load_balancers.values():
+            ready_at.setdefault(balancer.name, balancer.busy_until)
         for name, (_, addresses) in ground.state()["services"].items():
             if addresses:
                 seen_at.setdefault(f"default/{name}", ground.now_s)
@@ -190,22 +190,22 @@ def test_drift_is_looked_for_with_one_read_and_mended(
         ground.service(name, 80)
     process = make_process(ground)
     process.settle()
-    broken = ground.cloud.there["lb-2"]
-    right = broken.wish
-    broken.wish = fake_cloud.Wish(frozenset(), frozenset(), "least-busy")
+    broken = ground.cloud.load_balancers["lb-2"]
+    right = broken.request
+    broken.request = fake_cloud.Request(frozenset(), frozenset(), "least-busy")
     drift = flow.Drift(process.services, process.queue.add_many)
     before = len(ground.cloud.calls)
-    drift.look()
+    drift.check()
     process.turn()
     assert ground.cloud.calls[before] == "list load balancers (TREE)"
     assert [c for c in ground.cloud.calls[before:] if c.startswith("change")] == [
         "change load balancer default/b / sockets: others are wanted"
     ]
     process.settle()
-    assert broken.wish == right
+    assert broken.request == right
     before = len(ground.cloud.calls)
     for _ in range(flow.DEEP_EVERY - 1):
-        drift.look()
+        drift.check()
         process.turn()
     looks = ground.cloud.calls[before:]
     tree = ["list load balancers (TREE)"] * (flow.DEEP_EVERY - 2)
@@ -228,7 +228,7 @@ def test_all_is_looked_at_once_an_hour_at_least(
         process.services, lambda keys, topic: topics.append(topic), period_s
     )
     for _ in range(0, 7200, period_s):
-        drift.look()
+        drift.check()
     deep = [n for n, topic in enumerate(topics, 1) if topic is model.Topic.DEEP_DRIFT]
     assert [number * period_s for number in deep][: len(deep_at_s)] == deep_at_s
 
@@ -248,11 +248,11 @@ def test_looks_at_many_services_take_turns_with_deep_reads(
     )
     for number in range(5):
         looks.append({})
-        drift.look()
+        drift.check()
         deep = looks[-1][model.Topic.DEEP_DRIFT]
         listed = looks[-1][model.Topic.LISTED_DRIFT]
         print(f"look {number + 1}: {len(deep)} deep, {len(listed)} by lists")
-        assert len(deep) * 3 == flow.CALLS_PER_LOOK
+        assert len(deep) * 3 == flow.CALLS_PER_CHECK
         assert sorted([*deep, *listed]) == sorted(keys)
     turns = [key for look in looks[:4] for key in look[model.Topic.DEEP_DRIFT]]
     assert sorted(turns) == sorted(keys)
@@ -323,7 +323,9 @@ def test_what_a_user_does_during_a_pass_is_not_taken_for_done(
     def meddle(call: Any) -> None:
         if call.verb != "patch" or call.subresource != "status" or done:
             return
-        if not any(one.wish for one in ground.cloud.there.values()):
+        if not any(
+            balancer.request for balancer in ground.cloud.load_balancers.values()
+        ):
             return  # the finalizer
         done.append(what)
         if what == "deleted":
@@ -336,12 +338,14 @@ def test_what_a_user_does_during_a_pass_is_not_taken_for_done(
     ground.api.before_call = meddle
     process.settle()
     assert done == [what]
-    wishes = [repr(one.wish) for one in ground.cloud.there.values()]
+    requests = [
+        repr(balancer.request) for balancer in ground.cloud.load_balancers.values()
+    ]
     if what == "changed":
-        assert len(wishes) == 1
-        assert "81" in wishes[0]
+        assert len(requests) == 1
+        assert "81" in requests[0]
     else:
-        assert wishes == []
+        assert requests == []
 
 
 def unreadable(ground: Any, name: str) -> None:
@@ -362,17 +366,17 @@ def test_a_service_that_can_not_be_read_fails_alone(
     process.services.relist()
     claims = process.queue.take_due(1000)
     assert len(claims) == 3
-    seen = process.flow.read(process.flow.observe(claims))
-    assert sorted(key for key, one in seen.items() if one.error) == ["default/bad"]
-    outcome = process.flow.decide(seen["default/bad"], NOW)
+    observed = process.flow.read(process.flow.observe(claims))
+    assert sorted(key for key, row in observed.items() if row.error) == ["default/bad"]
+    outcome = process.flow.decide(observed["default/bad"], NOW)
     with pytest.raises(ValueError, match="QUIC"):
         raise outcome.failure
     for event in outcome.events:
-        process.flow.act(seen["default/bad"], event)
+        process.flow.act(observed["default/bad"], event)
     for key in ("default/good-1", "default/good-2"):
-        actions = process.flow.decide(seen[key], NOW).actions
-        assert any(isinstance(one, ApplyStep) for one in actions)
-    (event,) = said(ground, process)
+        actions = process.flow.decide(observed[key], NOW).actions
+        assert any(isinstance(action, ApplyStep) for action in actions)
+    (event,) = new_events(ground, process)
     assert event.startswith("Warning SyncLoadBalancerFailed: ")
 
 
@@ -401,7 +405,7 @@ def test_a_service_whose_last_write_the_watch_has_not_shown_is_held(
     process.services.relist()
     process.services.note_write("default/web", "999999")
     claims = process.queue.take_due(10)
-    (seen,) = process.flow.observe(claims).values()
-    outcome = runner.decide(process.flow, seen, NOW)
+    (observed,) = process.flow.observe(claims).values()
+    outcome = runner.decide(process.flow, observed, NOW)
     assert outcome == Outcome(requeue_after_s=runner.HELD_S)
-    assert not process.flow.needs_read(seen)
+    assert not process.flow.needs_read(observed)

@@ -88,12 +88,15 @@ def test_every_service_ends_as_it_should(undisturbed: Any) -> None:
     }
     names = [name for name, _ in state["cloud"]]
     assert names == ["default/careless", "default/new", "default/small"]
-    wishes = {one.name: one.wish for one in undisturbed.cloud.there.values()}
+    requests = {
+        balancer.name: balancer.request
+        for balancer in undisturbed.cloud.load_balancers.values()
+    }
     everybody = frozenset({"node-1", "node-2", "node-3"})
-    assert wishes["default/new"] == fake_cloud.Wish(
+    assert requests["default/new"] == fake_cloud.Request(
         frozenset({("TCP", 80, 30080)}), everybody, "least-busy"
     )
-    assert wishes["default/small"].members == everybody
+    assert requests["default/small"].members == everybody
 
 
 def test_a_settled_cluster_costs_one_read_and_no_write(
@@ -117,10 +120,10 @@ def test_death_at_every_call_ends_the_same(
     undisturbed: Any, story: Callable[..., Any]
 ) -> None:
     """Prints what was being done when death came, and how often; each must appear."""
-    wanted = undisturbed.state()
+    desired = undisturbed.state()
     table = collections.Counter[str]()
     for at, ground in deaths(story):
-        assert ground.state() == wanted, f"death {at}, in {ground.died_in}"
+        assert ground.state() == desired, f"death {at}, in {ground.died_in}"
         table[ground.died_in] += 1
     for name, count in sorted(table.items()):
         print(f"{name:22} died {count:3} times, converged {count:3}")
@@ -193,9 +196,9 @@ def test_two_processes_at_once_make_one_of_each(ground: Any, make_process: Any) 
             process.services.relist()
             process.turn()
         ground.now_s += 0.5
-    names = sorted(one.name for one in ground.cloud.there.values())
-    wanted = ["careless", "leaves", "new", "small", "turns"]
-    assert names == [f"default/{name}" for name in wanted]
+    names = sorted(balancer.name for balancer in ground.cloud.load_balancers.values())
+    desired = ["careless", "leaves", "new", "small", "turns"]
+    assert names == [f"default/{name}" for name in desired]
 
 
 def test_one_that_does_not_start_is_made_again_later_and_later(
@@ -204,8 +207,8 @@ def test_one_that_does_not_start_is_made_again_later_and_later(
     ground.cloud.fails_to_start = 3
     ground.service("web", 80)
     took_s = make_process(ground).settle(quiet_s=120)
-    made = [call for call in ground.cloud.calls if call.startswith("create")]
-    assert len([call for call in made if "address" not in call]) == 4
+    created = [call for call in ground.cloud.calls if call.startswith("create")]
+    assert len([call for call in created if "address" not in call]) == 4
     assert took_s > 10 + 20  # the second and the third try waited
     assert ground.state()["services"]["web"][1] == 1
 
@@ -213,10 +216,10 @@ def test_one_that_does_not_start_is_made_again_later_and_later(
 def test_a_foreign_class_is_left_alone(ground: Any, make_process: Any) -> None:
     """Whatever finalizer it carries, also when it is deleted."""
     ground.service("theirs", 80)
-    theirs = ground.get("theirs")
-    theirs["spec"]["loadBalancerClass"] = "example.com/other"
-    theirs["metadata"]["finalizers"] = [model.FINALIZER]
-    ground.api.put(resources.SERVICES, theirs)
+    other = ground.get("theirs")
+    other["spec"]["loadBalancerClass"] = "example.com/other"
+    other["metadata"]["finalizers"] = [model.FINALIZER]
+    ground.api.put(resources.SERVICES, other)
     make_process(ground).settle()
     ground.delete("theirs")
     make_process(ground).settle()

@@ -11,7 +11,7 @@ from lib.balancers.fake.snapshots import (
     OUTAGE,
     RESULTS,
     SEEN,
-    seen,
+    snapshot_of,
 )
 from lib.balancers.model import Snapshot
 from lib.balancers.preview import State
@@ -23,16 +23,16 @@ from lib.cloud.steps import Notice, NoticeType, Step, Verb
 STEP = Step(Verb.CHANGE, ("load balancer x", "pool"), "other members", None)
 
 
-def explain(target: Target, observed: Observed, made: Plan) -> Explanation:
+def explain(target: Target, observed: Observed, plan: Plan) -> Explanation:
     """Put the steps into words as they are."""
     del target
-    waits_for = "" if made.steps or made.settled else "load balancer lb-1"
-    steps = tuple(Touched(s.path, s.verb, why=s.why) for s in made.steps)
+    waits_for = "" if plan.steps or plan.settled else "load balancer lb-1"
+    steps = tuple(Touched(s.path, s.verb, why=s.why) for s in plan.steps)
     return Explanation(observed.id, waits_for, (), steps)
 
 
-def row(snapshot: Snapshot, made: Plan) -> preview.Row:
-    return preview.row(snapshot, NOW, lambda target, observed, now: made, explain)
+def row(snapshot: Snapshot, plan: Plan) -> preview.Row:
+    return preview.row(snapshot, NOW, lambda target, observed, now: plan, explain)
 
 
 SERVICE = preview.SERVICE
@@ -45,14 +45,14 @@ ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
         [],
     ),
     "new": (
-        seen(service=BARE, observed=NOTHING),
+        snapshot_of(service=BARE, observed=NOTHING),
         Plan((STEP,)),
         State.WOULD_CREATE,
         ["pool", "finalizer", "annotations later", "status later"],
     ),
     "changed": (SEEN, Plan((STEP,)), State.WOULD_CHANGE, ["pool"]),
     "a finalizer is missing": (
-        seen(service=BARE),
+        snapshot_of(service=BARE),
         Plan(settled=True),
         State.WOULD_CHANGE,
         ["finalizer"],
@@ -64,27 +64,27 @@ ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
         ["annotations", "status"],
     ),
     "it leaves": (
-        seen(target=GONE),
+        snapshot_of(target=GONE),
         Plan((STEP,)),
         State.WOULD_DELETE,
         ["pool", "finalizer later"],
     ),
     "it has left": (
-        seen(target=GONE, observed=NOTHING),
+        snapshot_of(target=GONE, observed=NOTHING),
         Plan(settled=True),
         State.WOULD_DELETE,
         ["finalizer"],
     ),
     "the cloud is at it": (SEEN, Plan(retry_after_s=2.0), State.PENDING, []),
     "facts can't be parsed": (
-        seen(target=None, problems=(BAD,), observed=None),
+        snapshot_of(target=None, problems=(BAD,), observed=None),
         Plan(),
         State.INVALID,
         [],
     ),
     "the cloud has no place": (SEEN, Plan(problems=(BAD,)), State.INVALID, []),
     "the cloud can't be read": (
-        seen(observed=Unknown(OUTAGE)),
+        snapshot_of(observed=Unknown(OUTAGE)),
         Plan(),
         State.UNKNOWN,
         [],
@@ -94,23 +94,23 @@ ROWS: dict[str, tuple[Snapshot, Plan, State, list[str]]] = {
 
 def test_each_situation_has_its_state_and_its_things() -> None:
     """A table, situation x state; a state without a row fails."""
-    for name, (snapshot, made, state, things) in ROWS.items():
-        found = row(snapshot, made)
-        shown = [t.path[-1] + (" later" if t.is_later else "") for t in found.touched]
-        print(f"{name:30} {found.state:20} {shown}")
-        assert (found.state, shown) == (state, things), name
-        assert found.service == "default/web"
+    for name, (snapshot, plan, state, things) in ROWS.items():
+        result = row(snapshot, plan)
+        shown = [t.path[-1] + (" later" if t.is_later else "") for t in result.touched]
+        print(f"{name:30} {result.state:20} {shown}")
+        assert (result.state, shown) == (state, things), name
+        assert result.service == "default/web"
     assert {state for _, _, state, _ in ROWS.values()} == set(State)
 
 
 def test_why_is_said() -> None:
-    assert row(seen(observed=Unknown(OUTAGE)), Plan()).why == OUTAGE.summary
+    assert row(snapshot_of(observed=Unknown(OUTAGE)), Plan()).why == OUTAGE.summary
     assert row(SEEN, Plan(retry_after_s=2.0)).why == "load balancer lb-1"
     notice = Notice(NoticeType.WARNING, "Reason", "told")
-    found = row(SEEN, Plan(settled=True, problems=(ODD,), notices=(notice,)))
-    assert found.problems == (ODD,)
-    assert found.notices == ("Reason: told",)
-    assert row(seen(target=None, problems=(BAD,)), Plan()).problems == (BAD,)
+    result = row(SEEN, Plan(settled=True, problems=(ODD,), notices=(notice,)))
+    assert result.problems == (ODD,)
+    assert result.notices == ("Reason: told",)
+    assert row(snapshot_of(target=None, problems=(BAD,)), Plan()).problems == (BAD,)
 
 
 def test_what_is_written_on_the_service_shows_old_and_new() -> None:
@@ -123,7 +123,7 @@ def test_what_is_written_on_the_service_shows_old_and_new() -> None:
     )
     (change,) = status.changes
     assert (change.old, change.new) == ("", "192.0.2.1 (VIP), a.example")
-    (gone,) = row(seen(target=GONE), Plan(settled=True)).touched
+    (gone,) = row(snapshot_of(target=GONE), Plan(settled=True)).touched
     assert gone.changes == (FieldChange("metadata.finalizers", model.FINALIZER, ""),)
 
 
@@ -134,8 +134,8 @@ def test_things_hang_below_those_that_hold_them() -> None:
 
     def shape(branches: tuple[preview.Branch, ...]) -> dict[str, object]:
         return {
-            f"{one.name}{'*' * len(one.touched)}": shape(one.branches)
-            for one in branches
+            f"{branch.name}{'*' * len(branch.touched)}": shape(branch.branches)
+            for branch in branches
         }
 
     assert shape(preview.tree(touched)) == {"a": {"b*": {"c*": {}}, "d*": {}}, "e*": {}}

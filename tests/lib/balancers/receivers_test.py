@@ -44,7 +44,7 @@ def node(
 
 
 @pytest.mark.parametrize(
-    ("given", "receives"),
+    ("node", "receives"),
     [
         (node(), True),
         (node(ready="False"), True),
@@ -60,27 +60,27 @@ def node(
         (node(deleted=NOON), False),
     ],
 )
-def test_who_receives_traffic(given: Node, receives: bool) -> None:
+def test_who_receives_traffic(node: Node, receives: bool) -> None:
     """As in the reference: readiness does not count, what can't be read excludes."""
-    assert (receivers.of(given) is not None) is receives
+    assert (receivers.of(node) is not None) is receives
 
 
 def test_a_receiver_carries_what_members_are_made_of() -> None:
     """Name, provider id, addresses of known types in order, labels by key."""
-    seen = receivers.of(node(labels={"b": "2", "a": "1"}))
-    assert seen is not None
-    assert (seen.name, seen.provider_id) == ("n1", "openstack:///1")
-    assert seen.addresses == (
+    observed = receivers.of(node(labels={"b": "2", "a": "1"}))
+    assert observed is not None
+    assert (observed.name, observed.provider_id) == ("n1", "openstack:///1")
+    assert observed.addresses == (
         Address(AddressType.INTERNAL_IP, "10.0.0.1"),
         Address(AddressType.HOSTNAME, "n1"),
     )
-    assert seen.labels == (("a", "1"), ("b", "2"))
+    assert observed.labels == (("a", "1"), ("b", "2"))
 
 
 def test_only_a_change_that_counts_is_told() -> None:
     """A heartbeat of a Node is none; an address, a label and an exclusion are."""
-    told: list[None] = []
-    followed = receivers.Receivers(lambda: told.append(None))
+    messages: list[None] = []
+    followed = receivers.Receivers(lambda: messages.append(None))
     steps: list[tuple[Node | None, int, int]] = [
         (node(), 1, 1),
         (node(ready="False"), 1, 1),
@@ -93,9 +93,9 @@ def test_only_a_change_that_counts_is_told() -> None:
         (None, 6, 0),
         (None, 6, 0),
     ]
-    for new, count, there in steps:
+    for new, count, existing in steps:
         followed.follow("n1", None, new)
-        assert (len(told), len(followed.all())) == (count, there)
+        assert (len(messages), len(followed.all())) == (count, existing)
 
 
 def test_receivers_are_ordered_by_name() -> None:
@@ -103,4 +103,4 @@ def test_receivers_are_ordered_by_name() -> None:
     followed = receivers.Receivers(lambda: None)
     for name in ("c", "a", "b"):
         followed.follow(name, None, node(name))
-    assert [one.name for one in followed.all()] == ["a", "b", "c"]
+    assert [node.name for node in followed.all()] == ["a", "b", "c"]

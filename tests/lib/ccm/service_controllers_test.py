@@ -119,7 +119,7 @@ class Running:
         return self.registry.get_sample_value("mooring_reconcile_total", labels)
 
     def members(self) -> list[str]:
-        found = [one.wish for one in self.cloud.there.values()]
+        found = [one.request for one in self.cloud.load_balancers.values()]
         return sorted(str(wish) for wish in found)
 
     def end(self) -> None:
@@ -187,7 +187,7 @@ def test_nothing_is_done_until_it_is_known_which_cluster_this_is(make: Begin) ->
     running.api.before_call = refuse
     running.begin()
     until(lambda: bool(tries))
-    assert not running.cloud.there
+    assert not running.cloud.load_balancers
     until(lambda: running.is_served)
 
 
@@ -215,10 +215,10 @@ def test_what_cannot_be_made_twice_waits_after_a_takeover(make: Begin) -> None:
     running = make(create_in_s=create_in_s)
     running.begin()
     until(lambda: len(asked) >= 3)
-    assert not running.cloud.there
+    assert not running.cloud.load_balancers
     may_create.set()
     until(lambda: running.is_served)
-    assert len(running.cloud.there) == 1
+    assert len(running.cloud.load_balancers) == 1
 
 
 def test_a_dry_run_writes_nothing(make: Begin) -> None:
@@ -226,7 +226,7 @@ def test_a_dry_run_writes_nothing(make: Begin) -> None:
     running = make("--dry-run")
     running.begin()
     until(lambda: running.passes() >= 1)
-    assert not running.cloud.there
+    assert not running.cloud.load_balancers
     assert not [one for one in running.api.calls if one.is_write]
 
 

@@ -55,7 +55,7 @@ def connect(
     credentials: Credentials,
     on_call: calls.CallObserver,
     user_agent: tuple[str, ...] = (),
-    on_circuit: circuits.CircuitObserver = circuits.nobody,
+    on_circuit: circuits.CircuitObserver = circuits.ignore,
 ) -> protocol.Cloud:
     """Return the cloud of these credentials; authenticates with its first call.
 
@@ -85,20 +85,22 @@ class OpenStackCatalog:
         """See the protocol."""
         return frozenset(CatalogPart)
 
-    def read(self, wish: catalog.CatalogWish) -> catalog.CatalogReading:
+    def read(self, request: catalog.CatalogRequest) -> catalog.CatalogReading:
         """See the protocol; OpenStack reports no conditions."""
-        document = _caught(lambda: translate.given(wish.given))
+        document = _caught(
+            lambda: translate.installer_document(request.installer_document)
+        )
         volumes = _List(
             lists.VOLUME,
-            lambda api, deadline: lists.volumes(api, wish.cluster_id, deadline),
+            lambda api, deadline: lists.volumes(api, request.cluster_id, deadline),
         )
-        needed = _wanted(wish.parts, document)
-        if CatalogPart.VOLUMES in wish.parts:
+        needed = _wanted(request.parts, document)
+        if CatalogPart.VOLUMES in request.parts:
             needed = (*needed, volumes)
         shelf = self._fetch(needed)
 
         def part(kind: CatalogPart, make: Callable[[], T]) -> Seen[T] | Unknown | None:
-            return _caught(make) if kind in wish.parts else None
+            return _caught(make) if kind in request.parts else None
 
         return catalog.CatalogReading(
             conditions=part(CatalogPart.CONDITIONS, tuple),
@@ -137,7 +139,7 @@ class OpenStackCatalog:
 
         fetched = parallel.each(fetch, by_service.values(), "catalog")
         return _Shelf(
-            {listed: seen for part in fetched for listed, seen in part.items()}
+            {listed: read for part in fetched for listed, read in part.items()}
         )
 
 

@@ -89,7 +89,7 @@ class Lists:
     default_type: str
 
 
-def given(document: Mapping[str, object]) -> Given:
+def installer_document(document: Mapping[str, object]) -> Given:
     """Take from the input document what counts.
 
     Raises:

@@ -108,12 +108,12 @@ class SectionReader:
     def choice(self, key: str, default: str, known: Collection[str]) -> str:
         """Return one of `known`."""
 
-        def one(text: str) -> str:
+        def option(text: str) -> str:
             if text not in known:
                 raise ValueError
             return text
 
-        return self._parsed(key, default, one, "one of " + ", ".join(known))
+        return self._parsed(key, default, option, "one of " + ", ".join(known))
 
     def problem(self, key: str, value: str, right: str) -> None:
         """Report a value that cannot be used, and what is required.

@@ -48,19 +48,20 @@ class Copier:
         """
         octavia, neutron = self._cloud.octavia, self._cloud.neutron
         for kind, objects in self._objects:
-            copied = [self._of(one, number, swap) for one in objects]
-            kind.update({str(one["id"]): one for one in copied})
+            copied = [self._of(original, number, swap) for original in objects]
+            kind.update({str(copy_["id"]): copy_ for copy_ in copied})
         for pool_id, members in self._members.items():
             octavia.members[self.id_of(pool_id, number)] = {
-                id_: _member(one, member_ports or {}) for id_, one in members.items()
+                id_: _member(member, member_ports or {})
+                for id_, member in members.items()
             }
         port = self._of(self._port, number, swap)
         neutron.ports[str(port["id"])] = port
         ip = {**self._of(self._ip, number, swap), "floating_ip_address": address}
         neutron.floating_ips[str(ip["id"])] = ip
 
-    def _of(self, found: wire.Json, number: int, swap: Swap) -> wire.Json:
-        copied: wire.Json = json.loads(swap(self.id_of(json.dumps(found), number)))
+    def _of(self, original: wire.Json, number: int, swap: Swap) -> wire.Json:
+        copied: wire.Json = json.loads(swap(self.id_of(json.dumps(original), number)))
         return copied
 
 
@@ -68,6 +69,6 @@ def _part(number: int) -> str:
     return f"-4000-8000-{number:04x}"
 
 
-def _member(found: wire.Json, ports: Mapping[int, int]) -> wire.Json:
-    port = int(str(found["protocol_port"]))
-    return {**found, "protocol_port": ports.get(port, port)}
+def _member(original: wire.Json, ports: Mapping[int, int]) -> wire.Json:
+    port = int(str(original["protocol_port"]))
+    return {**original, "protocol_port": ports.get(port, port)}

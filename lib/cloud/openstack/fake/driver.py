@@ -67,12 +67,12 @@ class Ground:
 
 def ground(cloud: session.FakeOpenStack | None = None) -> Ground:
     """Make the networks."""
-    made = cloud or session.FakeOpenStack()
-    neutron = made.neutron
+    created = cloud or session.FakeOpenStack()
+    neutron = created.neutron
     inside, other = neutron.add_network("inside"), neutron.add_network("other")
     outside = neutron.add_network("public", external=True)
     return Ground(
-        made,
+        created,
         inside,
         neutron.add_subnet(inside, "10.0.0.0/16", "inside-v4"),
         neutron.add_subnet(other, "10.1.0.0/16", "other-v4"),
@@ -126,8 +126,8 @@ class Driver:
 
         on: that copy, where others are served in it, too.
         """
-        there = on or dataclasses.replace(self.ground, cloud=copy.deepcopy(self.cloud))
-        return Driver(there, self.facts, self.config)
+        ground = on or dataclasses.replace(self.ground, cloud=copy.deepcopy(self.cloud))
+        return Driver(ground, self.facts, self.config)
 
     def annotate(self, values: Mapping[str, str | None]) -> None:
         """Set annotations of the Service; None removes one."""
@@ -150,32 +150,32 @@ class Driver:
                 return parsed
             spec = parsed
         target = Target(self.balancers.refer(self.facts), spec)
-        seen = self.balancers.observe([target], self.depth)[target.ref]
-        if isinstance(seen, Unknown):
-            return seen
-        return self.balancers.plan(target, seen.value, NOW)
+        observation = self.balancers.observe([target], self.depth)[target.ref]
+        if isinstance(observation, Unknown):
+            return observation
+        return self.balancers.plan(target, observation.value, NOW)
 
     def one_pass(self, *, gone: bool = False) -> bool:
         """Make one pass; say whether nothing is left to do."""
-        made = self.plan(gone=gone)
-        if isinstance(made, Problems):
-            self.problems, self.notices = made.problems, ()
+        planned = self.plan(gone=gone)
+        if isinstance(planned, Problems):
+            self.problems, self.notices = planned.problems, ()
             return True
-        if isinstance(made, Unknown):
+        if isinstance(planned, Unknown):
             self.cloud.clock.sleep(5)
             return False
-        self.problems, self.notices = made.problems, made.notices
-        self.annotate(dict(made.results.annotations))
-        if made.results.ingress is not None:
-            self.change(ingress=made.results.ingress)
-        if made.settled or not made.steps:
-            self.cloud.clock.sleep(made.retry_after_s or 0)
-            return made.settled or made.retry_after_s is None
-        self._apply(made)
+        self.problems, self.notices = planned.problems, planned.notices
+        self.annotate(dict(planned.results.annotations))
+        if planned.results.ingress is not None:
+            self.change(ingress=planned.results.ingress)
+        if planned.settled or not planned.steps:
+            self.cloud.clock.sleep(planned.retry_after_s or 0)
+            return planned.settled or planned.retry_after_s is None
+        self._apply(planned)
         return False
 
-    def _apply(self, made: Plan) -> None:
-        for step in made.steps:
+    def _apply(self, planned: Plan) -> None:
+        for step in planned.steps:
             self.applied.append(str(step))
             try:
                 result = self.balancers.apply(step)
@@ -186,7 +186,7 @@ class Driver:
                 self.cloud.clock.sleep(self.cloud.octavia.update_s)
             if not step.is_repeatable:
                 break
-        self.cloud.clock.sleep(made.retry_after_s or 10)
+        self.cloud.clock.sleep(planned.retry_after_s or 10)
 
     def settle(self, *, gone: bool = False, passes: int = 60) -> list[str]:
         """Make passes until nothing is left to do; give the steps applied.
@@ -211,8 +211,8 @@ class Driver:
     @property
     def listener(self) -> wire.Json:
         """Its first listener."""
-        found = self.cloud.octavia.listeners.values()
-        return next(one for one in found if self._is_under(one))
+        listeners = self.cloud.octavia.listeners.values()
+        return next(listener for listener in listeners if self._is_under(listener))
 
     @property
     def pool(self) -> wire.Json:
@@ -234,9 +234,9 @@ class Driver:
     def floating_ip(self) -> wire.Json:
         """The floating IP on its VIP; empty without one."""
         port_id = self.balancer["vip_port_id"]
-        found = self.cloud.neutron.floating_ips.values()
-        return next((ip for ip in found if ip["port_id"] == port_id), {})
+        floating_ips = self.cloud.neutron.floating_ips.values()
+        return next((ip for ip in floating_ips if ip["port_id"] == port_id), {})
 
     def _is_under(self, child: wire.Json) -> bool:
         parents = wire.objects(child, "loadbalancers")
-        return any(one["id"] == self.balancer["id"] for one in parents)
+        return any(parent["id"] == self.balancer["id"] for parent in parents)

@@ -146,19 +146,19 @@ class FakeNeutron:
         raise Refused(404, "The resource could not be found.")
 
     def _list(self, kind: str, call: Call) -> Answer:
-        found = {
+        collections_ = {
             "networks": self.networks,
             "subnets": self.subnets,
             "ports": self.ports,
             "floatingips": self.floating_ips,
             "security-groups": self.groups,
         }[kind]
-        items = [item for item in found.values() if _fits(item, call)]
+        items = [item for item in collections_.values() if _fits(item, call)]
         return shown(items, call, kind.replace("-", "_"))
 
     def _new_floating_ip(self, call: Call) -> Json:
-        wish = part(call.body, "floatingip")
-        network_id = str(wish["floating_network_id"])
+        request = part(call.body, "floatingip")
+        network_id = str(request["floating_network_id"])
         if network_id not in self.networks:
             raise Refused(404, f"Network {network_id} could not be found.")
         subnets = [
@@ -166,39 +166,39 @@ class FakeNeutron:
             for id_, subnet in self.subnets.items()
             if subnet["network_id"] == network_id and subnet["ip_version"] == 4
         ]
-        subnet_id = str(wish.get("subnet_id") or next(iter(subnets), ""))
+        subnet_id = str(request.get("subnet_id") or next(iter(subnets), ""))
         if subnet_id not in subnets:
             raise Refused(400, f"Subnet {subnet_id} not found in network {network_id}")
-        address = str(wish.get("floating_ip_address") or "")
+        address = str(request.get("floating_ip_address") or "")
         if any(
             ip["floating_ip_address"] == address for ip in self.floating_ips.values()
         ):
             raise Refused(409, f"IP address {address} already allocated")
-        port_id = wish.get("port_id")
+        port_id = request.get("port_id")
         self._check_free_port(port_id)
-        made: Json = {
+        floating_ip: Json = {
             "id": self.new_id("floatingip"),
             "floating_ip_address": address or self.free_address(subnet_id),
             "floating_network_id": network_id,
             "port_id": port_id,
-            "description": wish.get("description", ""),
+            "description": request.get("description", ""),
             "tags": [],
             "revision_number": 0,
         }
-        self.floating_ips[str(made["id"])] = made
-        return made
+        self.floating_ips[str(floating_ip["id"])] = floating_ip
+        return floating_ip
 
     def _attach(self, id_: str, call: Call) -> Json:
-        found = self.floating_ips.get(id_)
-        if found is None:
+        floating_ip = self.floating_ips.get(id_)
+        if floating_ip is None:
             raise Refused(404, f"Floating IP {id_} could not be found")
-        check_revision(found, call)
+        check_revision(floating_ip, call)
         port_id = part(call.body, "floatingip").get("port_id")
-        if port_id != found["port_id"]:
+        if port_id != floating_ip["port_id"]:
             self._check_free_port(port_id)
-        found["port_id"] = port_id
-        bump(found)
-        return found
+        floating_ip["port_id"] = port_id
+        bump(floating_ip)
+        return floating_ip
 
     def _check_free_port(self, port_id: object) -> None:
         if port_id is None:
@@ -210,17 +210,17 @@ class FakeNeutron:
             raise Refused(409, f"Cannot associate floating IP, {text}")
 
     def _new_group(self, call: Call) -> Json:
-        wish = part(call.body, "security_group")
-        made: Json = {
+        request = part(call.body, "security_group")
+        group: Json = {
             "id": self.new_id("group"),
-            "name": wish["name"],
-            "description": wish.get("description", ""),
+            "name": request["name"],
+            "description": request.get("description", ""),
             "security_group_rules": [],
         }
-        self.groups[str(made["id"])] = made
+        self.groups[str(group["id"])] = group
         for ethertype in ("IPv4", "IPv6"):
             _add_rule(
-                made,
+                group,
                 {
                     "id": self.new_id("rule"),
                     "direction": "egress",
@@ -231,24 +231,24 @@ class FakeNeutron:
                     "port_range_max": None,
                 },
             )
-        return made
+        return group
 
     def _new_rules(self, call: Call) -> Answer:
-        wishes = objects(call.body, "security_group_rules")
-        made: list[Json] = []
-        for wish in wishes:
-            group = self.groups.get(str(wish["security_group_id"]))
+        requests = objects(call.body, "security_group_rules")
+        rules: list[Json] = []
+        for request in requests:
+            group = self.groups.get(str(request["security_group_id"]))
             if group is None:
                 raise Refused(404, "Security group could not be found")
-            bare = {k: v for k, v in wish.items() if k != "security_group_id"}
+            bare = {k: v for k, v in request.items() if k != "security_group_id"}
             if any(
                 {**r, "id": 0} == {**bare, "id": 0}
                 for r in objects(group, "security_group_rules")
             ):
                 raise Refused(409, "Security group rule already exists.")
-            made.append({**bare, "id": self.new_id("rule")})
-            _add_rule(group, made[-1])
-        return Answer(201, {"security_group_rules": made})
+            rules.append({**bare, "id": self.new_id("rule")})
+            _add_rule(group, rules[-1])
+        return Answer(201, {"security_group_rules": rules})
 
     def _delete_rule(self, id_: str) -> Answer:
         for group in self.groups.values():
@@ -266,31 +266,33 @@ class FakeNeutron:
         port = self.ports.get(id_)
         if port is None:
             raise Refused(404, f"Port {id_} could not be found.")
-        wish = part(call.body, "port")
-        if missing := set(texts(wish.get("security_groups"))) - self.groups.keys():
+        request = part(call.body, "port")
+        if missing := set(texts(request.get("security_groups"))) - self.groups.keys():
             raise Refused(404, f"Security group {missing.pop()} does not exist.")
         check_revision(port, call)
-        self.l3.check_pairs(port, wish)
-        port |= wish
+        self.l3.check_pairs(port, request)
+        port |= request
         bump(port)
         return Answer(200, {"port": port})
 
     def _delete(self, kind: str, id_: str, call: Call) -> Answer:
-        found = self.floating_ips if kind == "floatingips" else self.groups
-        if id_ not in found:
+        objects_ = self.floating_ips if kind == "floatingips" else self.groups
+        if id_ not in objects_:
             raise Refused(404, f"{kind} {id_} could not be found")
-        check_revision(found[id_], call)
+        check_revision(objects_[id_], call)
         if kind == "security-groups" and any(
             id_ in texts(port["security_groups"]) for port in self.ports.values()
         ):
             raise Refused(409, f"Security Group {id_} in use.")
-        del found[id_]
+        del objects_[id_]
         return Answer(204)
 
 
 def _fixed(port: Json) -> list[tuple[str, str]]:
     fixed = objects(port, "fixed_ips")
-    return [(str(one["ip_address"]), str(one["subnet_id"])) for one in fixed]
+    return [
+        (str(fixed_ip["ip_address"]), str(fixed_ip["subnet_id"])) for fixed_ip in fixed
+    ]
 
 
 def _add_rule(group: Json, rule: Json) -> None:
@@ -309,8 +311,8 @@ def _fits_one(item: Json, key: str, values: list[str]) -> bool:
     if "tags" in key:
         tags = set(texts(item.get("tags")))
         asked = {tag for value in values for tag in value.split(",")}
-        found = bool(asked & tags) if key.endswith("any") else asked <= tags
-        return found != key.startswith("not-")
+        is_match = bool(asked & tags) if key.endswith("any") else asked <= tags
+        return is_match != key.startswith("not-")
     if key == "fixed_ips":
         return any(f"ip_address={ip}" in values for ip, _ in _fixed(item))
     if key == "security_groups":

@@ -109,14 +109,16 @@ class FakeOctavia:
             return shown(list(self.members.get(rest[0], {}).values()), call, "members")
         if kind in ("providers", "flavors", "availabilityzones"):
             return self._offers(kind, "".join(rest))
-        found = {
+        collections_ = {
             "loadbalancers": self.load_balancers,
             "listeners": self.listeners,
             "pools": self.pools,
             "healthmonitors": self.monitors,
         }[kind]
         only = call.one("load_balancer_id") or call.one("loadbalancer_id")
-        items = [item for item in found.values() if not only or only in _ids(item)]
+        items = [
+            item for item in collections_.values() if not only or only in _ids(item)
+        ]
         items = [item for item in items if item["id"] not in self.hidden]
         return shown(items, call, kind)
 
@@ -136,17 +138,17 @@ class FakeOctavia:
         return octavia_bodies.tree(balancer, listeners, self.pools, self.members)
 
     def _new_balancer(self, call: Call) -> Json:
-        wish = part(call.body, "loadbalancer")
-        octavia_bodies.check(wish, octavia_bodies.BALANCER)
-        if wish.get("provider") not in self.providers:
-            raise Refused(400, f"Provider '{wish.get('provider')}' was not found.")
-        if "tags" in wish and self.version < (2, 5):
+        request = part(call.body, "loadbalancer")
+        octavia_bodies.check(request, octavia_bodies.BALANCER)
+        if request.get("provider") not in self.providers:
+            raise Refused(400, f"Provider '{request.get('provider')}' was not found.")
+        if "tags" in request and self.version < (2, 5):
             raise Refused(400, "Unknown attribute tags")
-        vip = vips.have(self.neutron, wish)
+        vip = vips.have(self.neutron, request)
         id_ = self.new_id("loadbalancer")
-        balancer = octavia_bodies.balancer(id_, wish, vip, self._time())
+        balancer = octavia_bodies.balancer(id_, request, vip, self._time())
         self.load_balancers[id_] = balancer
-        for listener in objects(wish, "listeners"):
+        for listener in objects(request, "listeners"):
             self._new_listener(balancer, listener)
         end = "ACTIVE"
         if self.builds_fail:
@@ -158,7 +160,9 @@ class FakeOctavia:
         balancer = self._balancer(id_)
         if balancer["provisioning_status"] not in ("ACTIVE", "ERROR"):
             raise _immutable(id_)
-        if not cascades and any(id_ in _ids(one) for one in self.listeners.values()):
+        if not cascades and any(
+            id_ in _ids(listener) for listener in self.listeners.values()
+        ):
             raise Refused(400, "Cannot delete Load Balancer - it has children")
         self._set_status(balancer, "PENDING_DELETE")
         end = "DELETED"
@@ -178,63 +182,65 @@ class FakeOctavia:
     def _child(self, call: Call, kind: str, rest: list[str]) -> Answer:
         if call.method == "POST":
             return self._new_child(kind, call)
-        found = {
+        child = {
             "listeners": self.listeners,
             "pools": self.pools,
             "healthmonitors": self.monitors,
         }[kind].get(rest[0])
-        if found is None:
+        if child is None:
             raise Refused(404, f"{kind} {rest[0]} not found.")
-        self._begin(self._parent(found))
+        self._begin(self._parent(child))
         if call.method == "DELETE":
-            self._delete_child(kind, found)
+            self._delete_child(kind, child)
             return Answer(204)
         key = {"listeners": "listener", "pools": "pool"}.get(kind, "healthmonitor")
         allowed = {
             "listener": octavia_bodies.LISTENER,
             "pool": octavia_bodies.POOL,
         }.get(key, octavia_bodies.MONITOR)
-        self._put(found, part(call.body, key), allowed)
-        return Answer(200, {key: found})
+        self._put(child, part(call.body, key), allowed)
+        return Answer(200, {key: child})
 
     def _new_child(self, kind: str, call: Call) -> Answer:
         match kind:
             case "listeners":
-                wish = part(call.body, "listener")
-                balancer = self._balancer(str(wish.get("loadbalancer_id")))
+                request = part(call.body, "listener")
+                balancer = self._balancer(str(request.get("loadbalancer_id")))
                 self._begin(balancer)
-                return self._created("listener", self._new_listener(balancer, wish))
+                return self._created("listener", self._new_listener(balancer, request))
             case "pools":
-                wish = part(call.body, "pool")
-                listener = self.listeners.get(str(wish.get("listener_id")))
+                request = part(call.body, "pool")
+                listener = self.listeners.get(str(request.get("listener_id")))
                 if listener is None:
                     raise Refused(404, "Listener not found.")
                 if listener["default_pool_id"]:
                     raise Refused(409, "This listener already has a default pool")
                 balancer = self._parent(listener)
                 self._begin(balancer)
-                bare = {k: v for k, v in wish.items() if k not in octavia_bodies.NESTED}
+                bare = {
+                    k: v for k, v in request.items() if k not in octavia_bodies.NESTED
+                }
                 return self._created("pool", self._new_pool(balancer, listener, bare))
-        wish = part(call.body, "healthmonitor")
-        pool = self.pools.get(str(wish.get("pool_id")))
+        request = part(call.body, "healthmonitor")
+        pool = self.pools.get(str(request.get("pool_id")))
         if pool is None:
             raise Refused(404, "Pool not found.")
         if pool["healthmonitor_id"]:
             raise Refused(409, "This pool already has a health monitor")
         self._begin(self._parent(pool))
-        return self._created("healthmonitor", self._new_monitor(pool, wish))
+        return self._created("healthmonitor", self._new_monitor(pool, request))
 
-    def _delete_child(self, kind: str, found: Json) -> None:
+    def _delete_child(self, kind: str, child: Json) -> None:
         if kind == "listeners":
-            del self.listeners[str(found["id"])]
+            del self.listeners[str(child["id"])]
             for pool in self.pools.values():
-                _unlink(pool, "listeners", found["id"])
+                _unlink(pool, "listeners", child["id"])
         elif kind == "pools":
-            self._drop_pool(found)
+            self._drop_pool(child)
         else:
-            del self.monitors[str(found["id"])]
+            del self.monitors[str(child["id"])]
             for pool in self.pools.values():
-                if pool["healthmonitor_id"] == found["id"]:
+                if pool["healthmonitor_id"] == child["id"]:
                     pool["healthmonitor_id"] = None
 
     def _drop_pool(self, pool: Json) -> None:
@@ -245,9 +251,9 @@ class FakeOctavia:
             if listener["default_pool_id"] == pool["id"]:
                 listener["default_pool_id"] = None
 
-    def _new_listener(self, balancer: Json, wish: Json) -> Json:
-        octavia_bodies.check(wish, octavia_bodies.LISTENER)
-        protocol = str(wish["protocol"])
+    def _new_listener(self, balancer: Json, request: Json) -> Json:
+        octavia_bodies.check(request, octavia_bodies.LISTENER)
+        protocol = str(request["protocol"])
         if protocol not in octavia_bodies.FITTING:
             text = f"Invalid input for field/attribute protocol: {protocol}"
             raise Refused(400, text)
@@ -255,64 +261,64 @@ class FakeOctavia:
             same = (octavia_bodies.transport(other["protocol"]), other["protocol_port"])
             if balancer["id"] in _ids(other) and same == (
                 octavia_bodies.transport(protocol),
-                wish["protocol_port"],
+                request["protocol_port"],
             ):
                 text = "Another Listener on this Load Balancer is already using it"
                 raise Refused(409, text)
         id_ = self.new_id("listener")
-        listener = octavia_bodies.listener(id_, balancer, wish)
+        listener = octavia_bodies.listener(id_, balancer, request)
         self.listeners[id_] = listener
-        if wish.get("default_pool_id"):
-            pool = self.pools.get(str(wish["default_pool_id"]))
+        if request.get("default_pool_id"):
+            pool = self.pools.get(str(request["default_pool_id"]))
             if pool is None:
                 raise Refused(404, "Pool not found.")
             listener["default_pool_id"] = pool["id"]
             pool["listeners"] = [*objects(pool, "listeners"), {"id": id_}]
-        if wish.get("default_pool"):
-            self._new_pool(balancer, listener, part(wish, "default_pool"))
+        if request.get("default_pool"):
+            self._new_pool(balancer, listener, part(request, "default_pool"))
         return listener
 
-    def _new_pool(self, balancer: Json, listener: Json, wish: Json) -> Json:
-        octavia_bodies.check(wish, octavia_bodies.POOL)
-        if wish["protocol"] not in octavia_bodies.FITTING[str(listener["protocol"])]:
+    def _new_pool(self, balancer: Json, listener: Json, request: Json) -> Json:
+        octavia_bodies.check(request, octavia_bodies.POOL)
+        if request["protocol"] not in octavia_bodies.FITTING[str(listener["protocol"])]:
             raise Refused(
                 400,
-                f"Validation failure: The pool protocol '{wish['protocol']}' is invalid"
-                f" while the listener protocol is '{listener['protocol']}'.",
+                f"Validation failure: The pool protocol '{request['protocol']}' is"
+                f" invalid while the listener protocol is '{listener['protocol']}'.",
             )
         id_ = self.new_id("pool")
-        pool = octavia_bodies.pool(id_, balancer, listener, wish)
+        pool = octavia_bodies.pool(id_, balancer, listener, request)
         self.pools[id_] = pool
         self.members[id_] = {}
         listener["default_pool_id"] = id_
-        for member in objects(wish, "members"):
+        for member in objects(request, "members"):
             self._new_member(id_, member)
-        if wish.get("healthmonitor"):
-            self._new_monitor(pool, part(wish, "healthmonitor"))
+        if request.get("healthmonitor"):
+            self._new_monitor(pool, part(request, "healthmonitor"))
         return pool
 
-    def _new_monitor(self, pool: Json, wish: Json) -> Json:
-        octavia_bodies.check(wish, octavia_bodies.MONITOR)
-        if wish["type"] == "UDP-CONNECT" and int(str(wish["delay"])) < 3:
+    def _new_monitor(self, pool: Json, request: Json) -> Json:
+        octavia_bodies.check(request, octavia_bodies.MONITOR)
+        if request["type"] == "UDP-CONNECT" and int(str(request["delay"])) < 3:
             raise Refused(400, "The request delay value should be larger than 3")
-        bare = {k: v for k, v in wish.items() if k != "pool_id"}
+        bare = {k: v for k, v in request.items() if k != "pool_id"}
         bare = {"admin_state_up": True, **bare}
         monitor = {"id": self.new_id("monitor"), "pools": [{"id": pool["id"]}], **bare}
         self.monitors[str(monitor["id"])] = monitor
         pool["healthmonitor_id"] = monitor["id"]
         return monitor
 
-    def _new_member(self, pool_id: str, wish: Json) -> None:
-        octavia_bodies.check(wish, octavia_bodies.MEMBER)
-        port = wish["protocol_port"]
+    def _new_member(self, pool_id: str, request: Json) -> None:
+        octavia_bodies.check(request, octavia_bodies.MEMBER)
+        port = request["protocol_port"]
         if not isinstance(port, int) or not 1 <= port <= 65535:
             raise Refused(
                 400, f"Invalid input for field/attribute protocol_port: {port}"
             )
-        subnet_id = wish.get("subnet_id")
+        subnet_id = request.get("subnet_id")
         if subnet_id and subnet_id not in self.neutron.subnets:
             raise Refused(404, f"Subnet {subnet_id} not found.")
-        member = octavia_bodies.member(self.new_id("member"), wish)
+        member = octavia_bodies.member(self.new_id("member"), request)
         self.members[pool_id][str(member["id"])] = member
 
     def _put_members(self, pool_id: str, call: Call) -> Answer:
@@ -322,32 +328,35 @@ class FakeOctavia:
             raise Refused(404, f"Pool {pool_id} not found.")
         self._begin(self._parent(pool))
         additive = call.one("additive_only") == "true" and self.version >= (2, 11)
-        there = self.members[pool_id]
-        known = {(m["address"], m["protocol_port"]): m for m in there.values()}
-        wishes = objects(call.body, "members")
-        wanted = {(m["address"], m["protocol_port"]) for m in wishes}
-        if len(wanted) != len(wishes):
+        members = self.members[pool_id]
+        known = {(m["address"], m["protocol_port"]): m for m in members.values()}
+        requests = objects(call.body, "members")
+        desired = {(m["address"], m["protocol_port"]) for m in requests}
+        if len(desired) != len(requests):
             raise Refused(400, "Member must be updated only once in the same request.")
-        for wish in wishes:
-            member = known.get((wish["address"], wish["protocol_port"]))
+        for request in requests:
+            member = known.get((request["address"], request["protocol_port"]))
             if member is None:
-                self._new_member(pool_id, wish)
+                self._new_member(pool_id, request)
             else:
-                octavia_bodies.check(wish, octavia_bodies.MEMBER)
+                octavia_bodies.check(request, octavia_bodies.MEMBER)
                 member |= {"weight": 1, "admin_state_up": True}
                 fixed = {"address", "protocol_port"}
                 fixed |= {"subnet_id"} if member.get("subnet_id") else set()
-                member |= {k: v for k, v in wish.items() if k not in fixed}
+                member |= {k: v for k, v in request.items() if k not in fixed}
         if not additive:
-            for key in known.keys() - wanted:
-                del there[str(known[key]["id"])]
+            for key in known.keys() - desired:
+                del members[str(known[key]["id"])]
         return Answer(202)
 
-    def _put(self, found: Json, wish: Json, allowed: Iterable[str]) -> None:
-        octavia_bodies.check(wish, frozenset(allowed) - octavia_bodies.FIXED)
-        if "tags" in wish:
-            wish = {**wish, "tags": [tag for tag in texts(wish["tags"]) if tag]}
-        found |= wish
+    def _put(self, stored: Json, request: Json, allowed: Iterable[str]) -> None:
+        octavia_bodies.check(request, frozenset(allowed) - octavia_bodies.FIXED)
+        if "tags" in request:
+            request = {
+                **request,
+                "tags": [tag for tag in texts(request["tags"]) if tag],
+            }
+        stored |= request
 
     def _begin(self, balancer: Json, *also_from: str) -> None:
         """Start a change; only an ACTIVE load balancer takes one."""
@@ -382,13 +391,17 @@ class FakeOctavia:
             child = self.pools[pool_id]
         return self._balancer(_ids(child)[0])
 
-    def _created(self, key: str, made: Json) -> Answer:
-        return Answer(201, {key: made})
+    def _created(self, key: str, created: Json) -> Answer:
+        return Answer(201, {key: created})
 
 
 def _linked(item: Json, key: str) -> list[str]:
-    found = item.get(key)
-    return [str(one["id"]) for one in found] if isinstance(found, list) else []
+    references = item.get(key)
+    return (
+        [str(reference["id"]) for reference in references]
+        if isinstance(references, list)
+        else []
+    )
 
 
 def _ids(item: Json) -> list[str]:
@@ -396,7 +409,9 @@ def _ids(item: Json) -> list[str]:
 
 
 def _unlink(item: Json, key: str, id_: object) -> None:
-    item[key] = [{"id": one} for one in _linked(item, key) if one != id_]
+    item[key] = [
+        {"id": reference} for reference in _linked(item, key) if reference != id_
+    ]
 
 
 def _immutable(id_: str) -> Refused:

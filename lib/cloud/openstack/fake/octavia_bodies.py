@@ -47,17 +47,17 @@ NESTED = frozenset({"members", "healthmonitor"})
 """A pool that is made by itself does not take them."""
 
 
-def balancer(id_: str, wish: Json, vip: Vip, now: str) -> Json:
+def balancer(id_: str, request: Json, vip: Vip, now: str) -> Json:
     """Return a load balancer that has just been asked for."""
     return {
         "id": id_,
-        "name": wish.get("name", ""),
-        "description": wish.get("description", ""),
-        "admin_state_up": wish.get("admin_state_up", True),
-        "provider": wish["provider"],
-        "tags": texts(wish.get("tags")),
-        "flavor_id": wish.get("flavor_id"),
-        "availability_zone": wish.get("availability_zone"),
+        "name": request.get("name", ""),
+        "description": request.get("description", ""),
+        "admin_state_up": request.get("admin_state_up", True),
+        "provider": request["provider"],
+        "tags": texts(request.get("tags")),
+        "flavor_id": request.get("flavor_id"),
+        "availability_zone": request.get("availability_zone"),
         "vip_address": objects(vip.port, "fixed_ips")[0]["ip_address"],
         "vip_port_id": vip.port["id"],
         "vip_subnet_id": vip.subnet_id,
@@ -69,38 +69,38 @@ def balancer(id_: str, wish: Json, vip: Vip, now: str) -> Json:
     }
 
 
-def listener(id_: str, balancer: Json, wish: Json) -> Json:
+def listener(id_: str, balancer: Json, request: Json) -> Json:
     """Return a listener without a pool."""
     return {
         "id": id_,
-        "name": wish.get("name", ""),
-        "protocol": str(wish["protocol"]),
-        "protocol_port": wish["protocol_port"],
-        "connection_limit": wish.get("connection_limit", -1),
+        "name": request.get("name", ""),
+        "protocol": str(request["protocol"]),
+        "protocol_port": request["protocol_port"],
+        "connection_limit": request.get("connection_limit", -1),
         "default_pool_id": None,
-        "insert_headers": wish.get("insert_headers") or {},
-        "default_tls_container_ref": wish.get("default_tls_container_ref"),
-        "timeout_client_data": wish.get("timeout_client_data", 50000),
-        "timeout_member_connect": wish.get("timeout_member_connect", 5000),
-        "timeout_member_data": wish.get("timeout_member_data", 50000),
-        "timeout_tcp_inspect": wish.get("timeout_tcp_inspect", 0),
-        "allowed_cidrs": wish.get("allowed_cidrs"),
-        "admin_state_up": wish.get("admin_state_up", True),
-        "tags": texts(wish.get("tags")),
+        "insert_headers": request.get("insert_headers") or {},
+        "default_tls_container_ref": request.get("default_tls_container_ref"),
+        "timeout_client_data": request.get("timeout_client_data", 50000),
+        "timeout_member_connect": request.get("timeout_member_connect", 5000),
+        "timeout_member_data": request.get("timeout_member_data", 50000),
+        "timeout_tcp_inspect": request.get("timeout_tcp_inspect", 0),
+        "allowed_cidrs": request.get("allowed_cidrs"),
+        "admin_state_up": request.get("admin_state_up", True),
+        "tags": texts(request.get("tags")),
         "loadbalancers": [{"id": balancer["id"]}],
     }
 
 
-def pool(id_: str, balancer: Json, listener: Json, wish: Json) -> Json:
+def pool(id_: str, balancer: Json, listener: Json, request: Json) -> Json:
     """Return a pool of a listener, without a monitor."""
     return {
         "id": id_,
-        "name": wish.get("name", ""),
-        "protocol": wish["protocol"],
-        "lb_algorithm": wish["lb_algorithm"],
-        "session_persistence": wish.get("session_persistence"),
-        "admin_state_up": wish.get("admin_state_up", True),
-        "tags": texts(wish.get("tags")),
+        "name": request.get("name", ""),
+        "protocol": request["protocol"],
+        "lb_algorithm": request["lb_algorithm"],
+        "session_persistence": request.get("session_persistence"),
+        "admin_state_up": request.get("admin_state_up", True),
+        "tags": texts(request.get("tags")),
         "created_at": balancer["updated_at"] or balancer["created_at"],
         "listeners": [{"id": listener["id"]}],
         "loadbalancers": [{"id": balancer["id"]}],
@@ -108,17 +108,17 @@ def pool(id_: str, balancer: Json, listener: Json, wish: Json) -> Json:
     }
 
 
-def member(id_: str, wish: Json) -> Json:
+def member(id_: str, request: Json) -> Json:
     """Return a member."""
     return {
         "id": id_,
-        "name": wish.get("name", ""),
-        "address": wish["address"],
-        "protocol_port": wish["protocol_port"],
-        "subnet_id": wish.get("subnet_id"),
-        "weight": wish.get("weight", 1),
-        "monitor_port": wish.get("monitor_port"),
-        "admin_state_up": wish.get("admin_state_up", True),
+        "name": request.get("name", ""),
+        "address": request["address"],
+        "protocol_port": request["protocol_port"],
+        "subnet_id": request.get("subnet_id"),
+        "weight": request.get("weight", 1),
+        "monitor_port": request.get("monitor_port"),
+        "admin_state_up": request.get("admin_state_up", True),
     }
 
 
@@ -132,34 +132,34 @@ def tree(
     shown = ("id", "name", "address", "protocol_port")
 
     def below(pool: Json) -> list[Json]:
-        found = members[str(pool["id"])].values()
-        return [{key: one[key] for key in shown} for one in found]
+        members_ = members[str(pool["id"])].values()
+        return [{key: member[key] for key in shown} for member in members_]
 
     return {
         "id": balancer["id"],
         "listeners": [
             {
-                "id": one["id"],
+                "id": listener["id"],
                 "pools": [
                     {"id": pool["id"], "members": below(pool)}
                     for pool in pools.values()
-                    if pool["id"] == one["default_pool_id"]
+                    if pool["id"] == listener["default_pool_id"]
                 ],
             }
-            for one in listeners
+            for listener in listeners
         ],
     }
 
 
-def check(wish: Json, allowed: frozenset[str]) -> None:
+def check(request: Json, allowed: frozenset[str]) -> None:
     """Refuse attributes that a thing has not, and names that are too long.
 
     Raises:
         Refused: there is one.
     """
-    if unknown := sorted(wish.keys() - allowed):
+    if unknown := sorted(request.keys() - allowed):
         raise Refused(400, f"Unknown attribute {unknown[0]}")
-    if len(str(wish.get("name") or "").encode()) > 255:
+    if len(str(request.get("name") or "").encode()) > 255:
         raise Refused(400, "Invalid input for field/attribute name")
 
 

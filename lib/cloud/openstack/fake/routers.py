@@ -102,18 +102,18 @@ class FakeRouters:
         if len(routes) > self.max_routes:
             raise Refused(409, "Quota exceeded for resources: ['router_route'].")
 
-    def check_pairs(self, port: Json, wish: Json) -> None:
+    def check_pairs(self, port: Json, request: Json) -> None:
         """Complete the address pairs of a change of a port, or refuse it."""
-        if "allowed_address_pairs" not in wish:
+        if "allowed_address_pairs" not in request:
             return
-        pairs = objects(wish, "allowed_address_pairs")
+        pairs = objects(request, "allowed_address_pairs")
         if not port["port_security_enabled"] and pairs:
             text = "Port Security must be enabled in order to have allowed"
             raise Refused(409, f"{text} address pairs on a port.")
         if len(pairs) > self.max_pairs:
             text = "The number of allowed address pair exceeds the maximum"
             raise Refused(400, f"{text} {self.max_pairs}.")
-        wish["allowed_address_pairs"] = [
+        request["allowed_address_pairs"] = [
             {
                 "ip_address": pair["ip_address"],
                 "mac_address": pair.get("mac_address", port["mac_address"]),
@@ -131,8 +131,8 @@ def bump(resource: Json) -> None:
     resource["revision_number"] = int(str(resource.get("revision_number", 0))) + 1
 
 
-def check_revision(found: Json, call: Call) -> None:
+def check_revision(stored: Json, call: Call) -> None:
     """Refuse a change of what is not as the caller saw it."""
-    wanted = call.headers.get("If-Match", "").removeprefix("revision_number=")
-    if wanted and wanted != str(found.get("revision_number")):
+    revision = call.headers.get("If-Match", "").removeprefix("revision_number=")
+    if revision and revision != str(stored.get("revision_number")):
         raise Refused(412, "Constrained to a revision_number that does not match.")

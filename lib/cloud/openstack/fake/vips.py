@@ -16,7 +16,7 @@ class Vip:
     extra: Sequence[Json]
 
 
-def have(neutron: FakeNeutron, wish: Json) -> Vip:
+def have(neutron: FakeNeutron, request: Json) -> Vip:
     """Find or make what a load balancer is to be reached at.
 
     Raises:
@@ -25,7 +25,7 @@ def have(neutron: FakeNeutron, wish: Json) -> Vip:
     Source: octavia/api/drivers/utils.py, call_provider.
     """
     try:
-        port_id, subnet_id = _port(neutron, wish)
+        port_id, subnet_id = _port(neutron, request)
     except Refused as refused:
         if refused.status != 409:
             raise
@@ -33,42 +33,42 @@ def have(neutron: FakeNeutron, wish: Json) -> Vip:
         raise Refused(409, text) from refused
     extra = [
         {
-            "subnet_id": one["subnet_id"],
-            "ip_address": neutron.free_address(str(one["subnet_id"])),
+            "subnet_id": vip["subnet_id"],
+            "ip_address": neutron.free_address(str(vip["subnet_id"])),
         }
-        for one in objects(wish, "additional_vips")
+        for vip in objects(request, "additional_vips")
     ]
     return Vip(neutron.ports[port_id], subnet_id, extra)
 
 
-def _port(neutron: FakeNeutron, wish: Json) -> tuple[str, str]:
+def _port(neutron: FakeNeutron, request: Json) -> tuple[str, str]:
     """Find or make the VIP's port; give its id and subnet."""
-    if wish.get("vip_port_id"):
-        port = neutron.ports.get(str(wish["vip_port_id"]))
+    if request.get("vip_port_id"):
+        port = neutron.ports.get(str(request["vip_port_id"]))
         if port is None:
-            raise Refused(400, f"Port {wish['vip_port_id']} not found.")
+            raise Refused(400, f"Port {request['vip_port_id']} not found.")
         fixed = objects(port, "fixed_ips")
         return str(port["id"]), str(fixed[0]["subnet_id"])
-    subnet_id = str(wish.get("vip_subnet_id") or "")
-    network_id = wish.get("vip_network_id")
+    subnet_id = str(request.get("vip_subnet_id") or "")
+    network_id = request.get("vip_network_id")
     if network_id and not subnet_id and network_id not in neutron.networks:
         raise Refused(400, f"Network {network_id} not found.")
     if not subnet_id:
         fitting = [
             key
-            for key, one in neutron.subnets.items()
-            if one["network_id"] == network_id
+            for key, subnet in neutron.subnets.items()
+            if subnet["network_id"] == network_id
         ]
         if not fitting:
             raise Refused(400, "VIP must contain one of: port, subnet, network")
         subnet_id = fitting[0]
     if subnet_id not in neutron.subnets:
         raise Refused(400, f"Subnet {subnet_id} not found.")
-    address = str(wish.get("vip_address") or "")
+    address = str(request.get("vip_address") or "")
     if address and any(
-        address == one["ip_address"]
+        address == fixed_ip["ip_address"]
         for port in neutron.ports.values()
-        for one in objects(port, "fixed_ips")
+        for fixed_ip in objects(port, "fixed_ips")
     ):
         text = f"IP address {address} already allocated in subnet {subnet_id}"
         raise Refused(409, text)

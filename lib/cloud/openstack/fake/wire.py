@@ -66,23 +66,23 @@ def call_of(
 
 def part(body: Json, key: str) -> Json:
     """Return an object inside a body."""
-    found = body.get(key)
-    if not isinstance(found, dict):
+    value = body.get(key)
+    if not isinstance(value, dict):
         raise Refused(400, f"Missing required attribute {key}")
-    return found
+    return value
 
 
 def objects(body: Json, key: str) -> list[Json]:
     """Return a list of objects inside a body; none when it is not there."""
-    found = body.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+    value = body.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(x, dict) for x in value):
         raise Refused(400, f"Invalid input for field/attribute {key}")
-    return found
+    return value
 
 
 def texts(value: object) -> list[str]:
     """Return a list of texts."""
-    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+    return [str(text) for text in value] if isinstance(value, list | tuple) else []
 
 
 def shown(items: list[Json], call: Call, kind: str) -> Answer:

@@ -126,7 +126,7 @@ class Client:
         where: Where,
         on_call: calls.CallObserver,
         effects: Effects | None = None,
-        on_circuit: circuits.CircuitObserver = circuits.nobody,
+        on_circuit: circuits.CircuitObserver = circuits.ignore,
     ) -> None:
         """session: its time-out bounds every single try."""
         self._session = session

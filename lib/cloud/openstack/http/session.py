@@ -30,8 +30,8 @@ class _Session(keystoneauth1.session.Session):
     keystoneauth1.identity.base.BaseIdentityPlugin.invalidate.
     """
 
-    def __init__(self, plugin: identity.BaseIdentityPlugin, **given: Any) -> None:
-        super().__init__(auth=plugin, **given)
+    def __init__(self, plugin: identity.BaseIdentityPlugin, **response: Any) -> None:
+        super().__init__(auth=plugin, **response)
         self._plugin = plugin
         self._renewing = threading.Lock()
         self._mine = threading.local()

@@ -36,7 +36,7 @@ def open_client(
     config: Config,
     on_call: calls.CallObserver = calls.ignore,
     user_agent: tuple[str, ...] = (),
-    on_circuit: circuits.CircuitObserver = circuits.nobody,
+    on_circuit: circuits.CircuitObserver = circuits.ignore,
 ) -> client.Client:
     """Return a client of the cloud of cloud.conf. Its first call authenticates.
 

@@ -102,15 +102,15 @@ class OctaviaLoadBalancers:
         is_balancer = action.kind is Kind.LOAD_BALANCER
         if is_balancer and step.verb is Verb.DELETE:
             self._observer.note_deleting(action.balancer_id)
-        made = _made_id(body)
+        created_id = _made_id(body)
         if is_balancer and step.verb is Verb.CREATE:
-            ids = ((keys.LOAD_BALANCER_ID, made), (keys.OWNED_ID, made))
-            return StepResult(made, ids, pace.FIRST_POLL_S)
+            ids = ((keys.LOAD_BALANCER_ID, created_id), (keys.OWNED_ID, created_id))
+            return StepResult(created_id, ids, pace.FIRST_POLL_S)
         opens_after_s = self._opens_after_s(step, action)
         if action.forgets:  # else it would look as if somebody had deleted it
             nothing = ((keys.LOAD_BALANCER_ID, None), (keys.OWNED_ID, None))
-            return StepResult(made, nothing, opens_after_s)
-        return StepResult(made, opens_after_s=opens_after_s)
+            return StepResult(created_id, nothing, opens_after_s)
+        return StepResult(created_id, opens_after_s=opens_after_s)
 
     def _opens_after_s(self, step: Step, action: Action) -> float:
         """Return the seconds until the first poll of a load balancer after a write.
@@ -157,24 +157,31 @@ class OctaviaLoadBalancers:
         try:
             if len(asked) == 1:
                 id_ = next(iter(asked)).id
-                one = lists.LOAD_BALANCER.find(self._api, id_, deadline)
-                found = {} if one is None else {one.loadbalancer.id: one.loadbalancer}
+                answer = lists.LOAD_BALANCER.find(self._api, id_, deadline)
+                balancers = (
+                    {}
+                    if answer is None
+                    else {answer.loadbalancer.id: answer.loadbalancer}
+                )
             else:
                 all_ = lists.STATES.of_project(self._api, deadline)
-                found = {each.id: each for each in all_}
+                balancers = {each.id: each for each in all_}
         except errors.CloudError as error:
             return {each.id: Unknown(error) for each in asked}
-        return {each.id: self._gate(found.get(each.id), each) for each in asked}
+        return {each.id: self._gate(balancers.get(each.id), each) for each in asked}
 
-    def _gate(self, found: native.LoadBalancer | None, asked: Asked) -> Gate:
+    def _gate(self, balancer: native.LoadBalancer | None, asked: Asked) -> Gate:
         """Return whether a load balancer takes the next write."""
-        if found is not None and found.provisioning_status == native.ACTIVE:
-            self._pace.ended(found.id, asked.waited_s)
+        if balancer is not None and balancer.provisioning_status == native.ACTIVE:
+            self._pace.ended(balancer.id, asked.waited_s)
             return Gate(GateState.OPEN)
-        if found is not None and found.provisioning_status == native.PENDING_DELETE:
+        if (
+            balancer is not None
+            and balancer.provisioning_status == native.PENDING_DELETE
+        ):
             return Gate(GateState.CLOSED, GOING_POLL_S)
-        if found is not None and identity.is_pending(found):
-            wait_s = self._pace.closed(found.id, asked.waited_s)
+        if balancer is not None and identity.is_pending(balancer):
+            wait_s = self._pace.closed(balancer.id, asked.waited_s)
             return Gate(GateState.CLOSED, wait_s)
         self._pace.forget(asked.id)
         return Gate(GateState.LOST)
@@ -192,7 +199,7 @@ def _made_id(body: bytes) -> str:
     if not body:
         return ""
     try:
-        found = decoding.decode(body, dict[str, _Id])
+        objects = decoding.decode(body, dict[str, _Id])
     except msgspec.DecodeError:
         return ""  # several things, or none: nobody asks for their ids
-    return next((one.id for one in found.values()), "")
+    return next((created.id for created in objects.values()), "")

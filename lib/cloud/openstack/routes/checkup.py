@@ -13,12 +13,14 @@ SETTING = "[Route] router-id"
 
 def read(api: client.Client, router_id: str) -> Routing:
     """Return the router with the number of its interfaces and routes."""
-    seen = NeutronRoutes(api, router_id).observe([router_id], Depth.FULL)[router_id]
-    if not isinstance(seen, Seen):
-        return Routing(SETTING, router_id, error=seen.error)
-    if not seen.value.exists:
+    observation = NeutronRoutes(api, router_id).observe([router_id], Depth.FULL)[
+        router_id
+    ]
+    if not isinstance(observation, Seen):
+        return Routing(SETTING, router_id, error=observation.error)
+    if not observation.value.exists:
         text = "not found, or of another project"
         error = errors.NotFound(text, operation="get router", resource=router_id)
         return Routing(SETTING, router_id, error=error)
-    table = native.of(seen.value)
+    table = native.of(observation.value)
     return Routing(SETTING, router_id, len(table.subnets), len(table.routes))

@@ -104,7 +104,9 @@ class NeutronRoutes:
             routers[table] = self._router(table, deadline)
         try:
             self._read_ports(routers, depth, deadline)
-            return {table: self._seen(table, found) for table, found in routers.items()}
+            return {
+                table: self._seen(table, router) for table, router in routers.items()
+            }
         except errors.CloudError as error:
             return {table: Unknown(error) for table in tables}
 
@@ -152,7 +154,7 @@ class NeutronRoutes:
             for table, router in routers.items()
             if isinstance(router, Router)
         }
-        if all(isinstance(found, errors.CloudError) for found in routers.values()):
+        if all(isinstance(router, errors.CloudError) for router in routers.values()):
             return  # nothing can be planned
         with self._lock:
             known = self._known
@@ -184,8 +186,8 @@ class NeutronRoutes:
         for at in range(0, len(ids), FILTERED):
             query = tuple(("id", id_) for id_ in ids[at : at + FILTERED])
             call = client.Get(actions.NETWORK, "subnets", "list subnets", query)
-            found = self._api.items(call, PAGE, native.SubnetsPage, deadline)
-            self._subnets |= {subnet.id: subnet.cidr for subnet in found}
+            subnet_page = self._api.items(call, PAGE, native.SubnetsPage, deadline)
+            self._subnets |= {subnet.id: subnet.cidr for subnet in subnet_page}
 
     def _seen(
         self, table: str, router: Router | None | errors.CloudError
@@ -258,10 +260,10 @@ class NeutronRoutes:
         """See the protocol."""
         tables = {record.table: record for record in records}
         recorded = {e for record in records for e in record.owned}
-        for id_, seen in self.observe(tables, Depth.FULL).items():
-            if isinstance(seen, Unknown):
-                raise seen.error
-            table = native.of(seen.value)
+        for id_, observation in self.observe(tables, Depth.FULL).items():
+            if isinstance(observation, Unknown):
+                raise observation.error
+            table = native.of(observation.value)
             yield from _owned_of(table, tables[id_])
             for route in table.routes:
                 if route not in recorded:
@@ -272,12 +274,12 @@ class NeutronRoutes:
         routes: dict[str, list[Route]] = {}
         pairs: dict[str, list[AddressPair]] = {}
         natives = {entry.id: entry.native for entry in owned}
-        for found in owned:
-            entry = found.recorded.entry
+        for resource in owned:
+            entry = resource.recorded.entry
             if isinstance(entry, Route):
-                routes.setdefault(found.id, []).append(entry)
+                routes.setdefault(resource.id, []).append(entry)
             else:
-                pairs.setdefault(found.id, []).append(entry)
+                pairs.setdefault(resource.id, []).append(entry)
         steps = [
             step
             for id_, some in routes.items()

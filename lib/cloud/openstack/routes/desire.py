@@ -60,10 +60,10 @@ class ArrangedTable:
 
     def port(self, node: Node, address: str) -> Port | None:
         """Return the port that has the address: that of the Node's server first."""
-        found = self._ports.get(address, [])
+        ports = self._ports.get(address, [])
         server = _server_id(node)
-        own = [port for port in found if server and port.device_id == server]
-        some = own or found
+        own = [port for port in ports if server and port.device_id == server]
+        some = own or ports
         return some[0] if len(some) == 1 else None
 
     def routes_to(self, destination: str) -> Iterable[Route]:
@@ -86,12 +86,12 @@ def _server_id(node: Node) -> str:
 def desired(target: Target, table: Table) -> DesiredTable:
     """Return what all Nodes need, within the limits that are known."""
     result = DesiredTable()
-    around = ArrangedTable(target, table)
+    environment = ArrangedTable(target, table)
     room, is_exact = _room(table)
     for node in sorted(target.nodes, key=_age):
         for cidr in node.pod_cidrs:
-            entries = _entries(node, cidr, around, result)
-            if room is not None and _is_new(entries, around):
+            entries = _entries(node, cidr, environment, result)
+            if room is not None and _is_new(entries, environment):
                 if not room and is_exact:
                     result.report(node.name, _limit_reached(table, cidr))
                     continue
@@ -103,8 +103,8 @@ def desired(target: Target, table: Table) -> DesiredTable:
     return result
 
 
-def _is_new(entries: tuple[Entry, ...], around: ArrangedTable) -> bool:
-    return any(isinstance(e, Route) and e not in around.present for e in entries)
+def _is_new(entries: tuple[Entry, ...], environment: ArrangedTable) -> bool:
+    return any(isinstance(e, Route) and e not in environment.present for e in entries)
 
 
 def _age(node: Node) -> tuple[float, str]:
@@ -134,21 +134,23 @@ def _limit_reached(table: Table, cidr: str) -> Problem:
 
 
 def _entries(
-    node: Node, cidr: str, around: ArrangedTable, result: DesiredTable
+    node: Node, cidr: str, environment: ArrangedTable, result: DesiredTable
 ) -> tuple[Entry, ...]:
     """Return the entries for one podCIDR; none where a problem was noted."""
-    found = _next_hop(node, cidr, around)
-    if isinstance(found, Problem):
+    next_hop = _next_hop(node, cidr, environment)
+    if isinstance(next_hop, Problem):
         # A route that exists still leads to the Pods, and is kept.
-        is_routed = any(route in around.owned for route in around.routes_to(cidr))
-        result.report(node.name, found, is_unserved=not is_routed)
+        is_routed = any(
+            route in environment.owned for route in environment.routes_to(cidr)
+        )
+        result.report(node.name, next_hop, is_unserved=not is_routed)
         return ()
-    hop, port = found
+    hop, port = next_hop
     route = Route(cidr, hop)
     entries: list[Entry] = []
-    if around.has_routes:
-        conflict = _conflict(node, route, around)
-        is_present = route in around.present
+    if environment.has_routes:
+        conflict = _conflict(node, route, environment)
+        is_present = route in environment.present
         if conflict is not None:
             result.report(node.name, conflict, is_unserved=not is_present)
             if not is_present:
@@ -157,46 +159,51 @@ def _entries(
     has_pairs = port.allowed_address_pairs is not None
     if has_pairs and port.port_security_enabled is not False:
         entries.append(AddressPair(port.id, cidr))
-    return _accepted(node, tuple(entries), around, result)
+    return _accepted(node, tuple(entries), environment, result)
 
 
 def _accepted(
-    node: Node, entries: tuple[Entry, ...], around: ArrangedTable, result: DesiredTable
+    node: Node,
+    entries: tuple[Entry, ...],
+    environment: ArrangedTable,
+    result: DesiredTable,
 ) -> tuple[Entry, ...]:
     """Return the entries that Neutron has not refused lately, or that exist."""
-    refused = around.table.limits.refused
+    refused = environment.table.limits.refused
     for entry in entries:
-        if entry in refused and not _exists(entry, around):
+        if entry in refused and not _exists(entry, environment):
             message = f"no entry {entry}: {refused[entry]}"
             reason = NeutronReason.REFUSED_ENTRY
             result.report(node.name, Problem(reason, message))
-    return tuple(e for e in entries if e not in refused or _exists(e, around))
+    return tuple(e for e in entries if e not in refused or _exists(e, environment))
 
 
-def _exists(entry: Entry, around: ArrangedTable) -> bool:
+def _exists(entry: Entry, environment: ArrangedTable) -> bool:
     if isinstance(entry, Route):
-        return entry in around.present
+        return entry in environment.present
     return any(
-        entry in pairs(port) for port in around.table.ports if port.id == entry.port_id
+        entry in pairs(port)
+        for port in environment.table.ports
+        if port.id == entry.port_id
     )
 
 
 def _next_hop(
-    node: Node, cidr: str, around: ArrangedTable
+    node: Node, cidr: str, environment: ArrangedTable
 ) -> tuple[str, Port] | Problem:
     """Return the address by which the Node's pods are reached, and its port."""
     pods = ipaddress.ip_network(cidr)
-    for subnet in around.subnets if around.has_routes else ():
+    for subnet in environment.subnets if environment.has_routes else ():
         if subnet.overlaps(pods):
             text = f"podCIDR {cidr}: overlaps subnet {subnet} of router"
-            text += f" {around.table.id}: must be outside all of its subnets"
+            text += f" {environment.table.id}: must be outside all of its subnets"
             return Problem(NeutronReason.SUBNET_OVERLAP, text)
     addresses = [a for a in internal_ips(node) if _version(a) == pods.version]
-    if around.has_routes:
-        addresses = [a for a in addresses if around.reaches(a)]
+    if environment.has_routes:
+        addresses = [a for a in addresses if environment.reaches(a)]
     if not addresses:
-        return _no_next_hop(cidr, pods.version, around)
-    port = around.port(node, addresses[0])
+        return _no_next_hop(cidr, pods.version, environment)
+    port = environment.port(node, addresses[0])
     if port is None:
         text = f"next hop {addresses[0]} of podCIDR {cidr}: no port has this address:"
         text += " the Node's InternalIP must be that of a port of its server"
@@ -204,18 +211,22 @@ def _next_hop(
     return addresses[0], port
 
 
-def _no_next_hop(cidr: str, version: int, around: ArrangedTable) -> Problem:
-    where = f" in a subnet of router {around.table.id}" if around.has_routes else ""
+def _no_next_hop(cidr: str, version: int, environment: ArrangedTable) -> Problem:
+    where = (
+        f" in a subnet of router {environment.table.id}"
+        if environment.has_routes
+        else ""
+    )
     text = f"podCIDR {cidr}: the Node has no InternalIP of IPv{version}{where}"
     return Problem(Reason.NO_NEXT_HOP, text)
 
 
-def _conflict(node: Node, route: Route, around: ArrangedTable) -> Problem | None:
+def _conflict(node: Node, route: Route, environment: ArrangedTable) -> Problem | None:
     """Return the problem of a route to the same podCIDR that others own."""
-    for other in around.routes_to(route.destination):
-        is_owned = other == route or other in around.owned
+    for other in environment.routes_to(route.destination):
+        is_owned = other == route or other in environment.owned
         if not is_owned and not is_adoptable(node, other):
-            text = f"podCIDR {route.destination}: router {around.table.id} has the"
+            text = f"podCIDR {route.destination}: router {environment.table.id} has the"
             text += f" route {other}, which this cluster does not own; not changed"
             return Problem(Reason.CONFLICT, text)
     return None

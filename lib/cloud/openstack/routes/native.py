@@ -105,8 +105,8 @@ class Table:
     @property
     def routes(self) -> tuple[Route, ...]:
         """The routes of the router, in canonical form."""
-        found = () if self.router is None else self.router.routes or ()
-        return tuple(Route(network(r.destination), host(r.nexthop)) for r in found)
+        routes = () if self.router is None else self.router.routes or ()
+        return tuple(Route(network(r.destination), host(r.nexthop)) for r in routes)
 
     @property
     def networks(self) -> frozenset[str]:

@@ -99,14 +99,14 @@ def plan(target: Target, observed: Observed, now: datetime.datetime) -> Plan:
 def _case(target: Target, table: Table) -> _Case:
     pairs = frozenset(pair for port in table.ports for pair in native.pairs(port))
     existing: frozenset[Entry] = frozenset(table.routes) | pairs
-    wanted = desire.desired(target, table)
+    desired = desire.desired(target, table)
     owned = dict(target.record.owned)
     for route, node in desire.adoptable(target.nodes, table):
         owned.setdefault(route, Recorded(route, node))
-    for entry, node in wanted.entries.items():
+    for entry, node in desired.entries.items():
         if isinstance(entry, AddressPair) and entry in existing:
             owned.setdefault(entry, Recorded(entry, node))
-    return _Case(target, table, wanted, existing, owned)
+    return _Case(target, table, desired, existing, owned)
 
 
 def _record(case: _Case, now_s: int) -> Record:
@@ -222,11 +222,11 @@ def _pair_steps(
         waits.setdefault(node, set()).add(_LIMIT)
     changed = adding.keys() | removing.keys()
     ports = {port.id: port for port in case.table.ports if port.id in changed}
-    found = {
+    steps = {
         id_: pair_step(port, adding.get(id_, ()), removing.get(id_, ()))
         for id_, port in sorted(ports.items())
     }
-    return found, {node: frozenset(ids) for node, ids in waits.items()}
+    return steps, {node: frozenset(ids) for node, ids in waits.items()}
 
 
 def pair_step(
@@ -241,8 +241,8 @@ def pair_step(
         if pair.mac_address not in ("", port.mac_address)
         or native.network(pair.ip_address) not in gone
     )
-    wanted = (*kept, *(Pair(pair.address) for pair in new))
-    action = actions.WritePairs(port.id, wanted, new, port.revision_number)
+    desired = (*kept, *(Pair(pair.address) for pair in new))
+    action = actions.WritePairs(port.id, desired, new, port.revision_number)
     why = f"add {listed(new)}; remove {', '.join(sorted(gone)) or 'none'}"
     path = (f"port {port.id}", "allowed address pairs")
     return Step(Verb.CHANGE, path, why, action, is_gated=False)

@@ -215,10 +215,13 @@ class OpenStackVolumes:
         if error is None:
             return
         # Cinder says the same, whatever hinders it.
-        seen = self._reads.volume(volume_id, deadline)
-        if seen is None or translate.phase(seen.status) is VolumePhase.DELETING:
+        observation = self._reads.volume(volume_id, deadline)
+        if (
+            observation is None
+            or translate.phase(observation.status) is VolumePhase.DELETING
+        ):
             return
-        volume = self._translated(seen)
+        volume = self._translated(observation)
         if leftovers.is_deletable(volume):
             # Its status was another at the first try, or something depends on it.
             error = self._deletion_error(volume_id, deadline)
@@ -338,7 +341,7 @@ class OpenStackVolumes:
         if not failed:
             return observed
         messages = parallel.each(
-            lambda one: self._messages(one, until), failed, "volume"
+            lambda volume: self._messages(volume, until), failed, "volume"
         )
         messages_of = dict(zip(failed, messages, strict=True))
         return {
@@ -347,11 +350,11 @@ class OpenStackVolumes:
                 if isinstance(volumes, Unknown)
                 else tuple(
                     (
-                        translate.explained(one, messages_of[one.id])
-                        if one.id in messages_of
-                        else one
+                        translate.explained(volume, messages_of[volume.id])
+                        if volume.id in messages_of
+                        else volume
                     )
-                    for one in volumes
+                    for volume in volumes
                 )
             )
             for ref, volumes in observed.items()

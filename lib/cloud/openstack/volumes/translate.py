@@ -174,7 +174,7 @@ def explained(failed: Volume, messages: Sequence[native.Message]) -> Volume:
     right after it was begun; only while nothing is attached.
     """
     handle = native.handle(failed)
-    of_creation = [one for one in messages if _is_of_creation(one)]
+    of_creation = [message for message in messages if _is_of_creation(message)]
     is_early = failed.created_at is not None and (
         handle.updated_at is None
         or (handle.updated_at - failed.created_at).total_seconds() <= _AT_ONCE_S
@@ -219,8 +219,8 @@ def node_zones(volume_zone: str, settings: BlockStorage) -> tuple[str, ...] | No
 
 def volume_zone(node_zone: str, settings: BlockStorage) -> str:
     """Return in which zone of Cinder a volume for Nodes of this zone is made."""
-    for ours, cinder_zone in settings.availability_zone_map.items():
-        if nodes.label_value(ours) == node_zone:
+    for own_zone, cinder_zone in settings.availability_zone_map.items():
+        if nodes.label_value(own_zone) == node_zone:
             return cinder_zone
     return node_zone
 

@@ -37,24 +37,24 @@ def nova(**networks: tuple[str, ...]) -> dict[str, tuple[native.NovaAddress, ...
     }
 
 
-def given(
+def addresses_of(
     networking: Networking | None = None,
     ports: tuple[native.Port, ...] = (),
     trunked: tuple[tuple[str, str], ...] = (),
     **server: object,
 ) -> list[tuple[AddressType, str]]:
-    found = addresses.of_server(
+    result = addresses.of_server(
         native.Server(id="s", **server),  # type: ignore[arg-type]  # any field
         Wiring(ports, trunked),
         networking or Networking(),
     )
-    return [(address.type, address.address) for address in found]
+    return [(address.type, address.address) for address in result]
 
 
 def test_rule_1_active_ports_give_their_addresses_in_api_order() -> None:
     """Ports in their order, each with its IPs in their order, once each."""
     ports = (port("10.0.0.9", "fd00::9"), port("10.0.0.1"), port("10.0.0.9"))
-    assert given(ports=ports) == [
+    assert addresses_of(ports=ports) == [
         (INT, "10.0.0.9"),
         (INT, "fd00::9"),
         (INT, "10.0.0.1"),
@@ -64,26 +64,30 @@ def test_rule_1_active_ports_give_their_addresses_in_api_order() -> None:
 @pytest.mark.parametrize("status", ["DOWN", "BUILD", "ERROR", "N/A", ""])
 def test_rule_1_other_ports_give_nothing(status: str) -> None:
     """Only ACTIVE counts; the same address from Nova may still follow."""
-    assert given(ports=(port("10.0.0.1", status=status),)) == []
+    assert addresses_of(ports=(port("10.0.0.1", status=status),)) == []
 
 
 def test_rule_2_access_addresses_are_external() -> None:
     """accessIPv4 and accessIPv6, after the ports; empty and null are none."""
-    found = given(ports=(port("10.0.0.1"),), access_ipv4="1.1.1.1", access_ipv6="2::2")
-    assert found == [(INT, "10.0.0.1"), (EXT, "1.1.1.1"), (EXT, "2::2")]
-    assert given(access_ipv4="", access_ipv6=None) == []
+    result = addresses_of(
+        ports=(port("10.0.0.1"),), access_ipv4="1.1.1.1", access_ipv6="2::2"
+    )
+    assert result == [(INT, "10.0.0.1"), (EXT, "1.1.1.1"), (EXT, "2::2")]
+    assert addresses_of(access_ipv4="", access_ipv6=None) == []
 
 
 def test_rule_3_the_metadata_may_name_the_host() -> None:
     """The key "hostname", if not empty; other keys never."""
-    assert given(metadata={"hostname": "h", "other": "x"}) == [(HOST, "h")]
-    assert given(metadata={"hostname": ""}) == []
+    assert addresses_of(metadata={"hostname": "h", "other": "x"}) == [(HOST, "h")]
+    assert addresses_of(metadata={"hostname": ""}) == []
 
 
 def test_rule_4_without_names_all_of_novas_networks_are_internal_and_sorted() -> None:
     """Networks by name, addresses in Nova's order, floating ones external."""
-    found = given(addresses=nova(b=("10.0.2.1", "f:5.5.5.5"), a=("10.0.1.1", "fd::1")))
-    assert found == [
+    result = addresses_of(
+        addresses=nova(b=("10.0.2.1", "f:5.5.5.5"), a=("10.0.1.1", "fd::1"))
+    )
+    assert result == [
         (INT, "10.0.1.1"),
         (INT, "fd::1"),
         (INT, "10.0.2.1"),
@@ -93,49 +97,49 @@ def test_rule_4_without_names_all_of_novas_networks_are_internal_and_sorted() ->
 
 def test_rule_4_a_public_network_takes_its_addresses_out_of_the_internal_ones() -> None:
     """The address of a port becomes external, and goes to the end."""
-    found = given(
+    result = addresses_of(
         Networking(public_network_names=("pub",)),
         ports=(port("8.8.8.8"), port("10.0.0.1")),
         addresses=nova(pub=("8.8.8.8",), int=("10.0.0.1",)),
     )
-    assert found == [(INT, "10.0.0.1"), (EXT, "8.8.8.8")]
+    assert result == [(INT, "10.0.0.1"), (EXT, "8.8.8.8")]
 
 
 def test_rule_4_addresses_of_networks_that_are_not_internal_vanish() -> None:
     """With internal names given, all else goes, even an access address."""
-    found = given(
+    result = addresses_of(
         Networking(internal_network_names=("int",)),
         ports=(port("10.0.0.1"), port("10.9.0.1")),
         access_ipv4="10.9.0.1",
         addresses=nova(storage=("10.9.0.1",), int=("10.0.0.1", "f:5.5.5.5")),
     )
-    assert found == [(INT, "10.0.0.1"), (EXT, "5.5.5.5")]
+    assert result == [(INT, "10.0.0.1"), (EXT, "5.5.5.5")]
 
 
 def test_rule_4_a_floating_address_counts_on_every_network() -> None:
     """Floating is looked at before the names."""
-    found = given(
+    result = addresses_of(
         Networking(internal_network_names=("int",)),
         addresses=nova(storage=("10.9.0.1", "f:5.5.5.5")),
     )
-    assert found == [(EXT, "5.5.5.5")]
+    assert result == [(EXT, "5.5.5.5")]
 
 
 def test_rule_4_public_comes_before_internal_when_a_name_is_in_both() -> None:
     """A network that is listed twice is public."""
     both = Networking(public_network_names=("n",), internal_network_names=("n",))
-    assert given(both, addresses=nova(n=("10.0.0.1",))) == [(EXT, "10.0.0.1")]
+    assert addresses_of(both, addresses=nova(n=("10.0.0.1",))) == [(EXT, "10.0.0.1")]
 
 
 def test_rule_4_ports_on_trunks_count_by_their_networks() -> None:
     """A trunked port's address joins its network, after Nova's own of that network."""
     trunked = (("vlan", "10.7.0.1"), ("int", "10.0.0.2"), ("pub", "8.8.8.8"))
-    found = given(
+    result = addresses_of(
         Networking(public_network_names=("pub",)),
         trunked=trunked,
         addresses=nova(int=("10.0.0.1",)),
     )
-    assert found == [
+    assert result == [
         (INT, "10.0.0.1"),
         (INT, "10.0.0.2"),
         (EXT, "8.8.8.8"),
@@ -145,17 +149,17 @@ def test_rule_4_ports_on_trunks_count_by_their_networks() -> None:
 
 def test_an_address_is_given_once_per_type() -> None:
     """Port and Nova name the same; one type and address is one entry."""
-    found = given(
+    result = addresses_of(
         ports=(port("10.0.0.1"),),
         access_ipv4="10.0.0.1",
         addresses=nova(a=("10.0.0.1",), b=("10.0.0.1", "f:10.0.0.1")),
     )
-    assert found == [(INT, "10.0.0.1"), (EXT, "10.0.0.1")]
+    assert result == [(INT, "10.0.0.1"), (EXT, "10.0.0.1")]
 
 
 def test_rule_5_without_ipv6_none_comes_from_anywhere() -> None:
     """Ports, accessIPv6, Nova, floating and trunks all lose theirs."""
-    found = given(
+    result = addresses_of(
         V4_ONLY,
         ports=(port("fd::1", "10.0.0.1"),),
         access_ipv6="2::2",
@@ -163,12 +167,12 @@ def test_rule_5_without_ipv6_none_comes_from_anywhere() -> None:
         trunked=(("a", "fd::3"),),
         addresses=nova(a=("fd::2", "10.0.0.2"), b=("f:2::3",)),
     )
-    assert found == [(INT, "10.0.0.1"), (EXT, "1.1.1.1"), (INT, "10.0.0.2")]
+    assert result == [(INT, "10.0.0.1"), (EXT, "1.1.1.1"), (INT, "10.0.0.2")]
 
 
 def test_rule_5_ipv4_in_ipv6_form_is_ipv4() -> None:
     """As in Go, ::ffff:a.b.c.d is no IPv6 address."""
-    assert given(V4_ONLY, ports=(port("::ffff:10.0.0.1"),)) == [
+    assert addresses_of(V4_ONLY, ports=(port("::ffff:10.0.0.1"),)) == [
         (INT, "::ffff:10.0.0.1")
     ]
 
@@ -207,26 +211,26 @@ def test_rule_6_the_sort_order_puts_matching_networks_first(
     networking: Networking, expected: list[str]
 ) -> None:
     """By position of the first match, ascending inside it; the rest stays as it was."""
-    assert [address for _, address in given(networking, ports=MIXED)] == expected
+    assert [address for _, address in addresses_of(networking, ports=MIXED)] == expected
 
 
 def test_rule_6_sorts_over_all_types_and_leaves_names_behind() -> None:
     """A host name matches nothing and keeps its place among those that don't."""
-    found = given(
+    result = addresses_of(
         order("5.0.0.0/8"),
         ports=(port("10.0.0.1"),),
         metadata={"hostname": "h"},
         addresses=nova(a=("f:5.5.5.5",)),
     )
-    assert found == [(EXT, "5.5.5.5"), (INT, "10.0.0.1"), (HOST, "h")]
+    assert result == [(EXT, "5.5.5.5"), (INT, "10.0.0.1"), (HOST, "h")]
 
 
 def test_the_result_is_of_the_models_own_type() -> None:
     """No native type leaves the room."""
-    found = addresses.of_server(
+    result = addresses.of_server(
         native.Server(id="s"), Wiring((port("10.0.0.1"),)), Networking()
     )
-    assert found == (Address(INT, "10.0.0.1"),)
+    assert result == (Address(INT, "10.0.0.1"),)
 
 
 RULES = {

@@ -60,18 +60,18 @@ def test_only_the_service_itself_reports_absence() -> None:
 
 def test_an_error_carries_what_the_answer_said_beside_its_status() -> None:
     """But not its body."""
-    given = answer(429, b"secret", x_compute_request_id="req-1", Retry_After="7")
-    error = given.failure(*ABOUT, "compute")
+    values = answer(429, b"secret", x_compute_request_id="req-1", Retry_After="7")
+    error = values.failure(*ABOUT, "compute")
     assert (error.operation, error.resource) == ABOUT
     assert (error.request_id, error.retry_after_s) == ("req-1", 7.0)
     assert "secret" not in str(error)
 
 
 def test_success_is_two_hundred_and_something() -> None:
-    found = [
+    result = [
         status for status in (199, 200, 204, 299, 300) if answer(status).is_success
     ]
-    assert found == [200, 204, 299]
+    assert result == [200, 204, 299]
 
 
 def test_what_can_not_be_decoded_is_no_answer() -> None:

@@ -30,9 +30,9 @@ Look = Callable[..., openstack_checkup.OpenStackCheckup]
 
 
 def by_kind(
-    found: tuple[checkup.ServiceEndpoint, ...],
+    service_endpoints: tuple[checkup.ServiceEndpoint, ...],
 ) -> dict[str, checkup.ServiceEndpoint]:
-    return {service.kind: service for service in found}
+    return {service.kind: service for service in service_endpoints}
 
 
 def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
@@ -40,16 +40,27 @@ def test_a_cloud_that_is_well(stand_in: "conftest.StandIn", look: Look) -> None:
     asked = look()
     assert asked.login().user == "u"
     assert asked.login().project == "p"
-    found = by_kind(asked.services())
-    assert found["compute"].version == "2.1, microversions 2.1 to 2.96"
-    assert found["network"].version == "2.0"
-    assert not any(one.odd or one.error for one in found.values())
-    absent = {kind for kind, one in found.items() if not one.url}
+    service_endpoints = by_kind(asked.services())
+    assert service_endpoints["compute"].version == "2.1, microversions 2.1 to 2.96"
+    assert service_endpoints["network"].version == "2.0"
+    assert not any(
+        service_endpoint.odd or service_endpoint.error
+        for service_endpoint in service_endpoints.values()
+    )
+    absent = {
+        kind
+        for kind, service_endpoint in service_endpoints.items()
+        if not service_endpoint.url
+    }
     assert absent == {"load-balancer"}
-    assert {kind for kind, one in found.items() if one.needed} == {"compute", "network"}
-    told = asked.time()
-    assert told is not None
-    assert abs(told - datetime.datetime.now(datetime.UTC)).total_seconds() < 5
+    assert {
+        kind
+        for kind, service_endpoint in service_endpoints.items()
+        if service_endpoint.needed
+    } == {"compute", "network"}
+    message = asked.time()
+    assert message is not None
+    assert abs(message - datetime.datetime.now(datetime.UTC)).total_seconds() < 5
     assert asked.region == "RegionOne"
     asked.quotas()
     sent = {(c.method, c.path) for c in stand_in.calls if c.method != "GET"}
@@ -62,9 +73,9 @@ def test_a_date_without_a_zone_is_one_in_gmt(
     """Or there would be two kinds of time to compare."""
     date = {"Date": "Thu, 01 Jan 2026 12:00:00 -0000"}
     stand_in.fail("/identity/v3", 300, b"{}", date)
-    told = look().time()
-    assert told is not None
-    assert told.tzinfo is not None
+    datetime = look().time()
+    assert datetime is not None
+    assert datetime.tzinfo is not None
 
 
 def test_an_old_nova_is_told_as_odd(stand_in: "conftest.StandIn", look: Look) -> None:
@@ -77,10 +88,10 @@ def test_a_broken_service_leaves_the_others(
 ) -> None:
     """503 is told of the one that said it."""
     stand_in.fail("/compute/v2.1", 503)
-    found = by_kind(look().services())
-    assert isinstance(found["compute"].error, errors.Unavailable)
-    assert "503" in found["compute"].error.message
-    assert found["network"].error is None
+    service_endpoints = by_kind(look().services())
+    assert isinstance(service_endpoints["compute"].error, errors.Unavailable)
+    assert "503" in service_endpoints["compute"].error.message
+    assert service_endpoints["network"].error is None
 
 
 def test_a_silent_service_is_left_after_the_time_out(
@@ -110,10 +121,10 @@ def test_quotas_that_are_refused_or_nonsense_are_told_by_service(
 ) -> None:
     stand_in.fail("limits", 403)
     stand_in.fail("quotas/project-1/details", 200, b"<html>")
-    found = look().quotas()
-    assert set(found) == {"compute", "network", "block-storage"}
-    assert isinstance(found["compute"], errors.Forbidden)
-    assert isinstance(found["network"], errors.Unavailable)
+    result = look().quotas()
+    assert set(result) == {"compute", "network", "block-storage"}
+    assert isinstance(result["compute"], errors.Forbidden)
+    assert isinstance(result["network"], errors.Unavailable)
 
 
 def test_another_region_offers_nothing(
@@ -122,14 +133,16 @@ def test_another_region_offers_nothing(
     """Also where block storage has two of its old names."""
     stand_in.elsewhere = ["volumev2", "volumev3"]
     asked = look(credentials={"region": "Elsewhere"})
-    assert [one.url for one in asked.services()] == [""] * 4
+    assert [service_endpoint.url for service_endpoint in asked.services()] == [""] * 4
     assert asked.quotas() == {}
 
 
 def test_tls_without_proof_is_told_as_odd(look: Look, make_config: MakeConfig) -> None:
-    given = make_config().credentials
+    credentials = make_config().credentials
     insecure = settings.Config(
-        settings.Credentials(auth_url=given.auth_url, token="t", tls_insecure=True)
+        settings.Credentials(
+            auth_url=credentials.auth_url, token="t", tls_insecure=True
+        )
     )
     (odd,) = openstack_checkup.OpenStackCheckup(insecure, 1.0).odd
     assert "tls-insecure" in odd
@@ -139,10 +152,10 @@ def test_load_balancers_need_a_service_that_makes_them(
     stand_in: "conftest.StandIn", look: Look
 ) -> None:
     """That it is not there is a fact; that none are wanted is another."""
-    found = look().balancing()
-    assert found is not None
-    assert found.error is not None
-    assert "the catalogue has no load-balancer service" in found.error.message
+    balancing = look().balancing()
+    assert balancing is not None
+    assert balancing.error is not None
+    assert "the catalogue has no load-balancer service" in balancing.error.message
     off = settings.LoadBalancer(enabled=False)
     assert look(load_balancer=off).balancing() is None
     assert {call.method for call in stand_in.calls if call.path[-6:] != "tokens"} <= {

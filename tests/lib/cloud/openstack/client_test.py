@@ -228,7 +228,7 @@ def test_a_silent_version_document_without_which_nothing_goes_ends_in_time(
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "message"),
     [
         (503, f"the cloud answered 503 Service Unavailable {ASKED}"),
         (403, f"the cloud answered 403 Forbidden {ASKED}"),
@@ -236,7 +236,7 @@ def test_a_silent_version_document_without_which_nothing_goes_ends_in_time(
     ],
 )
 def test_a_service_that_refuses_to_say_its_version_is_told_to_refuse(
-    stand_in: StandIn, make_client: MakeClient, status: int, told: str
+    stand_in: StandIn, make_client: MakeClient, status: int, message: str
 ) -> None:
     """Only one whose document is none does not say it; no word of it is shown."""
     for _ in range(10):
@@ -246,7 +246,7 @@ def test_a_service_that_refuses_to_say_its_version_is_told_to_refuse(
         lists.wirings(api, api.now() + 60)
     with pytest.raises(errors.Unavailable) as asked:
         api.version(client.Service.NETWORK)
-    assert listed.value.message == asked.value.message == told
+    assert listed.value.message == asked.value.message == message
     stand_in.faults.clear()
     assert lists.wirings(api, api.now() + 60) == {}
 
@@ -280,7 +280,7 @@ def test_a_token_that_ends_under_many_threads_is_replaced_once(
     stand_in.more = ended
     with futures.ThreadPoolExecutor(threads) as pool:
         asked = [pool.submit(list_servers, api) for _ in range(threads)]
-    assert [one.result() for one in asked] == [()] * threads
+    assert [row.result() for row in asked] == [()] * threads
     assert stand_in.tokens == 2
     assert observed == [("list servers", "ok")] * (threads + 1)
 
@@ -383,8 +383,8 @@ def test_pages_are_followed_by_marker_at_our_own_endpoint(
     """The link's host can't be reached, and all servers come in order all the same."""
     stand_in.servers = [make_server(f"s-{n}") for n in range(7)]
     stand_in.max_limit = 3
-    found = list_servers(make_client())
-    assert [server.id for server in found] == [f"s-{n}" for n in range(7)]
+    servers = list_servers(make_client())
+    assert [server.id for server in servers] == [f"s-{n}" for n in range(7)]
     queries = [call.query for call in stand_in.calls if DETAIL in call.path]
     assert queries == [
         {"limit": ["1000"]},

@@ -69,19 +69,19 @@ def by_id(server_id: str) -> InstanceRef:
     return InstanceRef(f"node-{server_id}", f"openstack:///{server_id}")
 
 
-def one(
+def only(
     instances: cloud.OpenStackInstances, ref: InstanceRef, not_before: float = 1000.0
 ) -> Observation[Instance]:
-    (found,) = instances.observe([ref], not_before).values()
-    return found
+    (observation,) = instances.observe([ref], not_before).values()
+    return observation
 
 
-def seen(
+def read_value(
     instances: cloud.OpenStackInstances, ref: InstanceRef, not_before: float = 1000.0
 ) -> Instance:
-    found = one(instances, ref, not_before)
-    assert isinstance(found, Seen)
-    return found.value
+    observation = only(instances, ref, not_before)
+    assert isinstance(observation, Seen)
+    return observation.value
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -129,9 +129,9 @@ def test_a_pass_costs_pages_and_not_servers(
     instances.observe(refs, clock.now)
     stand_in.calls.clear()
     clock.now += 1
-    found = instances.observe(refs, clock.now)
-    assert all(isinstance(value, Seen) for value in found.values())
-    assert len(found) == count
+    observations = instances.observe(refs, clock.now)
+    assert all(isinstance(value, Seen) for value in observations.values())
+    assert len(observations) == count
     assert len(stand_in.calls) == calls <= 6
 
 
@@ -140,7 +140,7 @@ def test_the_first_pass_adds_the_log_in_and_two_version_documents(
 ) -> None:
     """Nothing else is asked, and only once."""
     stand_in.servers = [make_server("s-1")]
-    one(make_instances(), by_id("s-1"))
+    only(make_instances(), by_id("s-1"))
     assert stand_in.paths() == [
         "auth/tokens",
         "/compute/v2.1",
@@ -168,7 +168,7 @@ def test_a_server_is_seen_whole(
         make_server("s-1", "worker-1", status="SHUTOFF", addresses=nova)
     ]
     stand_in.ports = [make_port("p-1", "s-1", "10.0.0.1")]
-    assert seen(make_instances(regional=True), by_id("s-1")) == Instance(
+    assert read_value(make_instances(regional=True), by_id("s-1")) == Instance(
         id=InstanceId("s-1"),
         name="worker-1",
         phase=Phase.STOPPED,
@@ -190,9 +190,9 @@ def test_a_name_finds_its_server_exactly_or_with_letter_case_aside(
         make_server("s-3", "Worker-3"),
     ]
     instances = make_instances()
-    assert seen(instances, InstanceRef("worker-1")).id == "s-1"
-    assert seen(instances, InstanceRef("worker-3")).id == "s-3"
-    assert one(instances, InstanceRef("worker-33")) == Absent(by_id=False)
+    assert read_value(instances, InstanceRef("worker-1")).id == "s-1"
+    assert read_value(instances, InstanceRef("worker-3")).id == "s-3"
+    assert only(instances, InstanceRef("worker-33")) == Absent(by_id=False)
 
 
 def test_two_servers_of_one_name_are_ambiguous(
@@ -201,11 +201,11 @@ def test_two_servers_of_one_name_are_ambiguous(
     """Neither is taken; by id each is found."""
     stand_in.servers = [make_server("s-1", "twin"), make_server("s-2", "twin")]
     instances = make_instances()
-    found = one(instances, InstanceRef("twin"))
-    assert isinstance(found, Unknown)
-    assert isinstance(found.error, errors.Ambiguous)
-    assert "twin" in str(found.error)
-    assert seen(instances, InstanceRef("twin", "openstack:///s-2")).id == "s-2"
+    observation = only(instances, InstanceRef("twin"))
+    assert isinstance(observation, Unknown)
+    assert isinstance(observation.error, errors.Ambiguous)
+    assert "twin" in str(observation.error)
+    assert read_value(instances, InstanceRef("twin", "openstack:///s-2")).id == "s-2"
 
 
 @pytest.mark.parametrize(
@@ -224,9 +224,9 @@ def test_what_is_foreign_costs_no_call_and_says_why(
     """Other clouds, other regions and nonsense are never ours, nor ever absent."""
     ref = InstanceRef("node", provider_id)
     instances = make_instances()
-    found = one(instances, ref)
-    assert isinstance(found, NotManaged)
-    assert reason in found.reason
+    observation = only(instances, ref)
+    assert isinstance(observation, NotManaged)
+    assert reason in observation.reason
     assert not instances.confirm_absent(ref)
     assert stand_in.calls == []
 
@@ -242,7 +242,7 @@ def test_each_own_form_of_a_provider_id_finds_its_server(
 ) -> None:
     """With our region, without one, and without a scheme."""
     stand_in.servers = [make_server("s-1")]
-    assert seen(make_instances(), InstanceRef("n", provider_id)).id == "s-1"
+    assert read_value(make_instances(), InstanceRef("n", provider_id)).id == "s-1"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
@@ -254,10 +254,10 @@ def test_a_failed_list_makes_all_unknown_but_the_foreign(
         stand_in.fail("servers/detail", status)
     instances = make_instances()
     foreign = InstanceRef("f", "static://")
-    found = instances.observe([by_id("s-1"), InstanceRef("n"), foreign], 1000.0)
-    assert isinstance(found[by_id("s-1")], Unknown)
-    assert isinstance(found[InstanceRef("n")], Unknown)
-    assert isinstance(found[foreign], NotManaged)
+    observations = instances.observe([by_id("s-1"), InstanceRef("n"), foreign], 1000.0)
+    assert isinstance(observations[by_id("s-1")], Unknown)
+    assert isinstance(observations[InstanceRef("n")], Unknown)
+    assert isinstance(observations[foreign], NotManaged)
     assert instances.observe([], 1000.0) == {}
 
 
@@ -268,8 +268,8 @@ def test_after_an_outage_the_next_pass_sees_again(
     stand_in.servers = [make_server("s-1")]
     stand_in.fail("servers/detail", 500)
     instances = make_instances()
-    assert isinstance(one(instances, by_id("s-1")), Unknown)
-    assert isinstance(one(instances, by_id("s-1")), Seen)
+    assert isinstance(only(instances, by_id("s-1")), Unknown)
+    assert isinstance(only(instances, by_id("s-1")), Seen)
 
 
 def test_without_ports_existence_is_known_and_addresses_are_not(
@@ -283,10 +283,10 @@ def test_without_ports_existence_is_known_and_addresses_are_not(
     stand_in.ports = [make_port("p-1", "s-1", "10.0.0.1")]
     stand_in.fail("ports", 500)
     instances = make_instances()
-    found = seen(instances, by_id("s-1"))
-    assert found.phase is Phase.STOPPED
-    assert (found.addresses, found.addresses_known) == ((), False)
-    again = seen(instances, by_id("s-1"))
+    instance = read_value(instances, by_id("s-1"))
+    assert instance.phase is Phase.STOPPED
+    assert (instance.addresses, instance.addresses_known) == ((), False)
+    again = read_value(instances, by_id("s-1"))
     assert again.addresses_known
     assert again.addresses == (Address(INT, "10.0.0.1"), Address(EXT, "1.1.1.1"))
 
@@ -297,8 +297,11 @@ def test_an_id_that_no_list_shows_is_absent(
     """By id and by name, each told apart, at the price of the one list."""
     stand_in.servers = [make_server("s-1")]
     instances = make_instances()
-    found = instances.observe([by_id("s-9"), InstanceRef("n")], 1000.0)
-    assert found == {by_id("s-9"): Absent(by_id=True), InstanceRef("n"): Absent(False)}
+    observations = instances.observe([by_id("s-9"), InstanceRef("n")], 1000.0)
+    assert observations == {
+        by_id("s-9"): Absent(by_id=True),
+        InstanceRef("n"): Absent(False),
+    }
     assert "ports" not in stand_in.paths()
 
 
@@ -308,14 +311,14 @@ def test_an_empty_list_where_servers_were_is_not_believed(
     """A server that the list no longer shows, but is there, makes all unknown."""
     stand_in.servers = [make_server("s-1"), make_server("s-2")]
     instances = make_instances()
-    seen(instances, by_id("s-1"))
+    read_value(instances, by_id("s-1"))
     stand_in.fail("servers/detail", 200, b'{"servers": []}')
     clock.now += 1
-    found = one(instances, by_id("s-1"), clock.now)
-    assert isinstance(found, Unknown)
-    assert "the list is empty, but server s-1 is there" in str(found.error)
+    observation = only(instances, by_id("s-1"), clock.now)
+    assert isinstance(observation, Unknown)
+    assert "the list is empty, but server s-1 is there" in str(observation.error)
     clock.now += 1
-    assert isinstance(one(instances, by_id("s-1"), clock.now), Seen)
+    assert isinstance(only(instances, by_id("s-1"), clock.now), Seen)
 
 
 def test_an_empty_list_is_believed_once_its_servers_are_gone_one_by_one(
@@ -324,14 +327,14 @@ def test_an_empty_list_is_believed_once_its_servers_are_gone_one_by_one(
     """Who deletes his last server gets his Node deleted, at three looks at most."""
     stand_in.servers = [make_server(f"s-{n}") for n in range(5)]
     instances = make_instances()
-    seen(instances, by_id("s-1"))
+    read_value(instances, by_id("s-1"))
     stand_in.servers = []
     stand_in.fail("servers/s-1", 500)
     clock.now += 1
-    assert isinstance(one(instances, by_id("s-1"), clock.now), Unknown)
+    assert isinstance(only(instances, by_id("s-1"), clock.now), Unknown)
     clock.now += 1
     stand_in.calls.clear()
-    assert one(instances, by_id("s-1"), clock.now) == Absent(by_id=True)
+    assert only(instances, by_id("s-1"), clock.now) == Absent(by_id=True)
     assert stand_in.paths() == [
         "servers/detail",
         "servers/s-0",
@@ -340,7 +343,7 @@ def test_an_empty_list_is_believed_once_its_servers_are_gone_one_by_one(
     ]
     clock.now += 1
     stand_in.calls.clear()
-    assert one(instances, by_id("s-1"), clock.now) == Absent(by_id=True)
+    assert only(instances, by_id("s-1"), clock.now) == Absent(by_id=True)
     assert stand_in.paths() == ["servers/detail"]
 
 
@@ -400,12 +403,12 @@ def test_an_old_nova_costs_one_list_of_flavors_once(
     stand_in.flavors = [{"id": "flavor-1", "name": "m1.small", "ram": 1}]
     stand_in.servers = [make_server("s-1")]
     instances = make_instances()
-    assert seen(instances, by_id("s-1")).instance_type == "m1.small"
+    assert read_value(instances, by_id("s-1")).instance_type == "m1.small"
     (listed,) = (call for call in stand_in.calls if "flavors" in call.path)
     assert listed.query["is_public"] == ["None"]
     stand_in.calls.clear()
     clock.now += 1
-    assert seen(instances, by_id("s-1"), clock.now).instance_type == "m1.small"
+    assert read_value(instances, by_id("s-1"), clock.now).instance_type == "m1.small"
     assert stand_in.paths() == ["servers/detail", "ports"]
 
 
@@ -421,10 +424,10 @@ def test_flavors_that_can_not_be_read_or_are_gone_leave_the_type_unknown(
     ]
     stand_in.fail("flavors/detail", 500)
     instances = make_instances()
-    assert seen(instances, by_id("s-1")).instance_type is None
+    assert read_value(instances, by_id("s-1")).instance_type is None
     clock.now += 1
-    assert seen(instances, by_id("s-1"), clock.now).instance_type == "flavor-1"
-    assert seen(instances, by_id("s-2"), clock.now).instance_type is None
+    assert read_value(instances, by_id("s-1"), clock.now).instance_type == "flavor-1"
+    assert read_value(instances, by_id("s-2"), clock.now).instance_type is None
 
 
 def test_ports_on_trunks_cost_one_list_of_networks(
@@ -450,8 +453,8 @@ def test_ports_on_trunks_cost_one_list_of_networks(
     stand_in.networks = [{"id": "n-7", "name": "vlan-7", "mtu": 1450}]
     networking = settings.Networking(public_network_names=("vlan-7",))
     instances = make_instances(networking=networking)
-    found = seen(instances, by_id("s-1"))
-    assert found.addresses == (Address(INT, "10.0.0.1"), Address(EXT, "10.7.0.1"))
+    instance = read_value(instances, by_id("s-1"))
+    assert instance.addresses == (Address(INT, "10.0.0.1"), Address(EXT, "10.7.0.1"))
     lists = [path for path in stand_in.paths() if path in ("ports", "networks")]
     assert lists == ["ports", "networks"]
 
@@ -464,7 +467,7 @@ def test_many_passes_at_once_share_their_reads(
     stand_in.silent = {"servers/detail"}
     instances = make_instances()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(seen, instances, by_id("s-1")) for _ in range(8)]
+        asked = [pool.submit(read_value, instances, by_id("s-1")) for _ in range(8)]
         stand_in.release.set()
         assert {call.result(10).id for call in asked} == {"s-1"}
     assert stand_in.paths().count("servers/detail") == 1
@@ -475,21 +478,21 @@ def test_connecting_makes_no_call_and_gives_the_protocols_bundle(
 ) -> None:
     """The factory is lazy; the first question logs in, and calls are reported."""
     stand_in.servers = [make_server("s-1")]
-    told: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = []
     config = make_config()
     api = cloud.open_client(
-        config, lambda operation, outcome, _: told.append((operation, outcome))
+        config, lambda operation, outcome, _: messages.append((operation, outcome))
     )
-    made = cloud.of_client(api, config, cloud.guard_of(api, config))
-    assert (made.load_balancers, made.volumes) == (None, None)
+    created = cloud.of_client(api, config, cloud.guard_of(api, config))
+    assert (created.load_balancers, created.volumes) == (None, None)
     assert with_volumes.of_client(api, config).volumes is not None
     assert with_load_balancers.of_client(api, config).load_balancers is not None
-    assert made.name == "openstack"
+    assert created.name == "openstack"
     assert stand_in.calls == []
-    assert made.instances is not None
-    (found,) = made.instances.observe([by_id("s-1")], 0.0).values()
-    assert isinstance(found, Seen)
-    assert told == [("list servers", "ok"), ("list ports", "ok")]
+    assert created.instances is not None
+    (observation,) = created.instances.observe([by_id("s-1")], 0.0).values()
+    assert isinstance(observation, Seen)
+    assert messages == [("list servers", "ok"), ("list ports", "ok")]
 
 
 def moved(
@@ -518,9 +521,9 @@ def test_absence_does_not_count_in_a_project_where_no_server_was_ever_seen(
     stand_in.servers = [make_server("x-1"), make_server("x-2", "name-s-1")]
     after = moved(stand_in, make_config, memory, "project-2")
     named = InstanceRef("never-seen")
-    found = after.observe([by_id("s-1"), named], 0.0)
+    observations = after.observe([by_id("s-1"), named], 0.0)
     for ref in (by_id("s-1"), named):
-        seen_there = found[ref]
+        seen_there = observations[ref]
         assert isinstance(seen_there, Unknown)
         assert "observed in project 'project-1'" in str(seen_there.error)
         with pytest.raises(errors.Unavailable, match="found in project 'project-2'"):
@@ -534,9 +537,9 @@ def test_a_server_of_the_same_name_does_not_make_a_project_ours(
     memory = absence_scope.HomeMemory(absence_scope.Scope("project-1", "RegionOne"))
     stand_in.servers = [make_server("x-1", "master-0")]
     instances = moved(stand_in, make_config, memory, "project-2")
-    found = instances.observe([InstanceRef("master-0"), by_id("s-1")], 0.0)
-    assert isinstance(found[InstanceRef("master-0")], Seen)
-    assert isinstance(found[by_id("s-1")], Unknown)
+    observations = instances.observe([InstanceRef("master-0"), by_id("s-1")], 0.0)
+    assert isinstance(observations[InstanceRef("master-0")], Seen)
+    assert isinstance(observations[by_id("s-1")], Unknown)
 
 
 def test_absence_counts_again_once_one_id_is_seen_in_the_new_project(
@@ -546,8 +549,8 @@ def test_absence_counts_again_once_one_id_is_seen_in_the_new_project(
     memory = absence_scope.HomeMemory(absence_scope.Scope("project-1", "RegionOne"))
     stand_in.servers = [make_server("s-2")]
     instances = moved(stand_in, make_config, memory, "project-2")
-    found = instances.observe([by_id("s-1"), by_id("s-2")], 0.0)
-    assert found[by_id("s-1")] == Absent(by_id=True)
+    observations = instances.observe([by_id("s-1"), by_id("s-2")], 0.0)
+    assert observations[by_id("s-1")] == Absent(by_id=True)
     assert instances.confirm_absent(by_id("s-1"))
 
 
@@ -605,11 +608,14 @@ def test_a_look_costs_one_call_for_each_and_no_list(
     instances = make_instances()
     instances.look([by_id("s-0")])
     stand_in.calls.clear()
-    (found,) = instances.look([by_id("s-1")]).values()
+    (observation,) = instances.look([by_id("s-1")]).values()
     assert stand_in.paths() == ["servers/s-1"]
-    assert isinstance(found, Seen)
-    assert found.value.phase is Phase.STOPPED
-    assert (found.value.addresses, found.value.addresses_known) == ((), False)
+    assert isinstance(observation, Seen)
+    assert observation.value.phase is Phase.STOPPED
+    assert (observation.value.addresses, observation.value.addresses_known) == (
+        (),
+        False,
+    )
     stand_in.calls.clear()
     assert len(instances.look([by_id(f"s-{n}") for n in range(20)])) == 20
     assert sorted(stand_in.paths()) == sorted(f"servers/s-{n}" for n in range(20))
@@ -629,7 +635,9 @@ def test_looks_go_on_side_by_side(
         wait_until(lambda: len(stand_in.paths()) == 4)
         assert not looking.done()
         stand_in.release.set()
-        assert all(isinstance(found, Seen) for found in looking.result(10).values())
+        assert all(
+            isinstance(observation, Seen) for observation in looking.result(10).values()
+        )
 
 
 @pytest.mark.parametrize(
@@ -647,7 +655,7 @@ def test_a_look_that_fails_is_unknown_and_the_others_are_not(
     stand_in.servers = [make_server("s-1"), make_server("s-2")]
     for _ in range(2):
         stand_in.fail("servers/s-1", status, body)
-    found = make_instances().look([by_id("s-1"), by_id("s-2"), by_id("s-9")])
-    assert isinstance(found[by_id("s-1")], Unknown)
-    assert isinstance(found[by_id("s-2")], Seen)
-    assert found[by_id("s-9")] == Absent(by_id=True)
+    observations = make_instances().look([by_id("s-1"), by_id("s-2"), by_id("s-9")])
+    assert isinstance(observations[by_id("s-1")], Unknown)
+    assert isinstance(observations[by_id("s-2")], Seen)
+    assert observations[by_id("s-9")] == Absent(by_id=True)

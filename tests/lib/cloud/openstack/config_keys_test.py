@@ -180,13 +180,15 @@ UNREAD = {"regional", "warnings", "classes", "wait_active_steps"}
 """Fields that come from the environment, or of reading itself, or hold others."""
 
 
-def at(found: settings.Config, field: str) -> object:
+def at(config: settings.Config, field: str) -> object:
     """Return a field by its path, such as "load_balancer.classes.gold.network_id"."""
 
-    there: object = found
+    existing: object = config
     for name in field.split("."):
-        there = there[name] if isinstance(there, dict) else getattr(there, name)
-    return there
+        existing = (
+            existing[name] if isinstance(existing, dict) else getattr(existing, name)
+        )
+    return existing
 
 
 def read(written: str) -> settings.Config:
@@ -220,9 +222,9 @@ def test_each_key_goes_into_its_field(section: str, name: str) -> None:
     """It is known, has its meaning, and without it there is the reference's default."""
     key = TABLE[section][name]
     partners = {"tenant-name": "domain-id = d", **WAYS}
-    found = read(f"{with_key(section, name, key)}{partners.get(name, '')}\n")
-    assert at(found, key.field) == key.value
-    assert not [w for w in found.warnings if "not known" in w]
+    config = read(f"{with_key(section, name, key)}{partners.get(name, '')}\n")
+    assert at(config, key.field) == key.value
+    assert not [w for w in config.warnings if "not known" in w]
     if key.default is not None:
         assert at(read(LOGIN), key.field) == key.default
 
@@ -230,11 +232,11 @@ def test_each_key_goes_into_its_field(section: str, name: str) -> None:
 def _fields(room: object, prefix: str = "") -> set[str]:
     if not dataclasses.is_dataclass(room):
         return {prefix.removesuffix(".")}
-    found = set()
+    names_ = set()
     for field in dataclasses.fields(room):
         if field.name not in UNREAD:
-            found |= _fields(getattr(room, field.name), f"{prefix}{field.name}.")
-    return found
+            names_ |= _fields(getattr(room, field.name), f"{prefix}{field.name}.")
+    return names_
 
 
 def test_every_key_of_the_reference_has_its_row() -> None:

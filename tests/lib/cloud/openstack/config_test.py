@@ -57,8 +57,8 @@ def problems(text: str, env: dict[str, str] | None = None) -> tuple[str, ...]:
 
 def test_the_file_of_the_platform_reads_without_a_warning() -> None:
     """The very shape that a platform writes into its Secret gives each value."""
-    found = read(PLATFORM)
-    assert found == settings.Config(
+    config = read(PLATFORM)
+    assert config == settings.Config(
         credentials=Credentials(
             auth_url="https://cloud.example:5000/v3",
             domain_name="users",
@@ -83,17 +83,19 @@ def test_the_file_of_the_platform_reads_without_a_warning() -> None:
         ),
         block_storage=settings.BlockStorage(rescan_on_resize=True),
     )
-    assert found.warnings == ()
+    assert config.warnings == ()
 
 
 def test_defaults_are_the_references() -> None:
     """A file with credentials only leaves every other setting at its default."""
-    found = read(MINIMAL)
-    assert found.networking == settings.Networking()
-    assert found.metadata == settings.Metadata(("configDrive", "metadataService"), 60.0)
-    assert found.router_id == ""
-    assert not found.regional
-    balancer = found.load_balancer
+    config = read(MINIMAL)
+    assert config.networking == settings.Networking()
+    assert config.metadata == settings.Metadata(
+        ("configDrive", "metadataService"), 60.0
+    )
+    assert config.router_id == ""
+    assert not config.regional
+    balancer = config.load_balancer
     assert (balancer.enabled, balancer.lb_provider, balancer.lb_method) == (
         True,
         "amphora",
@@ -127,24 +129,26 @@ floating-network-id = f
 member-subnet-id = m
 """
     env = {"OS_CCM_REGIONAL": "true", "OCCM_WAIT_LB_ACTIVE_STEPS": "30"}
-    found = read(MINIMAL + text, env)
-    assert found.router_id == "r-1"
-    assert found.metadata == settings.Metadata(("metadataService", "configDrive"), 90.0)
-    assert found.networking.address_sort_order == (
+    config = read(MINIMAL + text, env)
+    assert config.router_id == "r-1"
+    assert config.metadata == settings.Metadata(
+        ("metadataService", "configDrive"), 90.0
+    )
+    assert config.networking.address_sort_order == (
         ipaddress.ip_network("10.0.0.0/8"),
         ipaddress.ip_network("2001:db8::/32"),
     )
-    assert not found.load_balancer.enabled
-    assert found.load_balancer.internal_lb
-    assert found.load_balancer.max_shared_lb == 5
-    assert found.load_balancer.provider_requires_serial_api_calls
-    assert found.load_balancer.wait_active_steps == 30
-    assert found.load_balancer.classes == {
+    assert not config.load_balancer.enabled
+    assert config.load_balancer.internal_lb
+    assert config.load_balancer.max_shared_lb == 5
+    assert config.load_balancer.provider_requires_serial_api_calls
+    assert config.load_balancer.wait_active_steps == 30
+    assert config.load_balancer.classes == {
         "gold": settings.LoadBalancerClass(
             floating_network_id="f", member_subnet_id="m"
         )
     }
-    assert found.regional
+    assert config.regional
 
 
 @pytest.mark.parametrize(
@@ -180,8 +184,8 @@ lb-provider = mine
 [Networking]
 address-sort-order = 10.0.0.0/8, nonsense, 10.0.0.1
 """
-    found = read(MINIMAL + text, {"OCCM_WAIT_LB_ACTIVE_STEPS": "many"})
-    assert found.warnings == (
+    config = read(MINIMAL + text, {"OCCM_WAIT_LB_ACTIVE_STEPS": "many"})
+    assert config.warnings == (
         "[Nonsense]: unknown section; ignored",
         (
             '[Global] tls-insecure: invalid value "yes": must be true or false; using'
@@ -206,9 +210,9 @@ address-sort-order = 10.0.0.0/8, nonsense, 10.0.0.1
             " amphora, octavia, ovn, f5, amphorav2; using it nevertheless"
         ),
     )
-    assert found.load_balancer.wait_active_steps == 23
-    assert not found.credentials.tls_insecure
-    assert found.credentials.username == "robot"
+    assert config.load_balancer.wait_active_steps == 23
+    assert not config.credentials.tls_insecure
+    assert config.credentials.username == "robot"
 
 
 def test_a_misspelt_key_or_section_is_named_with_the_one_it_resembles() -> None:
@@ -336,11 +340,11 @@ def test_every_missing_credential_is_reported_at_once(
     keys: dict[str, str], missing: list[str]
 ) -> None:
     """Keystone would refuse these. Absence is shown: only values are hidden."""
-    told = problems(global_section(**keys))
-    assert [text.partition(": ")[0] for text in told] == [
+    messages = problems(global_section(**keys))
+    assert [text.partition(": ")[0] for text in messages] == [
         f"[Global] {key}" for key in missing
     ]
-    assert all(": not set: must be set" in text for text in told)
+    assert all(": not set: must be set" in text for text in messages)
 
 
 def test_a_project_that_only_the_user_s_default_can_be_is_warned_of() -> None:
@@ -376,8 +380,8 @@ LOAD_BALANCER_WARNINGS = {
 
 @pytest.mark.parametrize("lines", LOAD_BALANCER_WARNINGS)
 def test_what_no_service_can_use_is_warned_of_at_the_start(lines: str) -> None:
-    found = read(f"{MINIMAL}[LoadBalancer]\n{lines}\n")
-    assert found.warnings == (LOAD_BALANCER_WARNINGS[lines],)
+    config = read(f"{MINIMAL}[LoadBalancer]\n{lines}\n")
+    assert config.warnings == (LOAD_BALANCER_WARNINGS[lines],)
 
 
 @pytest.mark.parametrize(
@@ -395,8 +399,10 @@ def test_what_no_service_can_use_is_warned_of_at_the_start(lines: str) -> None:
 def test_two_ways_to_log_in_are_refused(keys: dict[str, str], named: list[str]) -> None:
     """All but the first are reported, in conflict with it."""
     first = next(iter(keys))
-    told = problems(global_section(user_id="u", application_credential_id="a", **keys))
-    assert told == tuple(
+    messages = problems(
+        global_section(user_id="u", application_credential_id="a", **keys)
+    )
+    assert messages == tuple(
         f"[Global] {name}: must not be set together with {first}" for name in named
     )
 
@@ -452,8 +458,8 @@ def clouds(
 def test_clouds_yaml_fills_only_what_cloud_conf_leaves_empty() -> None:
     """cloud.conf wins; trusts are never read from clouds.yaml."""
     text = "[Global]\nuse-clouds\ncloud = one\nusername = own\n"
-    found = config.read(text, {}, clouds()).credentials
-    assert found == Credentials(
+    credentials = config.read(text, {}, clouds()).credentials
+    assert credentials == Credentials(
         auth_url="https://yaml.example/v3",
         username="own",
         password="123456",
@@ -482,8 +488,8 @@ def test_clouds_yaml_is_looked_for_in_the_references_order(
 ) -> None:
     """Each place is found, and the only cloud in the file needs no name."""
     text = f"[Global]\nuse-clouds = true\n{line}\n"
-    found = config.read(text, env, clouds(at=path))
-    assert found.credentials.username == "from-yaml"
+    names_ = config.read(text, env, clouds(at=path))
+    assert names_.credentials.username == "from-yaml"
 
 
 def test_the_first_clouds_yaml_that_exists_counts() -> None:
@@ -492,8 +498,8 @@ def test_the_first_clouds_yaml_that_exists_counts() -> None:
         pathlib.Path("clouds.yaml"): CLOUDS.replace("from-yaml", "near"),
         pathlib.Path("/etc/openstack/clouds.yaml"): CLOUDS,
     }
-    found = config.read("[Global]\nuse-clouds\n", {}, files.get)
-    assert found.credentials.username == "near"
+    names_ = config.read("[Global]\nuse-clouds\n", {}, files.get)
+    assert names_.credentials.username == "near"
 
 
 def test_secure_yaml_adds_the_secrets() -> None:
@@ -503,9 +509,9 @@ def test_secure_yaml_adds_the_secrets() -> None:
         pathlib.Path("/etc/openstack/clouds.yaml"): CLOUDS,
         pathlib.Path("/etc/openstack/secure.yaml"): secure,
     }
-    found = config.read("[Global]\nuse-clouds\n", {}, files.get)
-    assert found.credentials.password == "from-secure"
-    assert found.credentials.user_id == "u"
+    names_ = config.read("[Global]\nuse-clouds\n", {}, files.get)
+    assert names_.credentials.password == "from-secure"
+    assert names_.credentials.user_id == "u"
 
 
 @pytest.mark.parametrize(
@@ -567,8 +573,8 @@ def test_a_named_global_section_is_read_in_place_of_the_plain_one() -> None:
 def test_a_named_global_section_that_is_missing_is_a_problem() -> None:
     with pytest.raises(settings.CloudConfError) as raised:
         config.read(SEVERAL, {}, cloud="third")
-    told = '[Global "third"]: not found: must be one of [Global "second"]'
-    assert told in raised.value.problems
+    message = '[Global "third"]: not found: must be one of [Global "second"]'
+    assert message in raised.value.problems
 
 
 def test_the_map_of_zones_is_read_from_commas_and_repeated_keys() -> None:

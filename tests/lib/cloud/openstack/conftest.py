@@ -218,14 +218,14 @@ def _ok(body: Json) -> Answer:
 
 
 def _fields(items: list[Json], call: Call) -> list[Json]:
-    wanted = call.query.get("fields", [])
+    desired = call.query.get("fields", [])
     filters = {
         key: call.query[key]
         for key in ("project_id", "device_id", "id")
         if key in call.query
     }
     return [
-        {key: value for key, value in item.items() if not wanted or key in wanted}
+        {key: value for key, value in item.items() if not desired or key in desired}
         for item in items
         if all(item.get(key) in values for key, values in filters.items())
     ]
@@ -331,7 +331,7 @@ def make_config(stand_in: StandIn) -> MakeConfig:
     def make(
         *, credentials: dict[str, str] | None = None, **parts: object
     ) -> settings.Config:
-        given = {
+        values = {
             "auth_url": f"{stand_in.url}/identity/v3",
             "username": "robot",
             "password": "hunter2",
@@ -339,7 +339,7 @@ def make_config(stand_in: StandIn) -> MakeConfig:
             "tenant_id": "project-1",
             "region": "RegionOne",
         } | (credentials or {})
-        fresh = settings.Config(credentials=settings.Credentials(**given))  # type: ignore[arg-type]  # texts only
+        fresh = settings.Config(credentials=settings.Credentials(**values))  # type: ignore[arg-type]  # texts only
         return dataclasses.replace(fresh, **parts)  # type: ignore[arg-type]  # any part
 
     return make
@@ -356,12 +356,12 @@ def make_client(
     opened = contextlib.ExitStack()
 
     def make(*, timeout_s: float = 5.0, **credentials: str) -> client.Client:
-        given = make_config(credentials=credentials).credentials
-        own = session.open_session(given, timeout_s)
+        values = make_config(credentials=credentials).credentials
+        own = session.open_session(values, timeout_s)
         opened.callback(own.session.close)
         return client.Client(
             own,
-            client.Where(given.region, given.endpoint_type),
+            client.Where(values.region, values.endpoint_type),
             lambda operation, outcome, seconds: observed.append((operation, outcome)),
             client.Effects(clock, lambda: 0.0, clock.sleep, lambda: 0.5),
         )

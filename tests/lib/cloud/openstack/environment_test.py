@@ -31,11 +31,11 @@ def without(env: dict[str, str], name: str) -> dict[str, str]:
 
 
 def test_a_password() -> None:
-    found = environment.read({**PASSWORD, "OS_CACERT": "/etc/config/ca.crt"})
-    assert (found.username, found.tenant_name) == ("me", "mine")
-    assert (found.domain_name, found.region) == ("Default", "RegionOne")
-    assert found.ca_file == "/etc/config/ca.crt"
-    assert not found.tls_insecure
+    credentials = environment.read({**PASSWORD, "OS_CACERT": "/etc/config/ca.crt"})
+    assert (credentials.username, credentials.tenant_name) == ("me", "mine")
+    assert (credentials.domain_name, credentials.region) == ("Default", "RegionOne")
+    assert credentials.ca_file == "/etc/config/ca.crt"
+    assert not credentials.tls_insecure
 
 
 @pytest.mark.parametrize("env", [APPLICATION, NAMED], ids=["by id", "by name"])
@@ -66,14 +66,14 @@ BAD = [
 
 
 @pytest.mark.parametrize(
-    ("env", "said"), BAD, ids=[f"{r[1]} {n}" for n, r in enumerate(BAD)]
+    ("env", "message"), BAD, ids=[f"{r[1]} {n}" for n, r in enumerate(BAD)]
 )
 def test_a_problem_names_the_variable_and_no_secret(
-    env: dict[str, str], said: str
+    env: dict[str, str], message: str
 ) -> None:
     with pytest.raises(settings.CloudConfError) as caught:
         environment.read(env)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 

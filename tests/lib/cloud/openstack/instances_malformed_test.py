@@ -24,20 +24,20 @@ def test_nova(stand_in: Any, make_instances: Any, make_server: Any, clock: Any) 
     stand_in.servers = [make_server(f"s-{number}") for number in range(3)]
     instances: cloud.OpenStackInstances = make_instances()
     mangled = mangling.Mangled(stand_in, "compute")
-    seen: Counter[str] = Counter()
+    observed: Counter[str] = Counter()
     for _ in mangled.until(ANSWERS, clock):
-        for found in (
+        for observations in (
             instances.observe([REF, NAMED], clock()),
             instances.look([REF]),
         ):
-            for one in found.values():
-                assert isinstance(one, Seen | Absent | NotManaged | Unknown)
-                seen[type(one).__name__] += 1
+            for observation in observations.values():
+                assert isinstance(observation, Seen | Absent | NotManaged | Unknown)
+                observed[type(observation).__name__] += 1
         try:
             assert instances.confirm_absent(REF) is False
-            seen["not absent"] += 1
+            observed["not absent"] += 1
         except errors.CloudError as error:
-            seen[type(error).__name__] += 1
-    print(f"{mangled.answered} malformed answers: {dict(seen)}")
-    assert seen["Seen"]
-    assert seen["Unknown"]
+            observed[type(error).__name__] += 1
+    print(f"{mangled.answered} malformed answers: {dict(observed)}")
+    assert observed["Seen"]
+    assert observed["Unknown"]

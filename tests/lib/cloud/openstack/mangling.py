@@ -27,9 +27,9 @@ def broken(value: object, chance: random.Random) -> object:
         return chance.choice((None, 1, "", [], {}, "x", -1, [None], True))
     if isinstance(value, dict):
         kept = {k: v for k, v in value.items() if chance.random() > 0.05}
-        return {key: broken(one, chance) for key, one in kept.items()}
+        return {key: broken(row, chance) for key, row in kept.items()}
     if isinstance(value, list):
-        return [broken(one, chance) for one in value]
+        return [broken(row, chance) for row in value]
     return value
 
 

@@ -52,11 +52,13 @@ def test_neutron_counts_what_is_reserved_as_used() -> None:
 
 
 @pytest.mark.parametrize("key", ["load_balancer", "loadbalancer"])
-@pytest.mark.parametrize(("told", "limit"), [(5, 5), (-1, None), (None, None)])
+@pytest.mark.parametrize(("message", "limit"), [(5, 5), (-1, None), (None, None)])
 def test_octavia_is_counted_by_its_list(
-    key: str, told: int | None, limit: int | None
+    key: str, message: int | None, limit: int | None
 ) -> None:
-    quota = json.dumps({"quota": {key: told, "pool": -1, "project_id": "p"}}).encode()
+    quota = json.dumps(
+        {"quota": {key: message, "pool": -1, "project_id": "p"}}
+    ).encode()
     listed = b'{"loadbalancers": [{"id": "a"}, {"id": "b"}]}'
     assert quotas.of_octavia(quota, listed) == (Quota("load balancers", 2, limit),)
 

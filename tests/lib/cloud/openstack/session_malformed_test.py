@@ -20,17 +20,17 @@ def test_keystone(
 ) -> None:
     """Each client authenticates anew: a token, a catalogue, or an expected error."""
     mangled = mangling.Mangled(stand_in, "identity")
-    seen: Counter[str] = Counter()
+    observed: Counter[str] = Counter()
     leaks = 0
     for _ in mangled.until(ANSWERS, clock):
         api = make_client()
         try:
             api.version(client.Service.COMPUTE)
-            seen["authenticated"] += 1
+            observed["authenticated"] += 1
         except errors.CloudError as error:
             leaks += "hunter2" in str(error)
-            seen[type(error).__name__] += 1
-    print(f"{mangled.answered} malformed answers: {dict(seen)}")
+            observed[type(error).__name__] += 1
+    print(f"{mangled.answered} malformed answers: {dict(observed)}")
     assert not leaks
-    assert seen["authenticated"]
-    assert seen["Unauthenticated"] + seen["Unavailable"]
+    assert observed["authenticated"]
+    assert observed["Unauthenticated"] + observed["Unavailable"]

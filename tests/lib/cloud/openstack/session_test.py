@@ -31,8 +31,8 @@ LogIn = Callable[..., Json]
 def log_in(stand_in: StandIn) -> LogIn:
     """Return a function that logs in and returns what Keystone was sent."""
 
-    def ask(path: str = "/identity/v3", **given: str) -> Json:
-        credentials = Credentials(auth_url=stand_in.url + path, **given)  # type: ignore[arg-type]  # texts only
+    def ask(path: str = "/identity/v3", **values: str) -> Json:
+        credentials = Credentials(auth_url=stand_in.url + path, **values)  # type: ignore[arg-type]  # texts only
         opened = session.open_session(credentials, 5.0, ("extra/1",))
         try:
             opened.get_token()
@@ -191,8 +191,8 @@ def test_tls_settings_reach_the_session(tmp_path: pathlib.Path) -> None:
     """A CA file replaces the system's; insecure checks nothing; a lone key is none."""
     pem = tmp_path / "ca"
     pem.write_text("-----BEGIN CERTIFICATE-----\n")
-    given = Credentials(auth_url="https://k.example/v3", ca_file=str(pem))
-    assert session.open_session(given, 5.0).verify == str(pem)
+    credentials = Credentials(auth_url="https://k.example/v3", ca_file=str(pem))
+    assert session.open_session(credentials, 5.0).verify == str(pem)
     insecure = Credentials(auth_url="https://k.example/v3", tls_insecure=True)
     assert session.open_session(insecure, 5.0).verify is False
     plain = Credentials(auth_url="https://k.example/v3", key_file=str(pem))

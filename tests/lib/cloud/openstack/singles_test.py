@@ -42,7 +42,7 @@ MakeInstances = Callable[..., cloud.OpenStackInstances]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "listed", "singly"),
+    ("desired", "listed", "singly"),
     [
         pytest.param(0, 0, False, id="not known yet: list"),
         pytest.param(10, 1000, False, id="one page is enough: list"),
@@ -53,8 +53,8 @@ MakeInstances = Callable[..., cloud.OpenStackInstances]
         pytest.param(1000, 5001, True, id="a big cluster in a huge project"),
     ],
 )
-def test_the_decision(wanted: int, listed: int, singly: bool) -> None:
-    assert singles.are_better(wanted, listed) is singly
+def test_the_decision(desired: int, listed: int, singly: bool) -> None:
+    assert singles.are_better(desired, listed) is singly
 
 
 def ref(number: int) -> InstanceRef:
@@ -118,11 +118,11 @@ def test_each_single_look_stands_for_itself(
     stand_in.fail("servers/s-2", 500)
     stand_in.fail("servers/s-4", 404, b"<html/>")
     api = make_client()
-    found = singles.servers(api, ["s-1", "s-2", "s-3", "s-4"], api.now() + 60)
-    assert isinstance(found["s-1"], Seen)
-    assert found["s-3"] == Absent(by_id=True)
+    observations = singles.servers(api, ["s-1", "s-2", "s-3", "s-4"], api.now() + 60)
+    assert isinstance(observations["s-1"], Seen)
+    assert observations["s-3"] == Absent(by_id=True)
     for server_id in ("s-2", "s-4"):
-        unknown = found[server_id]
+        unknown = observations[server_id]
         assert isinstance(unknown, Unknown)
         assert isinstance(unknown.error, errors.Unavailable)
     assert singles.servers(api, [], api.now() + 60) == {}
@@ -159,7 +159,7 @@ def test_ports_on_trunks_are_found_singly_as_well(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "listed", "is_list"),
+    ("desired", "listed", "is_list"),
     [
         pytest.param(10, None, False, id="not counted yet"),
         pytest.param(2, 50, False, id="two of fifty"),
@@ -169,9 +169,9 @@ def test_ports_on_trunks_are_found_singly_as_well(
     ],
 )
 def test_looks_take_whatever_needs_fewer_calls(
-    wanted: int, listed: int | None, is_list: bool
+    desired: int, listed: int | None, is_list: bool
 ) -> None:
-    assert singles.is_list_cheaper(wanted, listed) is is_list
+    assert singles.is_list_cheaper(desired, listed) is is_list
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,15 @@ def test_not_ready_nodes_cost_lists_and_no_single_reads(  # fixtures
     counts(stand_in)
     for _ in range(12):
         clock.now += 5
-        found = instances.look([ref(n) for n in range(not_ready)])
-        assert all(isinstance(seen, Seen) for seen in found.values())
+        observations = instances.look([ref(n) for n in range(not_ready)])
+        assert all(
+            isinstance(observation, Seen) for observation in observations.values()
+        )
     assert counts(stand_in) == {"servers/detail": 12 * a_pass}
     stand_in.fail("servers/detail", 500)
     stand_in.fail("servers/detail", 500)
     clock.now += 5
-    found = instances.look([ref(n) for n in range(10)])
-    assert all(isinstance(seen, Unknown) for seen in found.values())
+    observations = instances.look([ref(n) for n in range(10)])
+    assert all(
+        isinstance(observation, Unknown) for observation in observations.values()
+    )

@@ -143,21 +143,23 @@ def test_a_server_becomes_an_instance() -> None:
 
 def test_the_provider_id_carries_the_region_as_it_is_when_wanted() -> None:
     """OS_CCM_REGIONAL writes the region unchanged, not the label's value."""
-    found = translate.instance(SERVER, {}, Wiring(), config(regional=True))
-    assert found.provider_id == "openstack://Region One/id-1"
+    instance = translate.instance(SERVER, {}, Wiring(), config(regional=True))
+    assert instance.provider_id == "openstack://Region One/id-1"
 
 
 def test_addresses_are_unknown_when_neutron_could_not_be_read() -> None:
     """Nova's own addresses alone would change a Node for the worse."""
-    found = translate.instance(SERVER, {}, None, config())
-    assert found.addresses == ()
-    assert not found.addresses_known
+    instance = translate.instance(SERVER, {}, None, config())
+    assert instance.addresses == ()
+    assert not instance.addresses_known
 
 
 def test_a_server_with_hardly_any_fields_is_translated() -> None:
     """Fields that a cloud leaves out or sets to null give empty values."""
-    found = translate.instance(native.Server(id="x"), {}, Wiring(), config(region=""))
-    assert found == Instance(
+    instance = translate.instance(
+        native.Server(id="x"), {}, Wiring(), config(region="")
+    )
+    assert instance == Instance(
         id=InstanceId("x"),
         name="",
         phase=Phase.UNKNOWN,

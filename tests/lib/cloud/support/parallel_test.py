@@ -41,11 +41,11 @@ def test_one_item_takes_no_thread() -> None:
 
 
 def test_a_call_is_counted_by_how_it_ends() -> None:
-    seen: list[tuple[str, str, float]] = []
+    observed: list[tuple[str, str, float]] = []
     times = iter((1.0, 3.5, 4.0, 6.0, 7.0))
 
     def observe(operation: str, outcome: str, seconds: float) -> None:
-        seen.append((operation, outcome, seconds))
+        observed.append((operation, outcome, seconds))
 
     with calls.counted(observe, "list things", lambda: next(times)):
         pass
@@ -57,4 +57,4 @@ def test_a_call_is_counted_by_how_it_ends() -> None:
         observe, "bug", lambda: next(times)
     ):
         raise ZeroDivisionError
-    assert seen == [("list things", "ok", 2.5), ("get thing", "NotFound", 2.0)]
+    assert observed == [("list things", "ok", 2.5), ("get thing", "NotFound", 2.0)]

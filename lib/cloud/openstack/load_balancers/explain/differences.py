@@ -82,7 +82,7 @@ def plain(value: object) -> str:
         case {"type": kind, **rest} if not rest:
             return str(kind)
         case Mapping():
-            return ", ".join(f"{key} {plain(one)}" for key, one in value.items())
+            return ", ".join(f"{key} {plain(part)}" for key, part in value.items())
         case list() | tuple():
             return ", ".join(filter(None, map(plain, value)))
     return str(value)
@@ -90,7 +90,7 @@ def plain(value: object) -> str:
 
 def members(
     bodies: Sequence[Body],
-    found: Sequence[Member],
+    observed: Sequence[Member],
     *,
     is_full: bool = True,
     is_additive: bool = False,
@@ -99,19 +99,19 @@ def members(
 
     is_full: of those found everything is known. is_additive: those not named stay.
     """
-    there = {(one.address, one.protocol_port): one for one in found}
-    named = {(str(one["address"]), one["protocol_port"]): one for one in bodies}
+    existing = {(member.address, member.protocol_port): member for member in observed}
+    named = {(str(body["address"]), body["protocol_port"]): body for body in bodies}
     for key, body in named.items():
-        old = there.get((key[0], int(str(key[1]))))
+        old = existing.get((key[0], int(str(key[1]))))
         text = _member(body)
         was = "" if old is None else _known(old, body, is_full=is_full)
         if was != text:
             yield FieldChange(_at(*key), was, text)
     if is_additive:
         return
-    for address, port in sorted(there.keys() - named.keys()):
-        one = there[address, port]
-        yield FieldChange(_at(address, port), one.name or NAMELESS, "")
+    for address, port in sorted(existing.keys() - named.keys()):
+        member = existing[address, port]
+        yield FieldChange(_at(address, port), member.name or NAMELESS, "")
 
 
 def _at(address: str, port: object) -> str:
@@ -120,14 +120,14 @@ def _at(address: str, port: object) -> str:
 
 def _member(body: Body) -> str:
     """Return the name of a member, and what is unusual about it."""
-    said = [str(body["name"])]
+    parts = [str(body["name"])]
     if body.get("monitor_port") is not None:
-        said.append(f"monitor port {body['monitor_port']}")
+        parts.append(f"monitor port {body['monitor_port']}")
     if body.get("weight", 1) != 1:
-        said.append(f"weight {body['weight']}")
+        parts.append(f"weight {body['weight']}")
     if not body.get("admin_state_up", True):
-        said.append("switched off")
-    return ", ".join(said)
+        parts.append("switched off")
+    return ", ".join(parts)
 
 
 def _known(old: Member, body: Body, *, is_full: bool) -> str:

@@ -22,78 +22,84 @@ def explain(
     config: settings.LoadBalancer, target: Target, observed: Observed, plan: Plan
 ) -> Explanation:
     """See `lib.cloud.explained.Explain`."""
-    seen = observed.native
-    if not isinstance(seen, Tree):
+    native = observed.native
+    if not isinstance(native, Tree):
         raise TypeError("the observation is of another room")
     touched = [
-        one for step in plan.steps for one in _of_step(target, seen, config, step)
+        touched_object
+        for step in plan.steps
+        for touched_object in _of_step(target, native, config, step)
     ]
     return Explanation(
-        _shown(seen),
-        "" if plan.steps or plan.settled else _waits_for(seen),
-        tuple(map(_foreign, seen.identity.namesakes)),
+        _shown(native),
+        "" if plan.steps or plan.settled else _waits_for(native),
+        tuple(map(_foreign, native.identity.namesakes)),
         tuple(touched),
     )
 
 
 def _of_step(
-    target: Target, seen: Tree, config: settings.LoadBalancer, step: Step
+    target: Target, observed: Tree, config: settings.LoadBalancer, step: Step
 ) -> Iterator[Touched]:
     action = actions.of(step)
     match action.kind:
         case Kind.LOAD_BALANCER if step.verb is Verb.CREATE:
-            yield from _new(target, seen, config, step)
+            yield from _new(target, observed, config, step)
         case Kind.LOAD_BALANCER:
             yield Touched(step.path, step.verb, differences.changed(action), step.why)
         case Kind.LISTENER | Kind.POOL | Kind.MEMBERS | Kind.MONITOR:
             yield from children.of_step(step)
         case _:
-            yield from network.of_step(target, seen, config, step)
+            yield from network.of_step(target, observed, config, step)
 
 
 def _new(
-    target: Target, seen: Tree, config: settings.LoadBalancer, step: Step
+    target: Target, observed: Tree, config: settings.LoadBalancer, step: Step
 ) -> Iterator[Touched]:
     """Describe a new load balancer, all below it, and what follows it."""
     action, name = actions.of(step), "listeners"
     yield Touched(step.path, Verb.CREATE, differences.new(action.fields), step.why)
     yield from children.new_listeners(step.path, action.fields.get(name))
     yield from children.new_listeners(step.path, action.later.get(name), is_later=True)
-    wanted = identity.wanted_of(target)
-    if wanted is None:
+    desired = identity.desired_of(target)
+    if desired is None:
         return
-    if not wanted.is_internal and wanted.families[0] is IpFamily.IPV4:
-        yield network.floating_ip_later(target.ref, wanted, seen)
+    if not desired.is_internal and desired.families[0] is IpFamily.IPV4:
+        yield network.floating_ip_later(target.ref, desired, observed)
     if config.manage_security_groups:
-        yield from network.group_later(target, seen, config)
+        yield from network.group_later(target, observed, config)
 
 
-def _name(one: LoadBalancer) -> str:
-    return f"load balancer {one.name} ({one.id})"
+def _name(balancer: LoadBalancer) -> str:
+    return f"load balancer {balancer.name} ({balancer.id})"
 
 
-def _shown(seen: Tree) -> str:
-    one = seen.identity.load_balancer
-    if one is None:
+def _shown(observed: Tree) -> str:
+    balancer = observed.identity.load_balancer
+    if balancer is None:
         return ""
-    text = f"{_name(one)}, {one.provisioning_status}"
-    if seen.identity.relation is Relation.SHARED:
+    text = f"{_name(balancer)}, {balancer.provisioning_status}"
+    if observed.identity.relation is Relation.SHARED:
         text += ", of somebody else: the Service only has listeners on it"
     return text
 
 
-def _foreign(one: LoadBalancer) -> str:
-    whose = "marked as another's" if identity.marks_of(one) else "without a mark"
+def _foreign(balancer: LoadBalancer) -> str:
+    whose = (
+        "marked as another's"
+        if identity.ownership_tags_of(balancer)
+        else "without a mark"
+    )
     return (
-        f"{_name(one)}, {whose}, has the Service's name, but is not its own:"
+        f"{_name(balancer)}, {whose}, has the Service's name, but is not its own:"
         " left alone"
     )
 
 
-def _waits_for(seen: Tree) -> str:
-    one = seen.identity.load_balancer
-    waited = [] if one is None else [one]
-    waited += (*seen.identity.going, *seen.identity.former)
+def _waits_for(observed: Tree) -> str:
+    balancer = observed.identity.load_balancer
+    waited = [] if balancer is None else [balancer]
+    waited += (*observed.identity.going, *observed.identity.former)
     for each in waited:
         if identity.is_pending(each):
             return f"{_name(each)}, at which Octavia is: {each.provisioning_status}"

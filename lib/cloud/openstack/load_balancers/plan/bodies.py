@@ -12,11 +12,11 @@ from lib.cloud.openstack.load_balancers.plan import protocols, session_affinity
 from lib.cloud.openstack.load_balancers.read.native import Member
 from lib.cloud.openstack.load_balancers.read.observed import Features
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import (
+from lib.cloud.openstack.load_balancers.spec.desired import (
+    Desired,
+    DesiredMember,
+    DesiredPort,
     Timeouts,
-    Wanted,
-    WantedMember,
-    WantedPort,
 )
 
 FORWARDED_FOR = "X-Forwarded-For"
@@ -47,7 +47,7 @@ class Context:
     have them.
     """
 
-    wanted: Wanted
+    desired: Desired
     can: Features
     owner: str
     tags: tuple[str, ...]
@@ -55,139 +55,148 @@ class Context:
     monitors: bool
 
 
-def asks_health_port(context: Context, port: WantedPort) -> bool:
+def asks_health_port(context: Context, port: DesiredPort) -> bool:
     """Report whether members are probed at the Service's healthCheckNodePort."""
     if not (
         context.monitors
-        and context.wanted.health_port > 0
+        and context.desired.health_port > 0
         and context.can.http_monitors
     ):
         return False
     return port.protocol is not PortProtocol.UDP or context.can.udp_http_monitors
 
 
-def monitor_type(context: Context, port: WantedPort) -> str:
+def monitor_type(context: Context, port: DesiredPort) -> str:
     """Choose a monitor's type."""
     if asks_health_port(context, port):
         return "HTTP"
     return UDP_CONNECT if port.protocol is PortProtocol.UDP else str(port.protocol)
 
 
-def monitor_settings(context: Context, port: WantedPort) -> dict[str, int]:
+def monitor_settings(context: Context, port: DesiredPort) -> dict[str, int]:
     """Return the settings of a monitor that can be changed."""
-    wanted = context.wanted.monitoring
+    monitoring = context.desired.monitoring
     is_udp = monitor_type(context, port) == UDP_CONNECT
     return {
-        "delay": max(wanted.delay_s, UDP_LEAST_DELAY_S) if is_udp else wanted.delay_s,
-        "timeout": wanted.timeout_s,
-        "max_retries": wanted.max_retries,
-        "max_retries_down": wanted.max_retries_down,
+        "delay": (
+            max(monitoring.delay_s, UDP_LEAST_DELAY_S) if is_udp else monitoring.delay_s
+        ),
+        "timeout": monitoring.timeout_s,
+        "max_retries": monitoring.max_retries,
+        "max_retries_down": monitoring.max_retries_down,
     }
 
 
-def monitor(context: Context, port: WantedPort, name: str) -> Body:
+def monitor(context: Context, port: DesiredPort, name: str) -> Body:
     """Describe a monitor."""
     kind = monitor_type(context, port)
     more = HTTP_MONITOR if kind == "HTTP" else {}
     return {"name": name, "type": kind, **monitor_settings(context, port), **more}
 
 
-def member(context: Context, port: WantedPort, one: WantedMember) -> Body:
+def member(context: Context, port: DesiredPort, desired: DesiredMember) -> Body:
     """Describe a member."""
     body: Body = {
-        "name": one.name,
-        "address": one.address,
+        "name": desired.name,
+        "address": desired.address,
         "protocol_port": port.node_port,
     }
     if context.member_subnet_id:
         body["subnet_id"] = context.member_subnet_id
     if asks_health_port(context, port):
-        body["monitor_port"] = context.wanted.health_port
+        body["monitor_port"] = context.desired.health_port
     return body
 
 
-def members(context: Context, port: WantedPort) -> list[Body]:
+def members(context: Context, port: DesiredPort) -> list[Body]:
     """Describe all members of a pool; none without a nodePort."""
     if not port.node_port:
         return []
-    return [member(context, port, one) for one in context.wanted.members]
+    return [member(context, port, desired) for desired in context.desired.members]
 
 
 def changed_member(
-    context: Context, port: WantedPort, one: WantedMember, found: Member, *, full: bool
+    context: Context,
+    port: DesiredPort,
+    desired: DesiredMember,
+    observed: Member,
+    *,
+    full: bool
 ) -> Body:
     """Describe a member that is there already: also what it must not have.
 
     A good name stays, and so does the lack of a subnet. full: everything of `found` was
     read; otherwise Octavia switches it on, as it does where nothing is said of it.
     """
-    body = member(context, port, one)
-    if found.name in _good_names(body):
-        body["name"] = found.name
-    if full and not found.subnet_id:
+    body = member(context, port, desired)
+    if observed.name in _good_names(body):
+        body["name"] = observed.name
+    if full and not observed.subnet_id:
         body.pop("subnet_id", None)
-    if not found.admin_state_up:
+    if not observed.admin_state_up:
         body |= SWITCHED_ON
     return {**body, "monitor_port": body.get("monitor_port"), "weight": WEIGHT}
 
 
-def pool(context: Context, port: WantedPort, name: str) -> Body:
+def pool(context: Context, port: DesiredPort, name: str) -> Body:
     """Describe a pool without members and monitor."""
-    wanted = context.wanted
+    desired = context.desired
     body: Body = {
         "name": name,
-        "protocol": protocols.of_pool(wanted, port),
-        "lb_algorithm": wanted.algorithm,
+        "protocol": protocols.of_pool(desired, port),
+        "lb_algorithm": desired.algorithm,
     }
-    return body | session_affinity.of_new_pool(wanted)
+    return body | session_affinity.of_new_pool(desired)
 
 
-def timeouts(wanted: Timeouts) -> dict[str, int]:
+def timeouts(desired: Timeouts) -> dict[str, int]:
     """Return a listener's timeouts."""
     return {
-        "timeout_client_data": wanted.client_data,
-        "timeout_member_connect": wanted.member_connect,
-        "timeout_member_data": wanted.member_data,
-        "timeout_tcp_inspect": wanted.tcp_inspect,
+        "timeout_client_data": desired.client_data,
+        "timeout_member_connect": desired.member_connect,
+        "timeout_member_data": desired.member_data,
+        "timeout_tcp_inspect": desired.tcp_inspect,
     }
 
 
-def listener(context: Context, port: WantedPort, name: str) -> Body:
+def listener(context: Context, port: DesiredPort, name: str) -> Body:
     """Describe a listener without its pool."""
-    wanted, can = context.wanted, context.can
-    protocol = protocols.of_listener(wanted, port)
+    desired, can = context.desired, context.can
+    protocol = protocols.of_listener(desired, port)
     body: Body = {
         "name": name,
         "protocol": protocol,
         "protocol_port": port.port,
-        "connection_limit": wanted.connection_limit,
+        "connection_limit": desired.connection_limit,
     }
     if context.tags:
         body["tags"] = list(context.tags)
     if can.timeouts:
-        body |= timeouts(wanted.timeouts)
-    if wanted.forwards_for and protocols.transport(protocol) == "TCP":
+        body |= timeouts(desired.timeouts)
+    if desired.forwards_for and protocols.transport(protocol) == "TCP":
         body["insert_headers"] = {FORWARDED_FOR: "true"}
     if protocol == "TERMINATED_HTTPS":
-        body["default_tls_container_ref"] = wanted.tls_ref
-    if can.cidrs and wanted.cidrs:
-        body["allowed_cidrs"] = list(wanted.cidrs)
+        body["default_tls_container_ref"] = desired.tls_ref
+    if can.cidrs and desired.cidrs:
+        body["allowed_cidrs"] = list(desired.cidrs)
     return body
 
 
-def is_same_member(found: Member, body: Mapping[str, object], *, is_full: bool) -> bool:
+def is_same_member(
+    member: Member, body: Mapping[str, object], *, is_full: bool
+) -> bool:
     """Compare a member with what is wanted of it, as far as was read.
 
     A member's subnet can't be changed; one that was not said when it was made stays
     so, and one that is not said any more stays as it is.
     """
-    if found.name not in _good_names(body):
+    if member.name not in _good_names(body):
         return False
     if not is_full:
         return True
-    if not found.admin_state_up:
+    if not member.admin_state_up:
         return False
-    return (found.monitor_port, found.weight) == (body.get("monitor_port"), WEIGHT)
+    return (member.monitor_port, member.weight) == (body.get("monitor_port"), WEIGHT)
 
 
 def _good_names(body: Mapping[str, object]) -> tuple[str, str]:

@@ -6,12 +6,12 @@ from lib.cloud.load_balancers import Ref
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observed import (
+    Environment,
     Features,
     Relation,
-    Surroundings,
     Tree,
 )
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,17 +23,17 @@ class Case:
     """
 
     ref: Ref
-    desired: Wanted
+    desired: Desired
     observed: Tree
     config: settings.LoadBalancer
 
     @property
     def balancer(self) -> LoadBalancer:
         """The load balancer of the Service; only where there is one."""
-        found = self.observed.identity.load_balancer
-        if found is None:
+        balancer = self.observed.identity.load_balancer
+        if balancer is None:
             raise TypeError(f"the Service {self.ref.key} has no load balancer")
-        return found
+        return balancer
 
     @property
     def relation(self) -> Relation:
@@ -41,9 +41,9 @@ class Case:
         return self.observed.identity.relation
 
     @property
-    def around(self) -> Surroundings:
+    def environment(self) -> Environment:
         """What surrounds the load balancer: ports, floating IPs, groups, subnets."""
-        return self.observed.around
+        return self.observed.environment
 
     @property
     def can(self) -> Features:

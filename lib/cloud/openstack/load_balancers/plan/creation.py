@@ -10,19 +10,19 @@ from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Body, Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read.observed import (
+    Environment,
     Features,
-    Surroundings,
 )
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted, WantedPort
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, DesiredPort
 from lib.cloud.steps import CommonReason, Problem, Step
 
 
 def name_of(case: Case) -> str:
     """Choose the usual name, or a distinct one where somebody else has that."""
     is_taken = any(
-        one.name == names.load_balancer(case.ref)
-        for one in case.observed.identity.namesakes
+        balancer.name == names.load_balancer(case.ref)
+        for balancer in case.observed.identity.namesakes
     )
     return names.distinct(case.ref) if is_taken else names.load_balancer(case.ref)
 
@@ -46,7 +46,7 @@ def remarks(case: Case) -> tuple[Problem, ...]:
     """Return what of the wishes for a new one can't be had."""
     problems: list[Problem] = []
     if len(case.desired.families) > 1 and not second_vip(
-        case.desired, case.can, case.around
+        case.desired, case.can, case.environment
     ):
         second = case.desired.families[1]
         message = (
@@ -55,7 +55,9 @@ def remarks(case: Case) -> tuple[Problem, ...]:
         )
         problems.append(Problem(CommonReason.UNSUPPORTED, message))
     if case.observed.identity.namesakes:
-        ids = ", ".join(sorted(one.id for one in case.observed.identity.namesakes))
+        ids = ", ".join(
+            sorted(balancer.id for balancer in case.observed.identity.namesakes)
+        )
         message = (
             f"load balancer {ids} has this Service's name, but does not belong to it:"
             " it is left alone, and another one is made"
@@ -65,17 +67,19 @@ def remarks(case: Case) -> tuple[Problem, ...]:
 
 
 def _balancer(case: Case, context: Context) -> Body:
-    wanted, can = context.wanted, context.can
+    desired, can = context.desired, context.can
     body: Body = {
         "name": context.owner,
         "description": names.description(case.ref),
         "provider": case.config.lb_provider,
     }
     if can.tags:
-        body["tags"] = [context.owner, names.mark(case.ref), names.MADE]
+        body["tags"] = [context.owner, names.ownership_tag(case.ref), names.MADE]
     else:
-        body["description"] = names.marked(names.description(case.ref), case.ref)
-    place = wanted.placement
+        body["description"] = names.with_ownership_tag(
+            names.description(case.ref), case.ref
+        )
+    place = desired.placement
     if can.flavors and place.flavor_id:
         body["flavor_id"] = place.flavor_id
     if can.zones and place.availability_zone:
@@ -83,39 +87,43 @@ def _balancer(case: Case, context: Context) -> Body:
     if place.port_id:
         body["vip_port_id"] = place.port_id
     else:
-        subnet_id = place.subnet_id or case.around.node_subnet_id
+        subnet_id = place.subnet_id or case.environment.node_subnet_id
         if subnet_id:
             body["vip_subnet_id"] = subnet_id
         if place.network_id:
             body["vip_network_id"] = place.network_id
-        if second := second_vip(wanted, can, case.around):
+        if second := second_vip(desired, can, case.environment):
             body["additional_vips"] = [second]
-    is_vip = wanted.is_internal or wanted.families[0] is IpFamily.IPV6
-    if wanted.address and is_vip:
-        body["vip_address"] = wanted.address
+    is_vip = desired.is_internal or desired.families[0] is IpFamily.IPV6
+    if desired.address and is_vip:
+        body["vip_address"] = desired.address
     return body
 
 
-def second_vip(wanted: Wanted, can: Features, around: Surroundings) -> Body:
+def second_vip(desired: Desired, can: Features, environment: Environment) -> Body:
     """Describe the VIP of the second family; empty where it can't be had."""
-    if len(wanted.families) < 2 or not can.additional_vips or wanted.placement.port_id:
+    if (
+        len(desired.families) < 2
+        or not can.additional_vips
+        or desired.placement.port_id
+    ):
         return {}
-    if not around.second_subnet_id:
+    if not environment.second_subnet_id:
         return {}
-    return {"subnet_id": around.second_subnet_id}
+    return {"subnet_id": environment.second_subnet_id}
 
 
 def listeners(context: Context) -> list[Body]:
     """Describe all listeners with their pools, members and monitors."""
-    found: list[Body] = []
-    for port in context.wanted.ports:
+    bodies_: list[Body] = []
+    for port in context.desired.ports:
         name = names.child("listener", port.index, context.owner)
         body = bodies.listener(context, port, name)
-        found.append(body | {"default_pool": pool(context, port)})
-    return found
+        bodies_.append(body | {"default_pool": pool(context, port)})
+    return bodies_
 
 
-def pool(context: Context, port: WantedPort) -> Body:
+def pool(context: Context, port: DesiredPort) -> Body:
     """Describe a pool with its members and monitor."""
     name = names.child("pool", port.index, context.owner)
     body = bodies.pool(context, port, name)

@@ -38,7 +38,7 @@ STUCK_POLL_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Leaving:
+class Detach:
     """A load balancer that the Service leaves. is_former: it is on another by now.
 
     adopts: see `identity.adopts`. is_abandoned: all Services on it are being deleted.
@@ -57,56 +57,63 @@ class Leaving:
         return self.place.load_balancer
 
     @property
-    def under_it(self) -> tree.TreePlace:
+    def tree_place(self) -> tree.TreePlace:
         """What is under it; nothing where that was not read."""
         children = self.place.children or Children()
         relation = self.place.relation
         return tree.TreePlace(self.ref, self.balancer, relation, children, self.adopts)
 
     @property
-    def ours(self) -> list[Listener]:
+    def owned_listeners(self) -> list[Listener]:
         """The Service's listeners.
 
         On one of others that was left long ago the mark alone proves it.
         """
-        found = [x for x in self.under_it.children.listeners if self.under_it.owns(x)]
+        owned = [
+            x for x in self.tree_place.children.listeners if self.tree_place.owns(x)
+        ]
         if self.is_former and self.place.relation is Relation.SHARED:
-            return [x for x in found if names.mark(self.ref) in x.tags]
-        return found
+            return [x for x in owned if names.ownership_tag(self.ref) in x.tags]
+        return owned
 
 
-def leaving_of(ref: Ref, balancer: LoadBalancer, seen: Tree) -> Leaving:
+def detach_of(ref: Ref, balancer: LoadBalancer, observed: Tree) -> Detach:
     """Describe the load balancer that the Service is on."""
-    relation = seen.identity.relation
-    adopts = identity.adopts(ref, balancer, relation, seen.around.floating_ips)
-    place = Former(balancer, relation, seen.children)
-    return Leaving(ref, place, adopts, is_abandoned=seen.is_abandoned)
+    relation = observed.identity.relation
+    adopts = identity.adopts(ref, balancer, relation, observed.environment.floating_ips)
+    place = Former(balancer, relation, observed.children)
+    return Detach(ref, place, adopts, is_abandoned=observed.is_abandoned)
 
 
-def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
+def plan(ref: Ref, observed: Tree, config: settings.LoadBalancer) -> Plan:
     """Return what is left to be deleted, and in which order."""
-    if seen.identity.absent_in_s:
-        return Plan(retry_after_s=seen.identity.absent_in_s)
-    problem = seen.identity.problem
-    main = seen.identity.load_balancer
+    if observed.identity.absent_in_s:
+        return Plan(retry_after_s=observed.identity.absent_in_s)
+    problem = observed.identity.problem
+    main = observed.identity.load_balancer
     if problem is not None and problem.is_fatal and main:
         return Plan(problems=(problem,))
     steps: list[Step] = []
     stuck: tuple[Problem, ...] = ()
     backs_off = any(
-        one.provisioning_status == ERROR for one in seen.identity.duplicates
+        balancer.provisioning_status == ERROR
+        for balancer in observed.identity.duplicates
     )
     results = Results()
     if main is not None:
-        leaving = leaving_of(ref, main, seen)
-        if leaving.place.relation is Relation.SHARED:
-            results = _unserved(leaving)
-        steps += off(leaving, seen, config)
-        stuck = is_stuck(leaving)
+        detach = detach_of(ref, main, observed)
+        if detach.place.relation is Relation.SHARED:
+            results = _unserved(detach)
+        steps += off(detach, observed, config)
+        stuck = is_stuck(detach)
         backs_off |= bool(stuck)
-    steps += _free_addresses(ref, seen)
-    steps += groups.remove(seen.around, seen.around.groups)
-    steps += [spare(one) for one in seen.identity.duplicates if _is_deletable(one)]
+    steps += _free_addresses(ref, observed)
+    steps += groups.remove(observed.environment, observed.environment.groups)
+    steps += [
+        spare(balancer)
+        for balancer in observed.identity.duplicates
+        if _is_deletable(balancer)
+    ]
     if steps:
         return Plan(
             tuple(steps),
@@ -115,85 +122,90 @@ def plan(ref: Ref, seen: Tree, config: settings.LoadBalancer) -> Plan:
             results=results,
             problems=stuck,
         )
-    if busy_id := _busy_id(seen):
+    if busy_id := _busy_id(observed):
         return Plan(retry_after_s=POLL_S, object_id=busy_id, problems=stuck)
-    left = leave(ref, seen, config, WHY)
+    left = leave(ref, observed, config, WHY)
     problems = (*stuck, *left.problems)
     if problems and not left.steps:
         return Plan(retry_after_s=STUCK_POLL_S, problems=problems)
     return dataclasses.replace(left, problems=problems)
 
 
-def _unserved(leaving: Leaving) -> Results:
+def _unserved(detach: Detach) -> Results:
     """Empty the status before our own tag goes from a load balancer of others.
 
     Without the tag it would say that what a namesake has there may be ours; see
     `identity.adopts`.
     """
-    return Results() if leaving.under_it.has_unmarked else Results(ingress=())
+    return Results() if detach.tree_place.has_untagged else Results(ingress=())
 
 
-def leave(ref: Ref, seen: Tree, config: settings.LoadBalancer, why: str) -> Plan:
+def leave(ref: Ref, observed: Tree, config: settings.LoadBalancer, why: str) -> Plan:
     """Return what takes the Service off the load balancers it was on before.
 
     settled: nothing can be done about what may be left; problems say what that is.
     """
     problems: tuple[Problem, ...] = ()
     pending = ""
-    for one in seen.former:
-        leaving = Leaving(ref, one, one.relation is Relation.OWNED, why, is_former=True)
-        stuck = is_stuck(leaving)
+    for former in observed.former:
+        detach = Detach(
+            ref, former, former.relation is Relation.OWNED, why, is_former=True
+        )
+        stuck = is_stuck(detach)
         problems += stuck
-        steps = tuple(off(leaving, seen, config))
+        steps = tuple(off(detach, observed, config))
         if steps:
             return Plan(
                 steps,
                 retry_after_s=POLL_S,
-                object_id=one.load_balancer.id,
+                object_id=former.load_balancer.id,
                 problems=problems,
                 backs_off=bool(stuck),
             )
-        if identity.is_pending(one.load_balancer):
-            pending = one.load_balancer.id
+        if identity.is_pending(former.load_balancer):
+            pending = former.load_balancer.id
     if pending:
         return Plan(retry_after_s=POLL_S, object_id=pending, problems=problems)
     return Plan(settled=True, problems=problems)
 
 
-def is_stuck(leaving: Leaving) -> tuple[Problem, ...]:
+def is_stuck(detach: Detach) -> tuple[Problem, ...]:
     """Return what can't be taken off a load balancer of others: Octavia refuses it.
 
     An own one in ERROR is deleted, which may end in ERROR again.
     """
-    one = leaving.balancer
-    if one.provisioning_status != ERROR:
+    balancer = detach.balancer
+    if balancer.provisioning_status != ERROR:
         return ()
-    if is_whole_ours(leaving):
+    if is_deleted_whole(detach):
         message = (
-            f"load balancer {one.id} is in status ERROR; it is deleted, and again,"
+            f"load balancer {balancer.id} is in status ERROR; it is deleted, and again,"
             " less and less often, if that fails"
         )
         return (Problem(Reason.IN_ERROR, message),)
-    ours = [f"{x.name or x.id} ({x.protocol} {x.protocol_port})" for x in leaving.ours]
-    what = f"listeners with their pools: {', '.join(ours)}; and " if ours else ""
+    owned = [
+        f"{x.name or x.id} ({x.protocol} {x.protocol_port})"
+        for x in detach.owned_listeners
+    ]
+    what = f"listeners with their pools: {', '.join(owned)}; and " if owned else ""
     message = (
-        f"load balancer {one.id} is in status ERROR and takes no changes, so what is"
-        f" the Service's stays on it: {what}tags"
+        f"load balancer {balancer.id} is in status ERROR and cannot be changed, so"
+        f" objects of the Service remain on it: {what}tags"
     )
     return (Problem(CommonReason.CLEANUP_INCOMPLETE, message),)
 
 
-def spare(one: LoadBalancer) -> Step:
+def spare(balancer: LoadBalancer) -> Step:
     """Delete a second one with our mark, which nothing refers to."""
     why = "it was made twice, and never used"
-    path = (f"load balancer {one.name}",)
-    return actions.ungated(delete(path, why, one, cascades=True))
+    path = (f"load balancer {balancer.name}",)
+    return actions.ungated(delete(path, why, balancer, cascades=True))
 
 
 def delete(
     path: actions.Path,
     why: str,
-    one: LoadBalancer,
+    balancer: LoadBalancer,
     *,
     cascades: bool,
     forgets: bool = False,
@@ -201,116 +213,129 @@ def delete(
     """Delete a load balancer. cascades, forgets: see `actions.Action`."""
     action = Action(
         Kind.LOAD_BALANCER,
-        one.id,
-        observed=one,
-        balancer_id=one.id,
+        balancer.id,
+        observed=balancer,
+        balancer_id=balancer.id,
         cascades=cascades,
         forgets=forgets,
     )
     return actions.delete(path, why, action)
 
 
-def tags_without(ref: Ref, one: LoadBalancer, stay: Collection[Listener]) -> list[str]:
+def tags_without(
+    ref: Ref, balancer: LoadBalancer, stay: Collection[Listener]
+) -> list[str]:
     """Return the tags that stay when this Service leaves a load balancer.
 
     The reference's tag may be that of a namesake in another cluster as well. stay:
     the listeners of others.
     """
-    own = {names.mark(ref), names.user(ref)}
+    own = {names.ownership_tag(ref), names.user(ref)}
     tag = names.load_balancer(ref)
     if not any(tag in each.tags for each in stay):
         own |= {tag}
-    tags = (each for each in one.tags if not names.is_former(each, ref))
+    tags = (each for each in balancer.tags if not names.is_former(each, ref))
     return [each for each in tags if each not in own]
 
 
-def is_whole_ours(leaving: Leaving) -> bool:
+def is_deleted_whole(detach: Detach) -> bool:
     """Report whether the load balancer itself is deleted: created so, and unshared."""
-    one = leaving.balancer
-    if leaving.is_abandoned:
+    balancer = detach.balancer
+    if detach.is_abandoned:
         # In ERROR nobody can leave it one by one: Octavia refuses every change.
-        return one.name.startswith(names.SERVICE_PREFIX) or names.MADE in one.tags
-    if identity.is_used_by_others(one, leaving.ref):
+        return (
+            balancer.name.startswith(names.SERVICE_PREFIX)
+            or names.MADE in balancer.tags
+        )
+    if identity.is_used_by_others(balancer, detach.ref):
         return False
-    made = one.name.startswith(names.SERVICE_PREFIX) or names.MADE in one.tags
-    if leaving.place.relation is Relation.OWNED:
-        return made
-    return made and _is_last(leaving)
+    is_created_here = (
+        balancer.name.startswith(names.SERVICE_PREFIX) or names.MADE in balancer.tags
+    )
+    if detach.place.relation is Relation.OWNED:
+        return is_created_here
+    return is_created_here and _is_last(detach)
 
 
-def _is_last(leaving: Leaving) -> bool:
+def _is_last(detach: Detach) -> bool:
     """Report whether its first Service has left, and only this Service is on it."""
-    ref, one = leaving.ref, leaving.balancer
-    is_only_user = identity.services(one.tags) == {names.load_balancer(ref)}
-    if identity.marks_of(one) or not is_only_user:
+    ref, balancer = detach.ref, detach.balancer
+    is_only_user = identity.services(balancer.tags) == {names.load_balancer(ref)}
+    if identity.ownership_tags_of(balancer) or not is_only_user:
         return False
-    if leaving.place.children is None:
+    if detach.place.children is None:
         return False
-    return len(leaving.ours) == len(leaving.place.children.listeners)
+    return len(detach.owned_listeners) == len(detach.place.children.listeners)
 
 
-def _is_made(leaving: Leaving, found: FloatingIp) -> bool:
+def _is_made(detach: Detach, floating_ip: FloatingIp) -> bool:
     """Report whether a floating IP goes with the load balancer that goes."""
-    if leaving.place.relation is Relation.OWNED:
-        return identity.is_made_on(found, leaving.balancer, leaving.ref)
+    if detach.place.relation is Relation.OWNED:
+        return identity.is_made_on(floating_ip, detach.balancer, detach.ref)
     # It was made for the Service that has left.
-    return (found.description or "").startswith(names.FLOATING_IP_PREFIX)
+    return (floating_ip.description or "").startswith(names.FLOATING_IP_PREFIX)
 
 
-def off(leaving: Leaving, seen: Tree, config: settings.LoadBalancer) -> Iterator[Step]:
+def off(
+    detach: Detach, observed: Tree, config: settings.LoadBalancer
+) -> Iterator[Step]:
     """Take the Service off a load balancer, or that itself down."""
-    one = leaving.balancer
-    if not _is_deletable(one):
+    balancer = detach.balancer
+    if not _is_deletable(balancer):
         return
-    if not is_whole_ours(leaving):
-        yield from _leave(leaving, seen)
+    if not is_deleted_whole(detach):
+        yield from _leave(detach, observed)
         return
-    current = floating.on_port(seen.around, one.vip_port_id or "")
-    keeps = identity.hints_of(leaving.ref).keeps_floating_ip
-    if current and not keeps and _is_made(leaving, current):
-        yield floating.delete(floating.shown(current), leaving.why, current)
+    current = floating.on_port(observed.environment, balancer.vip_port_id or "")
+    keeps = identity.hints_of(detach.ref).keeps_floating_ip
+    if current and not keeps and _is_made(detach, current):
+        yield floating.delete(floating.shown(current), detach.why, current)
     # One in ERROR is taken whole: its children can't be touched.
-    cascades = config.cascade_delete or one.provisioning_status == ERROR
+    cascades = config.cascade_delete or balancer.provisioning_status == ERROR
     if not cascades:
-        listeners = leaving.under_it.children.listeners
-        yield from tree.removals(leaving.under_it, listeners, leaving.why)
-    yield delete(leaving.under_it.path, leaving.why, one, cascades=cascades)
+        listeners = detach.tree_place.children.listeners
+        yield from tree.removals(detach.tree_place, listeners, detach.why)
+    yield delete(detach.tree_place.path, detach.why, balancer, cascades=cascades)
 
 
-def _leave(leaving: Leaving, seen: Tree) -> Iterator[Step]:
+def _leave(detach: Detach, observed: Tree) -> Iterator[Step]:
     """Take only our own listeners and tags off a load balancer of others."""
-    one, place = leaving.balancer, leaving.under_it
-    if leaving.place.children is None or one.provisioning_status != ACTIVE:
+    balancer, place = detach.balancer, detach.tree_place
+    if detach.place.children is None or balancer.provisioning_status != ACTIVE:
         return
-    ours = leaving.ours
-    yield from tree.removals(place, ours, leaving.why)
+    owned = detach.owned_listeners
+    yield from tree.removals(place, owned, detach.why)
     yield from tree.stray_pools(place)
-    if place.has_unmarked:
+    if place.has_untagged:
         return  # as long as our own tag is not there, they count as ours
-    stay = [each for each in place.children.listeners if each not in ours]
-    tags = tags_without(leaving.ref, one, stay)
-    if seen.features.tags and tags != list(one.tags):
+    stay = [each for each in place.children.listeners if each not in owned]
+    tags = tags_without(detach.ref, balancer, stay)
+    if observed.features.tags and tags != list(balancer.tags):
         path = (*place.path, "tags")
-        yield actions.change(path, leaving.why, place.setting({"tags": tags}))
+        yield actions.change(path, detach.why, place.setting({"tags": tags}))
 
 
-def _free_addresses(ref: Ref, seen: Tree) -> Iterator[Step]:
+def _free_addresses(ref: Ref, observed: Tree) -> Iterator[Step]:
     """Delete floating IPs of ours that no load balancer has any more."""
     if identity.hints_of(ref).keeps_floating_ip:
         return
-    for ip in seen.around.floating_ips:
+    for ip in observed.environment.floating_ips:
         if not ip.port_id and identity.was_ours(ip, ref):
             yield floating.delete(floating.shown(ip), WHY, ip)
 
 
-def _is_deletable(one: LoadBalancer) -> bool:
-    return one.provisioning_status in (ACTIVE, ERROR)
+def _is_deletable(balancer: LoadBalancer) -> bool:
+    return balancer.provisioning_status in (ACTIVE, ERROR)
 
 
-def _busy_id(seen: Tree) -> str:
+def _busy_id(observed: Tree) -> str:
     """Find one of ours that Octavia is still at; empty: there is none."""
-    main = seen.identity.load_balancer
+    main = observed.identity.load_balancer
     if main is not None and identity.is_pending(main):
         return main.id
-    going = (one for one in seen.identity.going if identity.is_pending(one))
-    return next((one.id for one in going), "")
+    going = (
+        balancer
+        for balancer in observed.identity.going
+        if identity.is_pending(balancer)
+    )
+    return next((balancer.id for balancer in going), "")

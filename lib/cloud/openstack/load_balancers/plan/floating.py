@@ -15,15 +15,15 @@ from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.case import Case
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import FloatingIp
-from lib.cloud.openstack.load_balancers.read.observed import Relation, Surroundings
+from lib.cloud.openstack.load_balancers.read.observed import Environment, Relation
 from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.desired import Desired
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
 from lib.cloud.steps import Notice, NoticeType, Problem, Step
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reached:
+class Endpoint:
     """Under which address clients reach the load balancer; empty: not known yet."""
 
     address: str = ""
@@ -32,113 +32,113 @@ class Reached:
     problems: tuple[Problem, ...] = ()
 
 
-def reach(case: Case) -> Reached:
+def reach(case: Case) -> Endpoint:
     """Return what brings the VIP its floating IP, or frees it of one."""
     vip = case.balancer.vip_address or ""
-    current = on_port(case.around, case.balancer.vip_port_id or "")
+    current = on_port(case.environment, case.balancer.vip_port_id or "")
     if ":" in vip:
         return _without(case, vip)
     if case.relation is not Relation.OWNED:
         return _shared(case, current)
     if case.desired.is_internal:
         steps = () if current is None else (_free(case, current),)
-        return Reached(vip, steps)
+        return Endpoint(vip, steps)
     if case.desired.address:
         return _at(case, current)
     if current is not None:
-        return Reached(current.floating_ip_address)
+        return Endpoint(current.floating_ip_address)
     return _any(case)
 
 
-def on_port(around: Surroundings, port_id: str) -> FloatingIp | None:
+def on_port(environment: Environment, port_id: str) -> FloatingIp | None:
     """Find the floating IP that is on a port."""
     if not port_id:
         return None
-    return next((ip for ip in around.floating_ips if ip.port_id == port_id), None)
+    return next((ip for ip in environment.floating_ips if ip.port_id == port_id), None)
 
 
-def delete(path: str, why: str, found: FloatingIp) -> Step:
+def delete(path: str, why: str, floating_ip: FloatingIp) -> Step:
     """Delete a floating IP of ours."""
-    return actions.delete((path,), why, _action(found))
+    return actions.delete((path,), why, _action(floating_ip))
 
 
-def shown(found: FloatingIp) -> str:
+def shown(floating_ip: FloatingIp) -> str:
     """Return the name of a floating IP in a step's path."""
-    return f"floating IP {found.floating_ip_address}"
+    return f"floating IP {floating_ip.floating_ip_address}"
 
 
-def _without(case: Case, vip: str) -> Reached:
+def _without(case: Case, vip: str) -> Endpoint:
     if case.desired.is_internal:
-        return Reached(vip)
+        return Endpoint(vip)
     message = (
         f"Floating IP not supported for IPv6 Service {case.ref.key}."
         f" Using IPv6 address instead {vip}."
     )
     notice = Notice(NoticeType.WARNING, "LoadBalancerFloatingIPSkipped", message)
-    return Reached(vip, notices=(notice,))
+    return Endpoint(vip, notices=(notice,))
 
 
 def _free(case: Case, current: FloatingIp) -> Step:
     """Take a floating IP off the VIP: deleted if it was made for it, else kept."""
-    made = identity.is_made_on(current, case.balancer, case.ref)
-    if made and not case.desired.keeps_floating_ip:
+    is_made = identity.is_made_on(current, case.balancer, case.ref)
+    if is_made and not case.desired.keeps_floating_ip:
         return delete(shown(current), "it is not wanted any more", current)
     return _attach(current, None, "it is not wanted any more")
 
 
-def _shared(case: Case, current: FloatingIp | None) -> Reached:
+def _shared(case: Case, current: FloatingIp | None) -> Endpoint:
     if current is not None:
-        return Reached(current.floating_ip_address)
+        return Endpoint(current.floating_ip_address)
     message = (
         "cannot attach a floating IP to a load balancer for a shared Service"
         f" {case.ref.key}, only owner Service can do that"
     )
-    return Reached(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
+    return Endpoint(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
 
 
-def _at(case: Case, current: FloatingIp | None) -> Reached:
+def _at(case: Case, current: FloatingIp | None) -> Endpoint:
     """Have the floating IP of this very address, and none before it is to be had."""
     if current is not None and current.floating_ip_address == case.desired.address:
-        return Reached(case.desired.address)
-    found = next(
+        return Endpoint(case.desired.address)
+    existing = next(
         (
             ip
-            for ip in case.around.floating_ips
+            for ip in case.environment.floating_ips
             if ip.floating_ip_address == case.desired.address
         ),
         None,
     )
     now = current.floating_ip_address if current else ""
-    if found is None:
-        made = _create(case, is_attached=current is None)
-        return dataclasses.replace(made, address=now)
-    if found.port_id:
+    if existing is None:
+        endpoint = _create(case, is_attached=current is None)
+        return dataclasses.replace(endpoint, address=now)
+    if existing.port_id:
         message = f"floating IP {case.desired.address} is not available: it is in use"
-        return Reached(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
+        return Endpoint(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
     steps = () if current is None else (_free(case, current),)
     why = f"loadBalancerIP is {case.desired.address}"
-    return Reached("", (*steps, _attach(found, case.balancer.vip_port_id, why)))
+    return Endpoint("", (*steps, _attach(existing, case.balancer.vip_port_id, why)))
 
 
-def _any(case: Case) -> Reached:
+def _any(case: Case) -> Endpoint:
     """Have any floating IP; one that the Service had before comes first."""
     had = identity.hints_of(case.ref).addresses
-    ours = [
+    owned = [
         ip
-        for ip in case.around.floating_ips
+        for ip in case.environment.floating_ips
         if not ip.port_id and identity.was_ours(ip, case.ref)
     ]
-    ours.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
-    if ours:
+    owned.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
+    if owned:
         why = "it was made for this Service"
-        return Reached("", (_attach(ours[0], case.balancer.vip_port_id, why),))
+        return Endpoint("", (_attach(owned[0], case.balancer.vip_port_id, why),))
     return _create(case, is_attached=True)
 
 
-def _create(case: Case, *, is_attached: bool) -> Reached:
-    source = case.around.source
+def _create(case: Case, *, is_attached: bool) -> Endpoint:
+    source = case.environment.source
     if source.problem is not None:
-        return Reached(problems=(source.problem,))
+        return Endpoint(problems=(source.problem,))
     if not source.network_id:
         message = (
             f"Floating network configuration not provided for Service {case.ref.key},"
@@ -150,10 +150,10 @@ def _create(case: Case, *, is_attached: bool) -> Reached:
             event="LoadBalancerForcedInternal",
         )
         problems = (*_search_failed(case.ref, case.desired), forced)
-        return Reached(case.balancer.vip_address or "", problems=problems)
+        return Endpoint(case.balancer.vip_address or "", problems=problems)
     body: dict[str, object] = {
         "floating_network_id": source.network_id,
-        "description": names.marked(names.floating_ip(case.ref), case.ref),
+        "description": names.with_ownership_tag(names.floating_ip(case.ref), case.ref),
     }
     if is_attached:
         body["port_id"] = case.balancer.vip_port_id
@@ -164,11 +164,11 @@ def _create(case: Case, *, is_attached: bool) -> Reached:
     first, *others = choices
     action = Action(Kind.FLOATING_IP, fields=first, alternatives=tuple(others))
     path = (f"floating IP {case.desired.address}".rstrip(),)
-    return Reached("", (actions.create(path, "the Service is external", action),))
+    return Endpoint("", (actions.create(path, "the Service is external", action),))
 
 
-def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
-    if wanted.floating.network_id:
+def _search_failed(ref: Ref, desired: Desired) -> tuple[Problem, ...]:
+    if desired.floating.network_id:
         return ()
     message = (
         f"Failed to find floating-network-id for Service {ref.key}:"
@@ -178,16 +178,16 @@ def _search_failed(ref: Ref, wanted: Wanted) -> tuple[Problem, ...]:
     return (Problem(OctaviaReason.NO_FLOATING_NETWORK, message, event=event),)
 
 
-def _attach(found: FloatingIp, port_id: str | None, why: str) -> Step:
-    action = _action(found, {"port_id": port_id})
-    return actions.change((shown(found),), why, action)
+def _attach(floating_ip: FloatingIp, port_id: str | None, why: str) -> Step:
+    action = _action(floating_ip, {"port_id": port_id})
+    return actions.change((shown(floating_ip),), why, action)
 
 
-def _action(found: FloatingIp, fields: actions.Body | None = None) -> Action:
+def _action(floating_ip: FloatingIp, fields: actions.Body | None = None) -> Action:
     return Action(
         Kind.FLOATING_IP,
-        found.id,
+        floating_ip.id,
         fields or {},
-        revision=found.revision_number,
-        observed=found,
+        revision=floating_ip.revision_number,
+        observed=floating_ip,
     )

@@ -20,10 +20,10 @@ from lib.cloud.openstack.load_balancers.read.native import (
     SecurityGroup,
     Subnet,
 )
-from lib.cloud.openstack.load_balancers.read.observed import Surroundings
+from lib.cloud.openstack.load_balancers.read.observed import Environment
 from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.desired import Desired
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
 from lib.cloud.steps import Problem, Step
 
 Key = tuple[str, str, str, int, int]
@@ -33,38 +33,42 @@ Key = tuple[str, str, str, int, int]
 def keep(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     """Return what brings the group, its rules and its ports about."""
     path = (f"security group {identity.names_of(case.ref).security_group}",)
-    if case.around.member_subnet is None:
+    if case.environment.member_subnet is None:
         message = "the subnet of the members is not known or can't be seen"
         return (), (Problem(OctaviaReason.SUBNET, message),)
-    if not case.around.groups:
+    if not case.environment.groups:
         body = {
             "name": identity.names_of(case.ref).security_group,
-            "description": names.marked(
+            "description": names.with_ownership_tag(
                 names.security_group_description(case.ref), case.ref
             ),
         }
         action = Action(Kind.SECURITY_GROUP, fields=body)
         return (actions.create(path, "security groups are managed", action),), ()
-    group, *spares = case.around.groups
+    group, *spares = case.environment.groups
     rules = tuple(
         _rules(
             path,
             case.desired,
-            case.around.member_subnet,
+            case.environment.member_subnet,
             group,
             case.config.lb_provider,
         )
     )
-    ports = tuple(_ports(case.desired, case.around, case.around.member_subnet, group))
+    ports = tuple(
+        _ports(case.desired, case.environment, case.environment.member_subnet, group)
+    )
     if rules or ports:
         return (*rules, *ports), ()
-    return tuple(remove(case.around, spares)), ()
+    return tuple(remove(case.environment, spares)), ()
 
 
-def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[Step]:
+def remove(
+    environment: Environment, groups: Collection[SecurityGroup]
+) -> Iterator[Step]:
     """Take groups off all ports, then delete them."""
     ids = {group.id for group in groups}
-    for port in around.ports:
+    for port in environment.ports:
         if ids & set(port.security_groups):
             kept = [id_ for id_ in port.security_groups if id_ not in ids]
             yield _set(port, kept, "the Service's group is not wanted there")
@@ -74,7 +78,7 @@ def remove(around: Surroundings, groups: Collection[SecurityGroup]) -> Iterator[
         yield actions.delete(path, "it is not wanted any more", action)
 
 
-def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key]:
+def desired_rules(desired: Desired, subnet: Subnet, provider: str) -> frozenset[Key]:
     """Return the rules: the load balancer's subnet may reach each nodePort.
 
     ovn keeps the address of the client, so there the clients are let in; those of
@@ -84,37 +88,37 @@ def wanted_rules(wanted: Wanted, subnet: Subnet, provider: str) -> frozenset[Key
     ethertype = "IPv6" if is_six else "IPv4"
     sources: Collection[str] = (subnet.cidr,)
     if provider == "ovn":
-        sources = [one for one in wanted.cidrs if (":" in one) == is_six]
-    found = {
+        sources = [cidr for cidr in desired.cidrs if (":" in cidr) == is_six]
+    rules = {
         (port.protocol.lower(), ethertype, source, port.node_port, port.node_port)
-        for port in wanted.ports
+        for port in desired.ports
         for source in sources
         if port.node_port
     }
-    if wanted.health_port:
-        at = wanted.health_port
-        found.add(("tcp", ethertype, subnet.cidr, at, at))
-    return frozenset(found)
+    if desired.health_port:
+        at = desired.health_port
+        rules.add(("tcp", ethertype, subnet.cidr, at, at))
+    return frozenset(rules)
 
 
 def _rules(
     path: tuple[str, ...],
-    wanted: Wanted,
+    desired: Desired,
     subnet: Subnet,
     group: SecurityGroup,
     provider: str,
 ) -> Iterator[Step]:
-    there = {
+    existing = {
         key_of(r): r for r in group.security_group_rules if r.direction == "ingress"
     }
-    keys = wanted_rules(wanted, subnet, provider)
-    missing = sorted(keys - there.keys())
+    keys = desired_rules(desired, subnet, provider)
+    missing = sorted(keys - existing.keys())
     if missing:
         why = "ports without a rule: " + ", ".join(f"{k[3]}/{k[0]}" for k in missing)
         batch = tuple(_body(key, group) for key in missing)
         yield actions.create((*path, "rules"), why, Action(Kind.RULE, batch=batch))
-    for key in sorted(there.keys() - keys, key=str):
-        rule = there[key]
+    for key in sorted(existing.keys() - keys, key=str):
+        rule = existing[key]
         action = Action(Kind.RULE, rule.id, observed=rule)
         why = "the Service has no such port"
         yield actions.delete((*path, f"rule {rule.id}"), why, action)
@@ -157,10 +161,10 @@ def _body(key: Key, group: SecurityGroup) -> Mapping[str, object]:
 
 
 def _ports(
-    wanted: Wanted, around: Surroundings, subnet: Subnet, group: SecurityGroup
+    desired: Desired, environment: Environment, subnet: Subnet, group: SecurityGroup
 ) -> Iterator[Step]:
-    addresses = {one.address for one in wanted.members}
-    for port in around.ports:
+    addresses = {member.address for member in desired.members}
+    for port in environment.ports:
         has = group.id in port.security_groups
         is_member = bool(port.device_id) and any(
             fixed.ip_address in addresses and fixed.subnet_id == subnet.id

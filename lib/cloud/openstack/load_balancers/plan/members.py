@@ -10,7 +10,7 @@ from lib.cloud.openstack.load_balancers.plan import actions, bodies
 from lib.cloud.openstack.load_balancers.plan.actions import Action, Kind
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.read.native import Member, Monitor
-from lib.cloud.openstack.load_balancers.spec.wanted import WantedMember, WantedPort
+from lib.cloud.openstack.load_balancers.spec.desired import DesiredMember, DesiredPort
 from lib.cloud.steps import Step
 
 SHOWN = 3
@@ -52,35 +52,35 @@ class Difference:
         return bool(self.new or self.changed or self.gone or self.moved)
 
 
-def compare(context: Context, port: WantedPort, there: There) -> Difference:
+def compare(context: Context, port: DesiredPort, state: There) -> Difference:
     """Return which members are to be added, changed and removed."""
-    found, wanted = _found(there), _wanted(context, port)
-    both = found.keys() & wanted.keys()
-    moved = {key for key in both if there.is_full and _is_moved(context, found[key])}
-    is_odd = not there.is_full and _has_other_health_port(context, port, there)
+    observed, desired = _found(state), _wanted(context, port)
+    both = observed.keys() & desired.keys()
+    moved = {key for key in both if state.is_full and _is_moved(context, observed[key])}
+    is_odd = not state.is_full and _has_other_health_port(context, port, state)
     changed = {
         key
         for key in both - moved
         if is_odd
         or not bodies.is_same_member(
-            found[key],
-            bodies.member(context, port, wanted[key]),
-            is_full=there.is_full,
+            observed[key],
+            bodies.member(context, port, desired[key]),
+            is_full=state.is_full,
         )
     }
     return Difference(
-        there.pool_id,
-        tuple(sorted(wanted.keys() - found.keys())),
+        state.pool_id,
+        tuple(sorted(desired.keys() - observed.keys())),
         tuple(sorted(changed)),
-        tuple(sorted(found.keys() - wanted.keys())),
+        tuple(sorted(observed.keys() - desired.keys())),
         tuple(sorted(moved)),
     )
 
 
 def step(
     context: Context,
-    port: WantedPort,
-    there: There,
+    port: DesiredPort,
+    state: There,
     difference: Difference,
     path: actions.Path,
     on_pool: Action,
@@ -89,18 +89,18 @@ def step(
 
     on_pool: an action on the pool.
     """
-    wanted, found = _wanted(context, port), _found(there)
+    desired, observed = _wanted(context, port), _found(state)
     removes = bool(difference.gone or difference.moved)
     additive = not removes and context.can.additive_members
     named = {*difference.new, *difference.changed}
     if not additive:
-        named = wanted.keys() - set(difference.moved)
+        named = desired.keys() - set(difference.moved)
     sent = [
         (
-            bodies.member(context, port, wanted[key])
+            bodies.member(context, port, desired[key])
             if key in difference.new
             else bodies.changed_member(
-                context, port, wanted[key], found[key], full=there.is_full
+                context, port, desired[key], observed[key], full=state.is_full
             )
         )
         for key in sorted(named)
@@ -111,29 +111,31 @@ def step(
     return actions.change(path, _why(difference), action)
 
 
-def _found(there: There) -> dict[Key, Member]:
-    return {(one.address, one.protocol_port): one for one in there.members}
+def _found(state: There) -> dict[Key, Member]:
+    return {(member.address, member.protocol_port): member for member in state.members}
 
 
-def _wanted(context: Context, port: WantedPort) -> dict[Key, WantedMember]:
+def _wanted(context: Context, port: DesiredPort) -> dict[Key, DesiredMember]:
     if not port.node_port:
         return {}
-    return {(one.address, port.node_port): one for one in context.wanted.members}
+    return {
+        (member.address, port.node_port): member for member in context.desired.members
+    }
 
 
-def _has_other_health_port(context: Context, port: WantedPort, there: There) -> bool:
+def _has_other_health_port(context: Context, port: DesiredPort, state: There) -> bool:
     """Report whether members must be asked elsewhere now, by the monitor they have.
 
     Their own monitor ports are not known without a list of them; the monitor is
     changed only after they are.
     """
-    is_http = there.monitor is not None and there.monitor.type == "HTTP"
+    is_http = state.monitor is not None and state.monitor.type == "HTTP"
     return is_http != bodies.asks_health_port(context, port)
 
 
-def _is_moved(context: Context, found: Member) -> bool:
-    wanted = context.member_subnet_id
-    return bool(wanted and found.subnet_id and found.subnet_id != wanted)
+def _is_moved(context: Context, member: Member) -> bool:
+    subnet_id = context.member_subnet_id
+    return bool(subnet_id and member.subnet_id and member.subnet_id != subnet_id)
 
 
 def _why(difference: Difference) -> str:
@@ -143,8 +145,8 @@ def _why(difference: Difference) -> str:
         "to remove": difference.gone,
         "in a wrong subnet": difference.moved,
     }
-    told = [f"{verb}: {_some(keys)}" for verb, keys in parts.items() if keys]
-    return "members " + "; ".join(told)
+    changes = [f"{verb}: {_some(keys)}" for verb, keys in parts.items() if keys]
+    return "members " + "; ".join(changes)
 
 
 def _some(keys: Sequence[Key]) -> str:

@@ -36,7 +36,7 @@ from lib.cloud.openstack.load_balancers.read.native import ACTIVE, ERROR, LoadBa
 from lib.cloud.openstack.load_balancers.read.observed import Former, Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Monitored, OnError, Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, Monitored, OnError
 from lib.cloud.steps import CommonReason, Problem, Step
 
 POLL_S = 2.0
@@ -47,91 +47,93 @@ ERROR_POLL_S = 60.0
 
 def plan(target: Target, observed: Observed, config: settings.LoadBalancer) -> Plan:
     """See the protocol."""
-    seen = observed.native
-    if not isinstance(seen, Tree):
+    native = observed.native
+    if not isinstance(native, Tree):
         raise TypeError("the observation is of another room")
-    wanted = identity.wanted_of(target)
-    if wanted is None or target.spec is None:
-        whole = deletion.plan(target.ref, seen, config)
+    desired = identity.desired_of(target)
+    if desired is None or target.spec is None:
+        whole = deletion.plan(target.ref, native, config)
         if target.only is None:
             return whole
-        return restriction.to(target.only, whole, target.ref, seen, config)
-    case = Case(target.ref, wanted, seen, config)
-    made = _wanted(case)
+        return restriction.to(target.only, whole, target.ref, native, config)
+    case = Case(target.ref, desired, native, config)
+    planned = _wanted(case)
     known = target.spec.problems
     return dataclasses.replace(
-        made,
+        planned,
         problems=(
             *known,
             *report.ignored(case),
-            *made.problems,
+            *planned.problems,
         ),
     )
 
 
 def _wanted(case: Case) -> Plan:
-    found = case.observed.identity
-    if found.absent_in_s:
-        return Plan(retry_after_s=found.absent_in_s)
+    observed = case.observed.identity
+    if observed.absent_in_s:
+        return Plan(retry_after_s=observed.absent_in_s)
     problems = [
-        *((found.problem,) if found.problem else ()),
-        *case.around.problems,
+        *((observed.problem,) if observed.problem else ()),
+        *case.environment.problems,
     ]
     if _is_fatal(problems):
         return Plan(problems=(*problems, *report.stays(case.observed)))
-    if found.load_balancer is None:
-        made = _new(case)
-    elif found.load_balancer.provisioning_status == ACTIVE:
-        made = _active(case)
+    if observed.load_balancer is None:
+        planned = _new(case)
+    elif observed.load_balancer.provisioning_status == ACTIVE:
+        planned = _active(case)
     else:
-        made = _not_active(case)
-    if made.settled and case.observed.former:
-        made = _moved(case, made)
+        planned = _not_active(case)
+    if planned.settled and case.observed.former:
+        planned = _moved(case, planned)
     spares = tuple(
-        deletion.spare(one)
-        for one in found.duplicates
-        if one.provisioning_status in (ACTIVE, ERROR) and not found.twins_in_s
+        deletion.spare(balancer)
+        for balancer in observed.duplicates
+        if balancer.provisioning_status in (ACTIVE, ERROR) and not observed.twins_in_s
     )
     # One that Octavia is still at can't be deleted yet, and must not be forgotten.
-    waits = made.settled and bool(found.duplicates)
+    waits = planned.settled and bool(observed.duplicates)
     # What goes from ERROR may end there again.
     fails = bool(spares) and any(
-        one.provisioning_status == ERROR for one in found.duplicates
+        balancer.provisioning_status == ERROR for balancer in observed.duplicates
     )
     return dataclasses.replace(
-        made,
-        backs_off=made.backs_off or (made.settled and fails),
-        steps=(*made.steps, *spares),
-        settled=made.settled and not found.duplicates,
-        retry_after_s=(max(POLL_S, found.twins_in_s) if waits else made.retry_after_s),
-        problems=(*problems, *made.problems),
+        planned,
+        backs_off=planned.backs_off or (planned.settled and fails),
+        steps=(*planned.steps, *spares),
+        settled=planned.settled and not observed.duplicates,
+        retry_after_s=(
+            max(POLL_S, observed.twins_in_s) if waits else planned.retry_after_s
+        ),
+        problems=(*problems, *planned.problems),
     )
 
 
-def _moved(case: Case, made: Plan) -> Plan:
+def _moved(case: Case, planned: Plan) -> Plan:
     """Take the Service off where it was before, now that it is served elsewhere.
 
-    made: the plan for where it is, in which nothing is left to be done.
+    planned: the plan for where it is, in which nothing is left to be done.
     """
-    if made.results.ingress is None:
+    if planned.results.ingress is None:
         # Clients still go to the address that the Service shows.
         return dataclasses.replace(
-            made, problems=(*made.problems, *report.stays(case.observed))
+            planned, problems=(*planned.problems, *report.stays(case.observed))
         )
     main = case.observed.identity.load_balancer
     why = f"the Service has moved to load balancer {main.id if main else ''}"
     left = deletion.leave(case.ref, case.observed, case.config, why)
-    problems = (*made.problems, *left.problems)
+    problems = (*planned.problems, *left.problems)
     return dataclasses.replace(
-        left, results=made.results, notices=made.notices, problems=problems
+        left, results=planned.results, notices=planned.notices, problems=problems
     )
 
 
 def context_of(case: Case, owner: str, *, monitors: bool) -> Context:
     """Gather what all requests for this Service have in common."""
-    tags = (owner, identity.names_of(case.ref).mark) if case.can.tags else ()
+    tags = (owner, identity.names_of(case.ref).ownership_tag) if case.can.tags else ()
     place = case.desired.placement
-    member_subnet_id = place.member_subnet_id or case.around.node_subnet_id
+    member_subnet_id = place.member_subnet_id or case.environment.node_subnet_id
     return Context(case.desired, case.can, owner, tags, member_subnet_id, monitors)
 
 
@@ -144,32 +146,34 @@ def context_on(case: Case) -> Context:
         case.balancer.vip_address,
         *(vip.ip_address for vip in case.balancer.additional_vips),
     ]
-    here = _let_in(case.desired, {6 if ":" in one else 4 for one in vips if one})
+    here = _let_in(case.desired, {6 if ":" in vip else 4 for vip in vips if vip})
     return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
 
 
-def _let_in(wanted: Wanted, versions: Collection[int]) -> Wanted:
+def _let_in(desired: Desired, versions: Collection[int]) -> Desired:
     """Leave out who can't come by any VIP there is: Octavia refuses such CIDRs.
 
     versions: of the VIPs. If nobody else is let in, all stay, for none would mean
     everybody.
     """
-    fitting = [one for one in wanted.cidrs if (6 if ":" in one else 4) in versions]
-    return dataclasses.replace(wanted, cidrs=tuple(fitting or wanted.cidrs))
+    fitting = [cidr for cidr in desired.cidrs if (6 if ":" in cidr else 4) in versions]
+    return dataclasses.replace(desired, cidrs=tuple(fitting or desired.cidrs))
 
 
 def context_new(case: Case) -> Context:
     """Gather it for a load balancer that has to be made."""
     monitors = case.desired.monitored is not Monitored.NO
     owner = creation.name_of(case)
-    has_second = creation.second_vip(case.desired, case.can, case.around)
+    has_second = creation.second_vip(case.desired, case.can, case.environment)
     families = case.desired.families if has_second else case.desired.families[:1]
-    here = _let_in(case.desired, {6 if one is IpFamily.IPV6 else 4 for one in families})
+    here = _let_in(
+        case.desired, {6 if ip_family is IpFamily.IPV6 else 4 for ip_family in families}
+    )
     return context_of(dataclasses.replace(case, desired=here), owner, monitors=monitors)
 
 
 def _new(case: Case) -> Plan:
-    source = case.around.source
+    source = case.environment.source
     if source.problem is not None:
         return Plan(problems=(source.problem,))
     context = context_new(case)
@@ -190,12 +194,12 @@ def _not_active(case: Case) -> Plan:
     if case.balancer.provisioning_status != ERROR:
         return Plan(retry_after_s=POLL_S, object_id=case.balancer.id, results=results)
     former = Former(case.balancer, case.relation)
-    leaving = deletion.Leaving(case.ref, former, adopts=False)
-    is_own = deletion.is_whole_ours(leaving)
+    detach = deletion.Detach(case.ref, former, adopts=False)
+    is_own = deletion.is_deleted_whole(detach)
     hints = identity.hints_of(case.ref)
     # A name in the status does not say which one was reached by it: then none goes.
     was_usable = hints.shows_name or bool(
-        identity.addresses(case.balancer, case.around.floating_ips)
+        identity.addresses(case.balancer, case.environment.floating_ips)
         & set(hints.addresses)
     )
     message = f"load balancer {case.balancer.id} is in status ERROR"
@@ -244,24 +248,24 @@ def _active(case: Case) -> Plan:
             return Plan(problems=(*refusal, *report.stays(case.observed)))
     context = context_on(case)
     adopts = identity.adopts(
-        case.ref, case.balancer, relation, case.around.floating_ips
+        case.ref, case.balancer, relation, case.environment.floating_ips
     )
     place = tree.TreePlace(case.ref, case.balancer, relation, children, adopts)
     taken = tree.conflicts(place, context)
     if taken:
         return Plan(problems=(*taken, *report.stays(case.observed)))
-    reached = floating.reach(case)
+    endpoint = floating.reach(case)
     steps = (*_tags(case.ref, context, place), *_switched_on(place))
-    steps += (*tree.steps(place, context), *reached.steps)
+    steps += (*tree.steps(place, context), *endpoint.steps)
     more, problems = _groups(case)
     # Groups that are kept no more go first: only a look for drift sees them, and what
     # waits for a gate ends it.
     is_kept = case.config.manage_security_groups
     all_steps = (*steps, *more) if is_kept else (*more, *steps)
-    if not reached.address and reached.problems:
-        reached = _unreached(reached, case.observed, is_last=not all_steps)
+    if not endpoint.address and endpoint.problems:
+        endpoint = _unreached(endpoint, case.observed, is_last=not all_steps)
     problems = (
-        *reached.problems,
+        *endpoint.problems,
         *problems,
         *report.health(case.desired, context),
         *report.lost_vip(case.observed, case.balancer),
@@ -271,13 +275,13 @@ def _active(case: Case) -> Plan:
     tag = identity.names_of(case.ref).user
     if relation is Relation.SHARED and tag not in case.balancer.tags:
         # An address in the status may prove ownership where this tag is missing.
-        reached = dataclasses.replace(reached, address="")
+        endpoint = dataclasses.replace(endpoint, address="")
     return Plan(
         steps=all_steps,
-        settled=not (all_steps or _is_fatal(reached.problems)),
+        settled=not (all_steps or _is_fatal(endpoint.problems)),
         retry_after_s=POLL_S if all_steps else None,
-        results=report.results(case, reached),
-        notices=reached.notices,
+        results=report.results(case, endpoint),
+        notices=endpoint.notices,
         problems=problems,
     )
 
@@ -287,24 +291,26 @@ def _is_fatal(problems: Iterable[Problem]) -> bool:
 
 
 def _unreached(
-    reached: floating.Reached, seen: Tree, *, is_last: bool
-) -> floating.Reached:
+    endpoint: floating.Endpoint, observed: Tree, *, is_last: bool
+) -> floating.Endpoint:
     """Fail where nobody can reach the Service, so that it is tried again soon.
 
     Others may give what it lacks any time: the owner a floating IP, for one. is_last:
     all else holds; before that it is not said.
     """
-    fatal = [dataclasses.replace(each, is_fatal=True) for each in reached.problems]
-    problems = (*fatal, *report.stays(seen)) if is_last else ()
-    return dataclasses.replace(reached, problems=problems)
+    fatal = [dataclasses.replace(each, is_fatal=True) for each in endpoint.problems]
+    problems = (*fatal, *report.stays(observed)) if is_last else ()
+    return dataclasses.replace(endpoint, problems=problems)
 
 
-def _monitors(wanted: Wanted, balancer: LoadBalancer) -> bool:
+def _monitors(desired: Desired, balancer: LoadBalancer) -> bool:
     """Report whether pools have monitors; the default for Local only on owned ones."""
-    if wanted.monitored is Monitored.LOCAL:
-        made = names.MADE in balancer.tags or identity.marks_in(balancer.description)
-        return bool(made)
-    return wanted.monitored is Monitored.YES
+    if desired.monitored is Monitored.LOCAL:
+        is_created_here = names.MADE in balancer.tags or identity.ownership_tags_in(
+            balancer.description
+        )
+        return bool(is_created_here)
+    return desired.monitored is Monitored.YES
 
 
 def _tags(ref: Ref, context: Context, place: tree.TreePlace) -> tuple[Step, ...]:
@@ -312,16 +318,22 @@ def _tags(ref: Ref, context: Context, place: tree.TreePlace) -> tuple[Step, ...]
     balancer = place.balancer
     is_own = place.relation is Relation.OWNED
     if not context.can.tags:
-        if not is_own or identity.names_of(ref).mark in identity.marks_of(balancer):
+        if not is_own or identity.names_of(
+            ref
+        ).ownership_tag in identity.ownership_tags_of(balancer):
             return ()
-        text = names.marked(names.without_mark(balancer.description or ""), ref)
+        text = names.with_ownership_tag(
+            names.without_ownership_tag(balancer.description or ""), ref
+        )
         fields: dict[str, object] = {"description": text}
         what = "description"
     else:
-        ours = (context.owner, identity.names_of(ref).user)
-        others = ours[:1] if place.has_unmarked else ours  # see `identity.adopts`
-        wanted = context.tags if is_own else others
-        missing = [tag for tag in wanted if tag not in balancer.tags]
+        own_tags = (context.owner, identity.names_of(ref).user)
+        others = (
+            own_tags[:1] if place.has_untagged else own_tags
+        )  # see `identity.adopts`
+        desired = context.tags if is_own else others
+        missing = [tag for tag in desired if tag not in balancer.tags]
         if not missing:
             return ()
         old = place.former_tags
@@ -345,4 +357,4 @@ def _switched_on(place: tree.TreePlace) -> tuple[Step, ...]:
 def _groups(case: Case) -> tuple[tuple[Step, ...], tuple[Problem, ...]]:
     if case.config.manage_security_groups:
         return groups.keep(case)
-    return tuple(groups.remove(case.around, case.around.groups)), ()
+    return tuple(groups.remove(case.environment, case.environment.groups)), ()

@@ -4,25 +4,25 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
 """
 
 from lib.cloud.load_balancers import PortProtocol
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted, WantedPort
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, DesiredPort
 
 
-def of_listener(wanted: Wanted, port: WantedPort) -> str:
+def of_listener(desired: Desired, port: DesiredPort) -> str:
     """Choose a listener's protocol; TLS beats HTTP, and both are only for TCP."""
-    if port.protocol is PortProtocol.TCP and wanted.tls_ref:
+    if port.protocol is PortProtocol.TCP and desired.tls_ref:
         return "TERMINATED_HTTPS"
-    if port.protocol is PortProtocol.TCP and wanted.forwards_for:
+    if port.protocol is PortProtocol.TCP and desired.forwards_for:
         return "HTTP"
     return str(port.protocol)
 
 
-def of_pool(wanted: Wanted, port: WantedPort) -> str:
+def of_pool(desired: Desired, port: DesiredPort) -> str:
     """Choose a pool's protocol."""
     if port.protocol is not PortProtocol.TCP:
         return str(port.protocol)
-    if wanted.proxy:
-        return str(wanted.proxy)
-    return "HTTP" if wanted.forwards_for or wanted.tls_ref else "TCP"
+    if desired.proxy:
+        return str(desired.proxy)
+    return "HTTP" if desired.forwards_for or desired.tls_ref else "TCP"
 
 
 def transport(protocol: str) -> str:

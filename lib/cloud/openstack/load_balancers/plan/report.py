@@ -9,14 +9,14 @@ pkg/openstack/loadbalancer.go.
 from lib.cloud.load_balancers import Ingress, IpMode, Reason, Results
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
-from lib.cloud.openstack.load_balancers.plan.floating import Reached
+from lib.cloud.openstack.load_balancers.plan.floating import Endpoint
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import names
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, Proxy, Timeouts
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.openstack.load_balancers.spec.wanted import Proxy, Timeouts, Wanted
 from lib.cloud.steps import CommonReason, Problem
 
 _ALIASES = {"octavia": "amphora"}
@@ -45,10 +45,10 @@ def may_share(case: Case) -> tuple[Problem, ...]:
     return ()
 
 
-def health(wanted: Wanted, context: Context) -> tuple[Problem, ...]:
+def health(desired: Desired, context: Context) -> tuple[Problem, ...]:
     """Warn where Nodes without a Pod would swallow traffic."""
     asks = context.monitors and context.can.http_monitors
-    if not wanted.health_port or asks:
+    if not desired.health_port or asks:
         return ()
     message = (
         "externalTrafficPolicy is Local, but no monitor asks the healthCheckNodePort:"
@@ -89,23 +89,25 @@ def unchangeable(case: Case) -> tuple[Problem, ...]:
         pairs.append(
             ("loadBalancerIP", case.desired.address, case.balancer.vip_address)
         )
-    told = [
-        f"{name} is {is_ or 'none'}, wanted {wish}"
-        for name, wish, is_ in pairs
-        if wish and wish != is_
+    differences = [
+        f"{name} is {is_ or 'none'}, wanted {desired}"
+        for name, desired, is_ in pairs
+        if desired and desired != is_
     ]
     version = 6 if ":" in (case.balancer.vip_address or "") else 4
     if case.balancer.vip_address and str(case.desired.families[0]) != f"IPv{version}":
-        told.append(f"the VIP is IPv{version}, wanted {case.desired.families[0]}")
+        differences.append(
+            f"the VIP is IPv{version}, wanted {case.desired.families[0]}"
+        )
     if len(case.desired.families) > 1 and not case.balancer.additional_vips:
-        told.append(f"there is no VIP of {case.desired.families[1]}")
-    if case.around.source.misfit:
-        told.append(case.around.source.misfit)
-    if not told:
+        differences.append(f"there is no VIP of {case.desired.families[1]}")
+    if case.environment.source.misfit:
+        differences.append(case.environment.source.misfit)
+    if not differences:
         return ()
     message = (
-        f"load balancer {case.balancer.id} can't be changed in this: {'; '.join(told)};"
-        " make the Service anew to have it"
+        f"load balancer {case.balancer.id}: immutable fields differ:"
+        f" {'; '.join(differences)}; recreate the Service to apply the change"
     )
     return (Problem(CommonReason.IMMUTABLE, message),)
 
@@ -172,9 +174,9 @@ def _ignored_timeouts(case: Case) -> tuple[Problem, ...]:
     return (Problem(CommonReason.UNSUPPORTED, message),)
 
 
-def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
+def lost_vip(observed: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
     """Report that nothing reaches the load balancer any more."""
-    if not seen.around.vip_is_gone:
+    if not observed.environment.vip_is_gone:
         return ()
     message = (
         f"port {balancer.vip_port_id} of load balancer {balancer.id} was deleted by"
@@ -184,11 +186,11 @@ def lost_vip(seen: Tree, balancer: LoadBalancer) -> tuple[Problem, ...]:
     return (Problem(CommonReason.DRIFT, message),)
 
 
-def stays(seen: Tree) -> tuple[Problem, ...]:
+def stays(observed: Tree) -> tuple[Problem, ...]:
     """Return what stays as it is until the Service is served where it moved to."""
-    if not seen.former:
+    if not observed.former:
         return ()
-    ids = ", ".join(sorted(one.load_balancer.id for one in seen.former))
+    ids = ", ".join(sorted(former.load_balancer.id for former in observed.former))
     message = (
         f"what is the Service's on load balancer {ids}, where it was before, stays"
         " there as it is until it is served by the one that it names now"
@@ -215,14 +217,14 @@ def annotations(
     return ((keys.LOAD_BALANCER_ID, balancer.id), (keys.OWNED_ID, owned))
 
 
-def results(case: Case, reached: Reached) -> Results:
+def results(case: Case, endpoint: Endpoint) -> Results:
     """Return what may be written now; without an address the status stays as it is."""
     ids = annotations(case.balancer, case.relation)
-    if not reached.address:
+    if not endpoint.address:
         return Results(annotations=ids)
     return Results(
-        ingress=ingress(case, reached.address),
-        annotations=(*ids, (keys.LOAD_BALANCER_ADDRESS, reached.address)),
+        ingress=ingress(case, endpoint.address),
+        annotations=(*ids, (keys.LOAD_BALANCER_ADDRESS, endpoint.address)),
     )
 
 

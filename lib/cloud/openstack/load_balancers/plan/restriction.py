@@ -25,7 +25,7 @@ def to(
     only: frozenset[str],
     whole: Plan,
     ref: Ref,
-    seen: Tree,
+    observed: Tree,
     config: settings.LoadBalancer,
 ) -> Plan:
     """Return the part of a plan that concerns the resources with these IDs.
@@ -33,26 +33,30 @@ def to(
     A load balancer beside the one in use is deleted only after a direct read has
     confirmed the latter; see `absence`. whole: the plan without the restriction.
     """
-    own = seen.identity
+    own = observed.identity
     is_spared = own.load_balancer is not None and own.load_balancer.id not in only
     if own.twins_in_s and is_spared:
         return Plan(retry_after_s=own.twins_in_s)
     steps = tuple(step for step in whole.steps if _concerns(step, only))
     if steps:
         return dataclasses.replace(whole, steps=steps)
-    if pending := _pending(only, seen):
+    if pending := _pending(only, observed):
         return Plan(retry_after_s=POLL_S, object_id=pending, problems=whole.problems)
-    left = deletion.leave(ref, seen, config, deletion.WHY)
+    left = deletion.leave(ref, observed, config, deletion.WHY)
     steps = tuple(step for step in left.steps if _concerns(step, only))
     is_waiting = not steps and left.object_id in only
     return dataclasses.replace(left, steps=steps, settled=not (steps or is_waiting))
 
 
-def _pending(only: frozenset[str], seen: Tree) -> str:
+def _pending(only: frozenset[str], observed: Tree) -> str:
     """Return the ID of a load balancer that Octavia is changing; empty without any."""
-    own = seen.identity
+    own = observed.identity
     some = (own.load_balancer, *own.duplicates, *own.going)
-    pending = (one.id for one in some if one is not None and identity.is_pending(one))
+    pending = (
+        balancer.id
+        for balancer in some
+        if balancer is not None and identity.is_pending(balancer)
+    )
     return next((id_ for id_ in pending if id_ in only), "")
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 
 from lib.cloud.openstack.load_balancers.read.native import Pool
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired
 
 _FIELD = "session_persistence"
 _BY_ADDRESS: Mapping[str, object] = {"type": "SOURCE_IP"}
 
 
-def of_new_pool(wanted: Wanted) -> dict[str, object]:
+def of_new_pool(desired: Desired) -> dict[str, object]:
     """Return the field with which a pool is created; none without affinity."""
-    return {_FIELD: dict(_BY_ADDRESS)} if wanted.has_affinity else {}
+    return {_FIELD: dict(_BY_ADDRESS)} if desired.has_affinity else {}
 
 
-def changes(wanted: Wanted, pool: Pool) -> dict[str, object]:
+def changes(desired: Desired, pool: Pool) -> dict[str, object]:
     """Return the field that brings a pool to what is desired; none if it is so."""
-    if (pool.session_persistence is not None) == wanted.has_affinity:
+    if (pool.session_persistence is not None) == desired.has_affinity:
         return {}
-    return {_FIELD: dict(_BY_ADDRESS) if wanted.has_affinity else None}
+    return {_FIELD: dict(_BY_ADDRESS) if desired.has_affinity else None}

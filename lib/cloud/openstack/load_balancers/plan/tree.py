@@ -31,7 +31,7 @@ from lib.cloud.openstack.load_balancers.read.native import (
 )
 from lib.cloud.openstack.load_balancers.read.observed import Children, Relation
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import WantedPort
+from lib.cloud.openstack.load_balancers.spec.desired import DesiredPort
 from lib.cloud.steps import Problem, Step
 
 
@@ -59,10 +59,10 @@ class TreePlace:
         Our mark decides; without any, where listeners are adopted, the tag that the
         reference writes does, or on an own load balancer the lack of every tag.
         """
-        marks = identity.marks(listener.tags)
-        if marks:
-            own = identity.names_of(self.ref).mark
-            return any(mark == own or names.is_former(mark, self.ref) for mark in marks)
+        tags = identity.ownership_tags(listener.tags)
+        if tags:
+            own = identity.names_of(self.ref).ownership_tag
+            return any(tag == own or names.is_former(tag, self.ref) for tag in tags)
         if not self.adopts:
             return False
         if names.load_balancer(self.ref) in listener.tags:
@@ -72,10 +72,13 @@ class TreePlace:
         return not listener.tags or self.balancer.name in listener.tags
 
     @property
-    def has_unmarked(self) -> bool:
+    def has_untagged(self) -> bool:
         """Report whether one of the Service's listeners lacks our mark."""
         some = self.children.listeners
-        return any(self.owns(one) and not identity.marks(one.tags) for one in some)
+        return any(
+            self.owns(listener) and not identity.ownership_tags(listener.tags)
+            for listener in some
+        )
 
     @property
     def former_tags(self) -> tuple[str, ...]:
@@ -85,9 +88,13 @@ class TreePlace:
 
     def setting(self, fields: actions.Body) -> Action:
         """Return what sets fields of the load balancer itself."""
-        one = self.balancer
+        balancer = self.balancer
         return Action(
-            Kind.LOAD_BALANCER, one.id, fields, balancer_id=one.id, observed=one
+            Kind.LOAD_BALANCER,
+            balancer.id,
+            fields,
+            balancer_id=balancer.id,
+            observed=balancer,
         )
 
     def pool_of(self, listener: Listener) -> Pool | None:
@@ -100,50 +107,52 @@ class TreePlace:
 def conflicts(place: TreePlace, context: Context) -> tuple[Problem, ...]:
     """Find wanted ports that somebody else's listener has."""
     taken = {
-        (protocols.transport(one.protocol), one.protocol_port)
-        for one in place.children.listeners
-        if not place.owns(one)
+        (protocols.transport(listener.protocol), listener.protocol_port)
+        for listener in place.children.listeners
+        if not place.owns(listener)
     }
-    wanted = [
+    conflicting = [
         f"{port.port}/{port.protocol}"
-        for port in context.wanted.ports
+        for port in context.desired.ports
         if (_transport(context, port), port.port) in taken
     ]
-    if not wanted:
+    if not conflicting:
         return ()
     message = (
         f"load balancer {place.balancer.id} has listeners of others on ports"
-        f" {', '.join(wanted)}"
+        f" {', '.join(conflicting)}"
     )
     return (Problem(Reason.PORT_CONFLICT, message, is_fatal=True),)
 
 
 def steps(place: TreePlace, context: Context) -> tuple[Step, ...]:
     """Return what brings the tree closer, in the order in which it must happen."""
-    ours = [one for one in place.children.listeners if place.owns(one)]
-    found = {(one.protocol, one.protocol_port): one for one in ours}
-    wanted = {
-        (protocols.of_listener(context.wanted, port), port.port): port
-        for port in context.wanted.ports
+    owned = [listener for listener in place.children.listeners if place.owns(listener)]
+    observed = {
+        (listener.protocol, listener.protocol_port): listener for listener in owned
     }
-    left = [one for key, one in found.items() if key not in wanted]
+    desired = {
+        (protocols.of_listener(context.desired, port), port.port): port
+        for port in context.desired.ports
+    }
+    left = [listener for key, listener in observed.items() if key not in desired]
     missing = {
         (_transport(context, port), port.port)
-        for key, port in wanted.items()
-        if key not in found
+        for key, port in desired.items()
+        if key not in observed
     }
     in_the_way = [
-        one
-        for one in left
-        if (protocols.transport(one.protocol), one.protocol_port) in missing
+        listener
+        for listener in left
+        if (protocols.transport(listener.protocol), listener.protocol_port) in missing
     ]
     result = list(removals(place, in_the_way, "its port gets another protocol"))
-    for key, port in wanted.items():
-        if key in found:
-            result += _changes(place, context, port, found[key])
+    for key, port in desired.items():
+        if key in observed:
+            result += _changes(place, context, port, observed[key])
         else:
             result.append(_new_listener(place, context, port))
-    rest = [one for one in left if one not in in_the_way]
+    rest = [listener for listener in left if listener not in in_the_way]
     return (*result, *removals(place, rest, "the Service has no such port"))
 
 
@@ -154,17 +163,17 @@ def removals(
 
     In this order a death between the two leaves nothing that belongs to nobody.
     """
-    for one in listeners:
-        path = (*place.path, _shown(one))
-        pool = place.pool_of(one)
-        if pool is not None and [each.id for each in pool.listeners] == [one.id]:
-            yield _delete_pool(place, one, pool, why)
-        yield actions.delete(path, why, _on_listener(place, one))
+    for listener in listeners:
+        path = (*place.path, _shown(listener))
+        pool = place.pool_of(listener)
+        if pool is not None and [each.id for each in pool.listeners] == [listener.id]:
+            yield _delete_pool(place, listener, pool, why)
+        yield actions.delete(path, why, _on_listener(place, listener))
 
 
 def stray_pools(place: TreePlace) -> Iterator[Step]:
     """Delete the Service's pools whose listener was deleted by others."""
-    tag = names.mark(place.ref)
+    tag = names.ownership_tag(place.ref)
     for pool in place.children.pools.values():
         if tag in pool.tags and not pool.listeners:
             action = Action(
@@ -175,7 +184,7 @@ def stray_pools(place: TreePlace) -> Iterator[Step]:
 
 
 def _changes(
-    place: TreePlace, context: Context, port: WantedPort, listener: Listener
+    place: TreePlace, context: Context, port: DesiredPort, listener: Listener
 ) -> Iterator[Step]:
     path = (*place.path, _shown(listener))
     changed = _listener_changes(context, listener)
@@ -200,11 +209,11 @@ def _on_listener(
 
 
 def _pool(
-    place: TreePlace, context: Context, port: WantedPort, listener: Listener
+    place: TreePlace, context: Context, port: DesiredPort, listener: Listener
 ) -> Iterator[Step]:
     path = (*place.path, _shown(listener))
     pool = place.pool_of(listener)
-    protocol = protocols.of_pool(context.wanted, port)
+    protocol = protocols.of_pool(context.desired, port)
     if pool is not None and pool.protocol != protocol:
         why = f"its protocol is {pool.protocol}, wanted {protocol}"
         yield _delete_pool(place, listener, pool, why)
@@ -218,27 +227,27 @@ def _pool(
     if changed:
         setting = dataclasses.replace(action, fields=changed)
         yield actions.change(path, _told(changed, pool), setting)
-    there = members.There(
+    state = members.There(
         pool.id,
         action.members,
         place.children.monitors.get(pool.healthmonitor_id or ""),
         is_full=action.is_full,
     )
-    difference = members.compare(context, port, there)
+    difference = members.compare(context, port, state)
     if difference:
         where = (*place.path, f"pool {pool.name}", "members")
-        yield members.step(context, port, there, difference, where, action)
+        yield members.step(context, port, state, difference, where, action)
     yield from _monitor(place, context, port, action)
 
 
 def _new_pool(
-    place: TreePlace, context: Context, port: WantedPort, listener: Listener
+    place: TreePlace, context: Context, port: DesiredPort, listener: Listener
 ) -> Step:
     name = names.child("pool", port.index, context.owner)
     fields = bodies.pool(context, port, name) | {"listener_id": listener.id}
     if context.tags and place.relation is Relation.SHARED:
         # Once its listener is gone, nothing else tells whose it is.
-        fields["tags"] = [names.mark(place.ref)]
+        fields["tags"] = [names.ownership_tag(place.ref)]
     action = Action(
         Kind.POOL,
         fields=fields,
@@ -264,68 +273,68 @@ def _on_pool(place: TreePlace, kind: Kind, listener: Listener, pool: Pool) -> Ac
     )
 
 
-def _listener_changes(context: Context, found: Listener) -> Body:
+def _listener_changes(context: Context, listener: Listener) -> Body:
     """Return the settings of a listener that are otherwise than wanted."""
-    wanted, can = context.wanted, context.can
+    desired, can = context.desired, context.can
     changed: Body = {}
-    if missing := [tag for tag in context.tags if tag not in found.tags]:
-        changed["tags"] = names.renewed(found.tags, missing)
-    if found.connection_limit != wanted.connection_limit:
-        changed["connection_limit"] = wanted.connection_limit
-    headers = found.insert_headers or {}
-    forwards = wanted.forwards_for and protocols.transport(found.protocol) == "TCP"
+    if missing := [tag for tag in context.tags if tag not in listener.tags]:
+        changed["tags"] = names.renewed(listener.tags, missing)
+    if listener.connection_limit != desired.connection_limit:
+        changed["connection_limit"] = desired.connection_limit
+    headers = listener.insert_headers or {}
+    forwards = desired.forwards_for and protocols.transport(listener.protocol) == "TCP"
     if (headers.get(bodies.FORWARDED_FOR) == "true") != forwards:
         rest = {k: v for k, v in headers.items() if k != bodies.FORWARDED_FOR}
         more = {bodies.FORWARDED_FOR: "true"} if forwards else {}
         changed["insert_headers"] = rest | more
-    is_tls = found.protocol == "TERMINATED_HTTPS"
-    if is_tls and found.default_tls_container_ref != wanted.tls_ref:
-        changed["default_tls_container_ref"] = wanted.tls_ref
+    is_tls = listener.protocol == "TERMINATED_HTTPS"
+    if is_tls and listener.default_tls_container_ref != desired.tls_ref:
+        changed["default_tls_container_ref"] = desired.tls_ref
     if can.timeouts:
-        for key, value in bodies.timeouts(wanted.timeouts).items():
-            if getattr(found, key) != value:
+        for key, value in bodies.timeouts(desired.timeouts).items():
+            if getattr(listener, key) != value:
                 changed[key] = value
-    if can.cidrs and set(found.allowed_cidrs or ()) != set(wanted.cidrs):
-        changed["allowed_cidrs"] = list(wanted.cidrs)
-    return changed | _switched_on(found)
+    if can.cidrs and set(listener.allowed_cidrs or ()) != set(desired.cidrs):
+        changed["allowed_cidrs"] = list(desired.cidrs)
+    return changed | _switched_on(listener)
 
 
-def _pool_changes(context: Context, found: Pool) -> Body:
+def _pool_changes(context: Context, pool: Pool) -> Body:
     changed: Body = {}
-    if found.lb_algorithm != context.wanted.algorithm:
-        changed["lb_algorithm"] = context.wanted.algorithm
-    changed |= session_affinity.changes(context.wanted, found)
-    return changed | _switched_on(found)
+    if pool.lb_algorithm != context.desired.algorithm:
+        changed["lb_algorithm"] = context.desired.algorithm
+    changed |= session_affinity.changes(context.desired, pool)
+    return changed | _switched_on(pool)
 
 
-def _switched_on(found: Listener | Pool | Monitor) -> Body:
-    return {} if found.admin_state_up else dict(bodies.SWITCHED_ON)
+def _switched_on(observed: Listener | Pool | Monitor) -> Body:
+    return {} if observed.admin_state_up else dict(bodies.SWITCHED_ON)
 
 
 def _monitor(
-    place: TreePlace, context: Context, port: WantedPort, on_pool: Action
+    place: TreePlace, context: Context, port: DesiredPort, on_pool: Action
 ) -> Iterator[Step]:
     """Plan the monitor of a pool. on_pool: an action on that pool."""
     pool = on_pool.pool
     if pool is None:
         return
     path = (*place.path, f"pool {pool.name}", "monitor")
-    found = place.children.monitors.get(pool.healthmonitor_id or "")
-    if found is not None:
+    monitor = place.children.monitors.get(pool.healthmonitor_id or "")
+    if monitor is not None:
         action = dataclasses.replace(
-            on_pool, kind=Kind.MONITOR, id=found.id, observed=found
+            on_pool, kind=Kind.MONITOR, id=monitor.id, observed=monitor
         )
         kind = bodies.monitor_type(context, port)
         if not context.monitors:
             yield actions.delete(path, "none is wanted", action)
             return
-        if found.type == kind:
-            changed = _monitor_changes(context, port, found)
+        if monitor.type == kind:
+            changed = _monitor_changes(context, port, monitor)
             if changed:
                 action = dataclasses.replace(action, fields=changed)
-                yield actions.change(path, _told(changed, found), action)
+                yield actions.change(path, _told(changed, monitor), action)
             return
-        why = f"its type is {found.type}, wanted {kind}"
+        why = f"its type is {monitor.type}, wanted {kind}"
         yield actions.delete(path, why, action)
     elif pool.healthmonitor_id or not context.monitors:
         return  # one that was made since the monitors were listed, or none is wanted
@@ -337,17 +346,19 @@ def _monitor(
     yield actions.create(path, "the pool has none", action)
 
 
-def _monitor_changes(context: Context, port: WantedPort, found: Monitor) -> Body:
-    wanted: Body = dict(bodies.monitor_settings(context, port))
-    if found.delay == context.wanted.monitoring.delay_s:
-        del wanted["delay"]  # the cloud allows what we would not dare to ask for
-    if found.type == "HTTP":
-        wanted |= bodies.HTTP_MONITOR
-    wanted |= bodies.SWITCHED_ON
-    return {key: value for key, value in wanted.items() if getattr(found, key) != value}
+def _monitor_changes(context: Context, port: DesiredPort, monitor: Monitor) -> Body:
+    desired: Body = dict(bodies.monitor_settings(context, port))
+    if monitor.delay == context.desired.monitoring.delay_s:
+        del desired["delay"]  # the cloud allows what we would not dare to ask for
+    if monitor.type == "HTTP":
+        desired |= bodies.HTTP_MONITOR
+    desired |= bodies.SWITCHED_ON
+    return {
+        key: value for key, value in desired.items() if getattr(monitor, key) != value
+    }
 
 
-def _new_listener(place: TreePlace, context: Context, port: WantedPort) -> Step:
+def _new_listener(place: TreePlace, context: Context, port: DesiredPort) -> Step:
     name = names.child("listener", port.index, context.owner)
     body = bodies.listener(context, port, name) | {"loadbalancer_id": place.balancer.id}
     if spare := _spare_pool(place, context, port):
@@ -362,10 +373,10 @@ def _new_listener(place: TreePlace, context: Context, port: WantedPort) -> Step:
     return actions.create((*place.path, f"listener {name}"), why, action)
 
 
-def _spare_pool(place: TreePlace, context: Context, port: WantedPort) -> Pool | None:
+def _spare_pool(place: TreePlace, context: Context, port: DesiredPort) -> Pool | None:
     """Find the pool that a listener of ours had which somebody has deleted."""
     name = names.child("pool", port.index, context.owner)
-    protocol = protocols.of_pool(context.wanted, port)
+    protocol = protocols.of_pool(context.desired, port)
     return next(
         (
             pool
@@ -381,18 +392,18 @@ def _delete_pool(place: TreePlace, listener: Listener, pool: Pool, why: str) -> 
     return actions.delete(path, why, _on_pool(place, Kind.POOL, listener, pool))
 
 
-def _transport(context: Context, port: WantedPort) -> str:
-    return protocols.transport(protocols.of_listener(context.wanted, port))
+def _transport(context: Context, port: DesiredPort) -> str:
+    return protocols.transport(protocols.of_listener(context.desired, port))
 
 
 def _shown(listener: Listener) -> str:
     return f"listener {listener.name or listener.id}"
 
 
-def _told(changed: Body, found: Listener | Pool | Monitor) -> str:
+def _told(changed: Body, observed: Listener | Pool | Monitor) -> str:
     """Return what is, and what is wanted."""
     return "; ".join(
-        f"{key} is {_plain(getattr(found, key))}, wanted {_plain(value)}"
+        f"{key} is {_plain(getattr(observed, key))}, wanted {_plain(value)}"
         for key, value in changed.items()
     )
 

@@ -33,7 +33,7 @@ from lib.cloud.openstack.load_balancers.read.observed import (
     Identity,
     Relation,
 )
-from lib.cloud.openstack.load_balancers.spec.wanted import Monitored, Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, Monitored
 from lib.cloud.support import expiring, parallel
 
 CROWD = 100
@@ -82,7 +82,7 @@ class ChildrenReader:
 
     def read(
         self,
-        wanted: Collection[native.LoadBalancer],
+        balancers: Collection[native.LoadBalancer],
         depths: Mapping[str, Depth],
         deadline: float,
         *,
@@ -92,43 +92,49 @@ class ChildrenReader:
 
         depths: by the same ids. reuses: what is kept will do where nothing changed.
         """
-        found: dict[str, Seen[Children] | Unknown] = {}
+        children_by_id: dict[str, Seen[Children] | Unknown] = {}
         noted: dict[str, _Kept] = {}
         now = self._api.now()
-        for one in wanted:
-            kept = self._note(one, now)
-            noted[one.id] = kept
-            is_good = now < kept.until and _will_do(kept.children, depths[one.id])
+        for balancer in balancers:
+            kept = self._note(balancer, now)
+            noted[balancer.id] = kept
+            is_good = now < kept.until and _will_do(kept.children, depths[balancer.id])
             if reuses and is_good:
-                found[one.id] = Seen(kept.children or Children())
-        missing = [one for one in wanted if one.id not in found]
+                children_by_id[balancer.id] = Seen(kept.children or Children())
+        missing = [
+            balancer for balancer in balancers if balancer.id not in children_by_id
+        ]
         if not missing:
-            return found
+            return children_by_id
         taken = self._take_outlines(missing)
         outlines = taken if reuses else {}
-        rest = [one for one in missing if one.id not in outlines]
+        rest = [balancer for balancer in missing if balancer.id not in outlines]
         try:
             read = {**outlines, **(self._lists(rest, deadline) if rest else {})}
         except errors.CloudError as error:
-            return found | {one.id: Unknown(error) for one in missing}
+            return children_by_id | {
+                balancer.id: Unknown(error) for balancer in missing
+            }
         trees = self._many(
-            [one.id for one in missing],
+            [balancer.id for balancer in missing],
             lambda id_: self._whole(id_, read[id_], depths[id_], deadline),
         )
-        for one in missing:
-            is_listed = one.id not in outlines
-            is_still = is_listed and now - noted[one.id].since >= STILL_S
+        for balancer in missing:
+            is_listed = balancer.id not in outlines
+            is_still = is_listed and now - noted[balancer.id].since >= STILL_S
             until = float("inf") if is_still else now + FRESH_S
-            kept = dataclasses.replace(noted[one.id], until=until, is_listed=is_listed)
-            self._keep(one.id, noted[one.id], kept, trees[one.id])
-        return found | trees
+            kept = dataclasses.replace(
+                noted[balancer.id], until=until, is_listed=is_listed
+            )
+            self._keep(balancer.id, noted[balancer.id], kept, trees[balancer.id])
+        return children_by_id | trees
 
     def forget(self, present: Iterable[str]) -> None:
         """Drop what is kept of load balancers that are no more."""
         ids = set(present)
         with self._lock:
             self._listed = len(ids)
-            self._kept = {key: one for key, one in self._kept.items() if key in ids}
+            self._kept = {key: kept for key, kept in self._kept.items() if key in ids}
         self._outlines.keep(ids)
 
     def drop(self, id_: str, *, only_members: bool = False) -> None:
@@ -150,15 +156,17 @@ class ChildrenReader:
         self, missing: Sequence[native.LoadBalancer]
     ) -> Mapping[str, Children]:
         """Return the kept listeners, pools and monitors, each of which serves once."""
-        taken = ((one.id, self._outlines.take(one.id)) for one in missing)
+        taken = (
+            (balancer.id, self._outlines.take(balancer.id)) for balancer in missing
+        )
         return {id_: outline for id_, outline in taken if outline is not None}
 
-    def _note(self, one: native.LoadBalancer, now: float) -> _Kept:
+    def _note(self, balancer: native.LoadBalancer, now: float) -> _Kept:
         with self._lock:
-            kept = self._kept.get(one.id)
-            updated_at = one.updated_at or ""
+            kept = self._kept.get(balancer.id)
+            updated_at = balancer.updated_at or ""
             if kept is None or kept.updated_at != updated_at or not updated_at:
-                kept = self._kept[one.id] = _Kept(updated_at, now)
+                kept = self._kept[balancer.id] = _Kept(updated_at, now)
             return kept
 
     def _keep(
@@ -179,12 +187,12 @@ class ChildrenReader:
         few = max(FEW, self._listed // PER_LIST)
         is_crowded = self._listed > max(CROWD, TIMES * len(missing))
         if is_crowded and len(missing) <= few:
-            wanted = [one.id for one in missing]
-            parts = self._many(wanted, lambda id_: self._single(id_, deadline))
+            missing_ids = [balancer.id for balancer in missing]
+            parts = self._many(missing_ids, lambda id_: self._single(id_, deadline))
             return {id_: _value(part) for id_, part in parts.items()}
         only = missing[0].id if len(missing) == 1 else ""
         listeners, pools = self._outer(only, deadline)
-        ids = {one.id for one in missing}
+        ids = {balancer.id for balancer in missing}
         monitors: tuple[native.Monitor, ...] = ()
         own = _by_balancer(pools)
         if any(pool.healthmonitor_id for id_ in ids for pool in own.get(id_, ())):
@@ -198,10 +206,11 @@ class ChildrenReader:
         try:
             listeners, pools = self._outer(id_, deadline)
             used = {pool.healthmonitor_id for pool in pools if pool.healthmonitor_id}
-            found = [
-                lists.MONITOR.find(self._api, one, deadline) for one in sorted(used)
+            answers = [
+                lists.MONITOR.find(self._api, monitor_id, deadline)
+                for monitor_id in sorted(used)
             ]
-            read = [one.healthmonitor for one in found if one is not None]
+            read = [answer.healthmonitor for answer in answers if answer is not None]
             monitors = {monitor.id: monitor for monitor in read}
         except errors.CloudError as error:
             return Unknown(error)
@@ -229,8 +238,10 @@ class ChildrenReader:
             members: dict[str, tuple[native.Member, ...]] = {}
             if depth >= Depth.FULL:
                 for pool_id in part.pools:
-                    found = lists.MEMBERS.visible(self._api, deadline, (), pool_id)
-                    members[pool_id] = _compact(found)
+                    members_page = lists.MEMBERS.visible(
+                        self._api, deadline, (), pool_id
+                    )
+                    members[pool_id] = _compact(members_page)
                 full = frozenset(members)
             else:
                 full = frozenset()
@@ -265,15 +276,15 @@ def _compact(members: Iterable[native.Member]) -> tuple[native.Member, ...]:
     """Share equal texts: there are many members at few addresses."""
     return tuple(
         native.Member(
-            sys.intern(one.name or ""),
-            sys.intern(one.address),
-            one.protocol_port,
-            one.subnet_id and sys.intern(one.subnet_id),
-            one.weight,
-            one.monitor_port,
-            one.admin_state_up,
+            sys.intern(member.name or ""),
+            sys.intern(member.address),
+            member.protocol_port,
+            member.subnet_id and sys.intern(member.subnet_id),
+            member.weight,
+            member.monitor_port,
+            member.admin_state_up,
         )
-        for one in members
+        for member in members
     )
 
 
@@ -285,11 +296,11 @@ def _will_do(kept: Children | None, depth: Depth) -> bool:
 
 def _by_balancer(parts: Iterable[_Child]) -> Mapping[str, Sequence[_Child]]:
     """Group listeners or pools by the load balancers that they are under."""
-    found: dict[str, list[_Child]] = {}
+    by_id: dict[str, list[_Child]] = {}
     for part in parts:
         for id_ in {balancer.id for balancer in part.loadbalancers}:
-            found.setdefault(id_, []).append(part)
-    return found
+            by_id.setdefault(id_, []).append(part)
+    return by_id
 
 
 def _part(
@@ -308,7 +319,7 @@ def _part(
 
 def depths(
     targets: Collection[Target],
-    found: Mapping[Ref, Identity],
+    identities: Mapping[Ref, Identity],
     depth: Depth,
     config: settings.LoadBalancer,
 ) -> Mapping[str, Depth]:
@@ -319,36 +330,43 @@ def depths(
     """
     needed: dict[str, Depth] = {}
     for target in targets:
-        for id_, own in _needs(target, found[target.ref], depth, config):
+        for id_, own in _needs(target, identities[target.ref], depth, config):
             needed[id_] = max(own, needed.get(id_, Depth.CHANGED))
     return needed
 
 
 def _needs(
-    target: Target, found: Identity, depth: Depth, config: settings.LoadBalancer
+    target: Target, observed: Identity, depth: Depth, config: settings.LoadBalancer
 ) -> Iterator[tuple[str, Depth]]:
-    main, wanted = found.load_balancer, identity.wanted_of(target)
-    left = [(one, identity.relation_to_former(target.ref, one)) for one in found.former]
-    if main is not None and wanted is None:
-        left.append((main, found.relation))
-    elif main is not None and wanted is not None:
-        needs_all = depth <= Depth.CHANGED and needs_members(wanted)
+    main, desired = observed.load_balancer, identity.desired_of(target)
+    left = [
+        (balancer, identity.relation_to_former(target.ref, balancer))
+        for balancer in observed.former
+    ]
+    if main is not None and desired is None:
+        left.append((main, observed.relation))
+    elif main is not None and desired is not None:
+        needs_all = depth <= Depth.CHANGED and needs_members(desired)
         if main.provisioning_status == native.ACTIVE:
             # A changed Service may have another port to be asked.
             yield main.id, Depth.FULL if needs_all else depth
-    for one, relation in left:
-        is_alone = not identity.is_used_by_others(one, target.ref)
+    for balancer, relation in left:
+        is_alone = not identity.is_used_by_others(balancer, target.ref)
         goes_whole = relation is Relation.OWNED and is_alone
         is_cascaded = goes_whole and config.cascade_delete
-        if not (identity.is_pending(one) or identity.is_deleting(one) or is_cascaded):
-            yield one.id, depth
+        if not (
+            identity.is_pending(balancer)
+            or identity.is_deleting(balancer)
+            or is_cascaded
+        ):
+            yield balancer.id, depth
 
 
-def needs_members(wanted: Wanted) -> bool:
+def needs_members(desired: Desired) -> bool:
     """Report whether monitor ports or subnets count, which only lists of members show.
 
     What the configuration says of subnets is compared by deep looks alone: it changes
     seldom, and for all Services at once.
     """
-    asks = wanted.health_port > 0 and wanted.monitored is not Monitored.NO
-    return asks or wanted.placement.names_member_subnet
+    asks = desired.health_port > 0 and desired.monitored is not Monitored.NO
+    return asks or desired.placement.names_member_subnet

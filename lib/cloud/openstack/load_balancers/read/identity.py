@@ -20,7 +20,7 @@ from lib.cloud.openstack.load_balancers.read.native import (
 )
 from lib.cloud.openstack.load_balancers.read.observed import Identity, Relation
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Hints, Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, Hints
 from lib.cloud.steps import CommonReason, Problem
 
 
@@ -34,26 +34,28 @@ def names_of(ref: Ref) -> names.Names:
     return hints_of(ref).names or names.of(ref)
 
 
-def wanted_of(target: Target) -> Wanted | None:
+def desired_of(target: Target) -> Desired | None:
     """Return this package's own part of a target's spec."""
-    if target.spec is None or not isinstance(target.spec.native, Wanted):
+    if target.spec is None or not isinstance(target.spec.native, Desired):
         return None
     return target.spec.native
 
 
-def marks_of(found: LoadBalancer) -> frozenset[str]:
+def ownership_tags_of(balancer: LoadBalancer) -> frozenset[str]:
     """Return the marks in tags, or in the description where Octavia has no tags."""
-    return marks(found.tags) | marks_in(found.description)
+    return ownership_tags(balancer.tags) | ownership_tags_in(balancer.description)
 
 
-def marks(tags: Iterable[str]) -> frozenset[str]:
+def ownership_tags(tags: Iterable[str]) -> frozenset[str]:
     """Return all marks among tags, of any cluster."""
-    return frozenset([tag for tag in tags if tag.startswith(names.MARK_PREFIX)])
+    return frozenset(
+        [tag for tag in tags if tag.startswith(names.OWNERSHIP_TAG_PREFIX)]
+    )
 
 
-def marks_in(text: str | None) -> frozenset[str]:
+def ownership_tags_in(text: str | None) -> frozenset[str]:
     """Return the mark at the end of a description."""
-    return frozenset(names.MARKED.findall(text or ""))
+    return frozenset(names.TAG_IN_DESCRIPTION.findall(text or ""))
 
 
 def ids_of(ref: Ref) -> frozenset[str]:
@@ -64,7 +66,7 @@ def ids_of(ref: Ref) -> frozenset[str]:
 
 def missing_keys(
     ref: Ref,
-    found: Identity,
+    observed: Identity,
     missing: Mapping[str, object],
     is_deleting: Callable[[Hashable], bool],
 ) -> list[Hashable]:
@@ -81,14 +83,14 @@ def missing_keys(
     for id_ in sorted(ids):
         answer = missing.get(id_, errors.NotFound)
         is_own = id_ == hints.owned_id
-        if found.load_balancer is not None and not is_own:
+        if observed.load_balancer is not None and not is_own:
             continue  # a user named it, and it is not used
         if isinstance(answer, errors.CloudError):
             if is_own or not isinstance(answer, errors.Forbidden):
                 raise answer
         elif answer is None and not is_deleting(id_):
             keys.append(id_)
-    is_none = found.load_balancer is None and not found.going
+    is_none = observed.load_balancer is None and not observed.going
     if not ids and hints.addresses and is_none and not is_deleting(ref.uid):
         keys.append((ref.uid, hints.addresses))
     return keys
@@ -99,87 +101,91 @@ def services(tags: Iterable[str]) -> frozenset[str]:
     return frozenset([tag for tag in tags if tag.startswith(names.SERVICE_PREFIX)])
 
 
-def is_pending(found: LoadBalancer) -> bool:
+def is_pending(balancer: LoadBalancer) -> bool:
     """Report whether Octavia is changing a load balancer, and refuses writes."""
-    return found.provisioning_status.startswith("PENDING_")
+    return balancer.provisioning_status.startswith("PENDING_")
 
 
-def is_deleting(found: LoadBalancer) -> bool:
+def is_deleting(balancer: LoadBalancer) -> bool:
     """Report whether a load balancer is being deleted, or was."""
-    return found.provisioning_status in (DELETED, PENDING_DELETE)
+    return balancer.provisioning_status in (DELETED, PENDING_DELETE)
 
 
-def is_ours(found: FloatingIp, ref: Ref) -> bool:
+def is_ours(floating_ip: FloatingIp, ref: Ref) -> bool:
     """Report whether a floating IP was made for the Service; it may be free by now."""
-    return names_of(ref).mark in marks_in(found.description)
+    return names_of(ref).ownership_tag in ownership_tags_in(floating_ip.description)
 
 
-def was_ours(found: FloatingIp, ref: Ref) -> bool:
+def was_ours(floating_ip: FloatingIp, ref: Ref) -> bool:
     """Report whether a floating IP that is free was the Service's before.
 
     The reference's description counts only with the address in the Service's status.
     """
-    described = found.description == names.floating_ip(ref) or _has_former(found, ref)
-    had = found.floating_ip_address in hints_of(ref).addresses
-    return is_ours(found, ref) or (described and had)
+    described = floating_ip.description == names.floating_ip(ref) or _has_former(
+        floating_ip, ref
+    )
+    had = floating_ip.floating_ip_address in hints_of(ref).addresses
+    return is_ours(floating_ip, ref) or (described and had)
 
 
-def is_made_on(found: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
+def is_made_on(floating_ip: FloatingIp, balancer: LoadBalancer, ref: Ref) -> bool:
     """Report whether a floating IP on this VIP was made for the Service.
 
     balancer: the Service's own. The reference's description alone tells no clusters
     apart. It holds the cluster's name of the day: the reference renames load balancers
     when that changes, and leaves floating IPs as they are.
     """
-    if is_ours(found, ref):
+    if is_ours(floating_ip, ref):
         return True
-    if not balancer.vip_port_id or found.port_id != balancer.vip_port_id:
+    if not balancer.vip_port_id or floating_ip.port_id != balancer.vip_port_id:
         return False
-    text = found.description or ""
-    if _has_former(found, ref):
+    text = floating_ip.description or ""
+    if _has_former(floating_ip, ref):
         return True
-    if names.MADE in balancer.tags or marks_in(text):
+    if names.MADE in balancer.tags or ownership_tags_in(text):
         return text == names.floating_ip(ref)
     return text.startswith(names.floating_ip_of_any_cluster(ref))
 
 
-def _has_former(found: FloatingIp, ref: Ref) -> bool:
+def _has_former(floating_ip: FloatingIp, ref: Ref) -> bool:
     """Report whether it was marked for the Service under another cluster ID."""
-    return any(names.is_former(mark, ref) for mark in marks_in(found.description))
+    return any(
+        names.is_former(tag, ref) for tag in ownership_tags_in(floating_ip.description)
+    )
 
 
-def relation_to_former(ref: Ref, one: LoadBalancer) -> Relation:
+def relation_to_former(ref: Ref, balancer: LoadBalancer) -> Relation:
     """Return what a load balancer that a Service has left was to it."""
-    is_marked = names_of(ref).mark in marks_of(one)
-    return Relation.OWNED if is_marked else Relation.SHARED
+    is_tagged = names_of(ref).ownership_tag in ownership_tags_of(balancer)
+    return Relation.OWNED if is_tagged else Relation.SHARED
 
 
-def is_used_by_others(found: LoadBalancer, ref: Ref) -> bool:
+def is_used_by_others(balancer: LoadBalancer, ref: Ref) -> bool:
     """Report whether other Services are on it too, of whichever cluster.
 
     A Service of the same name has the same tag of the reference: there the UID decides.
     """
     own = names_of(ref)
-    if services(found.tags) - {own.all_[0], found.name}:
+    if services(balancer.tags) - {own.all_[0], balancer.name}:
         return True
-    users = {tag for tag in found.tags if tag.startswith(names.USER_PREFIX)}
+    users = {tag for tag in balancer.tags if tag.startswith(names.USER_PREFIX)}
     return any(not names.is_former(tag, ref) for tag in users - {own.user})
 
 
 def is_abandoned(
-    found: LoadBalancer, listeners: Sequence[Listener], leaving: Collection[Ref]
+    balancer: LoadBalancer, listeners: Sequence[Listener], leaving: Collection[Ref]
 ) -> bool:
     """Report whether all Services that use it, and no other, are being deleted.
 
     Each tag and each listener has to lead to one of them.
     """
     own = [names_of(ref) for ref in leaving]
-    tags = {each.mark for each in own}
+    tags = {each.ownership_tag for each in own}
     known = tags | {each.all_[0] for each in own} | {each.user for each in own}
-    known |= {names.MADE, found.name}
-    if not set(found.tags) <= known or not marks_of(found) <= tags:
+    known |= {names.MADE, balancer.name}
+    if not set(balancer.tags) <= known or not ownership_tags_of(balancer) <= tags:
         return False
-    return all(marks(listener.tags) & tags for listener in listeners)
+    return all(ownership_tags(listener.tags) & tags for listener in listeners)
 
 
 class Index:
@@ -197,8 +203,13 @@ class Index:
         self._load_balancers = load_balancers
         self._places: dict[str, list[int]] = {}
         self._by_port: dict[str, list[FloatingIp]] = {}
-        for place, one in enumerate(load_balancers):
-            for key in {one.id, one.name, *one.tags, *marks_of(one)}:
+        for place, balancer in enumerate(load_balancers):
+            for key in {
+                balancer.id,
+                balancer.name,
+                *balancer.tags,
+                *ownership_tags_of(balancer),
+            }:
                 self._places.setdefault(key, []).append(place)
         for ip in floating_ips:
             if ip.port_id:
@@ -207,10 +218,10 @@ class Index:
     def identify(self, ref: Ref) -> Identity:
         """Find the Service's load balancer; as `identify` does among all."""
         hints, own = hints_of(ref), names_of(ref)
-        keys = {hints.given_id, hints.owned_id, own.mark, own.user, *own.all_}
+        keys = {hints.given_id, hints.owned_id, own.ownership_tag, own.user, *own.all_}
         places = {p for key in keys for p in self._found(key)}
         near = [self._load_balancers[place] for place in sorted(places)]
-        ports = {one.vip_port_id for one in near if one.vip_port_id}
+        ports = {balancer.vip_port_id for balancer in near if balancer.vip_port_id}
         floating_ips = [ip for port in ports for ip in self._by_port.get(port, ())]
         return identify(ref, near, floating_ips)
 
@@ -224,19 +235,19 @@ def identify(
     floating_ips: Collection[FloatingIp],
 ) -> Identity:
     """Find the Service's load balancer among all of the project."""
-    found = _main(ref, load_balancers, floating_ips)
-    beside = (found.load_balancer, *found.duplicates)
-    known = {one.id for one in beside if one is not None}
-    user, mark = names_of(ref).user, names_of(ref).mark
+    main = _main(ref, load_balancers, floating_ips)
+    beside = (main.load_balancer, *main.duplicates)
+    known = {balancer.id for balancer in beside if balancer is not None}
+    user, own_tag = names_of(ref).user, names_of(ref).ownership_tag
     # Beside an own one there may be others with its mark that were never left.
-    is_shared = found.relation is Relation.SHARED
+    is_shared = main.relation is Relation.SHARED
     former = tuple(
-        one
-        for one in load_balancers
-        if user in one.tags or is_shared and mark in marks_of(one)
-        if one.id not in known and not is_deleting(one)
+        balancer
+        for balancer in load_balancers
+        if user in balancer.tags or is_shared and own_tag in ownership_tags_of(balancer)
+        if balancer.id not in known and not is_deleting(balancer)
     )
-    return dataclasses.replace(found, former=former)
+    return dataclasses.replace(main, former=former)
 
 
 def _main(
@@ -245,49 +256,57 @@ def _main(
     floating_ips: Collection[FloatingIp],
 ) -> Identity:
     hints, own = hints_of(ref), names_of(ref)
-    mark = own.mark
-    marked = [one for one in load_balancers if mark in marks_of(one)]
-    going = tuple(one for one in marked if is_deleting(one))
-    ours = [one for one in marked if not is_deleting(one)]
-    others = [
-        one for one in load_balancers if not is_deleting(one) and one not in marked
+    own_tag = own.ownership_tag
+    tagged = [
+        balancer
+        for balancer in load_balancers
+        if own_tag in ownership_tags_of(balancer)
     ]
-    if ours and not _is_moved(ref, others, floating_ips):
-        found = _of_marked(ref, ours, going, floating_ips)
-        named = tuple(one for one in others if one.name in own.all_)
-        return dataclasses.replace(found, namesakes=named)
+    going = tuple(balancer for balancer in tagged if is_deleting(balancer))
+    owned = [balancer for balancer in tagged if not is_deleting(balancer)]
+    others = [
+        balancer
+        for balancer in load_balancers
+        if not is_deleting(balancer) and balancer not in tagged
+    ]
+    if owned and not _is_moved(ref, others, floating_ips):
+        chosen = _of_tagged(ref, owned, going, floating_ips)
+        named = tuple(balancer for balancer in others if balancer.name in own.all_)
+        return dataclasses.replace(chosen, namesakes=named)
     if hints.given_id:
         return _of_given(ref, load_balancers, floating_ips, going)
     return _by_address(ref, others, floating_ips, going)
 
 
 def is_referred(
-    one: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
+    balancer: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
 ) -> bool:
     """Report whether the Service refers to it, by id or by its status's address."""
     hints = hints_of(ref)
-    return one.id in (hints.given_id, hints.owned_id) or bool(
-        addresses(one, floating_ips) & set(hints.addresses)
+    return balancer.id in (hints.given_id, hints.owned_id) or bool(
+        addresses(balancer, floating_ips) & set(hints.addresses)
     )
 
 
 def addresses(
-    one: LoadBalancer, floating_ips: Collection[FloatingIp]
+    balancer: LoadBalancer, floating_ips: Collection[FloatingIp]
 ) -> frozenset[str]:
     """Return all addresses under which it can be reached."""
-    found = {one.vip_address or ""} | {vip.ip_address for vip in one.additional_vips}
-    if one.vip_port_id:
-        found |= {
+    addresses_ = {balancer.vip_address or ""} | {
+        vip.ip_address for vip in balancer.additional_vips
+    }
+    if balancer.vip_port_id:
+        addresses_ |= {
             ip.floating_ip_address
             for ip in floating_ips
-            if ip.port_id == one.vip_port_id
+            if ip.port_id == balancer.vip_port_id
         }
-    return frozenset(found - {""})
+    return frozenset(addresses_ - {""})
 
 
 def adopts(
     ref: Ref,
-    one: LoadBalancer,
+    balancer: LoadBalancer,
     relation: Relation,
     floating_ips: Collection[FloatingIp],
 ) -> bool:
@@ -299,8 +318,8 @@ def adopts(
     """
     if relation is Relation.OWNED:
         return True
-    was_there = bool(addresses(one, floating_ips) & set(hints_of(ref).addresses))
-    return was_there and names_of(ref).user not in one.tags
+    was_there = bool(addresses(balancer, floating_ips) & set(hints_of(ref).addresses))
+    return was_there and names_of(ref).user not in balancer.tags
 
 
 def _is_moved(
@@ -311,26 +330,27 @@ def _is_moved(
     """Report whether the Service, which has its own, is moved to a shared one."""
     given_id = hints_of(ref).given_id
     return any(
-        one.id == given_id and _relation(one, ref, floating_ips) is Relation.SHARED
-        for one in others
+        balancer.id == given_id
+        and _relation(balancer, ref, floating_ips) is Relation.SHARED
+        for balancer in others
     )
 
 
-def _of_marked(
+def _of_tagged(
     ref: Ref,
-    ours: list[LoadBalancer],
+    owned: list[LoadBalancer],
     going: tuple[LoadBalancer, ...],
     floating_ips: Collection[FloatingIp],
 ) -> Identity:
     """Choose the one that is referred to, else the oldest, else the lowest id."""
-    ours.sort(
-        key=lambda one: (
-            not is_referred(one, ref, floating_ips),
-            one.created_at or "",
-            one.id,
+    owned.sort(
+        key=lambda balancer: (
+            not is_referred(balancer, ref, floating_ips),
+            balancer.created_at or "",
+            balancer.id,
         )
     )
-    first, *rest = ours
+    first, *rest = owned
     given_id = hints_of(ref).given_id
     problem = None
     if given_id and given_id != first.id:
@@ -339,7 +359,9 @@ def _of_marked(
             f" {given_id}, is not used"
         )
         problem = Problem(Reason.NOT_OWNED, message)
-    unused = (one for one in rest if not is_referred(one, ref, floating_ips))
+    unused = (
+        balancer for balancer in rest if not is_referred(balancer, ref, floating_ips)
+    )
     return Identity(first, Relation.OWNED, going, tuple(unused), problem=problem)
 
 
@@ -351,23 +373,28 @@ def _of_given(
 ) -> Identity:
     """Use the one that the annotation names: adopted by its name, else shared."""
     hints = hints_of(ref)
-    given = next((one for one in load_balancers if one.id == hints.given_id), None)
-    if given is None or is_deleting(given):
+    balancer = next(
+        (candidate for candidate in load_balancers if candidate.id == hints.given_id),
+        None,
+    )
+    if balancer is None or is_deleting(balancer):
         if hints.owned_id == hints.given_id:
-            gone = going if given is None else tuple({*going, given})
-            found = _by_address(ref, _present(load_balancers), floating_ips, gone)
-            return dataclasses.replace(found, was_lost=found.load_balancer is None)
+            gone = going if balancer is None else tuple({*going, balancer})
+            by_address = _by_address(ref, _present(load_balancers), floating_ips, gone)
+            return dataclasses.replace(
+                by_address, was_lost=by_address.load_balancer is None
+            )
         message = (
             f"there is no load balancer {hints.given_id}, which the Service names;"
             " remove the annotation to have one made"
         )
         problem = Problem(Reason.MISSING, message, is_fatal=True)
         return Identity(going=going, problem=problem)
-    return Identity(given, _relation(given, ref, floating_ips), going)
+    return Identity(balancer, _relation(balancer, ref, floating_ips), going)
 
 
 def _relation(
-    given: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
+    balancer: LoadBalancer, ref: Ref, floating_ips: Collection[FloatingIp]
 ) -> Relation:
     """Return what a load balancer without the Service's ownership tag is to it.
 
@@ -375,16 +402,16 @@ def _relation(
     its name and the addresses in the status, which no user writes, do.
     """
     own = names_of(ref)
-    if tags := marks_of(given):
+    if tags := ownership_tags_of(balancer):
         was_ours = all(names.is_former(tag, ref) for tag in tags)
-        is_given = given.id == hints_of(ref).owned_id and given.name in own.all_
+        is_given = balancer.id == hints_of(ref).owned_id and balancer.name in own.all_
         return Relation.OWNED if was_ours and is_given else Relation.SHARED
-    if given.name in own.all_:
+    if balancer.name in own.all_:
         return Relation.OWNED
-    if own.user in given.tags or not _is_of_other_cluster_name(given, ref):
+    if own.user in balancer.tags or not _is_of_other_cluster_name(balancer, ref):
         return Relation.SHARED
     shown = set(hints_of(ref).shown_ips)
-    was_served = bool(addresses(given, floating_ips) & shown)
+    was_served = bool(addresses(balancer, floating_ips) & shown)
     return Relation.OWNED if was_served else Relation.SHARED
 
 
@@ -394,28 +421,30 @@ def _by_address(
     floating_ips: Collection[FloatingIp],
     going: tuple[LoadBalancer, ...],
 ) -> Identity:
-    wanted = set(hints_of(ref).addresses)
-    named = [one for one in others if one.name in names_of(ref).all_]
-    found = [
-        one
-        for one in named
-        if not marks_of(one) and addresses(one, floating_ips) & wanted
+    shown = set(hints_of(ref).addresses)
+    named = [balancer for balancer in others if balancer.name in names_of(ref).all_]
+    matching = [
+        balancer
+        for balancer in named
+        if not ownership_tags_of(balancer) and addresses(balancer, floating_ips) & shown
     ]
-    if len(found) > 1:
-        ids = ", ".join(sorted(one.id for one in found))
+    if len(matching) > 1:
+        ids = ", ".join(sorted(balancer.id for balancer in matching))
         message = f"several load balancers have the Service's name and address: {ids}"
         problem = Problem(CommonReason.AMBIGUOUS, message, is_fatal=True)
         return Identity(going=going, problem=problem)
-    if found:
-        return Identity(found[0], Relation.OWNED, going)
+    if matching:
+        return Identity(matching[0], Relation.OWNED, going)
     return Identity(going=going, namesakes=tuple(named))
 
 
 def _present(load_balancers: Sequence[LoadBalancer]) -> list[LoadBalancer]:
-    return [one for one in load_balancers if not is_deleting(one)]
+    return [balancer for balancer in load_balancers if not is_deleting(balancer)]
 
 
-def _is_of_other_cluster_name(one: LoadBalancer, ref: Ref) -> bool:
+def _is_of_other_cluster_name(balancer: LoadBalancer, ref: Ref) -> bool:
     """Report whether it is this Service's by name, but for the cluster's name."""
     tail = f"_{ref.namespace}_{ref.name}"
-    return one.name.startswith(names.SERVICE_PREFIX) and one.name.endswith(tail)
+    return balancer.name.startswith(names.SERVICE_PREFIX) and balancer.name.endswith(
+        tail
+    )

@@ -23,14 +23,14 @@ from lib.cloud.openstack.load_balancers.read import (
     identity,
     lists,
     native,
-    surroundings,
 )
+from lib.cloud.openstack.load_balancers.read import environment as environments
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
+    Environment,
     Features,
     Former,
     Identity,
-    Surroundings,
     Tree,
     Version,
 )
@@ -66,7 +66,7 @@ class OctaviaObserver:
         )
         self._twins = expiring.Expiring[Hashable, float](absence.FORGET_S, api.now)
         self._children = children.ChildrenReader(api)
-        self._kept = surroundings.Kept(api.now)
+        self._kept = environments.Kept(api.now)
         self._leaving = expiring.Expiring[str, Ref](LEAVING_S, api.now)
         self._log = structlog.stdlib.get_logger()
 
@@ -97,41 +97,53 @@ class OctaviaObserver:
             batch, judged, can = self._common(targets, depth, deadline)
         except errors.CloudError as error:
             return {target.ref: Unknown(error) for target in targets}
-        unknown = {r: one for r, one in judged.items() if isinstance(one, Unknown)}
-        found = {r: one for r, one in judged.items() if not isinstance(one, Unknown)}
-        targets = [target for target in targets if target.ref in found]
-        depths = children.depths(targets, found, depth, self._config)
+        unknown = {
+            r: identity_or_error
+            for r, identity_or_error in judged.items()
+            if isinstance(identity_or_error, Unknown)
+        }
+        identities = {
+            r: identity_or_error
+            for r, identity_or_error in judged.items()
+            if not isinstance(identity_or_error, Unknown)
+        }
+        targets = [target for target in targets if target.ref in identities]
+        depths = children.depths(targets, identities, depth, self._config)
         needed = {
-            one.id: one
-            for each in found.values()
-            for one in (each.load_balancer, *each.former)
-            if one is not None and one.id in depths
+            balancer.id: balancer
+            for each in identities.values()
+            for balancer in (each.load_balancer, *each.former)
+            if balancer is not None and balancer.id in depths
         }
         reuses = depth <= Depth.CHANGED
         some = tuple(needed.values())
         read = self._children.read(some, depths, deadline, reuses=reuses)
         if depth >= Depth.FULL:
-            ids = {one.vip_port_id for one in needed.values() if one.vip_port_id}
+            ids = {
+                balancer.vip_port_id
+                for balancer in needed.values()
+                if balancer.vip_port_id
+            }
             try:
                 batch.read_vip_ports(ids)
             except errors.CloudError as error:
                 return unknown | {target.ref: Unknown(error) for target in targets}
         return unknown | {
-            target.ref: self._isolated(target, found[target.ref], read, batch, can)
+            target.ref: self._isolated(target, identities[target.ref], read, batch, can)
             for target in targets
         }
 
     def _isolated(
         self,
         target: Target,
-        found: Identity,
+        observed: Identity,
         read: Mapping[str, Seen[Children] | Unknown],
-        batch: surroundings.Batch,
+        batch: environments.Batch,
         can: Features,
     ) -> Observation:
         """Observe one target; an unexpected error concerns no other of the batch."""
         try:
-            return self._one(target, found, read, batch, can)
+            return self._one(target, observed, read, batch, can)
         except Exception as error:
             self._log.error(
                 "unexpected error in observation", key=target.ref.key, exc_info=error
@@ -140,23 +152,23 @@ class OctaviaObserver:
 
     def _common(
         self, targets: Collection[Target], depth: Depth, deadline: float
-    ) -> tuple[surroundings.Batch, Mapping[Ref, Identity | Unknown], Features]:
+    ) -> tuple[environments.Batch, Mapping[Ref, Identity | Unknown], Features]:
         """Read the lists that all targets need, and find each its load balancer."""
         version = self._api.version(client.Service.LOAD_BALANCER)
         balancers = lists.LOAD_BALANCERS.of_project(self._api, deadline)
-        self._children.forget(one.id for one in balancers)
+        self._children.forget(balancer.id for balancer in balancers)
         floating_ips = lists.FLOATING_IPS.of_project(self._api, deadline)
-        wanted = {
+        group_names = {
             identity.names_of(target.ref).security_group
             for target in targets
             if target.spec is None or self._looks_for_groups(depth)
         }
         groups: tuple[native.SecurityGroup, ...] = ()
-        if wanted:
-            few = sorted(wanted) if len(wanted) <= lists.NAMED else ()
+        if group_names:
+            few = sorted(group_names) if len(group_names) <= lists.NAMED else ()
             named = tuple(("name", name) for name in few)
             groups = lists.SECURITY_GROUPS.of_project(self._api, deadline, named)
-        batch = surroundings.Batch(
+        batch = environments.Batch(
             self._api,
             self._config,
             deadline,
@@ -168,13 +180,15 @@ class OctaviaObserver:
         missing = self._complete(refs, balancers, deadline)
         more = [x for x in missing.values() if isinstance(x, native.LoadBalancer)]
         index = identity.Index((*balancers, *more), floating_ips)
-        found: dict[Ref, Identity | Unknown] = {}
+        identities: dict[Ref, Identity | Unknown] = {}
         for ref in refs:
             try:
-                found[ref] = self._judged(ref, index.identify(ref), missing, deadline)
+                identities[ref] = self._judged(
+                    ref, index.identify(ref), missing, deadline
+                )
             except errors.CloudError as error:
-                found[ref] = Unknown(error)
-        return batch, found, features(version, self._config.lb_provider)
+                identities[ref] = Unknown(error)
+        return batch, identities, features(version, self._config.lb_provider)
 
     def _complete(
         self,
@@ -183,40 +197,40 @@ class OctaviaObserver:
         deadline: float,
     ) -> _Missing:
         """Read directly what the Services lead to and the list lacks."""
-        ids = {one.id for one in listed}
+        ids = {balancer.id for balancer in listed}
         known = {id_ for ref in refs for id_ in identity.ids_of(ref)}
-        for one in listed:
-            if identity.is_deleting(one):
-                self._absences.note_deleting(one.id)
-        if known & ids or any(_is_of_clusters(one, refs) for one in listed):
+        for balancer in listed:
+            if identity.is_deleting(balancer):
+                self._absences.note_deleting(balancer.id)
+        if known & ids or any(_is_of_clusters(balancer, refs) for balancer in listed):
             self._absences.note_home()
         return self._absences.complete(known, ids, deadline)
 
     def _judged(
-        self, ref: Ref, found: Identity, missing: _Missing, deadline: float
+        self, ref: Ref, observed: Identity, missing: _Missing, deadline: float
     ) -> Identity:
         """Return the identity with the seconds until its absences are confirmed.
 
         Raises:
             CloudError: it can't be told whether the load balancer exists.
         """
-        if found.going:
+        if observed.going:
             self._absences.note_deleting(ref.uid)
         is_deleting = self._absences.is_deleting
-        keys = identity.missing_keys(ref, found, missing, is_deleting)
+        keys = identity.missing_keys(ref, observed, missing, is_deleting)
         wait_s = self._absences.left_s(keys, deadline)
-        twins_s = self._twins_s(found, deadline) if not wait_s else 0.0
-        return dataclasses.replace(found, absent_in_s=wait_s, twins_in_s=twins_s)
+        twins_s = self._twins_s(observed, deadline) if not wait_s else 0.0
+        return dataclasses.replace(observed, absent_in_s=wait_s, twins_in_s=twins_s)
 
-    def _twins_s(self, found: Identity, deadline: float) -> float:
+    def _twins_s(self, observed: Identity, deadline: float) -> float:
         """Return when another load balancer with our tag may be deleted: 0.0: now.
 
         Only while the one in use is there, which a direct read confirms.
         """
-        main = found.load_balancer
-        if main is None or not found.duplicates:
+        main = observed.load_balancer
+        if main is None or not observed.duplicates:
             return 0.0
-        keys = [(main.id, one.id) for one in found.duplicates]
+        keys = [(main.id, balancer.id) for balancer in observed.duplicates]
         if wait_s := absence.held_s(self._twins, keys, self._api.now):
             return wait_s
         answer = lists.LOAD_BALANCER.find(self._api, main.id, deadline)
@@ -238,8 +252,8 @@ class OctaviaObserver:
         servers = singles.servers(self._api, server_ids, deadline)
         return any(isinstance(server, Seen) for server in servers.values())
 
-    def _is_abandoned(self, found: Identity, own: Children | None) -> bool:
-        main = found.load_balancer
+    def _is_abandoned(self, observed: Identity, own: Children | None) -> bool:
+        main = observed.load_balancer
         if main is None or own is None or main.provisioning_status != native.ERROR:
             return False
         return identity.is_abandoned(main, own.listeners, self._leaving.values())
@@ -251,80 +265,86 @@ class OctaviaObserver:
     def _one(
         self,
         target: Target,
-        found: Identity,
+        observed: Identity,
         read: Mapping[str, Seen[Children] | Unknown],
-        batch: surroundings.Batch,
+        batch: environments.Batch,
         can: Features,
     ) -> Observation:
         own: Children | None = None
-        if found.load_balancer is not None:
-            main_read = read.get(found.load_balancer.id)
+        if observed.load_balancer is not None:
+            main_read = read.get(observed.load_balancer.id)
             if isinstance(main_read, Unknown):
                 return main_read
             own = main_read.value if main_read is not None else None
         groups = batch.groups.get(identity.names_of(target.ref).security_group, ())
-        wanted = identity.wanted_of(target)
+        desired = identity.desired_of(target)
         try:
-            if wanted is None:
-                around = surroundings.of_deletion(batch, groups)
-            elif found.load_balancer is not None and own is None:
+            if desired is None:
+                environment = environments.of_deletion(batch, groups)
+            elif observed.load_balancer is not None and own is None:
                 # Nothing is planned while Octavia is at it, or failed.
-                around = Surroundings(batch.floating_ips, groups)
+                environment = Environment(batch.floating_ips, groups)
             else:
-                around = surroundings.of_wanted(batch, wanted, found, own, groups)
+                environment = environments.of_desired(
+                    batch, desired, observed, own, groups
+                )
         except errors.CloudError as error:
             return Unknown(error)
-        former = _former(target.ref, found, read)
+        former = _former(target.ref, observed, read)
         if isinstance(former, Unknown):
             return former
-        tree = Tree(found, can, own, around, former, self._is_abandoned(found, own))
-        main = found.load_balancer
+        tree = Tree(
+            observed, can, own, environment, former, self._is_abandoned(observed, own)
+        )
+        main = observed.load_balancer
         return Seen(
             Observed(
-                is_there=is_anything_there(target.ref, found, around),
+                is_there=is_anything_there(target.ref, observed, environment),
                 id=main.id if main else "",
                 native=tree,
             )
         )
 
 
-def is_anything_there(ref: Ref, found: Identity, around: Surroundings) -> bool:
+def is_anything_there(ref: Ref, observed: Identity, environment: Environment) -> bool:
     """Report whether something of ours is left for this Service."""
     return bool(
-        found.load_balancer
-        or found.going
-        or found.duplicates
-        or found.former
-        or around.groups
-        or any(identity.is_ours(ip, ref) for ip in around.floating_ips)
+        observed.load_balancer
+        or observed.going
+        or observed.duplicates
+        or observed.former
+        or environment.groups
+        or any(identity.is_ours(ip, ref) for ip in environment.floating_ips)
     )
 
 
 def _by_name(
     groups: Collection[native.SecurityGroup],
-) -> Mapping[str, surroundings.Groups]:
-    found: dict[str, surroundings.Groups] = {}
-    for group in sorted(groups, key=lambda one: one.id):
-        found[group.name] = (*found.get(group.name, ()), group)
-    return found
+) -> Mapping[str, environments.Groups]:
+    by_name: dict[str, environments.Groups] = {}
+    for group in sorted(groups, key=lambda group: group.id):
+        by_name[group.name] = (*by_name.get(group.name, ()), group)
+    return by_name
 
 
-def _is_of_clusters(one: native.LoadBalancer, refs: Collection[Ref]) -> bool:
+def _is_of_clusters(balancer: native.LoadBalancer, refs: Collection[Ref]) -> bool:
     clusters = {ref.cluster.id for ref in refs}
-    marks = identity.marks_of(one)
-    return any(names.uid_of(marks, cluster) for cluster in clusters)
+    tags = identity.ownership_tags_of(balancer)
+    return any(names.uid_of(tags, cluster) for cluster in clusters)
 
 
 def _former(
-    ref: Ref, found: Identity, reads: Mapping[str, Seen[Children] | Unknown]
+    ref: Ref, observed: Identity, reads: Mapping[str, Seen[Children] | Unknown]
 ) -> tuple[Former, ...] | Unknown:
     former: list[Former] = []
-    for one in found.former:
-        read = reads.get(one.id)
+    for balancer in observed.former:
+        read = reads.get(balancer.id)
         if isinstance(read, Unknown):
             return read
-        there = read.value if read is not None else None
-        former.append(Former(one, identity.relation_to_former(ref, one), there))
+        children_ = read.value if read is not None else None
+        former.append(
+            Former(balancer, identity.relation_to_former(ref, balancer), children_)
+        )
     return tuple(former)
 
 

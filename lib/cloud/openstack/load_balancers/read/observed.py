@@ -117,7 +117,7 @@ class FloatingSource:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What a plan has to know beside the load balancer; read only where it matters.
 
     floating_ips: all of the project. groups: our security groups, by id; all but the
@@ -151,6 +151,6 @@ class Tree:
     identity: Identity
     features: Features
     children: Children | None = None
-    around: Surroundings = dataclasses.field(default_factory=Surroundings)
+    environment: Environment = dataclasses.field(default_factory=Environment)
     former: tuple[Former, ...] = ()
     is_abandoned: bool = False

@@ -13,7 +13,7 @@ from lib.cloud.load_balancers import Cluster, NotOwned, Owned, Ref, Role
 from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers.read import identity, lists, native
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Hints
+from lib.cloud.openstack.load_balancers.spec.desired import Hints
 
 KINDS: Mapping[Role, str] = {
     Role.LOAD_BALANCER: "load balancer",
@@ -64,8 +64,8 @@ def read(
     """
     has_octavia = api.has(lists.BALANCER)
     if has_octavia and not {Role.LOAD_BALANCER, Role.USE}.isdisjoint(roles):
-        found = _balancers(api, cluster_id, roles, deadline)
-        yield from (one for one in found if one.role in roles)
+        resources = _balancers(api, cluster_id, roles, deadline)
+        yield from (resource for resource in resources if resource.role in roles)
     if has_octavia and Role.PART in roles:
         yield from _pools(lists.POOLS.of_project(api, deadline), cluster_id)
     if Role.ADDRESS in roles:
@@ -78,54 +78,66 @@ def read(
 def _balancers(
     api: client.Client, cluster_id: str, roles: Collection[Role], deadline: float
 ) -> Iterator[Owned | NotOwned]:
-    found = lists.LOAD_BALANCERS.of_project(api, deadline)
-    users = any(names.users(one.tags, cluster_id) for one in found)
+    balancers = lists.LOAD_BALANCERS.of_project(api, deadline)
+    users = any(names.users(balancer.tags, cluster_id) for balancer in balancers)
     listeners: tuple[native.Listener, ...] = ()
     if users and Role.USE in roles:
         listeners = lists.LISTENERS.of_project(api, deadline)
     services = _services_of(listeners, cluster_id)
-    for one in found:
-        if identity.is_deleting(one):
+    for balancer in balancers:
+        if identity.is_deleting(balancer):
             continue
-        marks = identity.marks_of(one)
-        if uid := names.uid_of(marks, cluster_id):
-            yield _balancer(one, cluster_id, uid)
-        elif not marks and one.name.startswith(names.SERVICE_PREFIX):
-            service = _service(one.description, one.name)
+        tags = identity.ownership_tags_of(balancer)
+        if uid := names.uid_of(tags, cluster_id):
+            yield _balancer(balancer, cluster_id, uid)
+        elif not tags and balancer.name.startswith(names.SERVICE_PREFIX):
+            service = _service(balancer.description, balancer.name)
             role = Role.LOAD_BALANCER
-            created = _utc(one.created_at)
-            note = _note(one)
+            created = _utc(balancer.created_at)
+            note = _note(balancer)
             yield NotOwned(
-                KINDS[role], one.id, one.name, role, created, service.key, note
+                KINDS[role],
+                balancer.id,
+                balancer.name,
+                role,
+                created,
+                service.key,
+                note,
             )
-        for uid in names.users(one.tags, cluster_id):
-            yield _use(one, cluster_id, uid, services.get((one.id, uid), _Service()))
+        for uid in names.users(balancer.tags, cluster_id):
+            yield _use(
+                balancer, cluster_id, uid, services.get((balancer.id, uid), _Service())
+            )
 
 
-def _balancer(one: native.LoadBalancer, cluster_id: str, uid: str) -> Owned:
-    own = one.name.removesuffix(f"_{uid[:8]}")
-    service = _service(one.description, own)
-    addresses = {one.vip_address or ""}
-    addresses |= {vip.ip_address for vip in one.additional_vips}
+def _balancer(balancer: native.LoadBalancer, cluster_id: str, uid: str) -> Owned:
+    own = balancer.name.removesuffix(f"_{uid[:8]}")
+    service = _service(balancer.description, own)
+    addresses = {balancer.vip_address or ""}
+    addresses |= {vip.ip_address for vip in balancer.additional_vips}
     return Owned(
         KINDS[Role.LOAD_BALANCER],
-        one.id,
-        one.name,
+        balancer.id,
+        balancer.name,
         uid,
-        created=_utc(one.created_at),
+        created=_utc(balancer.created_at),
         service=service.key,
         ref=service.ref(cluster_id, uid),
-        handles=frozenset({one.id, one.vip_port_id or "", *addresses} - {""}),
-        note=_note(one),
+        handles=frozenset({balancer.id, balancer.vip_port_id or "", *addresses} - {""}),
+        note=_note(balancer),
     )
 
 
-def _note(one: native.LoadBalancer) -> str:
-    return "" if one.provisioning_status == native.ACTIVE else one.provisioning_status
+def _note(balancer: native.LoadBalancer) -> str:
+    return (
+        ""
+        if balancer.provisioning_status == native.ACTIVE
+        else balancer.provisioning_status
+    )
 
 
 def _use(
-    one: native.LoadBalancer, cluster_id: str, uid: str, service: _Service
+    balancer: native.LoadBalancer, cluster_id: str, uid: str, service: _Service
 ) -> Owned:
     """Describe what a Service has on a load balancer of others.
 
@@ -133,14 +145,14 @@ def _use(
     """
     return Owned(
         KINDS[Role.USE],
-        one.id,
-        one.name,
+        balancer.id,
+        balancer.name,
         uid,
         Role.USE,
-        _utc(one.updated_at) or _utc(one.created_at),
+        _utc(balancer.updated_at) or _utc(balancer.created_at),
         service.key,
         service.ref(cluster_id, uid),
-        note=_note(one),
+        note=_note(balancer),
     )
 
 
@@ -165,10 +177,10 @@ def _pools(pools: Iterable[native.Pool], cluster_id: str) -> Iterator[Owned | No
             continue
         created = _utc(pool.created_at)
         service = _named(re.sub(r"^pool_\d+_", "", pool.name))
-        marks = identity.marks(pool.tags)
+        tags = identity.ownership_tags(pool.tags)
         on = pool.loadbalancers[0].id if pool.loadbalancers else ""
         note = f"on load balancer {on}" if on else ""
-        if uid := names.uid_of(marks, cluster_id):
+        if uid := names.uid_of(tags, cluster_id):
             ref = service.ref(cluster_id, uid, Hints(given_id=on)) if on else None
             yield Owned(
                 kind,
@@ -181,21 +193,21 @@ def _pools(pools: Iterable[native.Pool], cluster_id: str) -> Iterator[Owned | No
                 ref,
                 note=note,
             )
-        elif not marks and _POOL_NAME.match(pool.name):
+        elif not tags and _POOL_NAME.match(pool.name):
             yield NotOwned(
                 kind, pool.id, pool.name, Role.PART, created, service.key, note
             )
 
 
 def _floating_ips(
-    found: Iterable[native.FloatingIp], cluster_id: str
+    floating_ips: Iterable[native.FloatingIp], cluster_id: str
 ) -> Iterator[Owned | NotOwned]:
     kind = KINDS[Role.ADDRESS]
-    for ip in found:
-        marks = identity.marks_in(ip.description)
+    for ip in floating_ips:
+        tags = identity.ownership_tags_in(ip.description)
         created, service = _utc(ip.created_at), _service(ip.description)
         address, port = ip.floating_ip_address, ip.port_id or ""
-        if uid := names.uid_of(marks, cluster_id):
+        if uid := names.uid_of(tags, cluster_id):
             yield Owned(
                 kind,
                 ip.id,
@@ -209,7 +221,7 @@ def _floating_ips(
                 is_free=not port,
                 note=f"on port {port}" if port else "",
             )
-        elif not marks and (ip.description or "").startswith(names.FLOATING_IP_PREFIX):
+        elif not tags and (ip.description or "").startswith(names.FLOATING_IP_PREFIX):
             yield NotOwned(kind, ip.id, address, Role.ADDRESS, created, service.key)
 
 
@@ -220,7 +232,8 @@ def _groups(
     groups = [
         group
         for group in lists.SECURITY_GROUPS.of_project(api, deadline)
-        if identity.marks_in(group.description) or group.name.startswith(_GROUP_PREFIX)
+        if identity.ownership_tags_in(group.description)
+        or group.name.startswith(_GROUP_PREFIX)
     ]
     ports = lists.PORTS.of_project(api, deadline) if groups else ()
     carriers: dict[str, list[str]] = {}
@@ -228,10 +241,10 @@ def _groups(
         for id_ in port.security_groups:
             carriers.setdefault(id_, []).append(port.id)
     for group in groups:
-        marks = identity.marks_in(group.description)
+        tags = identity.ownership_tags_in(group.description)
         created, service = _utc(group.created_at), _service(group.description)
         note = _on_ports(carriers.get(group.id, ()))
-        if uid := names.uid_of(marks, cluster_id):
+        if uid := names.uid_of(tags, cluster_id):
             yield Owned(
                 kind,
                 group.id,
@@ -243,7 +256,7 @@ def _groups(
                 service.ref(cluster_id, uid),
                 note=note,
             )
-        elif not marks:
+        elif not tags:
             yield NotOwned(
                 kind, group.id, group.name, Role.FILTER, created, service.key, note
             )
@@ -259,9 +272,9 @@ def _on_ports(ports: Collection[str]) -> str:
 
 def _service(description: str | None, name: str = "") -> _Service:
     """Return the Service that a description tells, else the one that a name tells."""
-    text = names.without_mark(description or "")
-    if found := _DESCRIBED.fullmatch(text):
-        parts = found.groupdict()
+    text = names.without_ownership_tag(description or "")
+    if match_ := _DESCRIBED.fullmatch(text):
+        parts = match_.groupdict()
         return _Service(
             *(
                 parts[key] or parts[f"{key}_2"] or ""

@@ -19,7 +19,7 @@ from lib.cloud.model import AddressType
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec.annotations import AnnotationReader
-from lib.cloud.openstack.load_balancers.spec.wanted import WantedMember
+from lib.cloud.openstack.load_balancers.spec.desired import DesiredMember
 from lib.cloud.steps import Problem
 
 _KINDS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
@@ -39,7 +39,7 @@ Nodes = tuple[Node, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MemberWish:
+class MemberRequest:
     """What a Service asks of the Nodes: labels, a family, and addresses in cidrs."""
 
     selector: tuple[tuple[str, str], ...]
@@ -56,13 +56,13 @@ class Chosen:
     server; empty: its provider ID shows none.
     """
 
-    members: tuple[WantedMember, ...]
+    members: tuple[DesiredMember, ...]
     without: tuple[str, ...]
     anchor: str
     anchor_server: str = ""
 
 
-Choose = Callable[[Nodes, MemberWish], Chosen]
+Choose = Callable[[Nodes, MemberRequest], Chosen]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,35 +70,39 @@ class Addressed:
     """A Node with the address at which it would be a member; empty: it has none."""
 
     node: Node
-    member: WantedMember
+    member: DesiredMember
 
 
 def addressed(nodes: Nodes, family: IpFamily, cidrs: Cidrs) -> tuple[Addressed, ...]:
     """Return all Nodes by name with their addresses: what costs most of a choice."""
     return tuple(
-        Addressed(node, WantedMember(node.name, address_of(node, family, cidrs)))
+        Addressed(node, DesiredMember(node.name, address_of(node, family, cidrs)))
         for node in sorted(nodes, key=lambda node: node.name)
     )
 
 
-def choose(nodes: Nodes, wish: MemberWish) -> Chosen:
+def choose(nodes: Nodes, request: MemberRequest) -> Chosen:
     """Choose the Nodes that fit a wish."""
-    return _chosen(addressed(nodes, wish.family, wish.cidrs), dict(wish.selector))
+    return _chosen(
+        addressed(nodes, request.family, request.cidrs), dict(request.selector)
+    )
 
 
 def _chosen(candidates: Sequence[Addressed], selector: Mapping[str, str]) -> Chosen:
-    found: dict[str, Addressed] = {}
+    by_address: dict[str, Addressed] = {}
     without: list[str] = []
-    for one in candidates:
-        if not matches(one.node, selector):
+    for candidate in candidates:
+        if not matches(candidate.node, selector):
             continue
-        if one.member.address:
-            found.setdefault(one.member.address, one)
+        if candidate.member.address:
+            by_address.setdefault(candidate.member.address, candidate)
         else:
-            without.append(one.node.name)
-    members = tuple(one.member for one in found.values())
-    first = next(iter(found.values()), None)
-    first = first or next((one for one in candidates if one.member.address), None)
+            without.append(candidate.node.name)
+    members = tuple(candidate.member for candidate in by_address.values())
+    first = next(iter(by_address.values()), None)
+    first = first or next(
+        (candidate for candidate in candidates if candidate.member.address), None
+    )
     if first is None:
         return Chosen(members, tuple(without), "")
     return Chosen(members, tuple(without), first.member.address, _server_id(first.node))
@@ -120,34 +124,34 @@ class Chooser:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[Nodes, dict[MemberWish, Chosen]] = ((), {})
-        self._before: Mapping[MemberWish, Chosen] = {}
+        self._kept: tuple[Nodes, dict[MemberRequest, Chosen]] = ((), {})
+        self._before: Mapping[MemberRequest, Chosen] = {}
         self._addressed: dict[tuple[IpFamily, Cidrs], tuple[Addressed, ...]] = {}
 
-    def __call__(self, nodes: Nodes, wish: MemberWish) -> Chosen:
+    def __call__(self, nodes: Nodes, request: MemberRequest) -> Chosen:
         """Choose the Nodes that fit a wish."""
         known, chosen = self._kept
         if known is not nodes:
             self._before, chosen = chosen, {}
             self._addressed = {}
             self._kept = (nodes, chosen)
-        if wish not in chosen:
-            made, before = self._choose(nodes, wish), self._before.get(wish)
-            made = before if before == made else made
+        if request not in chosen:
+            choice, before = self._choose(nodes, request), self._before.get(request)
+            choice = before if before == choice else choice
             size = len(nodes) * (len(chosen) + 1)
             if len(chosen) >= MOST_KEPT or size > MOST_KEPT_MEMBERS:
-                return made
-            chosen[wish] = made
-        return chosen[wish]
+                return choice
+            chosen[request] = choice
+        return chosen[request]
 
-    def _choose(self, nodes: Nodes, wish: MemberWish) -> Chosen:
-        known, key = self._addressed, (wish.family, wish.cidrs)
+    def _choose(self, nodes: Nodes, request: MemberRequest) -> Chosen:
+        known, key = self._addressed, (request.family, request.cidrs)
         candidates = known.get(key)
         if candidates is None:
-            candidates = addressed(nodes, wish.family, wish.cidrs)
+            candidates = addressed(nodes, request.family, request.cidrs)
             if len(known) < MOST_ADDRESSED and self._kept[0] is nodes:
                 known[key] = candidates
-        return _chosen(candidates, dict(wish.selector))
+        return _chosen(candidates, dict(request.selector))
 
 
 def select(
@@ -159,10 +163,10 @@ def select(
     """Choose the Nodes as the Service asks for it; one without an address is told."""
     selector = _selector(reader, config)
     family = facts.ip_families[0] if facts.ip_families else IpFamily.IPV4
-    wish = MemberWish(tuple(selector.items()), family, _cidrs(reader, config))
-    chosen = choose(facts.nodes, wish)
+    request = MemberRequest(tuple(selector.items()), family, _cidrs(reader, config))
+    chosen = choose(facts.nodes, request)
     if chosen.without:
-        reader.problems.append(_without_address(chosen.without, family, wish.cidrs))
+        reader.problems.append(_without_address(chosen.without, family, request.cidrs))
     return chosen
 
 
@@ -180,9 +184,9 @@ def address_of(node: Node, family: IpFamily, cidrs: Cidrs) -> str:
     cidrs: when given, only addresses in one of them count. Empty: there is none.
     """
     for kind in _KINDS:
-        for one in node.addresses:
-            if one.type == kind and _fits(one.address, family, cidrs):
-                return one.address
+        for address in node.addresses:
+            if address.type == kind and _fits(address.address, family, cidrs):
+                return address.address
     return ""
 
 
@@ -215,7 +219,7 @@ def _cidrs(reader: AnnotationReader, config: settings.LoadBalancer) -> Cidrs:
     text = reader.text(keys.MEMBER_CIDR)
     if not text:
         return tuple(config.member_cidr)
-    found: list[settings.Network] = []
+    networks: list[settings.Network] = []
     bad: list[str] = []
     parts = dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
     if len(parts) > keys.MOST_CIDRS:
@@ -223,12 +227,12 @@ def _cidrs(reader: AnnotationReader, config: settings.LoadBalancer) -> Cidrs:
         return ()
     for part in parts:
         try:
-            found.append(ipaddress.ip_network(part, strict=False))
+            networks.append(ipaddress.ip_network(part, strict=False))
         except ValueError:
             bad.append(part)
     for part in bad[: keys.MOST_NAMED]:
         reader.fatal(keys.MEMBER_CIDR, part, "CIDRs, separated by commas")
-    return tuple(found)
+    return tuple(networks)
 
 
 def _without_address(names: Sequence[str], family: IpFamily, cidrs: Cidrs) -> Problem:

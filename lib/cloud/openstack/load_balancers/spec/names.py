@@ -16,11 +16,11 @@ from lib.cloud.load_balancers import Ref
 
 MAX_BYTES = 255
 SERVICE_PREFIX = "kube_service_"
-MARK_PREFIX = "mooring:"
+OWNERSHIP_TAG_PREFIX = "mooring:"
 USER_PREFIX = "mooring-user:"
 MADE = "mooring-made"
 """Tag of what we made; what was adopted carries the mark only."""
-MARKED = re.compile(r" \((mooring:[^)]*)\)$")
+TAG_IN_DESCRIPTION = re.compile(r" \((mooring:[^)]*)\)$")
 """The mark at the end of a description."""
 FLOATING_IP_PREFIX = "Floating IP for Kubernetes external service "
 
@@ -34,7 +34,7 @@ class Names:
 
     all_: tuple[str, str, str]
     security_group: str
-    mark: str
+    ownership_tag: str
     user: str
 
 
@@ -42,7 +42,7 @@ def of(ref: Ref) -> Names:
     """Return the names and tags of a Service's objects."""
     own = load_balancer(ref)
     all_ = (own, legacy(ref), _with_tail(own, f"_{ref.uid[:8]}"))
-    return Names(all_, security_group(ref), mark(ref), user(ref))
+    return Names(all_, security_group(ref), ownership_tag(ref), user(ref))
 
 
 def cut(text: str) -> str:
@@ -86,12 +86,12 @@ def description(ref: Ref) -> str:
     return cut(f"Kubernetes external service {ref.key} from cluster {ref.cluster.name}")
 
 
-def marked(text: str, ref: Ref) -> str:
+def with_ownership_tag(text: str, ref: Ref) -> str:
     """Put the mark behind a description: what has no tags at its creation is marked so.
 
     Texts of the reference stay as they are in front of it.
     """
-    return _with_tail(text, f" ({mark(ref)})")
+    return _with_tail(text, f" ({ownership_tag(ref)})")
 
 
 def _with_tail(text: str, tail: str) -> str:
@@ -122,9 +122,9 @@ def security_group_description(ref: Ref) -> str:
     )
 
 
-def mark(ref: Ref) -> str:
+def ownership_tag(ref: Ref) -> str:
     """Return the tag that says whose a thing is."""
-    return f"{MARK_PREFIX}{ref.cluster.id}:{ref.uid}"
+    return f"{OWNERSHIP_TAG_PREFIX}{ref.cluster.id}:{ref.uid}"
 
 
 def user(ref: Ref) -> str:
@@ -140,32 +140,34 @@ def is_former(tag: str, ref: Ref) -> bool:
 
     Service UIDs are unique in the world, so the cluster's ID was changed.
     """
-    if not tag.startswith((MARK_PREFIX, USER_PREFIX)) or not ref.uid:
+    if not tag.startswith((OWNERSHIP_TAG_PREFIX, USER_PREFIX)) or not ref.uid:
         return False
-    return tag.endswith(f":{ref.uid}") and tag not in (mark(ref), user(ref))
+    return tag.endswith(f":{ref.uid}") and tag not in (ownership_tag(ref), user(ref))
 
 
 def renewed(tags: Iterable[str], own: Iterable[str]) -> list[str]:
     """Return tags with our own added, and without those of a former cluster ID."""
     added = tuple(own)
-    uids = {tag.rpartition(":")[2] for tag in added if tag.startswith(MARK_PREFIX)}
+    uids = {
+        tag.rpartition(":")[2] for tag in added if tag.startswith(OWNERSHIP_TAG_PREFIX)
+    }
     old = tuple(f":{uid}" for uid in uids if uid)
     kept = [
         tag
         for tag in tags
-        if tag and not (tag.startswith(MARK_PREFIX) and tag.endswith(old))
+        if tag and not (tag.startswith(OWNERSHIP_TAG_PREFIX) and tag.endswith(old))
     ]
     return list(dict.fromkeys((*kept, *added)))
 
 
-def without_mark(text: str) -> str:
+def without_ownership_tag(text: str) -> str:
     """Return a description without the mark at its end."""
-    return MARKED.sub("", text)
+    return TAG_IN_DESCRIPTION.sub("", text)
 
 
 def uid_of(tags: Iterable[str], cluster_id: str) -> str:
     """Find the Service UID in the mark of this cluster; empty without one."""
-    return next(iter(_uids(MARK_PREFIX, tags, cluster_id)), "")
+    return next(iter(_uids(OWNERSHIP_TAG_PREFIX, tags, cluster_id)), "")
 
 
 def users(tags: Iterable[str], cluster_id: str) -> tuple[str, ...]:

@@ -23,8 +23,9 @@ from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import backends, names, subnets
 from lib.cloud.openstack.load_balancers.spec.annotations import AnnotationReader
-from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.openstack.load_balancers.spec.wanted import (
+from lib.cloud.openstack.load_balancers.spec.desired import (
+    Desired,
+    DesiredPort,
     Floating,
     Hints,
     Monitored,
@@ -33,9 +34,8 @@ from lib.cloud.openstack.load_balancers.spec.wanted import (
     Placement,
     Proxy,
     Timeouts,
-    Wanted,
-    WantedPort,
 )
+from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import CommonReason, Problem
 
 ALGORITHMS = settings.LB_METHODS
@@ -56,16 +56,20 @@ EVERYWHERE = {IpFamily.IPV4: "0.0.0.0/0", IpFamily.IPV6: "::/0"}
 
 def refer(facts: Facts, config: settings.LoadBalancer) -> Ref:
     """Return how to find what there is; never fails."""
-    given = facts.annotations
+    annotations = facts.annotations
     suffix = f".{config.ingress_hostname_suffix}"
-    addresses = [one.ip or one.hostname.removesuffix(suffix) for one in facts.ingress]
-    given_id = given.get(keys.DECKHOUSE_ID) or given.get(keys.LOAD_BALANCER_ID, "")
-    owned_id = given.get(keys.OWNED_ID, "")
+    addresses = [
+        entry.ip or entry.hostname.removesuffix(suffix) for entry in facts.ingress
+    ]
+    given_id = annotations.get(keys.DECKHOUSE_ID) or annotations.get(
+        keys.LOAD_BALANCER_ID, ""
+    )
+    owned_id = annotations.get(keys.OWNED_ID, "")
     hints = Hints(
         given_id=given_id if keys.is_uuid(given_id) else "",
         owned_id=owned_id if keys.is_uuid(owned_id) else "",
         addresses=tuple(address for address in addresses if is_ip(address)),
-        keeps_floating_ip=given.get(keys.KEEP_FLOATING_IP) == "true",
+        keeps_floating_ip=annotations.get(keys.KEEP_FLOATING_IP) == "true",
         shows_name=any(address and not is_ip(address) for address in addresses),
         shown_ips=tuple(entry.ip for entry in facts.ingress if entry.ip),
     )
@@ -88,9 +92,9 @@ def parse(
     algorithm = _algorithm(reader, config)
     cidrs, has_ranges = _cidrs(facts, reader)
     proxy, forwards_for, tls_ref = _protocols(facts, reader, config)
-    wanted = Wanted(
+    desired = Desired(
         ports=tuple(
-            WantedPort(index, port.protocol, port.port, port.node_port)
+            DesiredPort(index, port.protocol, port.port, port.node_port)
             for index, port in enumerate(facts.ports)
         ),
         members=chosen.members,
@@ -121,7 +125,7 @@ def parse(
     problems = tuple(reader.problems)
     if any(problem.is_fatal for problem in problems):
         return Problems(problems)
-    return Spec(wanted, problems)
+    return Spec(desired, problems)
 
 
 def is_ip(text: str) -> bool:
@@ -134,21 +138,21 @@ def is_ip(text: str) -> bool:
 
 
 def _of_service(facts: Facts) -> list[Problem]:
-    found: list[Problem] = []
+    problems: list[Problem] = []
     if not facts.ports:
         message = "spec.ports is empty; at least one port is needed"
-        found.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
+        problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
     if not facts.nodes:
         message = "there are no available Nodes for the load balancer"
-        found.append(Problem(Reason.NO_NODES, message, is_fatal=True))
+        problems.append(Problem(Reason.NO_NODES, message, is_fatal=True))
     for port in facts.ports:
         if not port.node_port:
             message = (
                 f"spec.ports: port {port.port}/{port.protocol} has no nodePort, so its"
                 " pool has no members"
             )
-            found.append(Problem(Reason.NO_NODE_PORT, message))
-    return found
+            problems.append(Problem(Reason.NO_NODE_PORT, message))
+    return problems
 
 
 def _class(
@@ -170,21 +174,21 @@ def _is_internal(reader: AnnotationReader, config: settings.LoadBalancer) -> boo
 
 def _algorithm(reader: AnnotationReader, config: settings.LoadBalancer) -> str:
     """Choose the pools' algorithm; ovn has only one."""
-    wanted = reader.text(keys.METHOD) or config.lb_method
-    if config.lb_provider == "ovn" and wanted != OVN_ALGORITHM:
+    method = reader.text(keys.METHOD) or config.lb_method
+    if config.lb_provider == "ovn" and method != OVN_ALGORITHM:
         message = (
-            f"lb-method is {keys.shown(wanted)}; provider ovn allows only"
+            f"lb-method is {keys.shown(method)}; provider ovn allows only"
             f" {OVN_ALGORITHM}"
         )
         reader.problems.append(
             Problem(CommonReason.UNSUPPORTED, message, is_fatal=True)
         )
-    if wanted in ALGORITHMS:
-        return wanted
+    if method in ALGORITHMS:
+        return method
     used = config.lb_method if config.lb_method in ALGORITHMS else ALGORITHMS[0]
     message = (
         f"Error updating LB method for LoadBalancer: {reader.where(keys.METHOD)} is"
-        f" {keys.shown(wanted)}; allowed is one of {', '.join(ALGORITHMS)};"
+        f" {keys.shown(method)}; allowed is one of {', '.join(ALGORITHMS)};"
         f" {used!r} is used"
     )
     event = "LoadBalancerLbMethodUnknown"
@@ -202,27 +206,28 @@ def _cidrs(facts: Facts, reader: AnnotationReader) -> tuple[tuple[str, ...], boo
     if not ranges:
         families = facts.ip_families or (IpFamily.IPV4,)
         return tuple(EVERYWHERE[family] for family in families[:2]), False
-    found: list[str] = []
+    cidrs: list[str] = []
     bad: list[str] = []
-    for one in ranges:
+    for text_range in ranges:
         try:
-            if "/" not in one:
+            if "/" not in text_range:
                 raise ValueError
-            found.append(str(ipaddress.ip_network(one.strip(), strict=False)))
+            cidrs.append(str(ipaddress.ip_network(text_range.strip(), strict=False)))
         except ValueError:
-            bad.append(one)
-    for one in bad[: keys.MOST_NAMED]:
-        _bad_range(facts, reader, one)
-    return tuple(dict.fromkeys(found)), True
+            bad.append(text_range)
+    for text_range in bad[: keys.MOST_NAMED]:
+        _bad_range(facts, reader, text_range)
+    return tuple(dict.fromkeys(cidrs)), True
 
 
-def _bad_range(facts: Facts, reader: AnnotationReader, one: str) -> None:
+def _bad_range(facts: Facts, reader: AnnotationReader, value: str) -> None:
     allowed = "CIDRs such as 10.0.0.0/24"
     if not facts.source_ranges:
-        reader.fatal(keys.SOURCE_RANGES, one, f"{allowed}, separated by commas")
+        reader.fatal(keys.SOURCE_RANGES, value, f"{allowed}, separated by commas")
         return
     message = (
-        f"spec.loadBalancerSourceRanges holds {keys.shown(one)}; allowed are {allowed}"
+        f"spec.loadBalancerSourceRanges holds {keys.shown(value)}; allowed are"
+        f" {allowed}"
     )
     reader.problems.append(Problem(Reason.INVALID_SERVICE, message, is_fatal=True))
 

@@ -121,23 +121,23 @@ def cloud(session: Session) -> offers.OpenStackCatalog:
     native = cast(keystoneauth1.session.Session, session)
     where = client.Where("RegionOne", "public")
     effects = client.Effects(sleep=lambda seconds: None)
-    api = client.Client(native, where, lambda *told: None, effects)
+    api = client.Client(native, where, lambda *message: None, effects)
     return offers.OpenStackCatalog(api)
 
 
 def document(reading: catalog.CatalogReading) -> dict[str, Any]:
     assert isinstance(reading.document, Seen), reading.document
-    found: dict[str, Any] = json.loads(reading.document.value.body)
-    return found
+    config: dict[str, Any] = json.loads(reading.document.value.body)
+    return config
 
 
-def wish(*parts: CatalogPart) -> catalog.CatalogWish:
-    return catalog.CatalogWish(frozenset(parts), GIVEN, CLUSTER)
+def request(*parts: CatalogPart) -> catalog.CatalogRequest:
+    return catalog.CatalogRequest(frozenset(parts), GIVEN, CLUSTER)
 
 
 def test_the_document_in_its_newest_shape(cloud: offers.OpenStackCatalog) -> None:
-    found = document(cloud.read(wish(CatalogPart.DOCUMENT)))
-    assert list(found.items()) == [
+    result = document(cloud.read(request(CatalogPart.DOCUMENT)))
+    assert list(result.items()) == [
         ("apiVersion", "deckhouse.io/v1alpha1"),
         ("kind", "OpenStackCloudProviderDiscoveryData"),
         ("flavors", ["m1"]),
@@ -173,7 +173,7 @@ def test_the_document_in_its_newest_shape(cloud: offers.OpenStackCatalog) -> Non
 def test_everything_at_once_reads_each_list_once(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    reading = cloud.read(wish(*CatalogPart))
+    reading = cloud.read(request(*CatalogPart))
     read = {*session.answers} - {"compute/os-availability-zone"}
     # The list of server groups ends with an empty page.
     assert session.paths() == sorted([*read, "compute/os-server-groups"])
@@ -187,16 +187,16 @@ def test_everything_at_once_reads_each_list_once(
 def test_parts_not_asked_for_cost_nothing(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    reading = cloud.read(wish(CatalogPart.STORAGE_TYPES))
+    reading = cloud.read(request(CatalogPart.STORAGE_TYPES))
     assert session.paths() == ["block-storage/types"]
     assert reading.document is None
-    assert cloud.read(wish()) == catalog.CatalogReading()
+    assert cloud.read(request()) == catalog.CatalogReading()
 
 
 def test_zones_that_take_servers_stand_in_for_none_given(
     cloud: offers.OpenStackCatalog,
 ) -> None:
-    asked = dataclasses.replace(wish(CatalogPart.DOCUMENT), given={})
+    asked = dataclasses.replace(request(CatalogPart.DOCUMENT), installer_document={})
     assert document(cloud.read(asked))["zones"] == ["a"]
 
 
@@ -204,10 +204,10 @@ def test_volumes_are_asked_for_by_the_mark_and_looked_at_once_more(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
     """A Cinder that ignores the filter gives foreign ones, too."""
-    found = cloud.read(wish(CatalogPart.VOLUMES)).volumes
-    assert isinstance(found, Seen)
-    assert [volume.id for volume in found.value] == ["v1"]
-    assert str(found.value[0].created) == "2026-01-01 00:00:00+00:00"
+    observation = cloud.read(request(CatalogPart.VOLUMES)).volumes
+    assert isinstance(observation, Seen)
+    assert [volume.id for volume in observation.value] == ["v1"]
+    assert str(observation.value[0].created) == "2026-01-01 00:00:00+00:00"
     ((_, query),) = session.calls
     assert json.loads(query["metadata"][0]) == MARK
 
@@ -215,29 +215,29 @@ def test_volumes_are_asked_for_by_the_mark_and_looked_at_once_more(
 def test_pages_of_images_follow_each_other(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    one = {"id": "1", "name": "a", "created_at": "t"}
+    row = {"id": "1", "name": "a", "created_at": "t"}
     two = {"id": "2", "name": "b", "created_at": "t"}
     session.answers["image/images"] = collections.deque(
-        [{"images": [one], "next": "/v2/images?limit=1&marker=1"}, {"images": [two]}]
+        [{"images": [row], "next": "/v2/images?limit=1&marker=1"}, {"images": [two]}]
     )
-    assert document(cloud.read(wish(CatalogPart.DOCUMENT)))["images"] == ["a", "b"]
+    assert document(cloud.read(request(CatalogPart.DOCUMENT)))["images"] == ["a", "b"]
     asked = [query.get("marker") for path, query in session.calls if "image" in path]
     assert asked == [None, ["1"]]
 
 
 @pytest.mark.parametrize(
-    ("body", "seen"),
+    ("body", "observed"),
     [
         ({"NeutronError": {"type": "HTTPNotFound"}}, True),
         ("a proxy's page", False),
     ],
 )
 def test_a_neutron_without_security_groups(
-    cloud: offers.OpenStackCatalog, session: Session, body: object, seen: bool
+    cloud: offers.OpenStackCatalog, session: Session, body: object, observed: bool
 ) -> None:
     session.answers["network/security-groups"] = (404, body)
-    reading = cloud.read(wish(CatalogPart.DOCUMENT))
-    if seen:
+    reading = cloud.read(request(CatalogPart.DOCUMENT))
+    if observed:
         assert document(reading)["additionalSecurityGroups"] == []
     else:
         assert isinstance(reading.document, Unknown)
@@ -248,8 +248,8 @@ def test_no_default_type_is_no_failure(
     cloud: offers.OpenStackCatalog, session: Session, status: int
 ) -> None:
     session.answers["block-storage/types/default"] = (status, {"itemNotFound": {}})
-    types_ = document(cloud.read(wish(CatalogPart.DOCUMENT)))["volumeTypes"]
-    assert not any("isDefault" in one for one in types_)
+    types_ = document(cloud.read(request(CatalogPart.DOCUMENT)))["volumeTypes"]
+    assert not any("isDefault" in row for row in types_)
 
 
 SERVICES = {
@@ -271,7 +271,7 @@ def test_a_service_that_fails_takes_only_its_own_parts_along(
     for path in session.answers:
         if path.startswith(f"{service}/"):
             session.answers[path] = (500, {})
-    reading = cloud.read(wish(*CatalogPart))
+    reading = cloud.read(request(*CatalogPart))
     parts = {
         CatalogPart.CONDITIONS: reading.conditions,
         CatalogPart.INSTANCE_TYPES: reading.instance_types,
@@ -279,7 +279,9 @@ def test_a_service_that_fails_takes_only_its_own_parts_along(
         CatalogPart.VOLUMES: reading.volumes,
         CatalogPart.STORAGE_TYPES: reading.storage_types,
     }
-    failed = {part for part, seen in parts.items() if isinstance(seen, Unknown)}
+    failed = {
+        part for part, observation in parts.items() if isinstance(observation, Unknown)
+    }
     assert failed == SERVICES[service]
 
 
@@ -299,19 +301,19 @@ def test_an_empty_list_of_what_every_cloud_has_is_a_wrong_answer(
     operation: str,
 ) -> None:
     session.answers[path] = page(kind)
-    found = cloud.read(wish(CatalogPart.DOCUMENT)).document
-    assert isinstance(found, Unknown)
-    assert found.error.operation == operation
+    observation = cloud.read(request(CatalogPart.DOCUMENT)).document
+    assert isinstance(observation, Unknown)
+    assert observation.error.operation == operation
 
 
 def test_an_input_document_of_another_shape_is_told_by_field(
     cloud: offers.OpenStackCatalog, session: Session
 ) -> None:
-    asked = catalog.CatalogWish(frozenset({CatalogPart.DOCUMENT}), {"zones": "az1"})
-    found = cloud.read(asked).document
-    assert isinstance(found, Unknown)
-    assert isinstance(found.error, errors.InvalidRequest)
-    assert "$.zones" in str(found.error)
+    asked = catalog.CatalogRequest(frozenset({CatalogPart.DOCUMENT}), {"zones": "az1"})
+    observation = cloud.read(asked).document
+    assert isinstance(observation, Unknown)
+    assert isinstance(observation.error, errors.InvalidRequest)
+    assert "$.zones" in str(observation.error)
     assert session.calls == []
 
 
@@ -329,11 +331,11 @@ def test_a_storage_type_is_absent_only_when_cinder_answers_404(
     cloud: offers.OpenStackCatalog, session: Session, answer: object, expected: object
 ) -> None:
     session.answers["block-storage/types/1"] = answer
-    found = cloud.has_storage_type("1")
-    if isinstance(found, Unknown):
-        assert type(found.error) is expected
+    unknown = cloud.has_storage_type("1")
+    if isinstance(unknown, Unknown):
+        assert type(unknown.error) is expected
     else:
-        assert found == expected
+        assert unknown == expected
 
 
 def test_the_id_of_a_type_is_quoted(
@@ -355,7 +357,11 @@ def test_volumes_in_creation(cloud: offers.OpenStackCatalog, session: Session) -
             for status in ("creating", "downloading", "available", "error", "in-use")
         ),
     )
-    reading = cloud.read(wish(CatalogPart.VOLUMES))
+    reading = cloud.read(request(CatalogPart.VOLUMES))
     assert isinstance(reading.volumes, Seen)
-    in_creation = {one.id for one in reading.volumes.value if one.is_in_creation}
+    in_creation = {
+        catalog_volume.id
+        for catalog_volume in reading.volumes.value
+        if catalog_volume.is_in_creation
+    }
     assert in_creation == {"creating", "downloading"}

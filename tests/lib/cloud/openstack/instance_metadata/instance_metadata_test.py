@@ -191,9 +191,9 @@ def test_sources_are_tried_in_order_and_the_first_success_is_kept(
         return BODY
 
     sources = (("configDrive", nothing), ("one", refusing), ("two", answering))
-    found = server_identity.ServerIdentity(sources, tmp_path)
-    assert found.read().id == ID
-    assert found.read().zone == "Zone A"
+    result = server_identity.ServerIdentity(sources, tmp_path)
+    assert result.read().id == ID
+    assert result.read().zone == "Zone A"
     assert calls == ["read"]
 
 
@@ -208,12 +208,12 @@ def test_dmi_gives_an_id_without_a_zone_and_is_not_kept(
 ) -> None:
     dmi(tmp_path, f"{ID.upper()}\n")
     answers = [None, BODY]
-    found = server_identity.ServerIdentity(
+    result = server_identity.ServerIdentity(
         (("configDrive", lambda: answers.pop(0)),), tmp_path
     )
-    first = found.read()
+    first = result.read()
     assert (first.id, first.zone, first.is_complete) == (ID, "", False)
-    second = found.read()
+    second = result.read()
     assert (second.zone, second.is_complete) == ("Zone A", True)
 
 
@@ -225,9 +225,9 @@ def test_an_identity_is_never_guessed(tmp_path: pathlib.Path, text: str) -> None
     sources = (("configDrive", nothing), ("metadataService", refusing))
     with pytest.raises(server_identity.UnknownIdentity) as caught:
         server_identity.ServerIdentity(sources, tmp_path).read()
-    told = str(caught.value)
-    assert told.startswith("configDrive: not found; metadataService: refused; ")
-    assert told.endswith("product_uuid: no UUID")
+    message = str(caught.value)
+    assert message.startswith("configDrive: not found; metadataService: refused; ")
+    assert message.endswith("product_uuid: no UUID")
 
 
 @pytest.mark.parametrize(
@@ -241,11 +241,11 @@ def test_an_identity_is_never_guessed(tmp_path: pathlib.Path, text: str) -> None
     ],
 )
 def test_a_node_reads_two_sections(text: str, limit: int | None) -> None:
-    found = config.read_node(
+    node_config = config.read_node(
         f"[Global]\npassword = x\n[BlockStorage]\n{text}\n"
         "[Metadata]\nsearch-order = metadataService\n"
     )
-    assert found == settings.NodeConfig(("metadataService",), limit, True)
+    assert node_config == settings.NodeConfig(("metadataService",), limit, True)
     assert config.read_node("").has_credentials is False
 
 

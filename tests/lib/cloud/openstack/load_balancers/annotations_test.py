@@ -46,9 +46,9 @@ def of(name: str, field: str) -> Probe:
     """Look at a field of the first listener, pool, monitor, balancer."""
 
     def probe(driven: driver.Driver) -> object:
-        found = getattr(driven, name)
-        assert isinstance(found, dict)
-        return found.get(field)
+        result = getattr(driven, name)
+        assert isinstance(result, dict)
+        return result.get(field)
 
     return probe
 
@@ -76,7 +76,7 @@ def member_subnets(driven: driver.Driver) -> object:
 
 
 def ingress(driven: driver.Driver) -> object:
-    return [(one.ip, one.hostname) for one in driven.facts.ingress]
+    return [(ingress.ip, ingress.hostname) for ingress in driven.facts.ingress]
 
 
 def floating_left(driven: driver.Driver) -> object:
@@ -368,29 +368,29 @@ def add_balancer(on: driver.Ground) -> str:
         wire.call_of("load-balancer", "POST", url, body, {})
     )
     on.cloud.octavia.finish()
-    made = wire.part(answer.body or {}, "loadbalancer")
+    created = wire.part(answer.body or {}, "loadbalancer")
     address = "198.51.100.99"
     add_free_ip(on, address)
-    on.cloud.neutron.floating_ips[address]["port_id"] = made["vip_port_id"]
-    return str(made["id"])
+    on.cloud.neutron.floating_ips[address]["port_id"] = created["vip_port_id"]
+    return str(created["id"])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.key.split("/")[-1] for row in ROWS])
 def test_annotation_at_creation_and_at_change(row: Row) -> None:
     """It counts when the load balancer is made, and when it is set later on."""
-    made = scene()
-    driven = made.driven
-    driven.annotate({key: str(made.fill(value)) for key, value in row.extra})
-    driven.annotate({row.key: str(made.fill(row.value))})
+    created = scene()
+    driven = created.driven
+    driven.annotate({key: str(created.fill(value)) for key, value in row.extra})
+    driven.annotate({row.key: str(created.fill(row.value))})
     driven.settle()
-    assert row.probe(driven) == made.fill(row.expected), driven.problems
+    assert row.probe(driven) == created.fill(row.expected), driven.problems
     assert [p for p in driven.problems if p.reason is IMMUTABLE] == []
-    driven.annotate({row.key: str(made.fill(row.changed))})
+    driven.annotate({row.key: str(created.fill(row.changed))})
     driven.depth = Depth.FULL
     driven.settle()
-    assert row.probe(driven) == made.fill(row.after), driven.problems
-    told = {problem.reason for problem in driven.problems}
-    assert (row.problem in told) == (row.problem is not None)
+    assert row.probe(driven) == created.fill(row.after), driven.problems
+    problem_reasons = {problem.reason for problem in driven.problems}
+    assert (row.problem in problem_reasons) == (row.problem is not None)
     before = len(driven.cloud.writes)
     driven.one_pass()
     assert driven.cloud.writes[before:] == []

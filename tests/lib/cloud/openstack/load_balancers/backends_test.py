@@ -7,7 +7,7 @@ from lib.cloud.load_balancers import IpFamily, Node
 from lib.cloud.model import Address, AddressType
 from lib.cloud.openstack.load_balancers.spec import backends
 
-WISH = backends.MemberWish((), IpFamily.IPV4, ())
+WISH = backends.MemberRequest((), IpFamily.IPV4, ())
 
 
 def node(number: int, **labels: str) -> Node:
@@ -42,38 +42,38 @@ def test_each_wish_is_kept_apart() -> None:
     """By labels, family and addresses."""
     chooser = backends.Chooser()
     nodes = (node(1, role="edge"), node(2))
-    wishes = (
+    requests = (
         WISH,
         dataclasses.replace(WISH, selector=(("role", "edge"),)),
         dataclasses.replace(WISH, family=IpFamily.IPV6),
     )
     for _ in range(2):
-        found = [chooser(nodes, wish) for wish in wishes]
-        assert found == [backends.choose(nodes, wish) for wish in wishes]
-    assert len(set(found)) == len(wishes)
+        chosens = [chooser(nodes, request) for request in requests]
+        assert chosens == [backends.choose(nodes, request) for request in requests]
+    assert len(set(chosens)) == len(requests)
 
 
 def test_more_wishes_than_are_kept_are_still_served() -> None:
     """Only not from memory."""
     chooser, nodes = backends.Chooser(), (node(1), node(2, role="edge"))
     for number in range(2 * backends.MOST_KEPT):
-        wish = dataclasses.replace(WISH, selector=(("role", f"r{number}"),))
-        assert chooser(nodes, wish).members == ()
+        request = dataclasses.replace(WISH, selector=(("role", f"r{number}"),))
+        assert chooser(nodes, request).members == ()
     edge = dataclasses.replace(WISH, selector=(("role", "edge"),))
-    assert [one.name for one in chooser(nodes, edge).members] == ["node-2"]
+    assert [member.name for member in chooser(nodes, edge).members] == ["node-2"]
 
 
 def test_many_selectors_cost_little_when_nothing_changed() -> None:
     """Sixty different ones in a large cluster, again and again."""
     chooser = backends.Chooser()
     nodes = tuple(node(number, role=f"r{number % 60}") for number in range(1, 2001))
-    wishes = [
+    member_wishs = [
         dataclasses.replace(WISH, selector=(("role", f"r{number}"),))
         for number in range(60)
     ]
-    first = [chooser(nodes, wish) for wish in wishes]
+    first = [chooser(nodes, request) for request in member_wishs]
     began = time.process_time()
     for _ in range(10):
-        again = [chooser(nodes, wish) for wish in wishes]
+        again = [chooser(nodes, request) for request in member_wishs]
     assert time.process_time() - began < 0.1
-    assert all(one is other for one, other in zip(first, again, strict=True))
+    assert all(chosen is other for chosen, other in zip(first, again, strict=True))

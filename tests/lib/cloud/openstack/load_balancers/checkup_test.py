@@ -19,17 +19,22 @@ def on() -> driver.Ground:
     return ground
 
 
-def look(on: driver.Ground, **given: object) -> Balancing:
-    config = settings.LoadBalancer(**given)  # type: ignore[arg-type]  # any setting
-    found = checkup.look(on.cloud.client(), config)
+def look(on: driver.Ground, **values: object) -> Balancing:
+    config = settings.LoadBalancer(**values)  # type: ignore[arg-type]  # any setting
+    balancing = checkup.look(on.cloud.client(), config)
     assert on.cloud.writes == []
-    return found
+    return balancing
 
 
-def matches(found: Balancing) -> dict[str, tuple[str, ...]]:
+def matches(balancing: Balancing) -> dict[str, tuple[str, ...]]:
     """Return what fits, by setting."""
-    assert not [one for one in found.named if one.error]
-    return {one.setting: one.matches for one in found.named}
+    assert not [
+        named_setting for named_setting in balancing.named if named_setting.error
+    ]
+    return {
+        named_setting.setting: named_setting.matches
+        for named_setting in balancing.named
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,9 +45,9 @@ def test_the_version_says_whether_there_are_tags(
     on: driver.Ground, version: tuple[int, int], has_tags: bool
 ) -> None:
     on.cloud.octavia.version = version
-    found = look(on)
-    assert found.version == f"2.{version[1]}"
-    assert found.has_tags is has_tags
+    service_endpoints = look(on)
+    assert service_endpoints.version == f"2.{version[1]}"
+    assert service_endpoints.has_tags is has_tags
 
 
 def test_each_setting_is_looked_for(on: driver.Ground) -> None:
@@ -80,10 +85,10 @@ def test_each_setting_is_looked_for(on: driver.Ground) -> None:
             True,
         ),
     ]
-    for key, given, is_there in rows:
-        found = matches(look(on, **given))[f"[LoadBalancer] {key}"]
-        print(f"{key:42} {given!s:80} {found}")
-        assert bool(found) is is_there, given
+    for key, values, is_there in rows:
+        result = matches(look(on, **values))[f"[LoadBalancer] {key}"]
+        print(f"{key:42} {values!s:80} {result}")
+        assert bool(result) is is_there, values
 
 
 def test_classes_are_looked_at_by_themselves(on: driver.Ground) -> None:
@@ -92,14 +97,16 @@ def test_classes_are_looked_at_by_themselves(on: driver.Ground) -> None:
         "good": settings.LoadBalancerClass(subnet_id=on.subnet_id),
         "bad": settings.LoadBalancerClass(floating_subnet_id=on.subnet_id),
     }
-    found = look(on, classes=classes, floating_network_id=on.external_id)
-    assert matches(found) == {
+    balancing = look(on, classes=classes, floating_network_id=on.external_id)
+    assert matches(balancing) == {
         "[LoadBalancer] lb-provider": ("amphora",),
         "[LoadBalancer] floating-network-id": (on.external_id,),
         '[LoadBalancerClass "bad"] floating-subnet-id': (),
         '[LoadBalancerClass "good"] subnet-id': (on.subnet_id,),
     }
-    bad = next(one for one in found.named if not one.matches)
+    bad = next(
+        named_setting for named_setting in balancing.named if not named_setting.matches
+    )
     assert bad.kind == f"subnet in floating network {on.external_id}"
 
 
@@ -121,4 +128,8 @@ def test_what_can_not_be_read_is_told_of_its_own_setting(on: driver.Ground) -> N
     )
     first, *others = look(on, subnet_id=on.subnet_id).named
     assert isinstance(first.error, errors.Forbidden)
-    assert not [one for one in others if one.error or not one.matches]
+    assert not [
+        named_setting
+        for named_setting in others
+        if named_setting.error or not named_setting.matches
+    ]

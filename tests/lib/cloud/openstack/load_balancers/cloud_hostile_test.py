@@ -30,7 +30,7 @@ from lib.cloud.openstack.http import client
 from lib.cloud.openstack.load_balancers.cloud import OctaviaLoadBalancers
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import parse, subnets
-from lib.cloud.openstack.load_balancers.spec.wanted import Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired
 from lib.cloud.support import absence
 from tests.lib.cloud.openstack import mangling
 
@@ -53,11 +53,11 @@ Happen = Callable[[], object]
 
 
 def random_annotations(chance: random.Random) -> dict[str, str]:
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for key in chance.sample(KEYS, chance.randint(1, 8)):
         value = "".join(chance.choices(ATOMS, k=chance.randint(0, 8)))
-        found[key] = value * (10_000 if chance.random() < 0.001 else 1)
-    return found
+        result[key] = value * (10_000 if chance.random() < 0.001 else 1)
+    return result
 
 
 def test_any_annotations_give_short_problems_and_nothing_else() -> None:
@@ -68,15 +68,15 @@ def test_any_annotations_give_short_problems_and_nothing_else() -> None:
     for _ in range(SETS):
         values = random_annotations(chance)
         began = time.thread_time()
-        one = dataclasses.replace(facts, annotations=values)
-        parse.refer(one, settings.LoadBalancer())
-        made = parse.parse(one, settings.LoadBalancer())
-        for problem in made.problems:
+        row = dataclasses.replace(facts, annotations=values)
+        parse.refer(row, settings.LoadBalancer())
+        spec = parse.parse(row, settings.LoadBalancer())
+        for problem in spec.problems:
             assert len(problem.message) < 1024, values
             assert problem.message.isprintable(), values
-        if isinstance(made, Spec):
-            assert isinstance(made.native, Wanted)
-            subnets.matches(made.native.floating.subnet)("public-v4" * 20)
+        if isinstance(spec, Spec):
+            assert isinstance(spec.native, Desired)
+            subnets.matches(spec.native.floating.subnet)("public-v4" * 20)
         slowest = max(slowest, time.thread_time() - began)
     print(f"{SETS} sets, the slowest took {slowest * 1000:.1f} ms of processor time")
     assert slowest < 0.5
@@ -303,12 +303,14 @@ def test_a_malformed_answer_is_unknown_or_an_observation(
     seen_as: Counter[str] = Counter()
     while mangling_session.answered < ANSWERS:
         on.cloud.clock.sleep(400)
-        for one in (target, gone):
-            seen = balancers.observe([one], Depth.FULL)[one.ref]
-            seen_as[type(seen).__name__] += 1
-            if isinstance(seen, Unknown):
-                assert "unexpected" not in seen.error.message
+        for row in (target, gone):
+            observation = balancers.observe([row], Depth.FULL)[row.ref]
+            seen_as[type(observation).__name__] += 1
+            if isinstance(observation, Unknown):
+                assert "unexpected" not in observation.error.message
             else:
-                assert isinstance(balancers.plan(one, seen.value, driver.NOW), Plan)
+                assert isinstance(
+                    balancers.plan(row, observation.value, driver.NOW), Plan
+                )
     print(f"{mangling_session.answered} malformed answers of {service}: {seen_as}")
     assert seen_as.keys() == {"Seen", "Unknown"}

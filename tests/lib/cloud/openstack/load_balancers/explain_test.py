@@ -30,95 +30,99 @@ POOL = f"{LISTENER} / pool pool_0_{NAME}"
 PORTS = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
 
 
-def look(one: driver.Driver, *, gone: bool = False) -> tuple[Target, Observed, Plan]:
-    spec = None if gone else one.balancers.parse(one.facts)
+def look(row: driver.Driver, *, gone: bool = False) -> tuple[Target, Observed, Plan]:
+    spec = None if gone else row.balancers.parse(row.facts)
     assert spec is None or isinstance(spec, Spec)
-    target = Target(one.balancers.refer(one.facts), spec)
-    seen = one.balancers.observe([target], one.depth)[target.ref]
-    assert isinstance(seen, Seen)
-    return target, seen.value, one.balancers.plan(target, seen.value, driver.NOW)
+    target = Target(row.balancers.refer(row.facts), spec)
+    observation = row.balancers.observe([target], row.depth)[target.ref]
+    assert isinstance(observation, Seen)
+    return (
+        target,
+        observation.value,
+        row.balancers.plan(target, observation.value, driver.NOW),
+    )
 
 
-def told(one: driver.Driver, *, gone: bool = False) -> Explanation:
-    return explain.explain(one.config, *look(one, gone=gone))
+def explained(driven: driver.Driver, *, gone: bool = False) -> Explanation:
+    return explain.explain(driven.config, *look(driven, gone=gone))
 
 
 def served(config: settings.LoadBalancer = CONFIG) -> driver.Driver:
     on = driver.ground()
-    one = driver.Driver(on, driver.service((on.node(1), on.node(2))), config)
-    one.settle()
-    return one
+    row = driver.Driver(on, driver.service((on.node(1), on.node(2))), config)
+    row.settle()
+    return row
 
 
-def line(found: Touched) -> str:
+def line(touched: Touched) -> str:
     changes = "; ".join(
-        f"{c.field}: {c.old or 'none'} -> {c.new or 'none'}" for c in found.changes
+        f"{c.field}: {c.old or 'none'} -> {c.new or 'none'}" for c in touched.changes
     )
-    later = " (later)" if found.is_later else ""
-    return f"{found.verb} {' / '.join(found.path)}{later}: {changes}"
+    later = " (later)" if touched.is_later else ""
+    return f"{touched.verb} {' / '.join(touched.path)}{later}: {changes}"
 
 
-def lines(found: Explanation) -> list[str]:
-    return [line(one) for one in found.touched]
+def lines(explanation: Explanation) -> list[str]:
+    return [line(touched) for touched in explanation.touched]
 
 
 Situation = Callable[[driver.Driver], None]
 
 
-def new_listener(one: driver.Driver) -> None:
-    one.change(ports=(*one.facts.ports, PORTS[1]))
+def new_listener(driven: driver.Driver) -> None:
+    driven.change(ports=(*driven.facts.ports, PORTS[1]))
 
 
-def no_pool(one: driver.Driver) -> None:
-    key = str(one.pool["id"])
-    one.listener["default_pool_id"] = None
-    one.cloud.octavia.pools.pop(key)
-    one.cloud.octavia.members.pop(key)
+def no_pool(driven: driver.Driver) -> None:
+    key = str(driven.pool["id"])
+    driven.listener["default_pool_id"] = None
+    driven.cloud.octavia.pools.pop(key)
+    driven.cloud.octavia.members.pop(key)
 
 
-def no_monitor(one: driver.Driver) -> None:
-    one.cloud.octavia.monitors.pop(str(one.pool["healthmonitor_id"]))
-    one.pool["healthmonitor_id"] = None
+def no_monitor(driven: driver.Driver) -> None:
+    driven.cloud.octavia.monitors.pop(str(driven.pool["healthmonitor_id"]))
+    driven.pool["healthmonitor_id"] = None
 
 
-def no_floating_ip(one: driver.Driver) -> None:
-    one.cloud.neutron.floating_ips.clear()
+def no_floating_ip(driven: driver.Driver) -> None:
+    driven.cloud.neutron.floating_ips.clear()
 
 
-def no_group(one: driver.Driver) -> None:
-    one.cloud.neutron.groups.clear()
-    for port in one.cloud.neutron.ports.values():
+def no_group(driven: driver.Driver) -> None:
+    driven.cloud.neutron.groups.clear()
+    for port in driven.cloud.neutron.ports.values():
         port["security_groups"] = []
 
 
-def another_address(one: driver.Driver) -> None:
+def another_address(driven: driver.Driver) -> None:
     """The wanted one is there and free: the old one goes, this one comes."""
-    one.cloud.neutron.floating_ips["free"] = {
+    driven.cloud.neutron.floating_ips["free"] = {
         "id": "free",
         "floating_ip_address": FREE_ADDRESS,
-        "floating_network_id": one.ground.external_id,
+        "floating_network_id": driven.ground.external_id,
         "port_id": None,
         "description": "",
         "tags": [],
     }
-    one.change(load_balancer_ip=FREE_ADDRESS)
+    driven.change(load_balancer_ip=FREE_ADDRESS)
 
 
-def failed(one: driver.Driver) -> None:
-    one.annotate({keys.ON_ERROR: "failover"})
-    one.balancer["provisioning_status"] = "ERROR"
+def failed(driven: driver.Driver) -> None:
+    driven.annotate({keys.ON_ERROR: "failover"})
+    driven.balancer["provisioning_status"] = "ERROR"
 
 
-def untagged(one: driver.Driver) -> None:
-    one.balancer["tags"] = []
+def untagged(driven: driver.Driver) -> None:
+    driven.balancer["tags"] = []
 
 
-def another_port(one: driver.Driver) -> None:
-    one.change(ports=(Port(80, PortProtocol.TCP, 30081),))
+def another_port(driven: driver.Driver) -> None:
+    driven.change(ports=(Port(80, PortProtocol.TCP, 30081),))
 
 
-def other_nodes(one: driver.Driver) -> None:
-    one.change(nodes=(one.facts.nodes[0], one.ground.node(3)))
+def other_nodes(driven: driver.Driver) -> None:
+    driven.change(nodes=(driven.facts.nodes[0], driven.ground.node(3)))
 
 
 CHANGED: dict[str, tuple[Situation, str]] = {
@@ -132,15 +136,15 @@ CHANGED: dict[str, tuple[Situation, str]] = {
         f"create {POOL} / monitor: type: none -> TCP; delay: none -> 5",
     ),
     "PUT lbaas/listeners": (
-        lambda one: one.annotate({keys.TIMEOUT_CLIENT_DATA: "9"}),
+        lambda driven: driven.annotate({keys.TIMEOUT_CLIENT_DATA: "9"}),
         f"change {LISTENER}: timeout_client_data: 50000 -> 9",
     ),
     "PUT lbaas/pools": (
-        lambda one: one.change(has_affinity=True),
+        lambda driven: driven.change(has_affinity=True),
         f"change {POOL}: session_persistence: none -> SOURCE_IP",
     ),
     "PUT lbaas/healthmonitors": (
-        lambda one: one.annotate({keys.MONITOR_TIMEOUT: "4"}),
+        lambda driven: driven.annotate({keys.MONITOR_TIMEOUT: "4"}),
         f"change {POOL} / monitor: timeout: 3 -> 4",
     ),
     "PUT lbaas/pools/members": (
@@ -149,15 +153,15 @@ CHANGED: dict[str, tuple[Situation, str]] = {
         " 10.0.0.2:30080: node-2 -> none",
     ),
     "DELETE lbaas/listeners": (
-        lambda one: one.change(ports=PORTS[1:]),
+        lambda driven: driven.change(ports=PORTS[1:]),
         f"delete {LISTENER}: ",
     ),
     "DELETE lbaas/pools": (
-        lambda one: one.change(ports=PORTS[1:]),
+        lambda driven: driven.change(ports=PORTS[1:]),
         f"delete {POOL} / members: 10.0.0.1:30080: node-1 -> none; 10.0.0.2:30080:",
     ),
     "DELETE lbaas/healthmonitors": (
-        lambda one: one.annotate({keys.ENABLE_MONITOR: "false"}),
+        lambda driven: driven.annotate({keys.ENABLE_MONITOR: "false"}),
         f"delete {POOL} / monitor: ",
     ),
     "PUT lbaas/loadbalancers": (
@@ -196,44 +200,44 @@ GONE = {
 
 def sent(plan: Plan) -> set[str]:
     """Return the kinds of requests of a plan, without ids."""
-    found: set[str] = set()
+    names_: set[str] = set()
     for step in plan.steps:
         for write in requests.writes(step):
             path = re.sub(r"/([0-9a-f-]{36}|free)", "", write.path)
-            found.add(f"{write.method} {path}")
-    return found
+            names_.add(f"{write.method} {path}")
+    return names_
 
 
 def test_each_kind_of_request_says_what_was_and_what_would_be() -> None:
     """A table, request x what is told; each thing touched is one that a step is of."""
     kinds: set[str] = {"POST lbaas/loadbalancers"}
-    for kind, (arrange, wanted) in CHANGED.items():
-        one = served()
-        one.depth = Depth.FULL
-        arrange(one)
-        target, observed, made = look(one)
-        assert kind in sent(made), kind
-        kinds |= sent(made)
-        found = explain.explain(one.config, target, observed, made)
-        shown = [each for each in lines(found) if wanted in each]
-        print(f"{kind:30} {(shown or lines(found))[0]}")
+    for kind, (arrange, desired) in CHANGED.items():
+        driven = served()
+        driven.depth = Depth.FULL
+        arrange(driven)
+        target, observed, plan = look(driven)
+        assert kind in sent(plan), kind
+        kinds |= sent(plan)
+        explanation = explain.explain(driven.config, target, observed, plan)
+        shown = [each for each in lines(explanation) if desired in each]
+        print(f"{kind:30} {(shown or lines(explanation))[0]}")
         assert shown, kind
-        now = [each for each in found.touched if not each.is_later]
-        assert len(now) >= len(made.steps)
-    for kind, wanted in GONE.items():
-        one = served()
-        target, observed, made = look(one, gone=True)
-        kinds |= sent(made)
-        found = explain.explain(one.config, target, observed, made)
-        assert [each for each in lines(found) if wanted in each], kind
+        now = [each for each in explanation.touched if not each.is_later]
+        assert len(now) >= len(plan.steps)
+    for kind, desired in GONE.items():
+        driven = served()
+        target, observed, plan = look(driven, gone=True)
+        kinds |= sent(plan)
+        explanation = explain.explain(driven.config, target, observed, plan)
+        assert [each for each in lines(explanation) if desired in each], kind
     rows = {"POST lbaas/loadbalancers", *CHANGED, *GONE}
     assert kinds <= rows, "a kind of request without a row"
 
 
 def test_all_that_is_well_touches_nothing() -> None:
-    found = told(served())
-    assert found.touched == ()
-    assert found.waits_for == ""
+    explanation = explained(served())
+    assert explanation.touched == ()
+    assert explanation.waits_for == ""
 
 
 @pytest.mark.parametrize("serial", [False, True])
@@ -245,37 +249,37 @@ def test_a_new_one_shows_the_same_tree_where_it_takes_many_calls(serial: bool) -
         provider_requires_serial_api_calls=serial,
     )
     on = driver.ground()
-    one = driver.Driver(on, driver.service((on.node(1),), ports=PORTS), config)
-    found = told(one)
-    listeners = [each for each in found.touched if " / ".join(each.path[1:2])]
+    row = driver.Driver(on, driver.service((on.node(1),), ports=PORTS), config)
+    explanation = explained(row)
+    listeners = [each for each in explanation.touched if " / ".join(each.path[1:2])]
     under = {each.path[1:] for each in listeners if each.path[0].startswith("load")}
     assert len(under) == 2 * 4, "listener, pool, members and monitor of each port"
     assert {each.is_later for each in listeners[:8]} == {serial}
-    afterwards = [each.path[0].split()[0] for each in found.touched[9:]]
+    afterwards = [each.path[0].split()[0] for each in explanation.touched[9:]]
     assert afterwards == ["floating", "security", "security", "security"]
 
 
 def test_a_floating_ip_that_is_there_is_told_as_the_one_to_come() -> None:
     on = driver.ground()
-    one = driver.Driver(on, driver.service((on.node(1),)), CONFIG)
-    another_address(one)
+    row = driver.Driver(on, driver.service((on.node(1),)), CONFIG)
+    another_address(row)
     assert f"change floating IP {FREE_ADDRESS} (later): port_id: none -> port of" in (
-        "\n".join(lines(told(one)))
+        "\n".join(lines(explained(row)))
     )
 
 
 def test_what_octavia_is_at_is_waited_for() -> None:
     """And so is one in ERROR that is only reported, and one that is going."""
-    one = served(settings.LoadBalancer())
-    one.balancer["provisioning_status"] = "PENDING_UPDATE"
-    assert told(one).waits_for == (
-        f"load balancer {NAME} ({one.balancer['id']}), at which Octavia is:"
+    driven = served(settings.LoadBalancer())
+    driven.balancer["provisioning_status"] = "PENDING_UPDATE"
+    assert explained(driven).waits_for == (
+        f"load balancer {NAME} ({driven.balancer['id']}), at which Octavia is:"
         " PENDING_UPDATE"
     )
-    one.balancer["provisioning_status"] = "ERROR"
-    assert told(one).waits_for.endswith("which is in status ERROR")
-    one.balancer["provisioning_status"] = "PENDING_DELETE"
-    assert "PENDING_DELETE" in told(one, gone=True).waits_for
+    driven.balancer["provisioning_status"] = "ERROR"
+    assert explained(driven).waits_for.endswith("which is in status ERROR")
+    driven.balancer["provisioning_status"] = "PENDING_DELETE"
+    assert "PENDING_DELETE" in explained(driven, gone=True).waits_for
 
 
 def test_a_shared_one_is_told_as_such() -> None:
@@ -283,46 +287,48 @@ def test_a_shared_one_is_told_as_such() -> None:
     facts = driver.service(first.facts.nodes, name="second", uid="2", ports=PORTS[1:])
     second = driver.Driver(first.ground, facts)
     second.annotate({keys.LOAD_BALANCER_ID: str(first.balancer["id"])})
-    found = told(second)
-    assert "the Service only has listeners on it" in found.load_balancer
-    assert not any("listener_0" in each and "(TCP 80)" in each for each in lines(found))
+    explanation = explained(second)
+    assert "the Service only has listeners on it" in explanation.load_balancer
+    assert not any(
+        "listener_0" in each and "(TCP 80)" in each for each in lines(explanation)
+    )
 
 
 def test_what_goes_at_a_former_place_is_told_with_its_names_there() -> None:
     """Listeners, members and tags of the one that the Service has left."""
-    one = served()
+    row = served()
     other = driver.Driver(
-        one.ground, driver.service(one.facts.nodes, name="other", uid="2"), CONFIG
+        row.ground, driver.service(row.facts.nodes, name="other", uid="2"), CONFIG
     )
     other.settle()
-    facts = driver.service(one.facts.nodes, name="guest", uid="3", ports=PORTS[1:])
-    guest = driver.Driver(one.ground, facts, CONFIG)
-    guest.annotate({keys.LOAD_BALANCER_ID: str(one.balancer["id"])})
+    facts = driver.service(row.facts.nodes, name="guest", uid="3", ports=PORTS[1:])
+    guest = driver.Driver(row.ground, facts, CONFIG)
+    guest.annotate({keys.LOAD_BALANCER_ID: str(row.balancer["id"])})
     guest.settle()
     guest.annotate({keys.LOAD_BALANCER_ID: str(other.balancer["id"])})
     while not any(step.verb == "delete" for step in look(guest)[2].steps):
         guest.one_pass()
     at = f"load balancer {NAME}"
     listener = "listener listener_0_kube_service_kubernetes_default_guest (UDP 53)"
-    found = lines(told(guest))
-    assert found[0].startswith(f"delete {at} / {listener} / pool ")
-    assert f"delete {at} / {listener}: " in found
-    assert "10.0.0.1:30053: node-1 -> none" in "".join(found)
-    assert found[-1].startswith(f"change {at} / tags: tags: {NAME}, ")
-    assert {one.why for one in told(guest).touched if one.why} == {
+    result = lines(explained(guest))
+    assert result[0].startswith(f"delete {at} / {listener} / pool ")
+    assert f"delete {at} / {listener}: " in result
+    assert "10.0.0.1:30053: node-1 -> none" in "".join(result)
+    assert result[-1].startswith(f"change {at} / tags: tags: {NAME}, ")
+    assert {touched.why for touched in explained(guest).touched if touched.why} == {
         f"the Service has moved to load balancer {other.balancer['id']}"
     }
 
 
 def test_members_that_are_not_shown_whole_are_taken_to_be_right() -> None:
     """A status tree shows neither weight nor monitor port, nor what is off."""
-    one = served()
-    for member in one.members:
+    driven = served()
+    for member in driven.members:
         member["weight"] = 7
-    one.members[1]["admin_state_up"] = False
-    assert told(one).touched == ()
-    one.depth = Depth.FULL
-    (touched,) = told(one).touched
+    driven.members[1]["admin_state_up"] = False
+    assert explained(driven).touched == ()
+    driven.depth = Depth.FULL
+    (touched,) = explained(driven).touched
     assert [(c.field, c.old, c.new) for c in touched.changes] == [
         ("10.0.0.1:30080", "node-1, weight 7", "node-1"),
         ("10.0.0.2:30080", "node-2, weight 7, switched off", "node-2"),

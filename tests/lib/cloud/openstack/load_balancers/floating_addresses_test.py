@@ -59,15 +59,15 @@ def test_a_floating_ip_that_a_server_got_meanwhile_stays_there(what: str) -> Non
         while not driven.facts.annotations:
             driven.one_pass()
         driven.cloud.octavia.finish()
-        made = driven.plan()
+        plan = driven.plan()
     else:
         driven.settle()
         ip = driven.floating_ip
-        made = driven.plan(gone=True)
-    assert isinstance(made, Plan)
+        plan = driven.plan(gone=True)
+    assert isinstance(plan, Plan)
     server = driven.cloud.neutron.add_port(driven.ground.subnet_id, "", "server-9")
     ip["port_id"], ip["revision_number"] = server, int(str(ip["revision_number"])) + 1
-    (step,) = (one for one in made.steps if "floating IP" in one.path[0])
+    (step,) = (step for step in plan.steps if "floating IP" in step.path[0])
     with pytest.raises(errors.Busy):
         driven.balancers.apply(step)
     assert ip["port_id"] == server
@@ -206,8 +206,8 @@ def test_the_status_is_as_the_reference_writes_it(
     annotations: dict[str, str], config: dict[str, object], expected: Ingress
 ) -> None:
     """Address with its mode, or a hostname."""
-    given = dataclasses.replace(settings.LoadBalancer(), **config)  # type: ignore[arg-type]
-    driven = start(given, annotations=annotations)
+    balancer = dataclasses.replace(settings.LoadBalancer(), **config)  # type: ignore[arg-type]
+    driven = start(balancer, annotations=annotations)
     driven.settle()
     assert driven.facts.ingress == (expected,)
     address = driven.facts.annotations[keys.LOAD_BALANCER_ADDRESS]
@@ -267,9 +267,9 @@ def test_groups_that_are_kept_no_more_go_before_anything_waits() -> None:
     driven.settle()
     driven.config = settings.LoadBalancer(lb_method="SOURCE_IP")
     driven.restart()
-    made = driven.plan()
-    assert isinstance(made, Plan)
-    assert [step.is_gated for step in made.steps] == [False, False, False, True]
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
+    assert [step.is_gated for step in plan.steps] == [False, False, False, True]
 
 
 def test_a_group_of_others_that_goes_meanwhile_is_no_failure() -> None:
@@ -282,7 +282,7 @@ def test_a_group_of_others_that_goes_meanwhile_is_no_failure() -> None:
     second.settle()
     plan = second.plan(gone=True)
     assert isinstance(plan, Plan)
-    (step, *_) = (one for one in plan.steps if one.path[0].startswith("port "))
+    (step, *_) = (step for step in plan.steps if step.path[0].startswith("port "))
     first.settle(gone=True)
     with pytest.raises(errors.Busy, match="group of the port was deleted meanwhile"):
         second.balancers.apply(step)
@@ -364,13 +364,13 @@ def test_an_address_in_several_networks_is_ambiguous() -> None:
 def test_no_subnet_is_taken_for_granted() -> None:
     """One that is not there is named; nothing is made."""
     driven = start()
-    nobody = "00000000-0000-4000-8000-0000000000ee"
+    unknown_id = "00000000-0000-4000-8000-0000000000ee"
     for key in (keys.SUBNET_ID, keys.MEMBER_SUBNET_ID):
-        driven.annotate({key: nobody})
+        driven.annotate({key: unknown_id})
         assert driven.settle() == []
         (problem,) = driven.problems
         assert (problem.reason, problem.is_fatal) == (OctaviaReason.SUBNET, True)
-        assert f"{key.rpartition('/')[2]} is {nobody}" in problem.message
+        assert f"{key.rpartition('/')[2]} is {unknown_id}" in problem.message
         driven.annotate({key: None})
     assert driven.settle() != []
 
@@ -385,11 +385,11 @@ def test_a_selector_that_no_node_fits_leaves_the_load_balancer_empty() -> None:
     node, *_ = driven.facts.nodes
     driven.change(nodes=(dataclasses.replace(node, labels=(("role", "edge"),)),))
     driven.settle()
-    assert [one["address"] for one in driven.members] == ["10.0.0.1"]
+    assert [member["address"] for member in driven.members] == ["10.0.0.1"]
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "annotations",
     [
         {keys.FLOATING_NETWORK_ID: "{other}"},
         {keys.FLOATING_SUBNET_ID: "{subnet}"},
@@ -398,7 +398,7 @@ def test_a_selector_that_no_node_fits_leaves_the_load_balancer_empty() -> None:
     ],
 )
 def test_a_floating_ip_stays_where_it_is_and_an_event_says_so(
-    wish: dict[str, str],
+    annotations: dict[str, str],
 ) -> None:
     """Another network or subnet for it would be another address."""
     driven = start()
@@ -417,7 +417,7 @@ def test_a_floating_ip_stays_where_it_is_and_an_event_says_so(
     assert list(driven.problems) == []
     address = driven.floating_ip["floating_ip_address"]
     driven.annotate({keys.FLOATING_SUBNET: None})
-    driven.annotate({key: value.format(**names) for key, value in wish.items()})
+    driven.annotate({key: value.format(**names) for key, value in annotations.items()})
     assert driven.settle() == []
     assert [problem.reason for problem in driven.problems] == [CommonReason.IMMUTABLE]
     assert driven.floating_ip["floating_ip_address"] == address
@@ -448,12 +448,12 @@ def test_another_member_subnet_is_applied_when_the_service_changes() -> None:
     driven.settle()
     driven.annotate({keys.MEMBER_SUBNET_ID: driven.ground.other_subnet_id})
     driven.settle()
-    wanted = {driven.ground.other_subnet_id}
-    assert {member["subnet_id"] for member in driven.members} == wanted
+    desired = {driven.ground.other_subnet_id}
+    assert {member["subnet_id"] for member in driven.members} == desired
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted", "is_said"),
+    ("created", "desired", "is_said"),
     [
         ("amphora", "amphora", False),
         ("amphora", "octavia", False),
@@ -462,17 +462,17 @@ def test_another_member_subnet_is_applied_when_the_service_changes() -> None:
     ],
 )
 def test_another_provider_is_said_once_a_load_balancer_is_there(
-    made: str, wanted: str, is_said: bool
+    created: str, desired: str, is_said: bool
 ) -> None:
     """None moves from one to another; two of the names mean the same."""
-    first = start(settings.LoadBalancer(lb_provider=made))
+    first = start(settings.LoadBalancer(lb_provider=created))
     first.settle()
-    config = settings.LoadBalancer(lb_provider=wanted)
+    config = settings.LoadBalancer(lb_provider=desired)
     later = driver.Driver(first.ground, first.facts, config)
     assert later.settle() == []
-    said = [problem.message for problem in later.problems]
-    assert len(said) == is_said
-    assert all("lb-provider is amphora, wanted f5" in one for one in said)
+    messages = [problem.message for problem in later.problems]
+    assert len(messages) == is_said
+    assert all("lb-provider is amphora, wanted f5" in event for event in messages)
 
 
 def test_the_subnet_of_the_nodes_is_that_of_their_own_server() -> None:

@@ -41,7 +41,7 @@ def guest(owner: driver.Driver, port: int, cluster: str = "cluster-1") -> driver
 
 def as_the_reference_leaves_it(owner: driver.Driver, served: driver.Driver) -> None:
     """Take our marks of one guest away."""
-    user, mark = names.user(ref_of(served)), names.mark(ref_of(served))
+    user, mark = names.user(ref_of(served)), names.ownership_tag(ref_of(served))
     octavia = owner.cloud.octavia
     for thing in (*octavia.load_balancers.values(), *octavia.listeners.values()):
         tags = wire.texts(thing["tags"])
@@ -49,28 +49,30 @@ def as_the_reference_leaves_it(owner: driver.Driver, served: driver.Driver) -> N
     served.restart()
 
 
-def ref_of(one: driver.Driver) -> Ref:
-    return one.balancers.refer(one.facts)
+def ref_of(driven: driver.Driver) -> Ref:
+    return driven.balancers.refer(driven.facts)
 
 
 def ports(owner: driver.Driver) -> set[object]:
-    return {one["protocol_port"] for one in owner.cloud.octavia.listeners.values()}
+    return {
+        listener["protocol_port"] for listener in owner.cloud.octavia.listeners.values()
+    }
 
 
 @pytest.mark.parametrize("depth", [Depth.TREE, Depth.FULL])
 def test_a_namesakes_listener_stays_whatever_ours_does(depth: Depth) -> None:
     """Before, while and after ours is there too."""
     owner = owner_of_all()
-    theirs = guest(owner, 81, "cluster-2")
-    theirs.settle()
-    as_the_reference_leaves_it(owner, theirs)
-    ours = guest(owner, 82)
-    ours.settle()
-    ours.depth = depth
-    ours.restart()
-    assert ours.settle() == []
+    driven = guest(owner, 81, "cluster-2")
+    driven.settle()
+    as_the_reference_leaves_it(owner, driven)
+    driven = guest(owner, 82)
+    driven.settle()
+    driven.depth = depth
+    driven.restart()
+    assert driven.settle() == []
     assert ports(owner) == {80, 81, 82}
-    ours.settle(gone=True)
+    driven.settle(gone=True)
     assert ports(owner) == {80, 81}
     assert NAME in wire.texts(owner.balancer["tags"])  # it is theirs as well
 
@@ -78,24 +80,24 @@ def test_a_namesakes_listener_stays_whatever_ours_does(depth: Depth) -> None:
 def test_what_the_reference_made_there_is_adopted_listeners_first() -> None:
     """Our tag on the load balancer says that whatever has no mark is not ours."""
     owner = owner_of_all()
-    ours = guest(owner, 81)
-    ours.settle()
-    as_the_reference_leaves_it(owner, ours)
+    driven = guest(owner, 81)
+    driven.settle()
+    as_the_reference_leaves_it(owner, driven)
     before = len(owner.cloud.writes)
-    ours.settle()
+    driven.settle()
     changed = [call.path.split("/")[1] for call in owner.cloud.writes[before:]]
     assert changed == ["listeners", "loadbalancers"]
-    assert ours.settle() == []
-    ours.settle(gone=True)
+    assert driven.settle() == []
+    driven.settle(gone=True)
     assert ports(owner) == {80}
 
 
 def test_what_the_reference_made_there_goes_also_when_it_was_never_adopted() -> None:
     """The Service is deleted while nobody looks."""
     owner = owner_of_all()
-    ours = guest(owner, 81)
-    ours.settle()
-    as_the_reference_leaves_it(owner, ours)
-    ours.settle(gone=True)
+    driven = guest(owner, 81)
+    driven.settle()
+    as_the_reference_leaves_it(owner, driven)
+    driven.settle(gone=True)
     assert ports(owner) == {80}
     assert NAME not in wire.texts(owner.balancer["tags"])

@@ -66,8 +66,8 @@ def make(
         wire.call_of("load-balancer", "POST", URL, body, {})
     )
     on.cloud.octavia.finish()
-    made = wire.part(answer.body or {}, "loadbalancer")
-    return on.cloud.octavia.load_balancers[str(made["id"])]
+    created = wire.part(answer.body or {}, "loadbalancer")
+    return on.cloud.octavia.load_balancers[str(created["id"])]
 
 
 def add_floating_ip(on: driver.Ground, balancer: wire.Json) -> str:
@@ -83,15 +83,15 @@ def add_floating_ip(on: driver.Ground, balancer: wire.Json) -> str:
     answer = on.cloud.neutron.answer(
         wire.call_of("network", "POST", "fake://network/floatingips", body, {})
     )
-    made = wire.part(answer.body or {}, "floatingip")
-    return str(made["floating_ip_address"])
+    created = wire.part(answer.body or {}, "floatingip")
+    return str(created["floating_ip_address"])
 
 
 def test_the_floating_ip_of_a_renamed_cluster_goes_with_its_load_balancer() -> None:
     """The reference renames load balancers, but not what it says of floating IPs."""
     driven = start()
-    found = make(driven.ground)
-    address = add_floating_ip(driven.ground, found)
+    result = make(driven.ground)
+    address = add_floating_ip(driven.ground, result)
     (ip,) = driven.cloud.neutron.floating_ips.values()
     ip["description"] = str(ip["description"]).replace("kubernetes", "before")
     driven.change(ingress=(Ingress(address),))
@@ -104,8 +104,8 @@ def test_the_floating_ip_of_a_renamed_cluster_goes_with_its_load_balancer() -> N
 def test_what_another_service_was_given_stays_on_an_adopted_load_balancer() -> None:
     """Its description names the other; it is only taken off."""
     driven = start()
-    found = make(driven.ground)
-    address = add_floating_ip(driven.ground, found)
+    result = make(driven.ground)
+    address = add_floating_ip(driven.ground, result)
     (ip,) = driven.cloud.neutron.floating_ips.values()
     ip["description"] = str(ip["description"]).replace("default/web", "default/web-2")
     driven.change(ingress=(Ingress(address),))
@@ -123,33 +123,33 @@ def test_two_clusters_of_one_name_do_not_take_each_others() -> None:
     """Both have default/web in a project: two load balancers, one event, two ends."""
     on = driver.ground()
     facts = driver.service((on.node(1),))
-    one = driver.Driver(on, facts)
+    row = driver.Driver(on, facts)
     other_facts = dataclasses.replace(
         facts, cluster=Cluster("cluster-2", "kubernetes"), uid="99999999-0000"
     )
     other = driver.Driver(on, other_facts)
-    one.settle()
+    row.settle()
     assert not other.one_pass()
     assert [p.reason for p in other.problems] == [Reason.NOT_OWNED]
     other.settle()
-    assert one.balancer["name"] == NAME
+    assert row.balancer["name"] == NAME
     assert other.balancer["name"] == f"{NAME}_99999999"
-    assert one.balancer["id"] != other.balancer["id"]
-    assert one.floating_ip != other.floating_ip
-    assert (one.settle(), other.settle()) == ([], [])
-    before = repr((one.balancer, one.listener, one.pool, one.floating_ip))
+    assert row.balancer["id"] != other.balancer["id"]
+    assert row.floating_ip != other.floating_ip
+    assert (row.settle(), other.settle()) == ([], [])
+    before = repr((row.balancer, row.listener, row.pool, row.floating_ip))
     other.settle(gone=True)
-    assert repr((one.balancer, one.listener, one.pool, one.floating_ip)) == before
-    assert list(on.cloud.octavia.load_balancers) == [one.balancer["id"]]
+    assert repr((row.balancer, row.listener, row.pool, row.floating_ip)) == before
+    assert list(on.cloud.octavia.load_balancers) == [row.balancer["id"]]
 
 
 def test_another_clusters_is_not_taken_even_if_its_id_is_in_the_annotation() -> None:
     """As in a manifest that was copied: same name, but it carries another mark."""
     on = driver.ground()
-    one = driver.Driver(on, driver.service((on.node(1),)))
-    one.settle()
+    row = driver.Driver(on, driver.service((on.node(1),)))
+    row.settle()
     copied = dataclasses.replace(
-        one.facts, cluster=Cluster("cluster-2", "kubernetes"), uid="99999999-0000"
+        row.facts, cluster=Cluster("cluster-2", "kubernetes"), uid="99999999-0000"
     )
     other = driver.Driver(on, copied)
     writes = len(on.cloud.writes)
@@ -163,20 +163,20 @@ def test_another_clusters_is_not_taken_even_if_its_id_is_in_the_annotation() -> 
 def test_annotations_alone_never_take_ownership(internal: bool) -> None:
     """Anyone who may edit Services writes both; the API server's stays as it is."""
     driven = start()
-    made = make(driven.ground, "k8s-api", (), 6443)
-    add_floating_ip(driven.ground, made)
+    created = make(driven.ground, "k8s-api", (), 6443)
+    add_floating_ip(driven.ground, created)
     octavia = driven.cloud.octavia
     before = repr((octavia.listeners, octavia.pools, octavia.members))
     ips = repr(driven.cloud.neutron.floating_ips)
-    id_ = str(made["id"])
+    id_ = str(created["id"])
     driven.annotate({keys.LOAD_BALANCER_ID: id_, keys.OWNED_ID: id_})
     if internal:
         driven.annotate({keys.INTERNAL: "true"})
     driven.settle()
     others = [x for x in octavia.listeners.values() if x["protocol_port"] == 6443]
     assert len(others) == 1
-    assert "mooring-made" not in wire.texts(made["tags"])
-    assert identity.marks(wire.texts(made["tags"])) == frozenset()
+    assert "mooring-made" not in wire.texts(created["tags"])
+    assert identity.ownership_tags(wire.texts(created["tags"])) == frozenset()
     driven.settle(gone=True)
     assert repr((octavia.listeners, octavia.pools, octavia.members)) == before
     assert repr(driven.cloud.neutron.floating_ips) == ips
@@ -187,20 +187,20 @@ def test_sharing_another_clusters_namesake_never_becomes_ownership() -> None:
     """Also when the first write after the status fails: the address proves nothing."""
     driven = start()
     other = "kube_service_other-cluster_default_web"
-    made = make(driven.ground, other, (other,), 6443)
-    add_floating_ip(driven.ground, made)
+    created = make(driven.ground, other, (other,), 6443)
+    add_floating_ip(driven.ground, created)
     octavia = driven.cloud.octavia
     before = repr((octavia.listeners, octavia.pools, octavia.members))
-    driven.annotate({keys.LOAD_BALANCER_ID: str(made["id"])})
+    driven.annotate({keys.LOAD_BALANCER_ID: str(created["id"])})
     refused = [session.Fault(409)]
     driven.cloud.fault = lambda call: (
         refused.pop() if refused and call.method != "GET" else None
     )
     driven.settle()
-    assert identity.marks(wire.texts(made["tags"])) == frozenset()
+    assert identity.ownership_tags(wire.texts(created["tags"])) == frozenset()
     driven.settle(gone=True)
     assert repr((octavia.listeners, octavia.pools, octavia.members)) == before
-    assert list(octavia.load_balancers) == [made["id"]]
+    assert list(octavia.load_balancers) == [created["id"]]
 
 
 def renamed(driven: driver.Driver) -> None:
@@ -237,9 +237,9 @@ def test_a_changed_cluster_id_leaves_every_service_its_load_balancer(
 def test_a_changed_cluster_id_leaves_a_guest_its_listeners() -> None:
     """Also on the load balancer of another Service."""
     owner, second = share()
-    for one in (owner, second):
-        renamed(one)
-        one.change(nodes=(*one.facts.nodes, owner.ground.node(7)))
+    for driven in (owner, second):
+        renamed(driven)
+        driven.change(nodes=(*driven.facts.nodes, owner.ground.node(7)))
     owner.settle()
     second.settle()
     assert (len(owner.members), second.problems) == (2, ())
@@ -266,27 +266,27 @@ def test_a_former_cluster_id_proves_nothing_for_another_service() -> None:
 def test_an_address_in_the_status_does_not_beat_a_mark() -> None:
     """One that another Service made stays its own, whatever our status says."""
     on = driver.ground()
-    one = driver.Driver(on, driver.service((on.node(1),)))
-    one.settle()
-    facts = dataclasses.replace(one.facts, uid="99999999-0000", annotations={})
+    row = driver.Driver(on, driver.service((on.node(1),)))
+    row.settle()
+    facts = dataclasses.replace(row.facts, uid="99999999-0000", annotations={})
     other = driver.Driver(on, facts)
-    before = repr((one.balancer, one.listener, one.floating_ip))
+    before = repr((row.balancer, row.listener, row.floating_ip))
     other.settle()
-    assert other.balancer["id"] != one.balancer["id"]
-    assert repr((one.balancer, one.listener, one.floating_ip)) == before
+    assert other.balancer["id"] != row.balancer["id"]
+    assert repr((row.balancer, row.listener, row.floating_ip)) == before
 
 
 @pytest.mark.parametrize("by", ["id", "floating IP", "VIP", "nip.io"])
 def test_what_the_reference_made_is_adopted_and_only_marked(by: str) -> None:
     """The Service points at it: ids, names, settings and address stay."""
     driven = start(settings.LoadBalancer(internal_lb=by == "VIP"))
-    made = make(driven.ground)
-    address = str(made["vip_address"])
+    created = make(driven.ground)
+    address = str(created["vip_address"])
     if by != "VIP":
-        address = add_floating_ip(driven.ground, made)
+        address = add_floating_ip(driven.ground, created)
     match by:
         case "id":
-            driven.annotate({keys.LOAD_BALANCER_ID: str(made["id"])})
+            driven.annotate({keys.LOAD_BALANCER_ID: str(created["id"])})
         case "nip.io":
             driven.change(ingress=(Ingress(hostname=f"{address}.nip.io"),))
         case _:
@@ -299,12 +299,12 @@ def test_what_the_reference_made_is_adopted_and_only_marked(by: str) -> None:
         f"listener listener_0_{NAME}",
     ]
     mark = f"mooring:cluster-1:{driver.UID}"
-    assert made["tags"] == [NAME, mark]
+    assert created["tags"] == [NAME, mark]
     assert driven.listener["tags"] == [NAME, mark]
     assert repr((driven.cloud.octavia.pools, driven.cloud.octavia.members)) == before
     assert repr(driven.cloud.neutron.floating_ips) == ips
     assert driven.facts.ingress[0].ip == address
-    assert driven.facts.annotations[keys.LOAD_BALANCER_ID] == made["id"]
+    assert driven.facts.annotations[keys.LOAD_BALANCER_ID] == created["id"]
     driven.settle(gone=True)
     assert driven.cloud.octavia.load_balancers == {}
     assert driven.cloud.neutron.floating_ips == {}
@@ -313,19 +313,19 @@ def test_what_the_reference_made_is_adopted_and_only_marked(by: str) -> None:
 def test_a_name_alone_proves_nothing() -> None:
     """One with our name that the Service does not point at is left alone."""
     driven = start()
-    made = make(driven.ground)
-    address = add_floating_ip(driven.ground, made)
-    before = repr((made, driven.cloud.octavia.listeners))
+    created = make(driven.ground)
+    address = add_floating_ip(driven.ground, created)
+    before = repr((created, driven.cloud.octavia.listeners))
     assert not driven.one_pass()
     assert [problem.reason for problem in driven.problems] == [Reason.NOT_OWNED]
-    assert str(made["id"]) in driven.problems[0].message
+    assert str(created["id"]) in driven.problems[0].message
     driven.settle()
-    assert driven.balancer["id"] != made["id"]
+    assert driven.balancer["id"] != created["id"]
     assert driven.facts.ingress[0].ip != address
     driven.settle(gone=True)
-    left = {made["id"]: made}
+    left = {created["id"]: created}
     assert driven.cloud.octavia.load_balancers == left
-    assert repr((made, driven.cloud.octavia.listeners)) == before
+    assert repr((created, driven.cloud.octavia.listeners)) == before
 
 
 def test_one_marked_by_another_service_is_shared_not_taken() -> None:
@@ -446,7 +446,7 @@ def test_sharing_an_internal_one_does_not_expose_it() -> None:
     second = driver.Driver(owner.ground, facts)
     second.settle()
     assert owner.cloud.neutron.floating_ips == {}
-    assert [one.reason for one in second.problems] == [
+    assert [problem.reason for problem in second.problems] == [
         OctaviaReason.NO_FLOATING_NETWORK
     ]
     assert second.facts.ingress == ()
@@ -455,15 +455,15 @@ def test_sharing_an_internal_one_does_not_expose_it() -> None:
 def test_the_last_to_leave_a_load_balancer_of_the_users_leaves_it_there() -> None:
     """Neither it nor its floating IP was made for a Service."""
     driven = start()
-    made = make(driven.ground, "users", (), 81)
-    address = add_floating_ip(driven.ground, made)
+    created = make(driven.ground, "users", (), 81)
+    address = add_floating_ip(driven.ground, created)
     before = repr((driven.cloud.octavia.listeners, driven.cloud.octavia.pools))
-    driven.annotate({keys.LOAD_BALANCER_ID: str(made["id"])})
+    driven.annotate({keys.LOAD_BALANCER_ID: str(created["id"])})
     driven.settle()
     assert driven.facts.ingress[0].ip == address
     driven.settle(gone=True)
-    assert list(driven.cloud.octavia.load_balancers) == [made["id"]]
-    assert made["tags"] == []
+    assert list(driven.cloud.octavia.load_balancers) == [created["id"]]
+    assert created["tags"] == []
     assert repr((driven.cloud.octavia.listeners, driven.cloud.octavia.pools)) == before
     assert len(driven.cloud.neutron.floating_ips) == 1
 
@@ -498,10 +498,10 @@ def test_a_colliding_port_on_a_shared_one_is_refused() -> None:
 def test_sharing_is_refused_with_a_reason(case: str, reason: ProblemReason) -> None:
     """Nothing is written, and nothing is asked for again at once."""
     driven = start()
-    made = make(driven.ground, "users", ("kube_service_a", "kube_service_b"), 81)
+    created = make(driven.ground, "users", ("kube_service_a", "kube_service_b"), 81)
     if case != "limit":
-        made["tags"] = []
-    id_ = str(made["id"]) if case != "missing" else driver.UID
+        created["tags"] = []
+    id_ = str(created["id"]) if case != "missing" else driver.UID
     driven.annotate({keys.LOAD_BALANCER_ID: id_})
     if case == "internal":
         driven.annotate({keys.INTERNAL: "true"})
@@ -588,13 +588,13 @@ def test_one_made_twice_that_fails_to_go_is_tried_again_with_a_backoff(
     second["provisioning_status"] = "ERROR"
     driven.plan(gone=gone)
     driven.cloud.clock.sleep(absence.CONFIRM_S)
-    made = driven.plan(gone=gone)
-    assert isinstance(made, Plan)
-    assert made.backs_off
+    plan = driven.plan(gone=gone)
+    assert isinstance(plan, Plan)
+    assert plan.backs_off
     second["provisioning_status"] = "ACTIVE"
-    made = driven.plan(gone=gone)
-    assert isinstance(made, Plan)
-    assert not made.backs_off
+    plan = driven.plan(gone=gone)
+    assert isinstance(plan, Plan)
+    assert not plan.backs_off
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -649,13 +649,13 @@ def test_names_are_cut_at_255_bytes_and_never_inside_a_letter() -> None:
     for text in (
         names.load_balancer(ref),
         names.distinct(ref),
-        names.marked(names.floating_ip(ref), ref),
+        names.with_ownership_tag(names.floating_ip(ref), ref),
         names.child("listener", 3, names.load_balancer(ref)),
     ):
         assert len(text.encode()) <= 255
-    assert identity.marks_in(names.marked(names.floating_ip(ref), ref)) == {
-        names.mark(ref)
-    }
+    assert identity.ownership_tags_in(
+        names.with_ownership_tag(names.floating_ip(ref), ref)
+    ) == {names.ownership_tag(ref)}
 
 
 def test_owned_finds_everything_that_carries_the_mark() -> None:
@@ -663,20 +663,22 @@ def test_owned_finds_everything_that_carries_the_mark() -> None:
     driven = start(settings.LoadBalancer(manage_security_groups=True))
     driven.settle()
     make(driven.ground)
-    found = list(driven.balancers.owned("cluster-1"))
-    owned = [one for one in found if isinstance(one, Owned)]
-    assert sorted(one.kind for one in owned) == [
+    result = list(driven.balancers.owned("cluster-1"))
+    owned = [row for row in result if isinstance(row, Owned)]
+    assert sorted(owned.kind for owned in owned) == [
         "floating IP",
         "load balancer",
         "security group",
     ]
-    assert {(one.uid, one.service) for one in owned} == {(driver.UID, "default/web")}
-    assert [one.kind for one in found if one not in owned] == ["load balancer"]
+    assert {(owned.uid, owned.service) for owned in owned} == {
+        (driver.UID, "default/web")
+    }
+    assert [row.kind for row in result if row not in owned] == ["load balancer"]
     driven.balancer["tags"] = ["mooring-user:cluster-1:guest-1", "mooring-user:c-2:x"]
     (used,) = (x for x in driven.balancers.owned("cluster-1") if x.uid == "guest-1")
     assert (used.kind, used.id) == ("use of a load balancer", driven.balancer["id"])
     others = driven.balancers.owned("cluster-2")
-    assert not any(isinstance(one, Owned) for one in others)
+    assert not any(isinstance(other, Owned) for other in others)
 
 
 def as_the_reference_leaves_it(driven: driver.Driver) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies
 from lib.cloud.load_balancers import Cluster, Ref
 from lib.cloud.openstack.load_balancers.read import identity, native
 from lib.cloud.openstack.load_balancers.spec import names
-from lib.cloud.openstack.load_balancers.spec.wanted import Hints
+from lib.cloud.openstack.load_balancers.spec.desired import Hints
 
 IDS = [f"lb-{number}" for number in range(5)]
 IPS = [f"198.51.100.{number}" for number in range(4)]
@@ -19,7 +19,7 @@ REFS = [
 ]
 NAMES = ["other", *{names.load_balancer(ref) for ref in REFS}]
 NAMES += [*{names.distinct(ref) for ref in REFS}, *{names.legacy(ref) for ref in REFS}]
-TAGS = [*map(names.mark, REFS), *map(names.user, REFS), *NAMES, names.MADE]
+TAGS = [*map(names.ownership_tag, REFS), *map(names.user, REFS), *NAMES, names.MADE]
 some = strategies.sampled_from
 optional = strategies.one_of(strategies.just(""), some(IDS))
 BALANCERS = strategies.builds(
@@ -27,7 +27,7 @@ BALANCERS = strategies.builds(
     id=some(IDS),
     name=some(sorted(NAMES)),
     description=strategies.one_of(
-        strategies.just(""), some([f"made {names.mark(ref)}" for ref in REFS])
+        strategies.just(""), some([f"made {names.ownership_tag(ref)}" for ref in REFS])
     ),
     tags=strategies.lists(some(sorted(TAGS)), max_size=3).map(tuple),
     vip_address=some(IPS),
@@ -52,8 +52,8 @@ HINTS = strategies.builds(
 
 @hypothesis.settings(max_examples=400, deadline=None)
 @hypothesis.given(
-    strategies.lists(BALANCERS, max_size=6, unique_by=lambda one: one.id),
-    strategies.lists(ADDRESSES, max_size=3, unique_by=lambda one: one.id),
+    strategies.lists(BALANCERS, max_size=6, unique_by=lambda row: row.id),
+    strategies.lists(ADDRESSES, max_size=3, unique_by=lambda row: row.id),
     some(REFS[:4]),
     HINTS,
 )
@@ -63,6 +63,6 @@ def test_the_index_finds_what_a_search_finds(
     ref: Ref,
     hints: Hints,
 ) -> None:
-    one = Ref(ref.cluster, ref.namespace, ref.name, ref.uid, native=hints)
-    found = identity.Index(load_balancers, floating_ips).identify(one)
-    assert found == identity.identify(one, load_balancers, floating_ips)
+    row = Ref(ref.cluster, ref.namespace, ref.name, ref.uid, native=hints)
+    observed = identity.Index(load_balancers, floating_ips).identify(row)
+    assert observed == identity.identify(row, load_balancers, floating_ips)

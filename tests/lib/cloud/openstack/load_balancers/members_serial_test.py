@@ -22,12 +22,12 @@ def driven() -> driver.Driver:
     on = driver.ground()
     config = settings.LoadBalancer(provider_requires_serial_api_calls=True)
     facts = driver.service((on.node(1), on.node(2)))
-    made = driver.Driver(on, facts, config)
-    made.settle()
-    for node, member in enumerate(made.members, 1):
+    created = driver.Driver(on, facts, config)
+    created.settle()
+    for node, member in enumerate(created.members, 1):
         member.update(name=named(node), subnet_id=None)
-    made.restart()
-    return made
+    created.restart()
+    return created
 
 
 @pytest.mark.parametrize("depth", list(Depth))

@@ -100,9 +100,9 @@ def test_another_project_is_not_an_absence(gone: bool, annotated: bool) -> None:
         facts = driven.facts
     wrong = driver.Driver(driver.ground(), facts)
     for _ in range(5):
-        made = wrong.plan(gone=gone)
-        assert isinstance(made, Unknown), made
-        assert "project" in made.error.summary
+        plan = wrong.plan(gone=gone)
+        assert isinstance(plan, Unknown), plan
+        assert "project" in plan.error.summary
         wrong.cloud.clock.sleep(60)
     assert wrong.cloud.writes == []
 
@@ -126,8 +126,8 @@ def test_a_second_one_is_deleted_only_while_the_one_in_use_is_read() -> None:
     """Never at first sight, and never when the first one can't be read directly."""
     driven = start()
     octavia = driven.cloud.octavia
-    one = driven.balancer
-    twin = {**one, "id": "00000004-0000-4000-8000-0000000000ff", "vip_port_id": "x"}
+    row = driven.balancer
+    twin = {**row, "id": "00000004-0000-4000-8000-0000000000ff", "vip_port_id": "x"}
     twin["vip_address"] = "10.0.99.99"
     octavia.load_balancers[str(twin["id"])] = twin
     writes = len(driven.cloud.writes)
@@ -135,7 +135,7 @@ def test_a_second_one_is_deleted_only_while_the_one_in_use_is_read() -> None:
     assert len(driven.cloud.writes) == writes
     driven.cloud.fault = lambda call: (
         session.Fault(503)
-        if call.method == "GET" and call.parts[-1] == one["id"]
+        if call.method == "GET" and call.parts[-1] == row["id"]
         else None
     )
     run(driven, 60)
@@ -143,7 +143,7 @@ def test_a_second_one_is_deleted_only_while_the_one_in_use_is_read() -> None:
     driven.cloud.fault = session.nothing
     driven.settle()
     octavia.finish()
-    assert list(octavia.load_balancers) == [one["id"]]
+    assert list(octavia.load_balancers) == [row["id"]]
 
 
 def test_many_that_a_list_lacks_are_read_at_the_same_time() -> None:
@@ -155,12 +155,12 @@ def test_many_that_a_list_lacks_are_read_at_the_same_time() -> None:
         driver.Driver(on, dataclasses.replace(facts, name=f"web-{at}", uid=f"uid-{at}"))
         for at in range(40)
     ]
-    for one in driven:
-        one.settle()
+    for row in driven:
+        row.settle()
     on.cloud.octavia.hidden.update(on.cloud.octavia.load_balancers)
     calls = len(on.cloud.calls)
-    for one in driven:
-        made = one.plan()
-        assert isinstance(made, Plan)
-        assert made.settled
+    for row in driven:
+        plan = row.plan()
+        assert isinstance(plan, Plan)
+        assert plan.settled
     assert len(on.cloud.calls) - calls <= 40 * 8

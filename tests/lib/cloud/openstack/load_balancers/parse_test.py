@@ -24,7 +24,7 @@ from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec import parse, subnets
-from lib.cloud.openstack.load_balancers.spec.wanted import Hints, Wanted
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, Hints
 from lib.cloud.steps import CommonReason
 
 A, B, C = (f"00000000-0000-4000-8000-00000000000{x}" for x in "abc")
@@ -40,10 +40,10 @@ def annotated(**values: str) -> Facts:
     return dataclasses.replace(FACTS, annotations=both)
 
 
-def wanted(facts: Facts, config: Config | None = None) -> Wanted:
+def desired_of(facts: Facts, config: Config | None = None) -> Desired:
     spec = parse.parse(facts, config or Config())
     assert isinstance(spec, Spec), spec
-    assert isinstance(spec.native, Wanted)
+    assert isinstance(spec.native, Desired)
     return spec.native
 
 
@@ -98,10 +98,10 @@ def test_a_bad_value_is_named_with_what_is_allowed(
 ) -> None:
     """One problem, of this annotation alone; a default is used, or nothing is done."""
     config = Config(classes={"gold": Class(), "silver": Class()})
-    made = parse.parse(annotated(**{name: value}), config)
-    problems = made.problems
+    spec = parse.parse(annotated(**{name: value}), config)
+    problems = spec.problems
     assert len(problems) == 1, problems
-    assert isinstance(made, Problems) == (used == "")
+    assert isinstance(spec, Problems) == (used == "")
     message = problems[0].message
     assert message.startswith(f"annotation {getattr(keys, name)} is ")
     assert allowed in message
@@ -140,9 +140,9 @@ def test_all_problems_are_reported_together() -> None:
     facts = dataclasses.replace(
         facts, ports=(), nodes=(), load_balancer_ip="x", source_ranges=("y",)
     )
-    made = parse.parse(facts, Config())
-    assert isinstance(made, Problems)
-    assert sorted(problem.reason.name for problem in made.problems) == [
+    spec = parse.parse(facts, Config())
+    assert isinstance(spec, Problems)
+    assert sorted(problem.reason.name for problem in spec.problems) == [
         "INVALID_ANNOTATION",
         "INVALID_ANNOTATION",
         "INVALID_ANNOTATION",
@@ -157,28 +157,30 @@ def test_an_unknown_method_is_said_as_the_reference_says_it() -> None:
     """Its Event, and the configured method in its place; ovn has only one."""
     spec = parse.parse(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
     assert isinstance(spec, Spec)
-    found = wanted(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
-    assert found.algorithm == "SOURCE_IP"
-    assert [one.event for one in spec.problems] == ["LoadBalancerLbMethodUnknown"]
-    made = parse.parse(FACTS, Config(lb_provider="ovn"))
-    assert isinstance(made, Problems)
-    assert "SOURCE_IP_PORT" in made.problems[0].message
+    desired = desired_of(annotated(METHOD="BEST"), Config(lb_method="SOURCE_IP"))
+    assert desired.algorithm == "SOURCE_IP"
+    assert [problem.event for problem in spec.problems] == [
+        "LoadBalancerLbMethodUnknown"
+    ]
+    parsed = parse.parse(FACTS, Config(lb_provider="ovn"))
+    assert isinstance(parsed, Problems)
+    assert "SOURCE_IP_PORT" in parsed.problems[0].message
 
 
 def test_proxy_protocol_and_forwarded_for_exclude_each_other() -> None:
     """As with the reference; the message names both."""
-    made = parse.parse(annotated(PROXY_PROTOCOL="v1", FORWARDED_FOR="true"), Config())
-    assert isinstance(made, Problems)
-    assert keys.PROXY_PROTOCOL in made.problems[0].message
+    spec = parse.parse(annotated(PROXY_PROTOCOL="v1", FORWARDED_FOR="true"), Config())
+    assert isinstance(spec, Problems)
+    assert keys.PROXY_PROTOCOL in spec.problems[0].message
 
 
 def test_what_is_only_for_tcp_is_not_done_to_udp() -> None:
     """The UDP port works all the same, and a problem says what does not count."""
     ports = (Port(80, PortProtocol.TCP, 30080), Port(53, PortProtocol.UDP, 30053))
     facts = dataclasses.replace(annotated(PROXY_PROTOCOL="v2"), ports=ports)
-    made = parse.parse(facts, Config())
-    assert [problem.reason for problem in made.problems] == [CommonReason.UNSUPPORTED]
-    assert "53/UDP" in made.problems[0].message
+    spec = parse.parse(facts, Config())
+    assert [problem.reason for problem in spec.problems] == [CommonReason.UNSUPPORTED]
+    assert "53/UDP" in spec.problems[0].message
 
 
 PLACES = [
@@ -196,18 +198,18 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("given", "class_", "config", "internal", "expected"), PLACES)
+@pytest.mark.parametrize(("values", "class_", "config", "internal", "expected"), PLACES)
 def test_subnets_are_chosen_in_the_references_order(
-    given: dict[str, str],
+    values: dict[str, str],
     class_: Class,
     config: Config,
     internal: bool,
     expected: tuple[str, str],
 ) -> None:
     """Annotation, class, configuration; for an external VIP the class comes first."""
-    facts = annotated(CLASS="x", INTERNAL=str(internal).lower(), **given)
+    facts = annotated(CLASS="x", INTERNAL=str(internal).lower(), **values)
     config = dataclasses.replace(config, classes={"x": class_})
-    place = wanted(facts, config).placement
+    place = desired_of(facts, config).placement
     assert (place.subnet_id, place.member_subnet_id) == expected
 
 
@@ -248,17 +250,22 @@ FLOATS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "class_", "config", "expected"), FLOATS)
+@pytest.mark.parametrize(("values", "class_", "config", "expected"), FLOATS)
 def test_floating_networks_are_chosen_class_first(
-    given: dict[str, str],
+    values: dict[str, str],
     class_: Class,
     config: Config,
     expected: tuple[str, str, str, str],
 ) -> None:
     """An annotation that is there but empty beats the configuration."""
     config = dataclasses.replace(config, classes={"x": class_})
-    found = wanted(annotated(CLASS="x", **given), config).floating
-    assert (found.network_id, found.subnet_id, found.subnet, found.tags) == expected
+    floating = desired_of(annotated(CLASS="x", **values), config).floating
+    assert (
+        floating.network_id,
+        floating.subnet_id,
+        floating.subnet,
+        floating.tags,
+    ) == expected
 
 
 @pytest.mark.parametrize(
@@ -277,9 +284,9 @@ def test_settings_are_defaults_of_annotations(
     config: Config, changed: dict[str, str], field: str, value: object
 ) -> None:
     """But internal-lb, which users can't switch off."""
-    found = getattr(wanted(annotated(**changed), config), field)
+    result = getattr(desired_of(annotated(**changed), config), field)
     expected = "ROUND_ROBIN" if value is None else value
-    assert getattr(found, "name", found) == expected or found == expected
+    assert getattr(result, "name", result) == expected or result == expected
 
 
 def test_monitor_settings_come_from_the_configuration() -> None:
@@ -294,12 +301,15 @@ def test_monitor_settings_come_from_the_configuration() -> None:
         node_selector="role=edge",
     )
     node = dataclasses.replace(NODE, labels=(("role", "edge"),))
-    found = wanted(dataclasses.replace(FACTS, nodes=(NODE, node)), config)
-    got = found.monitoring
+    desired = desired_of(dataclasses.replace(FACTS, nodes=(NODE, node)), config)
+    got = desired.monitoring
     shown = (got.delay_s, got.timeout_s, got.max_retries, got.max_retries_down)
     assert shown == (2, 1, 2, 4)
-    assert (found.placement.flavor_id, found.placement.availability_zone) == ("f", "z")
-    assert len(found.members) == 1
+    assert (desired.placement.flavor_id, desired.placement.availability_zone) == (
+        "f",
+        "z",
+    )
+    assert len(desired.members) == 1
 
 
 def test_deckhouse_annotations_win_and_empty_ones_fall_through() -> None:
@@ -308,12 +318,12 @@ def test_deckhouse_annotations_win_and_empty_ones_fall_through() -> None:
         annotated(DECKHOUSE_ADDRESS="192.0.2.1", DECKHOUSE_ID=A, LOAD_BALANCER_ID=B),
         load_balancer_ip="192.0.2.2",
     )
-    assert (wanted(facts).address, wanted(facts).given_id) == ("192.0.2.1", A)
+    assert (desired_of(facts).address, desired_of(facts).given_id) == ("192.0.2.1", A)
     facts = dataclasses.replace(
         annotated(DECKHOUSE_ADDRESS="", DECKHOUSE_ID="", LOAD_BALANCER_ID=B),
         load_balancer_ip="192.0.2.2",
     )
-    assert (wanted(facts).address, wanted(facts).given_id) == ("192.0.2.2", B)
+    assert (desired_of(facts).address, desired_of(facts).given_id) == ("192.0.2.2", B)
 
 
 def test_source_ranges_of_the_spec_beat_the_annotation() -> None:
@@ -321,15 +331,15 @@ def test_source_ranges_of_the_spec_beat_the_annotation() -> None:
     facts = dataclasses.replace(
         annotated(SOURCE_RANGES="192.0.2.0/24"), source_ranges=("10.1.2.3/8",)
     )
-    assert wanted(facts).cidrs == ("10.0.0.0/8",)
+    assert desired_of(facts).cidrs == ("10.0.0.0/8",)
     both = dataclasses.replace(FACTS, ip_families=(IpFamily.IPV4, IpFamily.IPV6))
-    assert wanted(both).cidrs == ("0.0.0.0/0", "::/0")
-    assert not wanted(both).has_ranges
+    assert desired_of(both).cidrs == ("0.0.0.0/0", "::/0")
+    assert not desired_of(both).has_ranges
 
 
 def node(name: str, *addresses: tuple[str, str], **labels: str) -> Node:
-    found = tuple(Address(AddressType(kind), text) for kind, text in addresses)
-    return Node(name, "", found, tuple(labels.items()))
+    addresses_ = tuple(Address(AddressType(kind), text) for kind, text in addresses)
+    return Node(name, "", addresses_, tuple(labels.items()))
 
 
 def test_members_are_the_first_internal_else_external_addresses() -> None:
@@ -342,14 +352,14 @@ def test_members_are_the_first_internal_else_external_addresses() -> None:
         node("two", ("InternalIP", "10.9.0.1"), ("InternalIP", "10.0.0.5")),
     )
     facts = dataclasses.replace(FACTS, nodes=nodes)
-    found = {one.name: one.address for one in wanted(facts).members}
-    assert found == {"both": "10.0.0.1", "outside": "192.0.2.2", "two": "10.9.0.1"}
+    result = {member.name: member.address for member in desired_of(facts).members}
+    assert result == {"both": "10.0.0.1", "outside": "192.0.2.2", "two": "10.9.0.1"}
     problems = parse.parse(facts, Config()).problems
     assert [problem.reason for problem in problems] == [Reason.NO_ADDRESS]
     assert "no IPv4 address on six: left out" in problems[0].message
     facts = dataclasses.replace(annotated(MEMBER_CIDR="10.0.0.0/16"), nodes=nodes)
-    found = {one.name: one.address for one in wanted(facts).members}
-    assert found == {"both": "10.0.0.1", "two": "10.0.0.5"}
+    result = {member.name: member.address for member in desired_of(facts).members}
+    assert result == {"both": "10.0.0.1", "two": "10.0.0.5"}
 
 
 def test_ids_that_are_none_lead_nowhere() -> None:
@@ -364,9 +374,9 @@ def test_a_long_value_makes_a_short_message(key: str, size: int) -> None:
     """A few short problems, whatever its length; no control character gets out."""
     for value in ("x" * size, "\x1b[2K," * (size // 5), "1.2.3.4," * (size // 8)):
         facts = dataclasses.replace(FACTS, annotations={key: value})
-        made = parse.parse(facts, Config())
-        assert len(made.problems) <= keys.MOST_NAMED + 2
-        for problem in made.problems:
+        spec = parse.parse(facts, Config())
+        assert len(spec.problems) <= keys.MOST_NAMED + 2
+        for problem in spec.problems:
             assert len(problem.message) < 500
             assert problem.message.isprintable()
 
@@ -435,7 +445,7 @@ def test_tag_expressions_become_neutron_filters(
 
 @hypothesis.settings(max_examples=200, deadline=None)
 @hypothesis.given(
-    given=strategies.dictionaries(
+    values=strategies.dictionaries(
         strategies.sampled_from(sorted(keys.READ)),
         strategies.text(max_size=20) | strategies.sampled_from(["true", A, "~a", "7"]),
     ),
@@ -443,15 +453,17 @@ def test_tag_expressions_become_neutron_filters(
     ranges=strategies.lists(strategies.text(max_size=8), max_size=2).map(tuple),
 )
 def test_no_text_is_too_odd_to_be_judged(
-    given: dict[str, str], address: str, ranges: tuple[str, ...]
+    values: dict[str, str], address: str, ranges: tuple[str, ...]
 ) -> None:
     """Whatever users write: a spec or problems, each with a message, and a ref."""
     facts = dataclasses.replace(
-        FACTS, annotations=given, load_balancer_ip=address, source_ranges=ranges
+        FACTS, annotations=values, load_balancer_ip=address, source_ranges=ranges
     )
-    made = parse.parse(facts, Config())
-    assert isinstance(made, Problems) == any(one.is_fatal for one in made.problems)
-    assert all(one.message for one in made.problems)
+    spec = parse.parse(facts, Config())
+    assert isinstance(spec, Problems) == any(
+        problem.is_fatal for problem in spec.problems
+    )
+    assert all(problem.message for problem in spec.problems)
     assert hash(parse.refer(facts, Config()))
 
 
@@ -475,9 +487,9 @@ def test_a_hostile_pattern_costs_little(name: str) -> None:
     """Linear in pattern and name; what can't be compiled is a bad value."""
     pattern = HOSTILE[name]
     began = time.thread_time()
-    made = parse.parse(annotated(FLOATING_SUBNET=pattern), Config())
-    if isinstance(made, Problems):
-        (problem,) = made.problems
+    spec = parse.parse(annotated(FLOATING_SUBNET=pattern), Config())
+    if isinstance(spec, Problems):
+        (problem,) = spec.problems
         assert problem.message.startswith(f"annotation {keys.FLOATING_SUBNET} is ")
         assert len(problem.message) < 1000
     else:

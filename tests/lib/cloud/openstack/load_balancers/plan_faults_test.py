@@ -18,7 +18,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import pace
-from lib.cloud.openstack.load_balancers.read import children, surroundings
+from lib.cloud.openstack.load_balancers.read import children, environment
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, CommonReason, Gate, GateState
@@ -30,8 +30,8 @@ def start(
     config: settings.LoadBalancer | None = None, nodes: int = 2, **fields: object
 ) -> driver.Driver:
     on = driver.ground()
-    made = tuple(on.node(number) for number in range(1, nodes + 1))
-    return driver.Driver(on, driver.service(made, **fields), config)
+    created = tuple(on.node(number) for number in range(1, nodes + 1))
+    return driver.Driver(on, driver.service(created, **fields), config)
 
 
 def test_one_that_never_was_usable_is_made_again_after_a_backoff() -> None:
@@ -40,10 +40,10 @@ def test_one_that_never_was_usable_is_made_again_after_a_backoff() -> None:
     driven.cloud.octavia.builds_fail = 2
     driven.one_pass()
     driven.cloud.clock.sleep(10)
-    made = driven.plan()
-    assert isinstance(made, Plan)
-    assert made.backs_off
-    assert [problem.reason for problem in made.problems] == [Reason.IN_ERROR]
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
+    assert plan.backs_off
+    assert [problem.reason for problem in plan.problems] == [Reason.IN_ERROR]
     driven.settle()
     assert driven.balancer["provisioning_status"] == "ACTIVE"
     assert len(driven.cloud.octavia.load_balancers) == 1
@@ -57,16 +57,16 @@ def test_one_that_was_usable_follows_its_annotation(policy: str) -> None:
     driven.settle()
     was, ingress = driven.balancer["id"], driven.facts.ingress
     driven.balancer["provisioning_status"] = "ERROR"
-    made = driven.plan()
-    assert isinstance(made, Plan)
-    assert [problem.reason for problem in made.problems] == [Reason.IN_ERROR]
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
+    assert [problem.reason for problem in plan.problems] == [Reason.IN_ERROR]
     if policy == "report":
-        assert (made.steps, made.retry_after_s) == ((), 60.0)
+        assert (plan.steps, plan.retry_after_s) == ((), 60.0)
         return
-    told = set()
+    problem_reasons = set()
     while not driven.one_pass():
-        told |= {problem.reason for problem in driven.problems}
-    assert told == {Reason.IN_ERROR}  # nobody else has deleted it
+        problem_reasons |= {problem.reason for problem in driven.problems}
+    assert problem_reasons == {Reason.IN_ERROR}  # nobody else has deleted it
     assert (driven.balancer["id"] == was) == (policy == "failover")
     assert driven.facts.ingress == ingress
 
@@ -77,10 +77,10 @@ def test_one_whose_status_shows_a_name_was_usable() -> None:
     driven.annotate({keys.HOSTNAME: "web.example"})
     driven.settle()
     driven.balancer["provisioning_status"] = "ERROR"
-    made = driven.plan()
-    assert isinstance(made, Plan)
-    assert [problem.reason for problem in made.problems] == [Reason.IN_ERROR]
-    assert made.steps == ()
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
+    assert [problem.reason for problem in plan.problems] == [Reason.IN_ERROR]
+    assert plan.steps == ()
 
 
 def test_one_in_error_is_deleted_with_all_that_is_under_it() -> None:
@@ -137,8 +137,8 @@ def test_old_octavias_are_not_asked_for_what_they_lack(
     driven.settle()
     for call in driven.cloud.writes:
         assert lacks not in str(call.body)
-    told = [problem.event for problem in driven.problems]
-    assert told == ["LoadBalancerSourceRangesIgnored"]
+    messages = [problem.event for problem in driven.problems]
+    assert messages == ["LoadBalancerSourceRangesIgnored"]
 
 
 def test_batches_are_additive_only_where_octavia_knows_it() -> None:
@@ -212,7 +212,7 @@ def test_a_list_that_fails_makes_unknown_and_nothing_is_written() -> None:
         driven = start()
         driven.settle()
         driven.annotate({keys.CONNECTION_LIMIT: "9"})
-        driven.cloud.clock.sleep(surroundings.KEPT_S)
+        driven.cloud.clock.sleep(environment.KEPT_S)
 
         def fault(call: wire.Call, path: str = path) -> session.Fault | None:
             return session.Fault(500) if call.path == path else None
@@ -244,12 +244,12 @@ def test_each_status_opens_closes_or_ends(status: str, state: GateState) -> None
     asked = [Asked(str(driven.balancer["id"]), 0.0), Asked("nobody", 0.0)]
     before = len(driven.cloud.calls)
     for some in (asked[:1], asked):
-        found = driven.balancers.gates(some)
-        one = found[asked[0].id]
-        assert isinstance(one, Gate)
-        assert one.state is state
-        assert (one.retry_after_s > 0) == (state is GateState.CLOSED)
-    assert found["nobody"] == Gate(GateState.LOST)
+        observations = driven.balancers.gates(some)
+        row = observations[asked[0].id]
+        assert isinstance(row, Gate)
+        assert row.state is state
+        assert (row.retry_after_s > 0) == (state is GateState.CLOSED)
+    assert observations["nobody"] == Gate(GateState.LOST)
     assert len(driven.cloud.calls) == before + 2
 
 
@@ -272,15 +272,15 @@ def many(count: int) -> list[driver.Driver]:
     on = driver.ground()
     nodes = tuple(on.node(number) for number in range(1, 11))
     ports = tuple(Port(80 + at, TCP, 30080 + at) for at in range(2))
-    found = [
+    drivers = [
         driver.Driver(
             on, driver.service(nodes, name=f"web-{at}", uid=f"uid-{at}", ports=ports)
         )
         for at in range(count)
     ]
-    for each in found:
-        each.balancers = found[0].balancers
-    return found
+    for each in drivers:
+        each.balancers = drivers[0].balancers
+    return drivers
 
 
 def test_what_follows_at_once_reads_little_again() -> None:
@@ -290,7 +290,7 @@ def test_what_follows_at_once_reads_little_again() -> None:
     for each in (first, second, third):
         each.depth = Depth.CHANGED
         if each is third:
-            each.cloud.clock.sleep(surroundings.KEPT_S)
+            each.cloud.clock.sleep(environment.KEPT_S)
         before = len(each.cloud.calls)
         each.settle()
         paths = [c.path for c in each.cloud.calls[before:] if c.method == "GET"]
@@ -309,11 +309,11 @@ def observe(services: list[driver.Driver], depth: Depth) -> int:
         spec = first.balancers.parse(each.facts)
         targets.append(Target(first.balancers.refer(each.facts), spec))  # type: ignore[arg-type]
     before = len(first.cloud.calls)
-    seen = first.balancers.observe(targets, depth)
+    observations = first.balancers.observe(targets, depth)
     for target in targets:
-        found = seen[target.ref]
-        assert isinstance(found, Seen)
-        assert first.balancers.plan(target, found.value, driver.NOW).settled
+        observation = observations[target.ref]
+        assert isinstance(observation, Seen)
+        assert first.balancers.plan(target, observation.value, driver.NOW).settled
     return len(first.cloud.calls) - before
 
 
@@ -413,18 +413,18 @@ def test_session_affinity_that_is_changed_is_applied() -> None:
     """Octavia can; the reference does it only when it makes a pool."""
     driven = start()
     driven.settle()
-    for affinity, seen in ((True, {"type": "SOURCE_IP"}), (False, None)):
+    for affinity, observed in ((True, {"type": "SOURCE_IP"}), (False, None)):
         driven.change(has_affinity=affinity)
         driven.settle()
-        assert driven.pool["session_persistence"] == seen
+        assert driven.pool["session_persistence"] == observed
 
 
 def test_plans_of_others_are_refused() -> None:
     """A step or an observation of another room is a bug, not a wish."""
     driven = start()
-    made = driven.plan()
-    assert isinstance(made, Plan)
-    foreign = dataclasses.replace(made.steps[0], native=None)
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
+    foreign = dataclasses.replace(plan.steps[0], native=None)
     with pytest.raises(TypeError):
         driven.balancers.apply(foreign)
 
@@ -487,23 +487,23 @@ def test_what_was_read_right_after_a_change_is_not_kept_for_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         (keys.NETWORK_ID, driver.UID, "a network that is asked for does not exist"),
         (keys.PORT_ID, driver.UID, "a port that is asked for does not exist"),
     ],
 )
 def test_what_octavia_does_not_know_is_said_in_words(
-    key: str, value: str, said: str
+    key: str, value: str, message: str
 ) -> None:
     """The owner can do something about it; the bare status would not tell what."""
     driven = start()
     driven.annotate({key: value})
-    made = driven.plan()
-    assert isinstance(made, Plan)
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
     with pytest.raises(errors.InvalidRequest) as raised:
-        driven.balancers.apply(made.steps[0])
-    assert said in raised.value.summary
+        driven.balancers.apply(plan.steps[0])
+    assert message in raised.value.summary
 
 
 def test_a_tls_container_that_can_not_be_read_is_said_before_anything_is_made() -> None:
@@ -527,7 +527,7 @@ def test_tls_in_a_cloud_without_a_key_manager_is_a_wrong_wish() -> None:
     driven.annotate({keys.TLS_REF: f"https://keys.example/v1/secrets/{driver.UID}"})
     for _ in range(20):
         assert driven.settle() == []
-        assert [one.reason for one in driven.problems] == [OctaviaReason.TLS]
+        assert [problem.reason for problem in driven.problems] == [OctaviaReason.TLS]
     driven.annotate({keys.TLS_REF: None})
     driven.settle()
     assert driven.facts.ingress
@@ -547,11 +547,11 @@ def test_deleting_what_is_gone_is_done() -> None:
     """Somebody, or we ourselves before a death, was there first."""
     driven = start()
     driven.settle()
-    made = driven.plan(gone=True)
-    assert isinstance(made, Plan)
+    plan = driven.plan(gone=True)
+    assert isinstance(plan, Plan)
     driven.cloud.octavia._drop(str(driven.balancer["id"]))
     driven.cloud.neutron.floating_ips.clear()
-    for step in made.steps:
+    for step in plan.steps:
         driven.balancers.apply(step)
     assert driven.settle(gone=True) == []
 
@@ -574,10 +574,10 @@ def test_an_address_that_is_taken_is_no_conflict_of_a_moment() -> None:
     """Octavia answers both with 409; this one only another wish can end."""
     driven = start(load_balancer_ip="10.0.0.1")  # that of a Node
     driven.annotate({keys.INTERNAL: "true"})
-    made = driven.plan()
-    assert isinstance(made, Plan)
+    plan = driven.plan()
+    assert isinstance(plan, Plan)
     with pytest.raises(errors.InvalidRequest) as raised:
-        driven.balancers.apply(made.steps[0])
+        driven.balancers.apply(plan.steps[0])
     assert "the address 10.0.0.1 is in use already" in raised.value.summary
 
 
@@ -605,8 +605,8 @@ def test_what_the_provider_lacks_is_said_as_long_as_it_is_asked_for(
     driven.annotate({key: value})
     driven.settle()
     assert driven.facts.ingress
-    found = [p for p in driven.problems if p.reason is CommonReason.UNSUPPORTED]
-    assert [problem.event for problem in found] == [event]
+    problems = [p for p in driven.problems if p.reason is CommonReason.UNSUPPORTED]
+    assert [problem.event for problem in problems] == [event]
     driven.annotate({key: None})
     driven.settle()
     assert driven.problems == ()
@@ -639,14 +639,14 @@ def test_a_key_manager_that_does_not_answer_delays_nobody_for_long() -> None:
     on.cloud.fault = hang
     began = on.cloud.clock.now
     for _ in range(3):
-        seen = balancers.observe([*tls, *plain], Depth.TREE)
-        assert all(isinstance(seen[one.ref], Unknown) for one in tls)
-        assert all(isinstance(seen[one.ref], Seen) for one in plain)
-    assert on.cloud.clock.now - began <= surroundings.TLS_TIMEOUT_S
+        observations = balancers.observe([*tls, *plain], Depth.TREE)
+        assert all(isinstance(observations[target.ref], Unknown) for target in tls)
+        assert all(isinstance(observations[target.ref], Seen) for target in plain)
+    assert on.cloud.clock.now - began <= environment.TLS_TIMEOUT_S
     on.cloud.fault = session.nothing
-    on.cloud.clock.sleep(surroundings.TLS_PAUSE_S)
-    seen = balancers.observe([*tls, *plain], Depth.TREE)
-    assert all(isinstance(one, Seen) for one in seen.values())
+    on.cloud.clock.sleep(environment.TLS_PAUSE_S)
+    observations = balancers.observe([*tls, *plain], Depth.TREE)
+    assert all(isinstance(observation, Seen) for observation in observations.values())
 
 
 @pytest.mark.parametrize("number", [1, 2, 10])
@@ -662,8 +662,8 @@ def test_a_project_that_is_mostly_of_others_is_not_read_whole(number: int) -> No
         )
         for n in range(number)
     ]
-    for one in driven:
-        one.settle()
+    for row in driven:
+        row.settle()
     octavia = on.cloud.octavia
     some = dict(driven[0].balancer)
     for n in range(children.CROWD):
@@ -671,17 +671,17 @@ def test_a_project_that_is_mostly_of_others_is_not_read_whole(number: int) -> No
         octavia.load_balancers[f"other-{n}"] = {**other, "vip_port_id": ""}
     fresh = driver.Driver(on, facts, config).balancers
     targets = []
-    for one in driven:
-        spec = fresh.parse(one.facts)
+    for row in driven:
+        spec = fresh.parse(row.facts)
         assert isinstance(spec, Spec)
-        targets.append(Target(fresh.refer(one.facts), spec))
+        targets.append(Target(fresh.refer(row.facts), spec))
     before = len(on.cloud.calls)
-    seen = fresh.observe(targets, Depth.TREE)
+    observations = fresh.observe(targets, Depth.TREE)
     calls = on.cloud.calls[before:]
-    for target, read in seen.items():
+    for target, read in observations.items():
         assert isinstance(read, Seen)
         plan = fresh.plan(
-            next(one for one in targets if one.ref == target), read.value, driver.NOW
+            next(row for row in targets if row.ref == target), read.value, driver.NOW
         )
         assert plan.settled
     whole = [c for c in calls if c.path in ("lbaas/listeners", "lbaas/healthmonitors")]

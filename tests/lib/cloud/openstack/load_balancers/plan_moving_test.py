@@ -56,23 +56,23 @@ class Scene:
 
     def places(self) -> dict[str, int]:
         """How many listeners of the Service each load balancer has."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         names = {id_: name for name, id_ in self.ids.items()}
-        for one in self.cloud.octavia.listeners.values():
-            (on,) = wire.objects(one, "loadbalancers")
-            if f"mooring:cluster-1:{driver.UID}" in wire.texts(one["tags"]):
+        for listener in self.cloud.octavia.listeners.values():
+            (on,) = wire.objects(listener, "loadbalancers")
+            if f"mooring:cluster-1:{driver.UID}" in wire.texts(listener["tags"]):
                 name = names.get(str(on["id"]), "own")
-                found[name] = found.get(name, 0) + 1
-        return found
+                result[name] = result.get(name, 0) + 1
+        return result
 
     def held(self, other: driver.Driver) -> str:
         """All that is another Service's."""
         octavia = self.cloud.octavia
         shown: list[object] = [other.floating_ip]
-        for one in octavia.listeners.values():
-            if any(other.facts.uid in tag for tag in wire.texts(one["tags"])):
-                pool = octavia.pools[str(one["default_pool_id"])]
-                shown += [one, pool, octavia.members[str(pool["id"])]]
+        for listener in octavia.listeners.values():
+            if any(other.facts.uid in tag for tag in wire.texts(listener["tags"])):
+                pool = octavia.pools[str(listener["default_pool_id"])]
+                shown += [listener, pool, octavia.members[str(pool["id"])]]
                 shown.append(octavia.monitors[str(pool["healthmonitor_id"])])
         assert len(shown) > 1
         return repr(shown)
@@ -95,7 +95,7 @@ class Scene:
             where, driven.balancer["id"]
         )
         assert driven.floating_ip
-        shown = [one.ip for one in driven.facts.ingress]
+        shown = [ingress.ip for ingress in driven.facts.ingress]
         assert shown == [driven.floating_ip["floating_ip_address"]]
         assert (keys.OWNED_ID in driven.facts.annotations) == (where == "own")
         count = len(PORTS) + len(self.others)
@@ -139,18 +139,18 @@ def add_balancer(on: driver.Ground, name: str) -> str:
     }
     url = "fake://load-balancer/lbaas/loadbalancers"
     call = wire.call_of("load-balancer", "POST", url, body, {})
-    made = wire.part(on.cloud.octavia.answer(call).body or {}, "loadbalancer")
+    created = wire.part(on.cloud.octavia.answer(call).body or {}, "loadbalancer")
     on.cloud.octavia.finish()
     ip: wire.Json = {
         "id": ADDRESSES[name],
         "floating_ip_address": ADDRESSES[name],
         "floating_network_id": on.external_id,
-        "port_id": made["vip_port_id"],
+        "port_id": created["vip_port_id"],
         "description": "of the user",
         "tags": [],
     }
     on.cloud.neutron.floating_ips[ADDRESSES[name]] = ip
-    return str(made["id"])
+    return str(created["id"])
 
 
 def add_other(scene: Scene, on: str, **fields: object) -> driver.Driver:
@@ -370,9 +370,9 @@ def test_where_it_can_not_be_served_nothing_goes_here(before: str, why: str) -> 
         scene.driven.settle(passes=10)
     assert scene.places()[before] == len(PORTS)
     assert scene.driven.facts.ingress == shown
-    told = {problem.reason: problem.message for problem in scene.driven.problems}
-    assert set(told) == {reason, CommonReason.CLEANUP_INCOMPLETE}
-    assert old in told[CommonReason.CLEANUP_INCOMPLETE]
+    messages = {problem.reason: problem.message for problem in scene.driven.problems}
+    assert set(messages) == {reason, CommonReason.CLEANUP_INCOMPLETE}
+    assert old in messages[CommonReason.CLEANUP_INCOMPLETE]
     scene.point("own")
     scene.driven.settle()
     assert scene.places() == {"own": len(PORTS)}
@@ -385,7 +385,7 @@ def test_one_that_is_not_there_is_no_reason_to_leave_its_own() -> None:
     was = scene.driven.balancer["id"]
     scene.driven.annotate({ID: driver.UID})
     assert scene.driven.settle() == []
-    assert [one.reason for one in scene.driven.problems] == [Reason.NOT_OWNED]
+    assert [problem.reason for problem in scene.driven.problems] == [Reason.NOT_OWNED]
     assert scene.driven.facts.annotations[ID] == was
 
 
@@ -401,9 +401,9 @@ def test_what_octavia_does_not_let_go_is_named_until_it_can_be_taken(
     for _ in range(30):
         scene.driven.one_pass(gone=gone)
     (left,) = (
-        one
-        for one in scene.driven.problems
-        if one.reason is CommonReason.CLEANUP_INCOMPLETE
+        problem
+        for problem in scene.driven.problems
+        if problem.reason is CommonReason.CLEANUP_INCOMPLETE
     )
     assert scene.ids["a"] in left.message
     for shown in ("(TCP 80)", "(UDP 53)", "tags"):

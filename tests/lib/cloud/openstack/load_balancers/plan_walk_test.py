@@ -36,8 +36,8 @@ def start(
     facts: Facts = BUSY, config: settings.LoadBalancer = MANAGED, nodes: int = 2
 ) -> driver.Driver:
     on = driver.ground()
-    made = tuple(on.node(number) for number in range(1, nodes + 1))
-    return driver.Driver(on, dataclasses.replace(facts, nodes=made), config)
+    created = tuple(on.node(number) for number in range(1, nodes + 1))
+    return driver.Driver(on, dataclasses.replace(facts, nodes=created), config)
 
 
 def assert_at_rest(driven: driver.Driver) -> None:
@@ -110,20 +110,20 @@ def left(
     What two deaths leave alike is yielded once. The last one is yielded without death.
     least: so many calls there must be.
     """
-    seen: set[str] = set()
+    kinds: set[str] = set()
     is_more, deaths = True, 0
     while is_more:
         driven = begin()
         is_more = die(driven, deaths + 1, after=after, gone=gone)
         deaths += is_more
         state = f"{driven.facts} {driven.cloud.content()}"
-        if state not in seen:
-            seen.add(state)
+        if state not in kinds:
+            kinds.add(state)
             driven.restart()
             yield driven
-    print(f"{deaths} deaths leave {len(seen)} states")
+    print(f"{deaths} deaths leave {len(kinds)} states")
     assert deaths >= least
-    assert len(seen) >= 4
+    assert len(kinds) >= 4
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -228,7 +228,7 @@ PORTS = strategies.lists(
 
 
 @strategies.composite
-def wishes(draw: strategies.DrawFn) -> dict[str, object]:
+def desired_states(draw: strategies.DrawFn) -> dict[str, object]:
     is_local = draw(strategies.booleans())
     return {
         "annotations": draw(ANNOTATIONS),
@@ -252,14 +252,14 @@ def by_hand(cloud: session.FakeOpenStack, what: str) -> None:
         "monitor": octavia.monitors,
         "balancer": octavia.load_balancers,
     }
-    found = next(iter(holders.get(kind, {}).values()), None)
-    if found is not None and event == "gone" and kind == "balancer":
-        octavia._drop(str(found["id"]))
-    elif found is not None and event == "gone":
+    result = next(iter(holders.get(kind, {}).values()), None)
+    if result is not None and event == "gone" and kind == "balancer":
+        octavia._drop(str(result["id"]))
+    elif result is not None and event == "gone":
         plural = "healthmonitors" if kind == "monitor" else f"{kind}s"
-        octavia._delete_child(plural, found)
-    elif found is not None:
-        found |= CHANGES[kind]
+        octavia._delete_child(plural, result)
+    elif result is not None:
+        result |= CHANGES[kind]
     elif kind in ("rules", "floating"):
         change_network(cloud, kind)
     elif kind == "member":
@@ -293,8 +293,8 @@ def change_members(octavia: fake_octavia.FakeOctavia, event: str) -> None:
         if event == "gone":
             members.clear()
         if event == "added":
-            wish: wire.Json = {"address": "10.9.9.9", "protocol_port": 9}
-            octavia._new_member(pool_id, wish)
+            request: wire.Json = {"address": "10.9.9.9", "protocol_port": 9}
+            octavia._new_member(pool_id, request)
         for member in members.values():
             member.update({"weight": 7, "monitor_port": 9, **OFF})
 
@@ -380,8 +380,8 @@ def add_foreign(on: driver.Ground) -> Callable[[], str]:
 
 @hypothesis.settings(max_examples=60, deadline=None)
 @hypothesis.given(
-    first=wishes(),
-    second=wishes(),
+    first=desired_states(),
+    second=desired_states(),
     drifts=strategies.lists(_values(DRIFTS), max_size=3),
     managed=strategies.booleans(),
     foreign=strategies.booleans(),
@@ -403,20 +403,20 @@ def test_any_state_converges_to_any_wish_and_leaves_others_alone(
     config = settings.LoadBalancer(manage_security_groups=managed)
     driven = driver.Driver(on, driver.service(nodes), config)
 
-    def wish(wanted: dict[str, object]) -> None:
-        chosen = wanted["nodes"]
+    def request(desired: dict[str, object]) -> None:
+        chosen = desired["nodes"]
         assert isinstance(chosen, set)
-        given = wanted["annotations"]
-        assert isinstance(given, dict)
+        values = desired["annotations"]
+        assert isinstance(values, dict)
         written = (keys.LOAD_BALANCER_ID, keys.OWNED_ID, keys.LOAD_BALANCER_ADDRESS)
         kept = {k: v for k, v in driven.facts.annotations.items() if k in written}
         more: dict[str, object] = {
-            "annotations": {**given, **kept},
+            "annotations": {**values, **kept},
             "nodes": tuple(nodes[number] for number in sorted(chosen)),
         }
-        driven.change(**wanted | more)
+        driven.change(**desired | more)
 
-    wish(first)
+    request(first)
     driven.settle()
     for lie in lies:
         endure(driven, lie)
@@ -424,7 +424,7 @@ def test_any_state_converges_to_any_wish_and_leaves_others_alone(
         for what in drifts:
             by_hand(driven.cloud, what)
     driven.depth = Depth.FULL
-    wish(second)
+    request(second)
     driven.settle()
     assert_at_rest(driven)
     assert {m["address"] for m in driven.members} == (
@@ -462,9 +462,9 @@ def test_two_processes_at_once_end_with_one_of_each(lead: int) -> None:
         first.one_pass()
         second.facts = first.facts
     plans = [first.plan(), second.plan()]
-    for driven, made in zip((first, second), plans, strict=True):
-        if isinstance(made, Plan) and made.steps:
-            driven._apply(made)
+    for driven, plan in zip((first, second), plans, strict=True):
+        if isinstance(plan, Plan) and plan.steps:
+            driven._apply(plan)
     for _ in range(40):
         for driven, other in ((first, second), (second, first)):
             driven.one_pass()

@@ -53,7 +53,7 @@ def test_a_change_of_members_leaves_one_that_is_switched_off_behind() -> None:
     driven.members[0]["admin_state_up"] = False
     driven.change(ports=(Port(80, node_port=30081),))
     driven.settle()
-    assert [one["admin_state_up"] for one in driven.members] == [True, True]
+    assert [member["admin_state_up"] for member in driven.members] == [True, True]
 
 
 def test_one_of_others_is_left_as_it_is_and_it_is_said() -> None:
@@ -71,7 +71,7 @@ def test_one_of_others_is_left_as_it_is_and_it_is_said() -> None:
     second.settle()
     owner.balancer["admin_state_up"] = False
     assert second.settle() == []
-    assert [one.reason for one in second.problems] == [CommonReason.DRIFT]
+    assert [problem.reason for problem in second.problems] == [CommonReason.DRIFT]
     assert f"{owned} is switched off" in second.problems[0].message
     owner.settle()
     second.settle()

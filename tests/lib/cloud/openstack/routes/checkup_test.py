@@ -11,8 +11,8 @@ def test_a_router_is_counted() -> None:
     ground = memory.Ground()
     (hop, _) = ground.port("server-a")
     ground.put_route("192.0.2.0/24", hop)
-    found = checkup.read(ground.cloud.client(), ground.router_id)
-    assert (found.interfaces, found.routes, found.error) == (2, 1, None)
+    routing = checkup.read(ground.cloud.client(), ground.router_id)
+    assert (routing.interfaces, routing.routes, routing.error) == (2, 1, None)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,6 @@ def test_a_router_that_cannot_be_used_says_why(
 ) -> None:
     ground = memory.Ground()
     ground.neutron.l3.has_routes = has_routes
-    found = checkup.read(ground.cloud.client(), router_id or ground.router_id)
-    assert isinstance(found.error, expected)
-    assert (found.interfaces, found.routes) == (0, 0)
+    routing = checkup.read(ground.cloud.client(), router_id or ground.router_id)
+    assert isinstance(routing.error, expected)
+    assert (routing.interfaces, routing.routes) == (0, 0)

@@ -21,19 +21,19 @@ def test_cinder(stand_in: Any, cinder: Any, make_volumes: Any, clock: Any) -> No
     volumes = make_volumes()
     mangled = mangling.Mangled(stand_in, "volume")
     by_id, by_name = ById(VolumeId(volume_id), in_full=True), ByName("pvc-1")
-    seen: Counter[str] = Counter()
+    observed: Counter[str] = Counter()
     for _ in mangled.until(ANSWERS, clock):
-        found = volumes.observe([by_id, by_name]).found
-        assert found[by_id] != (), "an existing volume is taken for absent"
-        for one in found.values():
-            seen["Unknown" if isinstance(one, Unknown) else "seen"] += 1
+        result = volumes.observe([by_id, by_name]).found
+        assert result[by_id] != (), "an existing volume is taken for absent"
+        for row in result.values():
+            observed["Unknown" if isinstance(row, Unknown) else "seen"] += 1
         try:
             volumes.listing()
-            seen["listed"] += 1
+            observed["listed"] += 1
             volumes.capacity("", ())
-            seen["capacity"] += 1
+            observed["capacity"] += 1
         except errors.CloudError as error:
-            seen[type(error).__name__] += 1
-    print(f"{mangled.answered} malformed answers: {dict(seen)}")
-    assert seen["seen"]
-    assert seen["Unknown"]
+            observed[type(error).__name__] += 1
+    print(f"{mangled.answered} malformed answers: {dict(observed)}")
+    assert observed["seen"]
+    assert observed["Unknown"]

@@ -79,11 +79,11 @@ MakeVolumes = Callable[..., cloud.OpenStackVolumes]
 @pytest.fixture()
 def volumes(make_volumes: MakeVolumes) -> cloud.OpenStackVolumes:
     """Return volumes that have logged in already, and know both services."""
-    made = make_volumes()
-    made.listing()
+    open_stack_volumes = make_volumes()
+    open_stack_volumes.listing()
     nothing = Volume(NOBODY, "", 0, VolumePhase.AVAILABLE)
-    made.detach(nothing, SERVER)
-    return made
+    open_stack_volumes.detach(nothing, SERVER)
+    return open_stack_volumes
 
 
 def calls(stand_in: StandIn, since: int) -> list[str]:
@@ -92,16 +92,16 @@ def calls(stand_in: StandIn, since: int) -> list[str]:
     return [f"{call.method} {path}" for call, path in shown][since:]
 
 
-def one(reading: VolumesReading, ref: ById | ByName) -> Volume:
-    found = reading.found[ref]
-    assert not isinstance(found, Unknown)
-    assert len(found) == 1
-    return found[0]
+def only(reading: VolumesReading, ref: ById | ByName) -> Volume:
+    observation = reading.found[ref]
+    assert not isinstance(observation, Unknown)
+    assert len(observation) == 1
+    return observation[0]
 
 
 def look(volumes: cloud.OpenStackVolumes, volume_id: str) -> Volume:
     ref = ById(VolumeId(volume_id))
-    return one(volumes.observe([ref]), ref)
+    return only(volumes.observe([ref]), ref)
 
 
 def attached(server: str, device: str = "/dev/vdb") -> list[Json]:
@@ -109,8 +109,8 @@ def attached(server: str, device: str = "/dev/vdb") -> list[Json]:
 
 
 def spec(volumes: cloud.OpenStackVolumes, **parts: object) -> VolumeSpec:
-    given: Json = {"name": "pvc-9", "size_bytes": GIB, "cluster": "kube"} | parts
-    parsed = volumes.parse(VolumeRequest(**given))  # type: ignore[arg-type]  # any part
+    body: Json = {"name": "pvc-9", "size_bytes": GIB, "cluster": "kube"} | parts
+    parsed = volumes.parse(VolumeRequest(**body))  # type: ignore[arg-type]  # any part
     assert isinstance(parsed, VolumeSpec), parsed
     return parsed
 
@@ -120,10 +120,10 @@ def test_one_volume_costs_one_call_and_names_cost_one_each(
 ) -> None:
     own = ById(VolumeId(cinder.put(1)))
     before = len(stand_in.calls)
-    assert one(volumes.observe([own]), own).name == "pvc-1"
+    assert only(volumes.observe([own]), own).name == "pvc-1"
     assert calls(stand_in, before) == [f"GET volumes/{own.id}"]
     reading = volumes.observe([own, ByName("pvc-1"), ByName("nobody")])
-    assert one(reading, ByName("pvc-1")).id == own.id
+    assert only(reading, ByName("pvc-1")).id == own.id
     assert reading.found[ByName("nobody")] == ()
     assert len(stand_in.calls) == before + 4
     assert reading.listing is None
@@ -141,9 +141,9 @@ def test_many_are_read_by_one_list_which_is_handed_on(
     assert len(reading.listing) == 100
 
 
-def known(found: Found) -> tuple[Volume, ...]:
-    assert not isinstance(found, Unknown)
-    return found
+def known(volumes_found: Found) -> tuple[Volume, ...]:
+    assert not isinstance(volumes_found, Unknown)
+    return volumes_found
 
 
 def test_what_a_list_lacks_is_looked_for_by_its_id(
@@ -176,9 +176,9 @@ def test_a_read_that_fails_makes_its_refs_unknown_and_no_others(
 ) -> None:
     good, bad = VolumeId(cinder.put(1)), VolumeId(cinder.put(2))
     stand_in.fail(f"volumes/{bad}", 500)
-    found = volumes.observe([ById(good), ById(bad)]).found
-    assert len(known(found[ById(good)])) == 1
-    unknown = found[ById(bad)]
+    observations = volumes.observe([ById(good), ById(bad)]).found
+    assert len(known(observations[ById(good)])) == 1
+    unknown = observations[ById(bad)]
     assert isinstance(unknown, Unknown)
     assert isinstance(unknown.error, errors.Unavailable)
 
@@ -188,9 +188,9 @@ def test_a_list_that_fails_makes_all_unknown_but_the_impossible(
 ) -> None:
     refs = [ById(VolumeId(cinder.put(number))) for number in range(1, 6)]
     stand_in.fail("volumes/detail", 500)
-    found = volumes.observe([*refs, ById(VolumeId("no-id"))]).found
-    assert all(isinstance(found[ref], Unknown) for ref in refs)
-    assert found[ById(VolumeId("no-id"))] == ()
+    observations = volumes.observe([*refs, ById(VolumeId("no-id"))]).found
+    assert all(isinstance(observations[ref], Unknown) for ref in refs)
+    assert observations[ById(VolumeId("no-id"))] == ()
 
 
 def test_names_are_exact_and_the_oldest_comes_first(
@@ -200,8 +200,8 @@ def test_names_are_exact_and_the_oldest_comes_first(
     cinder.put(1, name="Twin", created_at="2026-01-01T09:00:00.000000")
     late = cinder.put(2, name="twin", created_at="2026-01-01T11:00:00.000000")
     early = cinder.put(3, name="twin", created_at="2026-01-01T10:00:00.000000")
-    found = volumes.observe([ByName("twin")]).found[ByName("twin")]
-    assert [volume.id for volume in known(found)] == [early, late]
+    observation = volumes.observe([ByName("twin")]).found[ByName("twin")]
+    assert [volume.id for volume in known(observation)] == [early, late]
 
 
 def test_a_list_of_many_pages_is_one_call_each(
@@ -229,14 +229,14 @@ def test_in_a_crowd_few_are_read_one_by_one(
 def test_create_is_one_call_with_the_references_metadata(
     stand_in: StandIn, volumes: cloud.OpenStackVolumes
 ) -> None:
-    wanted = spec(
+    desired = spec(
         volumes,
         size_bytes=3 * GIB,
         parameters={"type": "slow", "availability": "nova"},
         metadata={"csi.storage.k8s.io/pvc/name": "claim", "other": "no"},
     )
     before = len(stand_in.calls)
-    made = volumes.create(wanted)
+    volume = volumes.create(desired)
     assert calls(stand_in, before) == ["POST volumes"]
     assert stand_in.calls[-1].body == {
         "volume": {
@@ -251,18 +251,18 @@ def test_create_is_one_call_with_the_references_metadata(
             "availability_zone": "nova",
         }
     }
-    assert (made.phase, made.size_bytes) == (VolumePhase.CREATING, 3 * GIB)
-    assert (made.cluster, made.type, made.zones) == ("kube", "slow", ("nova",))
+    assert (volume.phase, volume.size_bytes) == (VolumePhase.CREATING, 3 * GIB)
+    assert (volume.cluster, volume.type, volume.zones) == ("kube", "slow", ("nova",))
 
 
 def test_a_clone_and_its_neighbours_are_told_to_the_scheduler(
     stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:
     source = VolumeId(cinder.put(1))
-    wanted = VolumeSpec(
+    desired = VolumeSpec(
         "pvc-9", GIB, "kube", source=source, near=("a", "b"), apart=("c",)
     )
-    assert volumes.create(wanted).source == source
+    assert volumes.create(desired).source == source
     body = stand_in.calls[-1].body
     hints = {"same_host": ["a", "b"], "different_host": ["c"]}
     assert body["OS-SCH-HNT:scheduler_hints"] == hints
@@ -301,8 +301,8 @@ def test_a_delete_is_one_call_also_of_what_is_gone(
     before = len(stand_in.calls)
     volumes.delete(own)
     volumes.delete(NOBODY)
-    wanted = [f"DELETE volumes/{own}", f"DELETE volumes/{NOBODY}"]
-    assert calls(stand_in, before) == wanted
+    desired = [f"DELETE volumes/{own}", f"DELETE volumes/{NOBODY}"]
+    assert calls(stand_in, before) == desired
     volumes.delete(own)  # it is going already
 
 
@@ -321,38 +321,38 @@ def test_a_delete_that_is_refused_says_why(
 def test_attach_and_detach_are_one_call_each(
     stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:
-    seen = look(volumes, cinder.put(1))
+    volume = look(volumes, cinder.put(1))
     before = len(stand_in.calls)
-    volumes.attach(seen, SERVER)
+    volumes.attach(volume, SERVER)
     path = f"servers/{SERVER}/os-volume_attachments"
     assert calls(stand_in, before) == [f"POST {path}"]
-    assert stand_in.calls[-1].body == {"volumeAttachment": {"volumeId": seen.id}}
+    assert stand_in.calls[-1].body == {"volumeAttachment": {"volumeId": volume.id}}
     cinder.put(1, status="in-use", attachments=attached(SERVER, "/dev/vdc"))
-    seen = look(volumes, seen.id)
-    assert seen.attachments[0].publish_context == (("DevicePath", "/dev/vdc"),)
+    volume = look(volumes, volume.id)
+    assert volume.attachments[0].publish_context == (("DevicePath", "/dev/vdc"),)
     before = len(stand_in.calls)
-    volumes.detach(seen, SERVER)
-    assert calls(stand_in, before) == [f"DELETE {path}/{seen.id}"]
+    volumes.detach(volume, SERVER)
+    assert calls(stand_in, before) == [f"DELETE {path}/{volume.id}"]
 
 
 @pytest.mark.parametrize("server", [OTHER, "no-id-at-all"])
 def test_attach_names_the_absent_server(
     cinder: Cinder, volumes: cloud.OpenStackVolumes, server: InstanceId
 ) -> None:
-    seen = look(volumes, cinder.put(1))
+    volume = look(volumes, cinder.put(1))
     with pytest.raises(errors.NotFound) as raised:
-        volumes.attach(seen, server)
+        volumes.attach(volume, server)
     assert raised.value.resource == server
 
 
 def test_attach_names_the_absent_volume(
     cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:
-    seen = look(volumes, cinder.put(1))
+    volume = look(volumes, cinder.put(1))
     cinder.volumes.clear()
     with pytest.raises(errors.NotFound) as raised:
-        volumes.attach(seen, SERVER)
-    assert raised.value.resource == seen.id
+        volumes.attach(volume, SERVER)
+    assert raised.value.resource == volume.id
 
 
 DETACHES = [
@@ -392,13 +392,13 @@ def test_detach_lets_go_of_whatever_is_left(  # - a table's columns
         cinder.reservations = [
             {"id": "at-1", "status": status, "instance": by, "volume_id": own}
         ]
-    seen = look(volumes, own)
+    volume = look(volumes, own)
     if what == "no volume":
         cinder.volumes.clear()
     before = len(stand_in.calls)
-    volumes.detach(seen, server)
-    made = calls(stand_in, before)
-    assert [call for call in made if call.startswith("DELETE attachments")] == done
+    volumes.detach(volume, server)
+    created = calls(stand_in, before)
+    assert [call for call in created if call.startswith("DELETE attachments")] == done
 
 
 def test_a_detach_under_way_is_left_alone_and_a_stuck_one_is_begun_again(
@@ -437,8 +437,8 @@ def test_an_attach_that_came_to_nothing_is_cleared_away_by_the_next_one(  # - fi
         cinder.reservations = [
             {"id": "at-1", "status": status, "instance": OTHER, "volume_id": own}
         ]
-    said = b'{"badRequest": {"message": "status must be available"}}'
-    stand_in.fail(f"servers/{SERVER}/os-volume_attachments", 400, said)
+    content = b'{"badRequest": {"message": "status must be available"}}'
+    stand_in.fail(f"servers/{SERVER}/os-volume_attachments", 400, content)
     with pytest.raises(errors.Busy):
         volumes.attach(look(volumes, own), SERVER)
     assert cinder.volumes[own]["status"] == freed
@@ -449,9 +449,9 @@ def test_resize_is_one_call_also_while_attached(
     stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:
     own = cinder.put(1, status="in-use", attachments=attached(SERVER))
-    seen = look(volumes, own)
+    volume = look(volumes, own)
     before = len(stand_in.calls)
-    volumes.resize(seen, 5 * GIB)
+    volumes.resize(volume, 5 * GIB)
     assert calls(stand_in, before) == [f"POST volumes/{own}/action"]
     assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.50"
     assert cinder.volumes[own]["size"] == 5
@@ -463,9 +463,9 @@ def test_an_old_cinder_is_not_asked_to_grow_what_is_attached(
     stand_in.volume_versions = ("3.0", "3.41")
     volumes = make_volumes()
     used = cinder.put(1, status="in-use", attachments=attached(SERVER))
-    seen = look(volumes, used)
+    volume = look(volumes, used)
     with pytest.raises(errors.InUse, match=r"3\.42"):
-        volumes.resize(seen, 5 * GIB)
+        volumes.resize(volume, 5 * GIB)
     volumes.resize(look(volumes, cinder.put(2)), 5 * GIB)
     assert stand_in.calls[-1].headers["openstack-api-version"] == "volume 3.41"
 
@@ -502,15 +502,15 @@ def test_without_microversions_the_oldest_is_asked_for(
 def test_retype_is_one_call_and_none_when_it_is_so_already(
     stand_in: StandIn, cinder: Cinder, volumes: cloud.OpenStackVolumes
 ) -> None:
-    seen = look(volumes, cinder.put(1))
+    volume = look(volumes, cinder.put(1))
     before = len(stand_in.calls)
-    volumes.retype(seen, VolumeChange("fast"))
-    volumes.retype(seen, VolumeChange())
+    volumes.retype(volume, VolumeChange("fast"))
+    volumes.retype(volume, VolumeChange())
     assert len(stand_in.calls) == before
-    volumes.retype(seen, VolumeChange("slow"))
-    assert calls(stand_in, before) == [f"POST volumes/{seen.id}/action"]
+    volumes.retype(volume, VolumeChange("slow"))
+    assert calls(stand_in, before) == [f"POST volumes/{volume.id}/action"]
     with pytest.raises(errors.InvalidRequest, match="is 'gold'; want one of fast, sl"):
-        volumes.retype(seen, VolumeChange("gold"))
+        volumes.retype(volume, VolumeChange("gold"))
 
 
 def test_a_volume_to_be_shared_needs_a_type_that_allows_it(
@@ -519,12 +519,12 @@ def test_a_volume_to_be_shared_needs_a_type_that_allows_it(
     """A volume that can't be shared is never left behind."""
     cinder.specs["slow"] = {"multiattach": "<is> True"}
     for chosen in ({"type": "fast"}, {"type": "id-of-fast"}, {}):
-        wanted = spec(volumes, is_shared=True, parameters=chosen)
+        desired = spec(volumes, is_shared=True, parameters=chosen)
         with pytest.raises(errors.InvalidRequest, match="is 'fast'; want a type whose"):
-            volumes.create(wanted)
+            volumes.create(desired)
     assert "POST volumes" not in calls(stand_in, 0)
-    made = volumes.create(spec(volumes, is_shared=True, parameters={"type": "slow"}))
-    assert made.is_shareable
+    volume = volumes.create(spec(volumes, is_shared=True, parameters={"type": "slow"}))
+    assert volume.is_shareable
 
 
 @pytest.mark.parametrize(
@@ -553,8 +553,8 @@ def test_capacity_is_what_the_quotas_leave(  # - a table's columns
 ) -> None:
     for name, (limit, in_use, reserved) in quota.items():
         cinder.quota[name] = {"limit": limit, "in_use": in_use, "reserved": reserved}
-    found = volumes.capacity(type_name, ())
-    assert (found.available_bytes, found.largest_bytes) == (available, largest)
+    capacity = volumes.capacity(type_name, ())
+    assert (capacity.available_bytes, capacity.largest_bytes) == (available, largest)
 
 
 def test_capacity_of_an_unknown_type_is_refused(
@@ -598,9 +598,9 @@ def test_only_what_never_was_fit_for_use_is_said_to_be_so(  # - a table's column
     )
     if event:
         cinder.messages = [{"of": own, "event_id": event, "user_message": "no host"}]
-    seen = look(volumes, own)
-    assert (seen.phase, seen.was_ready) == (VolumePhase.FAILED, ready)
-    assert seen.message == ("no host" if event else "")
+    volume = look(volumes, own)
+    assert (volume.phase, volume.was_ready) == (VolumePhase.FAILED, ready)
+    assert volume.message == ("no host" if event else "")
 
 
 def test_a_cinder_whose_messages_fail_hides_no_volume(
@@ -615,14 +615,14 @@ def test_every_operation_of_the_client_is_one_of_a_closed_set(
     cinder: Cinder, volumes: cloud.OpenStackVolumes, observed: list[tuple[str, str]]
 ) -> None:
     """Metrics are labelled by it: no id may get in."""
-    seen = look(volumes, cinder.put(1))
+    volume = look(volumes, cinder.put(1))
     volumes.create(spec(volumes))
-    volumes.attach(seen, SERVER)
-    volumes.resize(seen, 2 * GIB)
-    volumes.retype(seen, VolumeChange("slow"))
+    volumes.attach(volume, SERVER)
+    volumes.resize(volume, 2 * GIB)
+    volumes.retype(volume, VolumeChange("slow"))
     volumes.delete(NOBODY)
     volumes.capacity("", ())
-    volumes.detach(seen, OTHER)
+    volumes.detach(volume, OTHER)
     names = {name for name, _ in itertools.chain(observed)}
     assert names == {
         "list volumes",
@@ -660,12 +660,12 @@ def test_absence_in_another_project_is_unknown(
     volumes, volume = moved
     refs: list[ById | ByName] = [ById(volume.id), ByName("pvc-1")]
     refs.append(ById(VolumeId("no-id")))
-    found = volumes.observe(refs).found
+    observations = volumes.observe(refs).found
     for ref in refs[:2]:
-        unknown = found[ref]
+        unknown = observations[ref]
         assert isinstance(unknown, Unknown)
         assert "observed in project 'project-1'" in str(unknown.error)
-    assert found[refs[2]] == ()
+    assert observations[refs[2]] == ()
 
 
 def test_a_deletion_and_an_attach_in_another_project_fail(
@@ -704,12 +704,12 @@ def test_what_cannot_be_decoded_affects_no_other_volume(
     bad = VolumeId(cinder.put(1, size="huge"))
     refs = [ById(VolumeId(cinder.put(number))) for number in range(2, 10)]
     with structlog.testing.capture_logs() as logs:
-        found = volumes.observe([*refs, ById(bad), ByName("pvc-1")]).found
+        observations = volumes.observe([*refs, ById(bad), ByName("pvc-1")]).found
         assert len(volumes.listing()) == 8
-    assert all(len(known(found[ref])) == 1 for ref in refs)
-    assert isinstance(found[ById(bad)], Unknown)
+    assert all(len(known(observations[ref])) == 1 for ref in refs)
+    assert isinstance(observations[ById(bad)], Unknown)
     # The name's absence would lead to a second volume of that name.
-    assert isinstance(found[ByName("pvc-1")], Unknown)
+    assert isinstance(observations[ByName("pvc-1")], Unknown)
     assert observed.count(("decode volume", "skipped")) == 3
     assert [log["volume_id"] for log in logs] == [bad]
 
@@ -730,8 +730,8 @@ def test_types_are_read_to_the_last_page(
 ) -> None:
     cinder.types_per_page = 1
     cinder.specs["slow"] = {"multiattach": "<is> True"}
-    wanted = spec(volumes, is_shared=True, parameters={"type": "slow"})
-    assert volumes.create(wanted).is_shareable
+    desired = spec(volumes, is_shared=True, parameters={"type": "slow"})
+    assert volumes.create(desired).is_shareable
 
 
 @pytest.mark.parametrize(("age_s", "is_stuck"), [(60, False), (200, True)])
@@ -787,13 +787,15 @@ def test_a_zone_of_the_topology_is_never_an_invalid_argument(
 def test_a_type_without_the_zone_is_a_matter_of_the_zone(
     stand_in: StandIn, volumes: cloud.OpenStackVolumes
 ) -> None:
-    said = b'{"badRequest": {"code": 400, "message": "Volume type is only supported in'
-    said += b' these availability zones: z9"}}'
+    content = (
+        b'{"badRequest": {"code": 400, "message": "Volume type is only supported in'
+    )
+    content += b' these availability zones: z9"}}'
     for parts, kind in (
         ({"preferred": ("nova",)}, errors.Unplaceable),
         ({"parameters": {"availability": "nova"}}, errors.InvalidRequest),
     ):
-        stand_in.fail("volumes", 400, said)
+        stand_in.fail("volumes", 400, content)
         with pytest.raises(kind):
             volumes.create(spec(volumes, **parts))
 
@@ -802,7 +804,11 @@ def test_zones_follow_in_the_order_of_the_topology(
     volumes: cloud.OpenStackVolumes,
 ) -> None:
     parsed = spec(volumes, preferred=("b", "a"), requisite=("a", "b", "c"))
-    assert [one.zones for one in parsed.candidates()] == [("b",), ("a",), ("c",)]
+    assert [volume_spec.zones for volume_spec in parsed.candidates()] == [
+        ("b",),
+        ("a",),
+        ("c",),
+    ]
 
 
 def test_unfinished_attachments_of_a_shared_volume_cost_one_more_call(
@@ -818,7 +824,7 @@ def test_unfinished_attachments_of_a_shared_volume_cost_one_more_call(
         cinder.reservations.append(reservation | {"status": status})
     before = len(stand_in.calls)
     ref = ById(own, in_full=True)
-    volume = one(volumes.observe([ref]), ref)
+    volume = only(volumes.observe([ref]), ref)
     assert calls(stand_in, before) == [f"GET volumes/{own}", "GET attachments"]
     assert [(a.instance_id, a.phase) for a in volume.attachments] == [
         (OTHER, AttachmentPhase.ATTACHED),
@@ -826,7 +832,7 @@ def test_unfinished_attachments_of_a_shared_volume_cost_one_more_call(
     ]
     alone = ById(VolumeId(cinder.put(2)), in_full=True)
     before = len(stand_in.calls)
-    one(volumes.observe([alone]), alone)
+    only(volumes.observe([alone]), alone)
     assert len(stand_in.calls) == before + 1
 
 
@@ -847,8 +853,8 @@ def test_a_volume_that_no_back_end_took_says_so(
 ) -> None:
     """Source: cinder/message/message_field.py: action 001, detail 003."""
     own = cinder.put(1, status="error")
-    said: Json = {"of": own, "event_id": "VOLUME_VOLUME_001_003"}
-    cinder.messages.append(said | {"user_message": "full"})
+    body: Json = {"of": own, "event_id": "VOLUME_VOLUME_001_003"}
+    cinder.messages.append(body | {"user_message": "full"})
     volume = look(volumes, own)
     assert (volume.is_unplaceable, volume.was_ready) == (True, False)
 
@@ -860,6 +866,6 @@ def test_a_read_ends_when_its_callers_time_does(
     stand_in.silent.add(f"volumes/{own}")
     ref = ById(VolumeId(own))
     began = time.monotonic()
-    found = volumes.observe([ref], 0.5).found[ref]
-    assert isinstance(found, Unknown)
+    observation = volumes.observe([ref], 0.5).found[ref]
+    assert isinstance(observation, Unknown)
     assert time.monotonic() - began < 3

@@ -96,14 +96,14 @@ class Cinder:
         match call.method, parts:
             case "GET", ["volumes", "detail"]:
                 return self._list(call)
-            case "GET", ["volumes", wanted]:
-                return self._one(wanted)
+            case "GET", ["volumes", volume_id]:
+                return self._one(volume_id)
             case "POST", ["volumes"]:
                 return self._create(call)
-            case "DELETE", ["volumes", wanted]:
-                return self._delete(wanted)
-            case "POST", ["volumes", wanted, "action"]:
-                return self._act(wanted, call)
+            case "DELETE", ["volumes", volume_id]:
+                return self._delete(volume_id)
+            case "POST", ["volumes", volume_id, "action"]:
+                return self._act(volume_id, call)
         return None
 
     def _besides(self, call: Call, parts: list[str]) -> Answer | None:
@@ -111,8 +111,10 @@ class Cinder:
             case _, ["attachments", *rest]:
                 return self._attachments(call, rest)
             case "GET", ["messages"]:
-                wanted = call.query["resource_uuid"][0]
-                return ok({"messages": [m for m in self.messages if m["of"] == wanted]})
+                desired = call.query["resource_uuid"][0]
+                return ok(
+                    {"messages": [m for m in self.messages if m["of"] == desired]}
+                )
             case "GET", ["types", *rest]:
                 return self._types(call, bool(rest))
             case "GET", ["os-availability-zone"]:
@@ -129,7 +131,7 @@ class Cinder:
         if is_default:
             return ok({"volume_type": shown[0]})
         marker = call.query.get("marker", [""])[0]
-        start = [one["id"] for one in shown].index(marker) + 1 if marker else 0
+        start = [type_["id"] for type_ in shown].index(marker) + 1 if marker else 0
         page = shown[start : start + self.types_per_page]
         body: Json = {"volume_types": page}
         if start + len(page) < len(shown):
@@ -162,17 +164,17 @@ class Cinder:
             body["volumes_links"] = [{"rel": "next", "href": href}]
         return ok(body)
 
-    def _one(self, wanted: str) -> Answer:
-        if wanted not in self.volumes:
-            return missing(f"Volume {wanted} could not be found.")
-        return ok({"volume": self.volumes[wanted]})
+    def _one(self, desired: str) -> Answer:
+        if desired not in self.volumes:
+            return missing(f"Volume {desired} could not be found.")
+        return ok({"volume": self.volumes[desired]})
 
     def _create(self, call: Call) -> Answer:
         asked = call.body["volume"]
         assert isinstance(asked, dict)
-        wanted = asked.get("volume_type", "fast")
-        if wanted not in (*self.types, *(f"id-of-{name}" for name in self.types)):
-            return missing(f"Volume type with name {wanted} could not be found.")
+        desired = asked.get("volume_type", "fast")
+        if desired not in (*self.types, *(f"id-of-{name}" for name in self.types)):
+            return missing(f"Volume type with name {desired} could not be found.")
         if asked.get("availability_zone", "nova") not in self.zones:
             zone = asked["availability_zone"]
             return bad(f"Availability zone '{zone}' is invalid.")
@@ -186,39 +188,39 @@ class Cinder:
             size=asked["size"],
             status="creating",
             metadata=asked["metadata"],
-            volume_type=wanted,
+            volume_type=desired,
             source_volid=source,
-            multiattach="multiattach" in self.specs[str(wanted)],
+            multiattach="multiattach" in self.specs[str(desired)],
         )
         return 202, {}, json.dumps({"volume": self.volumes[own]}).encode()
 
-    def _delete(self, wanted: str) -> Answer:
-        if wanted not in self.volumes:
-            return missing(f"Volume {wanted} could not be found.")
-        is_deletable = self.volumes[wanted]["status"] in ("available", "error")
-        if not is_deletable or wanted in self.has_snapshots:
+    def _delete(self, desired: str) -> Answer:
+        if desired not in self.volumes:
+            return missing(f"Volume {desired} could not be found.")
+        is_deletable = self.volumes[desired]["status"] in ("available", "error")
+        if not is_deletable or desired in self.has_snapshots:
             return bad(
                 "Invalid volume: Volume status must be available or error and must not"
                 " be migrating, attached, belong to a group, have snapshots."
             )
-        self.volumes[wanted]["status"] = "deleting"
+        self.volumes[desired]["status"] = "deleting"
         return 202, {}, b""
 
-    def _act(self, wanted: str, call: Call) -> Answer:
+    def _act(self, desired: str, call: Call) -> Answer:
         self.said.append(next(iter(call.body)))
-        if wanted not in self.volumes:
-            return missing(f"Volume {wanted} could not be found.")
+        if desired not in self.volumes:
+            return missing(f"Volume {desired} could not be found.")
         match call.body:
             case {"os-extend": {"new_size": size}}:
-                self.volumes[wanted] |= {"size": size, "status": "extending"}
+                self.volumes[desired] |= {"size": size, "status": "extending"}
             case {"os-retype": {"new_type": name}}:
                 if name not in self.types:
                     return bad(f"Invalid input received: Invalid volume_type {name}")
-                self.volumes[wanted] |= {"volume_type": name, "status": "retyping"}
+                self.volumes[desired] |= {"volume_type": name, "status": "retyping"}
             case {"os-roll_detaching": _}:
-                self.volumes[wanted]["status"] = "in-use"
+                self.volumes[desired]["status"] = "in-use"
             case {"os-unreserve": _}:
-                self.volumes[wanted]["status"] = "available"
+                self.volumes[desired]["status"] = "available"
         return 202, {}, b""
 
     def _attachments(self, call: Call, rest: list[str]) -> Answer:
@@ -228,8 +230,12 @@ class Cinder:
             if len(self.reservations) == before:
                 return missing("Volume attachment could not be found.")
             return ok({"attachments": []})
-        wanted = call.query["volume_id"][0]
-        shown = [one for one in self.reservations if one["volume_id"] == wanted]
+        desired = call.query["volume_id"][0]
+        shown = [
+            reservation
+            for reservation in self.reservations
+            if reservation["volume_id"] == desired
+        ]
         return ok({"attachments": shown})
 
     def _nova(self, call: Call, parts: list[str]) -> Answer:
@@ -239,20 +245,20 @@ class Cinder:
         if call.method == "POST":
             asked = call.body["volumeAttachment"]
             assert isinstance(asked, dict)
-            wanted = str(asked["volumeId"])
-            if wanted not in self.volumes:
-                return missing(f"Volume {wanted} could not be found.")
-            self.volumes[wanted]["status"] = "attaching"
-            return ok({"volumeAttachment": {"volumeId": wanted, "serverId": server}})
-        wanted = parts[3]
-        if wanted not in self.volumes:
-            return missing(f"Volume {wanted} could not be found.")
-        attachments = self.volumes[wanted]["attachments"]
+            desired = str(asked["volumeId"])
+            if desired not in self.volumes:
+                return missing(f"Volume {desired} could not be found.")
+            self.volumes[desired]["status"] = "attaching"
+            return ok({"volumeAttachment": {"volumeId": desired, "serverId": server}})
+        desired = parts[3]
+        if desired not in self.volumes:
+            return missing(f"Volume {desired} could not be found.")
+        attachments = self.volumes[desired]["attachments"]
         assert isinstance(attachments, list)
-        if all(one["server_id"] != server for one in attachments):
-            said = f"Instance {server} is not attached to volume {wanted}"
-            return missing(said)
-        self.volumes[wanted]["status"] = "detaching"
+        if all(attachment["server_id"] != server for attachment in attachments):
+            text = f"Instance {server} is not attached to volume {desired}"
+            return missing(text)
+        self.volumes[desired]["status"] = "detaching"
         return 202, {}, b""
 
 

@@ -20,20 +20,20 @@ SOURCE = VolumeId("c0000000-0000-0000-0000-000000000001")
 
 
 def request(**parts: object) -> VolumeRequest:
-    given: dict[str, object] = {"name": "pvc-1", "size_bytes": GIB, "cluster": "kube"}
-    return VolumeRequest(**given | parts)  # type: ignore[arg-type]  # any part
+    values: dict[str, object] = {"name": "pvc-1", "size_bytes": GIB, "cluster": "kube"}
+    return VolumeRequest(**values | parts)  # type: ignore[arg-type]  # any part
 
 
 def read(storage: settings.BlockStorage = PLAIN, **parts: object) -> VolumeSpec:
-    found = parameters.spec(request(**parts), storage)
-    assert isinstance(found, VolumeSpec), found
-    return found
+    result = parameters.spec(request(**parts), storage)
+    assert isinstance(result, VolumeSpec), result
+    return result
 
 
 def problems(**parts: object) -> tuple[VolumeProblem, ...]:
-    found = parameters.spec(request(**parts), PLAIN)
-    assert isinstance(found, tuple), found
-    return found
+    result = parameters.spec(request(**parts), PLAIN)
+    assert isinstance(result, tuple), result
+    return result
 
 
 WRITTEN = {"availability": "nova"}
@@ -62,25 +62,25 @@ def test_the_zone_is_written_preferred_or_requisite_in_this_order(
     zone: str,
     zones: tuple[str, ...] | None,
 ) -> None:
-    found = read(storage, **parts)
-    assert parameters.placement(found).zone == zone
-    assert found.zones == zones
+    volume_spec = read(storage, **parts)
+    assert parameters.placement(volume_spec).zone == zone
+    assert volume_spec.zones == zones
 
 
 def test_a_type_of_the_attributes_class_wins() -> None:
-    found = read(parameters={"type": "slow"}, changes={"type": "fast"})
-    assert found.type == "fast"
+    volume_spec = read(parameters={"type": "slow"}, changes={"type": "fast"})
+    assert volume_spec.type == "fast"
 
 
 def test_metadata_is_the_mark_and_what_the_sidecar_adds() -> None:
     """In the reference's order; what is not told is not written."""
-    told = {
+    messages = {
         "csi.storage.k8s.io/pv/name": "pv",
         "csi.storage.k8s.io/pvc/name": "claim",
         "csi.storage.k8s.io/pvc/namespace": "",
         "other": "thing",
     }
-    assert read(metadata=told).metadata == (
+    assert read(metadata=messages).metadata == (
         ("cinder.csi.openstack.org/cluster", "kube"),
         ("csi.storage.k8s.io/pvc/name", "claim"),
         ("csi.storage.k8s.io/pv/name", "pv"),
@@ -89,14 +89,14 @@ def test_metadata_is_the_mark_and_what_the_sidecar_adds() -> None:
 
 def test_neighbours_come_from_annotations_and_are_echoed() -> None:
     affinity = "cinder.csi.openstack.org/affinity"
-    found = read(annotations={affinity: " a, b,,", "other": "x"})
-    assert (found.near, found.apart) == (("a", "b"), ())
-    assert found.context == ((affinity, " a, b,,"),)
+    volume_spec = read(annotations={affinity: " a, b,,", "other": "x"})
+    assert (volume_spec.near, volume_spec.apart) == (("a", "b"), ())
+    assert volume_spec.context == ((affinity, " a, b,,"),)
 
 
 def test_the_node_is_told_that_a_clones_file_system_may_be_too_small() -> None:
-    wanted = (("cinder.csi.openstack.org/resizeRequired", "true"),)
-    assert read(source=SOURCE).context == wanted
+    desired = (("cinder.csi.openstack.org/resizeRequired", "true"),)
+    assert read(source=SOURCE).context == desired
     assert read().context == ()
 
 
@@ -145,10 +145,10 @@ def test_all_problems_are_named_at_once() -> None:
 
 
 def test_a_zone_that_all_reach_is_no_contradiction() -> None:
-    wanted = {"availability": "ceph"}
-    found = read(MAPPED, parameters=wanted, requisite=("az2",))
-    assert found.zones == ("az1", "az2", "ceph")
-    assert read(IGNORING, parameters=wanted, requisite=("az2",)).zones is None
+    desired = {"availability": "ceph"}
+    volume_spec = read(MAPPED, parameters=desired, requisite=("az2",))
+    assert volume_spec.zones == ("az1", "az2", "ceph")
+    assert read(IGNORING, parameters=desired, requisite=("az2",)).zones is None
 
 
 def test_a_name_is_what_cinder_makes_of_it() -> None:
@@ -159,7 +159,7 @@ def test_a_name_is_what_cinder_makes_of_it() -> None:
 def test_a_change_is_of_the_type_alone() -> None:
     assert parameters.change({"type": "fast"}) == VolumeChange("fast")
     assert parameters.change({}) == VolumeChange()
-    found = parameters.change({"iops": "9"})
-    assert found == (
+    result = parameters.change({"iops": "9"})
+    assert result == (
         VolumeProblem("mutable parameter iops", "9", "only the parameter type"),
     )

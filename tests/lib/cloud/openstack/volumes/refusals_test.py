@@ -157,37 +157,40 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("operation", "status", "said", "kind"), REFUSALS)
+@pytest.mark.parametrize(("operation", "status", "message", "kind"), REFUSALS)
 def test_each_refusal_has_its_meaning(  # - a table's columns
     stand_in: StandIn,
     cinder: Cinder,
     make_volumes: MakeVolumes,
     operation: str,
     status: int,
-    said: str,
+    message: str,
     kind: type[errors.CloudError] | None,
 ) -> None:
     """Cinder says 400 to nearly everything; the words tell what it is about."""
     volumes = make_volumes()
     own = ById(VolumeId(cinder.put(1)))
-    found = volumes.observe([own]).found[own]
-    assert not isinstance(found, Unknown)
-    seen = found[0]
-    body = json.dumps({"refusal": {"message": said}, "itemNotFound": {}}).encode()
+    observation = volumes.observe([own]).found[own]
+    assert not isinstance(observation, Unknown)
+    volume = observation[0]
+    body = json.dumps({"refusal": {"message": message}, "itemNotFound": {}}).encode()
     attachments = f"servers/{SERVER}/os-volume_attachments"
     table: dict[str, tuple[str, Callable[[], object]]] = {
         "create": ("volumes", lambda: volumes.create(WANTED)),
-        "delete": (f"volumes/{seen.id}", lambda: volumes.delete(seen.id)),
+        "delete": (f"volumes/{volume.id}", lambda: volumes.delete(volume.id)),
         "resize": (
-            f"volumes/{seen.id}/action",
-            lambda: volumes.resize(seen, 2 * GIB),
+            f"volumes/{volume.id}/action",
+            lambda: volumes.resize(volume, 2 * GIB),
         ),
         "retype": (
-            f"volumes/{seen.id}/action",
-            lambda: volumes.retype(seen, VolumeChange("slow")),
+            f"volumes/{volume.id}/action",
+            lambda: volumes.retype(volume, VolumeChange("slow")),
         ),
-        "attach": (attachments, lambda: volumes.attach(seen, SERVER)),
-        "detach": (f"{attachments}/{seen.id}", lambda: volumes.detach(seen, SERVER)),
+        "attach": (attachments, lambda: volumes.attach(volume, SERVER)),
+        "detach": (
+            f"{attachments}/{volume.id}",
+            lambda: volumes.detach(volume, SERVER),
+        ),
     }
     path, run = table[operation]
     stand_in.fail(path, status, body)
@@ -197,4 +200,4 @@ def test_each_refusal_has_its_meaning(  # - a table's columns
     with pytest.raises(errors.CloudError) as raised:
         run()
     assert type(raised.value) is kind
-    assert said not in str(raised.value)
+    assert message not in str(raised.value)

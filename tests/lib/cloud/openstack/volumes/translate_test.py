@@ -107,7 +107,7 @@ def test_ids_are_told_from_other_texts(text: str, is_id: bool) -> None:
 def test_a_volume_keeps_what_cinder_says_of_it() -> None:
     """Sizes become bytes, times get their zone, attachments their device."""
     moment = datetime.datetime(2026, 1, 1)  # - as Cinder writes it
-    seen = native.Volume(
+    listed = native.Volume(
         "id-1",
         None,
         3,
@@ -121,9 +121,9 @@ def test_a_volume_keeps_what_cinder_says_of_it() -> None:
         moment,
         None,
     )
-    found = translate.volume(seen, PLAIN)
-    assert (found.name, found.size_bytes, found.source) == ("", 3 * GIB, "id-0")
-    assert found.created_at == moment.replace(tzinfo=datetime.UTC)
-    assert (found.cluster, found.is_shareable, found.type) == ("kube", True, "fast")
-    assert found.attachments[0].publish_context == (("DevicePath", "/dev/vdb"),)
-    assert native.handle(found).attachments == (("server-1", "at-1"),)
+    volume = translate.volume(listed, PLAIN)
+    assert (volume.name, volume.size_bytes, volume.source) == ("", 3 * GIB, "id-0")
+    assert volume.created_at == moment.replace(tzinfo=datetime.UTC)
+    assert (volume.cluster, volume.is_shareable, volume.type) == ("kube", True, "fast")
+    assert volume.attachments[0].publish_context == (("DevicePath", "/dev/vdb"),)
+    assert native.handle(volume).attachments == (("server-1", "at-1"),)

@@ -14,13 +14,13 @@ from lib.cloud.openstack.http import client, listings
 from lib.cloud.openstack.load_balancers.read import lists, native
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
+    Environment,
     FloatingSource,
     Identity,
-    Surroundings,
 )
 from lib.cloud.openstack.load_balancers.spec import annotations, subnets
+from lib.cloud.openstack.load_balancers.spec.desired import Desired, Floating
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
-from lib.cloud.openstack.load_balancers.spec.wanted import Floating, Wanted
 from lib.cloud.steps import Problem
 from lib.cloud.support import expiring
 
@@ -137,32 +137,32 @@ class Batch:
     def read_vip_ports(self, ids: Collection[str]) -> None:
         """Read which of the load balancers' VIP ports exist."""
         ordered = sorted(ids)
-        found: set[str] = set()
+        port_ids: set[str] = set()
         for at in range(0, len(ordered), lists.FILTERED):
             some = tuple(("id", id_) for id_ in ordered[at : at + lists.FILTERED])
             ports = lists.PORTS.of_project(self.api, self.deadline, some)
-            found |= {port.id for port in ports}
-        self.vip_ports = frozenset(found)
+            port_ids |= {port.id for port in ports}
+        self.vip_ports = frozenset(port_ids)
 
 
-def of_deletion(batch: Batch, groups: Groups) -> Surroundings:
+def of_deletion(batch: Batch, groups: Groups) -> Environment:
     """Read what the deletion of a load balancer has to know.
 
     Raises:
         CloudError: something could not be read.
     """
-    return Surroundings(
+    return Environment(
         floating_ips=batch.floating_ips, groups=groups, ports=_carriers(batch, groups)
     )
 
 
-def of_wanted(
+def of_desired(
     batch: Batch,
-    wanted: Wanted,
+    desired: Desired,
     identity: Identity,
     children: Children | None,
     groups: Groups,
-) -> Surroundings:
+) -> Environment:
     """Read what making or changing a load balancer has to know.
 
     Raises:
@@ -171,41 +171,41 @@ def of_wanted(
     manages = batch.config.manage_security_groups
     problems: list[Problem] = []
     node_subnet_id = ""
-    place = wanted.placement
+    place = desired.placement
     is_from_node = not (place.network_id or place.subnet_id)
     is_new = identity.load_balancer is None
     vip = identity.load_balancer.vip_subnet_id if identity.load_balancer else ""
-    if is_from_node and wanted.anchor and (is_new or not place.member_subnet_id):
-        found = _node_subnets(batch, wanted.anchor, wanted.anchor_server)
-        node_subnet_id = vip if vip in found else next(iter(found), "")
-        if len(found) > 1 and node_subnet_id != vip:
-            problems.append(_many_node_subnets(wanted, found))
+    if is_from_node and desired.anchor and (is_new or not place.member_subnet_id):
+        subnet_ids = _node_subnets(batch, desired.anchor, desired.anchor_server)
+        node_subnet_id = vip if vip in subnet_ids else next(iter(subnet_ids), "")
+        if len(subnet_ids) > 1 and node_subnet_id != vip:
+            problems.append(_many_node_subnets(desired, subnet_ids))
         elif is_new and not (node_subnet_id or place.port_id):
-            problems.append(_no_node_subnet(wanted))
+            problems.append(_no_node_subnet(desired))
     elif is_from_node and is_new and not place.port_id:
-        problems.append(_no_node_subnet(wanted))
+        problems.append(_no_node_subnet(desired))
     if is_new:
-        problems += _missing_subnets(batch, wanted)
-    known = wanted.placement.member_subnet_id or node_subnet_id
-    problems += _tls(batch, wanted, children)
-    return Surroundings(
+        problems += _missing_subnets(batch, desired)
+    known = desired.placement.member_subnet_id or node_subnet_id
+    problems += _tls(batch, desired, children)
+    return Environment(
         floating_ips=batch.floating_ips,
         groups=groups,
         ports=batch.ports(()) if manages else _carriers(batch, groups),
         node_subnet_id=node_subnet_id,
         member_subnet=_subnet(batch, known or vip or "") if manages else None,
-        second_subnet_id=_second_subnet(batch, wanted, identity, node_subnet_id),
-        source=_source(batch, wanted, identity),
+        second_subnet_id=_second_subnet(batch, desired, identity, node_subnet_id),
+        source=_source(batch, desired, identity),
         problems=tuple(problems),
         vip_is_gone=_is_vip_gone(batch, identity),
     )
 
 
 def _is_vip_gone(batch: Batch, identity: Identity) -> bool:
-    found = identity.load_balancer
-    if found is None or batch.vip_ports is None or not found.vip_port_id:
+    balancer = identity.load_balancer
+    if balancer is None or batch.vip_ports is None or not balancer.vip_port_id:
         return False
-    return found.vip_port_id not in batch.vip_ports
+    return balancer.vip_port_id not in batch.vip_ports
 
 
 def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
@@ -213,13 +213,13 @@ def _carriers(batch: Batch, groups: Groups) -> tuple[native.Port, ...]:
 
     Where the batch has many groups, one list of all ports serves all of them.
     """
-    found: dict[str, native.Port] = {}
+    by_id: dict[str, native.Port] = {}
     is_many = len(batch.groups) > MANY_GROUPS
     for group in groups:
         ports = batch.ports(() if is_many else (("security_groups", group.id),))
         carriers = (port for port in ports if group.id in port.security_groups)
-        found |= {port.id: port for port in carriers}
-    return tuple(found.values())
+        by_id |= {port.id: port for port in carriers}
+    return tuple(by_id.values())
 
 
 def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
         filters = ()  # all ports are read anyway
     elif known := batch.kept.ids.get(key):
         return known
-    found = tuple(
+    subnet_ids = tuple(
         dict.fromkeys(
             fixed.subnet_id
             for port in batch.ports(filters)
@@ -247,13 +247,13 @@ def _node_subnets(batch: Batch, address: str, server: str) -> tuple[str, ...]:
             and server in ("", port.device_id)
         )
     )
-    if found:
-        batch.kept.ids.put(key, found)
-    return found
+    if subnet_ids:
+        batch.kept.ids.put(key, subnet_ids)
+    return subnet_ids
 
 
-def _no_node_subnet(wanted: Wanted) -> Problem:
-    address = wanted.anchor or "of any Node"
+def _no_node_subnet(desired: Desired) -> Problem:
+    address = desired.anchor or "of any Node"
     message = (
         f"no subnet is configured, and no port of a server has the address {address};"
         " set subnet-id or network-id, by annotation or in [LoadBalancer]"
@@ -261,18 +261,18 @@ def _no_node_subnet(wanted: Wanted) -> Problem:
     return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
 
 
-def _many_node_subnets(wanted: Wanted, found: Sequence[str]) -> Problem:
+def _many_node_subnets(desired: Desired, subnet_ids: Sequence[str]) -> Problem:
     message = (
-        f"no subnet is configured, and the address {wanted.anchor} is on ports of"
-        f" servers in several: {', '.join(sorted(found))}; set subnet-id, by"
+        f"no subnet is configured, and the address {desired.anchor} is on ports of"
+        f" servers in several: {', '.join(sorted(subnet_ids))}; set subnet-id, by"
         " annotation or in [LoadBalancer]"
     )
     return Problem(OctaviaReason.SUBNET, message, is_fatal=True)
 
 
-def _missing_subnets(batch: Batch, wanted: Wanted) -> tuple[Problem, ...]:
+def _missing_subnets(batch: Batch, desired: Desired) -> tuple[Problem, ...]:
     """Look for the subnets that were named, before anything is made in them."""
-    place = wanted.placement
+    place = desired.placement
     named = {"member-subnet-id": place.member_subnet_id}
     if not place.port_id:
         named["subnet-id"] = place.subnet_id
@@ -292,36 +292,36 @@ def _missing_subnets(batch: Batch, wanted: Wanted) -> tuple[Problem, ...]:
 def _subnet(batch: Batch, subnet_id: str) -> native.Subnet | None:
     if not subnet_id:
         return None
-    found = batch.subnets((("id", subnet_id),))
-    return found[0] if found else None
+    subnets_ = batch.subnets((("id", subnet_id),))
+    return subnets_[0] if subnets_ else None
 
 
 def _second_subnet(
-    batch: Batch, wanted: Wanted, identity: Identity, node_subnet_id: str
+    batch: Batch, desired: Desired, identity: Identity, node_subnet_id: str
 ) -> str:
     """Find in the VIP's network a subnet of the second family; empty: there is none."""
-    if len(wanted.families) < 2 or identity.load_balancer is not None:
+    if len(desired.families) < 2 or identity.load_balancer is not None:
         return ""
-    network_id = wanted.placement.network_id
+    network_id = desired.placement.network_id
     if not network_id:
-        first = _subnet(batch, wanted.placement.subnet_id or node_subnet_id)
+        first = _subnet(batch, desired.placement.subnet_id or node_subnet_id)
         network_id = first.network_id if first else ""
     if not network_id:
         return ""
-    version = _VERSION[wanted.families[1]]
-    found = batch.subnets((("network_id", network_id),))
-    return next((one.id for one in found if one.ip_version == version), "")
+    version = _VERSION[desired.families[1]]
+    subnets_ = batch.subnets((("network_id", network_id),))
+    return next((subnet.id for subnet in subnets_ if subnet.ip_version == version), "")
 
 
 def _tls(
-    batch: Batch, wanted: Wanted, children: Children | None
+    batch: Batch, desired: Desired, children: Children | None
 ) -> tuple[Problem, ...]:
     """Look at a TLS container unless all listeners have it already."""
-    ref = wanted.tls_ref
+    ref = desired.tls_ref
     if not ref or batch.config.container_store != "barbican":
         return ()
     used = () if children is None else children.listeners
-    if used and all(one.default_tls_container_ref == ref for one in used):
+    if used and all(listener.default_tls_container_ref == ref for listener in used):
         return ()
     if batch.is_readable(ref):
         return ()
@@ -332,54 +332,57 @@ def _tls(
     return (Problem(OctaviaReason.TLS, message, is_fatal=True),)
 
 
-def _source(batch: Batch, wanted: Wanted, identity: Identity) -> FloatingSource:
+def _source(batch: Batch, desired: Desired, identity: Identity) -> FloatingSource:
     """Find where a floating IP may come from, where one may be needed."""
-    found = identity.load_balancer
-    if wanted.is_internal or (found and ":" in (found.vip_address or "")):
+    balancer = identity.load_balancer
+    if desired.is_internal or (balancer and ":" in (balancer.vip_address or "")):
         return FloatingSource()
-    limits = wanted.floating.subnet_id or wanted.floating.subnet or wanted.floating.tags
-    if found is None and (wanted.families[0] is IpFamily.IPV6 or not limits):
+    limits = (
+        desired.floating.subnet_id or desired.floating.subnet or desired.floating.tags
+    )
+    if balancer is None and (desired.families[0] is IpFamily.IPV6 or not limits):
         return FloatingSource()  # nothing to be told before it is there
-    port_id = (found.vip_port_id if found else "") or ""
-    if not _needs_floating_ip(batch, wanted, port_id):
-        return FloatingSource(misfit=_misfit(batch, wanted, port_id))
-    network_id = wanted.floating.network_id or _first_external(batch)
+    port_id = (balancer.vip_port_id if balancer else "") or ""
+    if not _needs_floating_ip(batch, desired, port_id):
+        return FloatingSource(misfit=_misfit(batch, desired, port_id))
+    network_id = desired.floating.network_id or _first_external(batch)
     if not network_id:
         return FloatingSource()
-    return _subnets_of(batch, network_id, wanted.floating)
+    return _subnets_of(batch, network_id, desired.floating)
 
 
-def _misfit(batch: Batch, wanted: Wanted, port_id: str) -> str:
+def _misfit(batch: Batch, desired: Desired, port_id: str) -> str:
     """Return how the floating IP differs from the desired one; empty: it does not.
 
     One that was asked for by its address fits.
     """
-    found = next((ip for ip in batch.floating_ips if ip.port_id == port_id), None)
-    wish = wanted.floating
-    if found is None or wanted.address:
+    floating_ip = next((ip for ip in batch.floating_ips if ip.port_id == port_id), None)
+    floating = desired.floating
+    if floating_ip is None or desired.address:
         return ""
-    if wish.network_id and wish.network_id != found.floating_network_id:
+    if floating.network_id and floating.network_id != floating_ip.floating_network_id:
         return (
-            f"floating-network-id is {found.floating_network_id}, wanted"
-            f" {wish.network_id}"
+            f"floating-network-id is {floating_ip.floating_network_id}, wanted"
+            f" {floating.network_id}"
         )
-    if not (wish.subnet_id or wish.subnet or wish.tags):
+    if not (floating.subnet_id or floating.subnet or floating.tags):
         return ""
-    address = ipaddress.ip_address(found.floating_ip_address)
-    for one in _fitting(batch, found.floating_network_id, wish):
-        if one.cidr and address in ipaddress.ip_network(one.cidr):
+    address = ipaddress.ip_address(floating_ip.floating_ip_address)
+    for subnet in _fitting(batch, floating_ip.floating_network_id, floating):
+        if subnet.cidr and address in ipaddress.ip_network(subnet.cidr):
             return ""
-    named = wish.subnet_id or (
-        f"{annotations.shown(wish.subnet)} with tags {annotations.shown(wish.tags)}"
+    named = floating.subnet_id or (
+        f"{annotations.shown(floating.subnet)} with tags"
+        f" {annotations.shown(floating.tags)}"
     )
     return f"floating IP {address} is in no floating subnet {named}"
 
 
-def _needs_floating_ip(batch: Batch, wanted: Wanted, port_id: str | None) -> bool:
+def _needs_floating_ip(batch: Batch, desired: Desired, port_id: str | None) -> bool:
     """Report whether a floating IP may have to be made."""
-    if wanted.address:
+    if desired.address:
         known = {ip.floating_ip_address for ip in batch.floating_ips}
-        return wanted.address not in known
+        return desired.address not in known
     return not (port_id and any(ip.port_id == port_id for ip in batch.floating_ips))
 
 
@@ -390,29 +393,29 @@ def _first_external(batch: Batch) -> str:
     """
     if known := batch.kept.ids.get(_EXTERNAL):
         return known[0]
-    found = _choose_external(batch)
-    if found:
-        batch.kept.ids.put(_EXTERNAL, (found,))
-    return found
+    network_id_ = _choose_external(batch)
+    if network_id_:
+        batch.kept.ids.put(_EXTERNAL, (network_id_,))
+    return network_id_
 
 
 def _choose_external(batch: Batch) -> str:
-    candidates = [one for one in batch.networks() if one.subnets]
+    candidates = [network for network in batch.networks() if network.subnets]
     if not candidates:
         return ""
-    query = tuple(("network_id", one.id) for one in candidates)
-    versions = {one.id: one.ip_version for one in batch.subnets(query)}
-    for one in candidates:
-        if any(versions.get(subnet_id, 4) == 4 for subnet_id in one.subnets):
-            return one.id
+    query = tuple(("network_id", network.id) for network in candidates)
+    versions = {subnet.id: subnet.ip_version for subnet in batch.subnets(query)}
+    for network in candidates:
+        if any(versions.get(subnet_id, 4) == 4 for subnet_id in network.subnets):
+            return network.id
     return ""
 
 
 def _subnets_of(batch: Batch, network_id: str, floating: Floating) -> FloatingSource:
     """Find the subnets that the id, or name pattern and tags, allow."""
-    found = _fitting(batch, network_id, floating)
-    if found:
-        return FloatingSource(network_id, tuple(one.id for one in found))
+    subnets_ = _fitting(batch, network_id, floating)
+    if subnets_:
+        return FloatingSource(network_id, tuple(subnet.id for subnet in subnets_))
     if floating.subnet_id:
         message = (
             f"floating subnet {floating.subnet_id} is not in the floating network"
@@ -443,4 +446,4 @@ def _fitting(
         return ()
     query = (("network_id", network_id), *subnets.tag_filter(floating.tags))
     fits = subnets.matches(floating.subnet)
-    return tuple(one for one in batch.subnets(query) if fits(one.name))
+    return tuple(subnet for subnet in batch.subnets(query) if fits(subnet.name))

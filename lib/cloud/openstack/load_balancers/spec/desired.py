@@ -53,7 +53,7 @@ class Monitoring:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WantedPort:
+class DesiredPort:
     """One port. index: in the Service; part of names."""
 
     index: int
@@ -63,7 +63,7 @@ class WantedPort:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WantedMember:
+class DesiredMember:
     """A Node that receives traffic, at its address."""
 
     name: str
@@ -103,7 +103,7 @@ class Placement:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class Desired:
     """All that one Service wants.
 
     anchor: the address of a Node whose subnet counts where none is said; of the first
@@ -114,8 +114,8 @@ class Wanted:
     health_port: of the traffic policy Local, else 0. algorithm: lb-method.
     """
 
-    ports: tuple[WantedPort, ...]
-    members: tuple[WantedMember, ...]
+    ports: tuple[DesiredPort, ...]
+    members: tuple[DesiredMember, ...]
     anchor: str = ""
     families: tuple[IpFamily, ...] = (IpFamily.IPV4,)
     anchor_server: str = ""
