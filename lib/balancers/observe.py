@@ -1,4 +1,4 @@
-"""Reads of one reconciliation: Services from the watched store, the rest of the cloud."""
+"""Reads of one reconciliation: Services of the watched store, the rest of clouds."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence

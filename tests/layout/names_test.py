@@ -23,7 +23,7 @@ SERVICE = "a part of a Service, decoded by each flow as far as it reads it"
 
 CLASSES: Mapping[str, str] = {
     **dict.fromkeys(("RecordEvent", "Row", "Snapshot", "Source", "Sources"), ROLE),
-    "Topic": ROLE,
+    **dict.fromkeys(("Dependencies", "Desired", "Topic"), ROLE),
     **dict.fromkeys(("AlreadyExists", "Busy", "Forbidden", "NotFound"), TAXONOMY),
     "Unavailable": TAXONOMY,
     **dict.fromkeys(("Depth", "Node", "Observed", "Owned", "Plan", "Reason"), PROTOCOL),
@@ -40,6 +40,7 @@ CLASSES: Mapping[str, str] = {
 }
 MODULES: Mapping[str, str] = {
     **dict.fromkeys(("act", "decide", "flow", "model", "observe", "preview"), ROLE),
+    "desired": ROLE,
     "errors": TAXONOMY,
     "actions": "the steps that a package of a provider plans",
     "addresses": "addresses of an instance: as read, and as a Node shows them",

@@ -82,8 +82,8 @@ class FakeLoadBalancers:
 
     A new one takes a write; a public address, its sockets and its members one more
     each. After each of them but the address it is busy for a while, and refuses others.
-    clock: seconds that only grow. load_balancers: by ID; tests change it. faults: errors
-    for the next calls, None for one that succeeds; lost: the same, after the call was
+    clock: monotonic seconds. load_balancers: by ID; tests change it. faults: errors for
+    the next calls, None for one that succeeds; lost: the same, after the call was
     carried out. before_call, after_call: may raise, as if the process crashed there.
     """
 

@@ -180,7 +180,7 @@ def test_files_that_can_not_be_used_are_all_named_before_any_call(
     )
     with pytest.raises(settings.CloudConfError) as raised:
         session.open_session(credentials, 5.0)
-    assert [text.split(" is ")[0] for text in raised.value.problems] == [
+    assert [text.partition(": ")[0] for text in raised.value.problems] == [
         "[Global] ca-file",
         "[Global] cert-file",
         "[Global] key-file",

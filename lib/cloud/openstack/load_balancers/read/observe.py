@@ -24,7 +24,7 @@ from lib.cloud.openstack.load_balancers.read import (
     lists,
     native,
 )
-from lib.cloud.openstack.load_balancers.read import environment as environments
+from lib.cloud.openstack.load_balancers.read import plan_environment
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
     Environment,
@@ -66,7 +66,7 @@ class OctaviaObserver:
         )
         self._twins = expiring.Expiring[Hashable, float](absence.FORGET_S, api.now)
         self._children = children.ChildrenReader(api)
-        self._kept = environments.Kept(api.now)
+        self._kept = plan_environment.Kept(api.now)
         self._leaving = expiring.Expiring[str, Ref](LEAVING_S, api.now)
         self._log = structlog.stdlib.get_logger()
 
@@ -138,7 +138,7 @@ class OctaviaObserver:
         target: Target,
         observed: Identity,
         read: Mapping[str, Seen[Children] | Unknown],
-        batch: environments.Batch,
+        batch: plan_environment.Batch,
         can: Features,
     ) -> Observation:
         """Observe one target; an unexpected error concerns no other of the batch."""
@@ -152,7 +152,7 @@ class OctaviaObserver:
 
     def _common(
         self, targets: Collection[Target], depth: Depth, deadline: float
-    ) -> tuple[environments.Batch, Mapping[Ref, Identity | Unknown], Features]:
+    ) -> tuple[plan_environment.Batch, Mapping[Ref, Identity | Unknown], Features]:
         """Read the lists that all targets need, and find each its load balancer."""
         version = self._api.version(client.Service.LOAD_BALANCER)
         balancers = lists.LOAD_BALANCERS.of_project(self._api, deadline)
@@ -168,7 +168,7 @@ class OctaviaObserver:
             few = sorted(group_names) if len(group_names) <= lists.NAMED else ()
             named = tuple(("name", name) for name in few)
             groups = lists.SECURITY_GROUPS.of_project(self._api, deadline, named)
-        batch = environments.Batch(
+        batch = plan_environment.Batch(
             self._api,
             self._config,
             deadline,
@@ -267,7 +267,7 @@ class OctaviaObserver:
         target: Target,
         observed: Identity,
         read: Mapping[str, Seen[Children] | Unknown],
-        batch: environments.Batch,
+        batch: plan_environment.Batch,
         can: Features,
     ) -> Observation:
         own: Children | None = None
@@ -280,12 +280,12 @@ class OctaviaObserver:
         desired = identity.desired_of(target)
         try:
             if desired is None:
-                environment = environments.of_deletion(batch, groups)
+                environment = plan_environment.of_deletion(batch, groups)
             elif observed.load_balancer is not None and own is None:
                 # Nothing is planned while Octavia is at it, or failed.
                 environment = Environment(batch.floating_ips, groups)
             else:
-                environment = environments.of_desired(
+                environment = plan_environment.of_desired(
                     batch, desired, observed, own, groups
                 )
         except errors.CloudError as error:
@@ -320,8 +320,8 @@ def is_anything_there(ref: Ref, observed: Identity, environment: Environment) ->
 
 def _by_name(
     groups: Collection[native.SecurityGroup],
-) -> Mapping[str, environments.Groups]:
-    by_name: dict[str, environments.Groups] = {}
+) -> Mapping[str, plan_environment.Groups]:
+    by_name: dict[str, plan_environment.Groups] = {}
     for group in sorted(groups, key=lambda group: group.id):
         by_name[group.name] = (*by_name.get(group.name, ()), group)
     return by_name

@@ -18,7 +18,7 @@ from lib.cloud.model import Seen, Unknown
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.fake import driver, session, wire
 from lib.cloud.openstack.load_balancers import pace
-from lib.cloud.openstack.load_balancers.read import children, environment
+from lib.cloud.openstack.load_balancers.read import children, plan_environment
 from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.cloud.openstack.load_balancers.spec.reasons import OctaviaReason
 from lib.cloud.steps import Asked, CommonReason, Gate, GateState
@@ -212,7 +212,7 @@ def test_a_list_that_fails_makes_unknown_and_nothing_is_written() -> None:
         driven = start()
         driven.settle()
         driven.annotate({keys.CONNECTION_LIMIT: "9"})
-        driven.cloud.clock.sleep(environment.KEPT_S)
+        driven.cloud.clock.sleep(plan_environment.KEPT_S)
 
         def fault(call: wire.Call, path: str = path) -> session.Fault | None:
             return session.Fault(500) if call.path == path else None
@@ -290,7 +290,7 @@ def test_what_follows_at_once_reads_little_again() -> None:
     for each in (first, second, third):
         each.depth = Depth.CHANGED
         if each is third:
-            each.cloud.clock.sleep(environment.KEPT_S)
+            each.cloud.clock.sleep(plan_environment.KEPT_S)
         before = len(each.cloud.calls)
         each.settle()
         paths = [c.path for c in each.cloud.calls[before:] if c.method == "GET"]
@@ -642,9 +642,9 @@ def test_a_key_manager_that_does_not_answer_delays_nobody_for_long() -> None:
         observations = balancers.observe([*tls, *plain], Depth.TREE)
         assert all(isinstance(observations[target.ref], Unknown) for target in tls)
         assert all(isinstance(observations[target.ref], Seen) for target in plain)
-    assert on.cloud.clock.now - began <= environment.TLS_TIMEOUT_S
+    assert on.cloud.clock.now - began <= plan_environment.TLS_TIMEOUT_S
     on.cloud.fault = session.nothing
-    on.cloud.clock.sleep(environment.TLS_PAUSE_S)
+    on.cloud.clock.sleep(plan_environment.TLS_PAUSE_S)
     observations = balancers.observe([*tls, *plain], Depth.TREE)
     assert all(isinstance(observation, Seen) for observation in observations.values())
 
