@@ -14,8 +14,8 @@ from lib.cloud.checkup import Balancing, NamedSetting
 from lib.cloud.openstack.config import settings
 from lib.cloud.openstack.http import client, listings
 from lib.cloud.openstack.load_balancers.read import lists
-from lib.cloud.openstack.load_balancers.read.plan_environment import Batch, Kept
 from lib.cloud.openstack.load_balancers.read.observe import features
+from lib.cloud.openstack.load_balancers.read.plan_environment import Batch, Kept
 from lib.cloud.openstack.load_balancers.spec import subnets
 
 TIMEOUT_S = 60.0

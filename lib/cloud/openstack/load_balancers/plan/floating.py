@@ -23,7 +23,7 @@ from lib.cloud.steps import Notice, NoticeType, Problem, Step
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LoadBalancerEndpoint:
+class VipEndpoint:
     """Under which address clients reach the load balancer; empty: not known yet."""
 
     address: str = ""
@@ -32,7 +32,7 @@ class LoadBalancerEndpoint:
     problems: tuple[Problem, ...] = ()
 
 
-def reach(case: Case) -> LoadBalancerEndpoint:
+def reach(case: Case) -> VipEndpoint:
     """Return what brings the VIP its floating IP, or frees it of one."""
     vip = case.balancer.vip_address or ""
     current = on_port(case.environment, case.balancer.vip_port_id or "")
@@ -42,11 +42,11 @@ def reach(case: Case) -> LoadBalancerEndpoint:
         return _shared(case, current)
     if case.desired.is_internal:
         steps = () if current is None else (_free(case, current),)
-        return LoadBalancerEndpoint(vip, steps)
+        return VipEndpoint(vip, steps)
     if case.desired.address:
         return _at(case, current)
     if current is not None:
-        return LoadBalancerEndpoint(current.floating_ip_address)
+        return VipEndpoint(current.floating_ip_address)
     return _any(case)
 
 
@@ -67,15 +67,15 @@ def shown(floating_ip: FloatingIp) -> str:
     return f"floating IP {floating_ip.floating_ip_address}"
 
 
-def _without(case: Case, vip: str) -> LoadBalancerEndpoint:
+def _without(case: Case, vip: str) -> VipEndpoint:
     if case.desired.is_internal:
-        return LoadBalancerEndpoint(vip)
+        return VipEndpoint(vip)
     message = (
         f"Floating IP not supported for IPv6 Service {case.ref.key}."
         f" Using IPv6 address instead {vip}."
     )
     notice = Notice(NoticeType.WARNING, "LoadBalancerFloatingIPSkipped", message)
-    return LoadBalancerEndpoint(vip, notices=(notice,))
+    return VipEndpoint(vip, notices=(notice,))
 
 
 def _free(case: Case, current: FloatingIp) -> Step:
@@ -86,20 +86,20 @@ def _free(case: Case, current: FloatingIp) -> Step:
     return _attach(current, None, "it is not wanted any more")
 
 
-def _shared(case: Case, current: FloatingIp | None) -> LoadBalancerEndpoint:
+def _shared(case: Case, current: FloatingIp | None) -> VipEndpoint:
     if current is not None:
-        return LoadBalancerEndpoint(current.floating_ip_address)
+        return VipEndpoint(current.floating_ip_address)
     message = (
         "cannot attach a floating IP to a load balancer for a shared Service"
         f" {case.ref.key}, only owner Service can do that"
     )
-    return LoadBalancerEndpoint(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
+    return VipEndpoint(problems=(Problem(OctaviaReason.NO_FLOATING_NETWORK, message),))
 
 
-def _at(case: Case, current: FloatingIp | None) -> LoadBalancerEndpoint:
+def _at(case: Case, current: FloatingIp | None) -> VipEndpoint:
     """Have the floating IP of this very address, and none before it is to be had."""
     if current is not None and current.floating_ip_address == case.desired.address:
-        return LoadBalancerEndpoint(case.desired.address)
+        return VipEndpoint(case.desired.address)
     existing = next(
         (
             ip
@@ -114,13 +114,13 @@ def _at(case: Case, current: FloatingIp | None) -> LoadBalancerEndpoint:
         return dataclasses.replace(endpoint, address=now)
     if existing.port_id:
         message = f"floating IP {case.desired.address} is not available: it is in use"
-        return LoadBalancerEndpoint(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
+        return VipEndpoint(now, problems=(Problem(Reason.ADDRESS_TAKEN, message),))
     steps = () if current is None else (_free(case, current),)
     why = f"loadBalancerIP is {case.desired.address}"
-    return LoadBalancerEndpoint("", (*steps, _attach(existing, case.balancer.vip_port_id, why)))
+    return VipEndpoint("", (*steps, _attach(existing, case.balancer.vip_port_id, why)))
 
 
-def _any(case: Case) -> LoadBalancerEndpoint:
+def _any(case: Case) -> VipEndpoint:
     """Have any floating IP; one that the Service had before comes first."""
     had = identity.hints_of(case.ref).addresses
     owned = [
@@ -131,14 +131,14 @@ def _any(case: Case) -> LoadBalancerEndpoint:
     owned.sort(key=lambda ip: (ip.floating_ip_address not in had, ip.id))
     if owned:
         why = "it was made for this Service"
-        return LoadBalancerEndpoint("", (_attach(owned[0], case.balancer.vip_port_id, why),))
+        return VipEndpoint("", (_attach(owned[0], case.balancer.vip_port_id, why),))
     return _create(case, is_attached=True)
 
 
-def _create(case: Case, *, is_attached: bool) -> LoadBalancerEndpoint:
+def _create(case: Case, *, is_attached: bool) -> VipEndpoint:
     source = case.environment.source
     if source.problem is not None:
-        return LoadBalancerEndpoint(problems=(source.problem,))
+        return VipEndpoint(problems=(source.problem,))
     if not source.network_id:
         message = (
             f"Floating network configuration not provided for Service {case.ref.key},"
@@ -150,7 +150,7 @@ def _create(case: Case, *, is_attached: bool) -> LoadBalancerEndpoint:
             event="LoadBalancerForcedInternal",
         )
         problems = (*_search_failed(case.ref, case.desired), forced)
-        return LoadBalancerEndpoint(case.balancer.vip_address or "", problems=problems)
+        return VipEndpoint(case.balancer.vip_address or "", problems=problems)
     body: dict[str, object] = {
         "floating_network_id": source.network_id,
         "description": names.with_ownership_tag(names.floating_ip(case.ref), case.ref),
@@ -164,7 +164,7 @@ def _create(case: Case, *, is_attached: bool) -> LoadBalancerEndpoint:
     first, *others = choices
     action = Action(Kind.FLOATING_IP, fields=first, alternatives=tuple(others))
     path = (f"floating IP {case.desired.address}".rstrip(),)
-    return LoadBalancerEndpoint("", (actions.create(path, "the Service is external", action),))
+    return VipEndpoint("", (actions.create(path, "the Service is external", action),))
 
 
 def _search_failed(ref: Ref, desired: Desired) -> tuple[Problem, ...]:

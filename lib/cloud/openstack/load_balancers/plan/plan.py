@@ -291,8 +291,8 @@ def _is_fatal(problems: Iterable[Problem]) -> bool:
 
 
 def _unreached(
-    endpoint: floating.LoadBalancerEndpoint, observed: Tree, *, is_last: bool
-) -> floating.LoadBalancerEndpoint:
+    endpoint: floating.VipEndpoint, observed: Tree, *, is_last: bool
+) -> floating.VipEndpoint:
     """Fail where nobody can reach the Service, so that it is tried again soon.
 
     Others may give what it lacks any time: the owner a floating IP, for one. is_last:

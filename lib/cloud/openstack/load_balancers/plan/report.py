@@ -9,7 +9,7 @@ pkg/openstack/loadbalancer.go.
 from lib.cloud.load_balancers import Ingress, IpMode, Reason, Results
 from lib.cloud.openstack.load_balancers.plan.bodies import Context
 from lib.cloud.openstack.load_balancers.plan.case import Case
-from lib.cloud.openstack.load_balancers.plan.floating import LoadBalancerEndpoint
+from lib.cloud.openstack.load_balancers.plan.floating import VipEndpoint
 from lib.cloud.openstack.load_balancers.read import identity
 from lib.cloud.openstack.load_balancers.read.native import LoadBalancer
 from lib.cloud.openstack.load_balancers.read.observed import Relation, Tree
@@ -217,7 +217,7 @@ def annotations(
     return ((keys.LOAD_BALANCER_ID, balancer.id), (keys.OWNED_ID, owned))
 
 
-def results(case: Case, endpoint: LoadBalancerEndpoint) -> Results:
+def results(case: Case, endpoint: VipEndpoint) -> Results:
     """Return what may be written now; without an address the status stays as it is."""
     ids = annotations(case.balancer, case.relation)
     if not endpoint.address:

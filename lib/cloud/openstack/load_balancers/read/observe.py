@@ -23,8 +23,8 @@ from lib.cloud.openstack.load_balancers.read import (
     identity,
     lists,
     native,
+    plan_environment,
 )
-from lib.cloud.openstack.load_balancers.read import plan_environment
 from lib.cloud.openstack.load_balancers.read.observed import (
     Children,
     Environment,

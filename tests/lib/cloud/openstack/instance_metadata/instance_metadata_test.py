@@ -252,7 +252,10 @@ def test_a_node_reads_two_sections(text: str, limit: int | None) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[BlockStorage]\nnode-volume-attach-limit = many", 'attach-limit: invalid value "many"'),
+        (
+            "[BlockStorage]\nnode-volume-attach-limit = many",
+            'attach-limit: invalid value "many"',
+        ),
         ("[Metadata]\nsearch-order = nowhere", "search-order"),
         ("no section", "line 1: invalid syntax"),
     ],
