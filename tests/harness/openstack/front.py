@@ -42,7 +42,7 @@ Before = Callable[[str, str, Headers], str]
 
 
 Came = Callable[[str, str, str], None]
-"""Told service, method and path of a call that has come; it may take its time."""
+"""Callback for a call: service, method and path. It may take its time."""
 
 
 def _unnoticed(service: str, method: str, path: str) -> None:

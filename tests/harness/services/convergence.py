@@ -14,9 +14,9 @@ from lib.lab import errors
 from lib.lab.kube.kube_objects import Json
 from lib.lab.openstack import layout
 from tests.harness import waiting
-from tests.harness.openstack import balancers, census
+from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack.balancers import ADDRESSES, BALANCERS, GROUPS, PORTS
-from tests.harness.openstack.census import Census
+from tests.harness.openstack.inventory import Inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -127,11 +127,13 @@ class Ground:
 
     room: Room
     own_id: str
-    before: Census
+    before: Inventory
 
     def changed(self) -> list[str]:
         """Return the objects of others that were changed or deleted."""
-        changes = census.changes(self.before, census.take(self.room.mine.connection))
+        changes = inventory.changes(
+            self.before, inventory.take(self.room.mine.connection)
+        )
         foreign = self.before[BALANCERS].keys() - {self.own_id}
         return inactive(self.room, foreign) + [
             str(change)
@@ -139,7 +141,7 @@ class Ground:
             if change.id in self.before[change.kind] and not self._is_lent(change)
         ]
 
-    def _is_lent(self, change: census.Change) -> bool:
+    def _is_lent(self, change: inventory.Change) -> bool:
         """Nodes' ports get our groups, what is shared gets our tags, for a while."""
         nodes = self.room.nodes.values()
         if change.kind == PORTS:
@@ -149,7 +151,9 @@ class Ground:
 
     def left(self) -> list[str]:
         """Return the objects that are new, or differ from those before."""
-        changes = census.changes(self.before, census.take(self.room.mine.connection))
+        changes = inventory.changes(
+            self.before, inventory.take(self.room.mine.connection)
+        )
         inactive_ids = inactive(self.room, self.before[BALANCERS])
         return inactive_ids + [str(change) for change in changes]
 
@@ -158,13 +162,13 @@ def open_ground(open_room: balancing.Open, name: str) -> Ground:
     """Open a room in which things of others lie. name: of its project."""
     room = open_room(name, NODES)
     own = plant(room, "mooring-lab")
-    return Ground(room, own, census.take(room.mine.connection))
+    return Ground(room, own, inventory.take(room.mine.connection))
 
 
 def wrong(ground: Ground, *, is_managed: bool) -> list[str]:
     """Return what in the cloud differs from what the Services ask for."""
     room = ground.room
-    now = census.take(room.mine.connection)
+    now = inventory.take(room.mine.connection)
     existing = room.services.all()
     problems = []
     for name, service in existing.items():
@@ -197,7 +201,7 @@ def receivers(room: Room) -> set[str]:
     }
 
 
-def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
+def _wrong(ground: Ground, now: Inventory, service: Json) -> Iterator[str]:
     uid = service["metadata"]["uid"]
     annotations = services.annotations(service)
     own = [
@@ -229,7 +233,7 @@ def _wrong(ground: Ground, now: Census, service: Json) -> Iterator[str]:
 
 
 def _wrong_ports(
-    ground: Ground, now: Census, service: Json, balancer: Json
+    ground: Ground, now: Inventory, service: Json, balancer: Json
 ) -> Iterator[str]:
     """Compare listeners and members with ports and Nodes."""
     tag = f"_{service['metadata']['namespace']}_{service['metadata']['name']}"
@@ -260,7 +264,7 @@ def _wrong_ports(
             yield f"port {key}: members {sorted(members)}, not {sorted(expected)}"
 
 
-def _wrong_group(ground: Ground, now: Census, service: Json) -> Iterator[str]:
+def _wrong_group(ground: Ground, now: Inventory, service: Json) -> Iterator[str]:
     """Compare security groups with ports, and who carries them with the Nodes."""
     uid = service["metadata"]["uid"]
     own = {id_ for id_, group in now[GROUPS].items() if f"lb-sg-{uid}" in group["name"]}

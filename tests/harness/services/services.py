@@ -24,7 +24,7 @@ Source: kubernetes/cloud-provider-openstack pkg/openstack/loadbalancer.go.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Told:
+class RecordedEvent:
     """One Event. component: who tells it."""
 
     type: str
@@ -84,14 +84,14 @@ class Services:
         items = self._objects.all(resources.SERVICES)
         return {str(service["metadata"]["name"]): service for service in items}
 
-    def events(self) -> Mapping[str, list[Told]]:
+    def events(self) -> Mapping[str, list[RecordedEvent]]:
         """Return the Events of all, by the Service's name, in order of their making."""
         path = resources.EVENTS.path(self.namespace)
         body = self._api.request("GET", path, timeout_s=TIMEOUT_S)
-        by_service: dict[str, list[Told]] = {}
+        by_service: dict[str, list[RecordedEvent]] = {}
         items = json.loads(body)["items"]
         for event in sorted(items, key=lambda each: str(each["metadata"]["name"])):
-            event_ = Told(
+            event_ = RecordedEvent(
                 str(event["type"]),
                 str(event["reason"]),
                 str(event["message"]),

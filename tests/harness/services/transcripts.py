@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from lib.lab.kube.kube_objects import Json
 from tests.harness.services import services
 
-Told = tuple[str, str, str, str]
+RecordedEvent = tuple[str, str, str, str]
 """Who told a Service's owner what: component, type, reason and message."""
 
 
@@ -18,7 +18,7 @@ class Transcript:
     events: each once; both look twice at what is new.
     """
 
-    events: frozenset[Told]
+    events: frozenset[RecordedEvent]
     annotations: Mapping[str, str]
     finalizers: tuple[str, ...]
     status: str

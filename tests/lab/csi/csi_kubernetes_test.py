@@ -136,7 +136,7 @@ class Ground:
         assert bound is not None
         return VolumeId(bound["spec"]["csi"]["volumeHandle"])
 
-    def seen(self, handle: VolumeId) -> Volume | None:
+    def observed(self, handle: VolumeId) -> Volume | None:
         observation = self.volumes.observe([ById(handle)]).found[ById(handle)]
         assert isinstance(observation, tuple), observation
         return observation[0] if observation else None
@@ -279,7 +279,7 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
     }
     # The map adds zones of Nodes to the zone of volumes that has the same name.
     assert zones == {"az1", "az2", "az3", "nova"}
-    volume_ = ground.seen(handle)
+    volume_ = ground.observed(handle)
     assert volume_ is not None
     assert (volume_.name, volume_.size_bytes, volume_.type) == (name, GIB, "fast")
     assert volume_.cluster == CLUSTER
@@ -288,7 +288,7 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
     ground.until("its attachment is reported", lambda: is_attached(ground, name))
     attachment = ground.attachment(name)
     assert attachment is not None
-    volume_ = ground.seen(handle)
+    volume_ = ground.observed(handle)
     assert volume_ is not None
     held = volume_.attachments[0]
     assert held.instance_id == ground.instances[attachment["spec"]["nodeName"]]
@@ -297,7 +297,7 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
     ground.until("it has grown, attached as it is", lambda: has_grown(ground, "one", 2))
     objects.delete(kube_objects.POD, "first")
     ground.until("without its pod it is detached", lambda: not ground.attachment(name))
-    volume_ = ground.seen(handle)
+    volume_ = ground.observed(handle)
     assert volume_ is not None
     assert volume_.phase is VolumePhase.AVAILABLE
     objects.delete(kube_objects.CLAIM, "one")
@@ -305,7 +305,7 @@ def test_a_claim_lives_from_its_first_consumer_to_its_end(ground: Ground) -> Non
         "with the claim goes the volume",
         lambda: not objects.get(kube_objects.VOLUME, name),
     )
-    assert ground.seen(handle) is None
+    assert ground.observed(handle) is None
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     leases = json.loads(objects.api.request("GET", path, timeout_s=30))["items"]
     mark = DRIVER.replace(".", "-")
@@ -400,7 +400,7 @@ def test_what_the_reference_made_goes_on_working(ground: Ground) -> None:
     assert not isinstance(parsed, tuple)
     handle = ground.volumes.create(parsed).id
     ground.until("there is a volume", lambda: phase(ground, handle, "AVAILABLE"))
-    volume = ground.seen(handle)
+    volume = ground.observed(handle)
     assert volume is not None
     ground.volumes.attach(volume, InstanceId(ground.instances[node]))
     ground.until("attached by hand", lambda: phase(ground, handle, "IN_USE"))
@@ -415,7 +415,7 @@ def test_what_the_reference_made_goes_on_working(ground: Ground) -> None:
     objects.delete(kube_objects.ATTACHMENT, f"csi-{mark}")
     ground.until("it is detached", lambda: phase(ground, handle, "AVAILABLE"))
     objects.delete(kube_objects.CLAIM, "reference")
-    ground.until("it is deleted", lambda: ground.seen(handle) is None)
+    ground.until("it is deleted", lambda: ground.observed(handle) is None)
     ground.until(
         "its object, too", lambda: objects.get(kube_objects.VOLUME, name) is None
     )
@@ -427,7 +427,7 @@ def volume_request(name: str) -> VolumeRequest:
 
 
 def phase(ground: Ground, handle: VolumeId, expected: str) -> bool:
-    volume = ground.seen(handle)
+    volume = ground.observed(handle)
     return volume is not None and volume.phase is VolumePhase[expected]
 
 
@@ -460,7 +460,7 @@ def check_repeated(
         csi_pb2.ControllerPublishVolumeResponse,
         60,
     )
-    volume = ground.seen(handle)
+    volume = ground.observed(handle)
     assert volume is not None
     assert dict(answer.publish_context) == dict(volume.attachments[0].publish_context)
 

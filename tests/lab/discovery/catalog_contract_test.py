@@ -13,7 +13,7 @@ from lib.cloud.openstack.config import reader as openstack_config
 from lib.lab import places
 from lib.lab.openstack import accounts, tenant
 from tests.contract import catalog
-from tests.harness.openstack import stock
+from tests.harness.openstack import seed_data
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
 PATIENCE_S = 180.0
@@ -33,7 +33,7 @@ class Real:
         self.storage_type = StorageType(first.name, first.id)
 
     def add_volume(self, name: str, cluster_id: str) -> str:
-        metadata = {stock.CLUSTER_KEY: cluster_id}
+        metadata = {seed_data.CLUSTER_KEY: cluster_id}
         volume = self._volumes.create_volume(size=1, name=name, metadata=metadata)
         end = time.monotonic() + PATIENCE_S
         while self._volumes.get_volume(volume.id).status != "available":

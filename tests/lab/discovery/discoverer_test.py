@@ -24,13 +24,13 @@ from lib.lab.openstack import accounts, cloud, layout, tenant
 from lib.lab.run import processes
 from tests.harness import waiting
 from tests.harness.openstack import front
-from tests.harness.openstack import stock as stocks
-from tests.harness.openstack.stock import (
+from tests.harness.openstack import seed_data as seeding
+from tests.harness.openstack.seed_data import (
     BLOCK_STORAGE,
     COMPUTE,
     IMAGE,
     NETWORK,
-    Stock,
+    SeedData,
 )
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -71,10 +71,10 @@ def account(project: MakeProject) -> accounts.Account:
 
 
 @pytest.fixture(scope="module")
-def stock(where: places.Places, account: accounts.Account) -> Iterator[Stock]:
+def seed_data(where: places.Places, account: accounts.Account) -> Iterator[SeedData]:
     began = time.monotonic()
-    with stocks.stocked(where, account, CLUSTER) as new_stock:
-        print(f"the cloud was stocked in {time.monotonic() - began:.0f} s")
+    with seeding.seeded(where, account, CLUSTER) as new_stock:
+        print(f"the cloud was seeded in {time.monotonic() - began:.0f} s")
         yield new_stock
         began = time.monotonic()
     print(f"and cleared in {time.monotonic() - began:.0f} s")
@@ -86,8 +86,8 @@ def entrance(where: places.Places) -> Iterator[front.Front]:
         yield opened
 
 
-def volume(stock: Stock, name: str) -> str:
-    volumes: Any = stock.get(BLOCK_STORAGE, "/volumes/detail")
+def volume(seed_data: SeedData, name: str) -> str:
+    volumes: Any = seed_data.get(BLOCK_STORAGE, "/volumes/detail")
     return next(
         str(volume_["id"]) for volume_ in volumes["volumes"] if volume_["name"] == name
     )
@@ -103,7 +103,9 @@ def clear(api: client.Api) -> None:
 
 
 @pytest.fixture(scope="module")
-def ground(where: places.Places, api: client.Api, stock: Stock) -> Iterator[client.Api]:
+def ground(
+    where: places.Places, api: client.Api, seed_data: SeedData
+) -> Iterator[client.Api]:
     """A cluster with the chart's rights, the CRD, the installer's Secret and PVs."""
     control_plane.apply_manifests(where, AROUND)
     control_plane.apply_manifests(where, discoverer.permissions())
@@ -115,8 +117,8 @@ def ground(where: places.Places, api: client.Api, stock: Stock) -> Iterator[clie
     secret = {"metadata": {"name": INPUT[0]}, "data": {INPUT[1]: text}}
     create(api, resources.SECRETS, secret, "kube-system")
     volumes = {
-        "pvc-known": volume(stock, "pvc-known"),
-        "data": volume(stock, "static"),
+        "pvc-known": volume(seed_data, "pvc-known"),
+        "data": volume(seed_data, "static"),
     }
     for name, handle in volumes.items():
         spec = {
@@ -126,7 +128,7 @@ def ground(where: places.Places, api: client.Api, stock: Stock) -> Iterator[clie
         }
         body = {"metadata": {"name": name}, "spec": spec}
         create(api, resources.PERSISTENT_VOLUMES, body)
-    stock.volume(f"pvc-{claim(api)}", CLUSTER)
+    seed_data.volume(f"pvc-{claim(api)}", CLUSTER)
     yield api
     remove(api, resources.CLAIMS, CLAIM, "default")
     for name in volumes:
@@ -245,22 +247,22 @@ def unique(names: Collection[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def listed(stock: Stock, service: str, path: str) -> Any:
+def listed(seed_data: SeedData, service: str, path: str) -> Any:
     """Return what a call answers, without the object around it."""
-    whole = stock.get(service, path)
+    whole = seed_data.get(service, path)
     return next(value for value in whole.values() if isinstance(value, list | dict))
 
 
-def expected(stock: Stock) -> dict[str, object]:
+def expected(seed_data: SeedData) -> dict[str, object]:
     """Put together, from what the APIs say, what is to be published."""
-    flavors = listed(stock, COMPUTE, "/flavors/detail")
-    images = listed(stock, IMAGE, "/images?limit=1000")
+    flavors = listed(seed_data, COMPUTE, "/flavors/detail")
+    images = listed(seed_data, IMAGE, "/images?limit=1000")
     first = {image_["name"]: image_ for image_ in reversed(images) if image_["name"]}
-    types = listed(stock, BLOCK_STORAGE, "/types")
-    default = listed(stock, BLOCK_STORAGE, "/types/default")["id"]
-    networks = listed(stock, NETWORK, "/networks")
-    groups = listed(stock, NETWORK, "/security-groups")
-    spread = listed(stock, COMPUTE, "/os-server-groups")
+    types = listed(seed_data, BLOCK_STORAGE, "/types")
+    default = listed(seed_data, BLOCK_STORAGE, "/types/default")["id"]
+    networks = listed(seed_data, NETWORK, "/networks")
+    groups = listed(seed_data, NETWORK, "/security-groups")
+    spread = listed(seed_data, COMPUTE, "/os-server-groups")
     names = unique([image_["name"] for image_ in images])
     return {
         "apiVersion": "deckhouse.io/v1alpha1",
@@ -320,11 +322,11 @@ def audited(where: places.Places) -> Iterator[dict[str, Any]]:
 
 
 def test_what_is_published_is_what_the_apis_say(
-    daemon: Daemon, ground: client.Api, stock: Stock
+    daemon: Daemon, ground: client.Api, seed_data: SeedData
 ) -> None:
-    waiting.until("all is published", lambda: published(ground) == expected(stock))
+    waiting.until("all is published", lambda: published(ground) == expected(seed_data))
     document = published(ground)
-    assert len(document["flavors"]) >= stocks.FLAVORS
+    assert len(document["flavors"]) >= seeding.FLAVORS
     assert {"большой", "m1.tiny"} <= set(document["flavors"])
     assert {"образ", "image-7"} <= set(document["images"])
     assert len(document["images"]) == len(set(document["images"])) >= 150
@@ -464,7 +466,7 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
     daemon: Daemon,
     entrance: front.Front,
     ground: client.Api,
-    stock: Stock,
+    seed_data: SeedData,
     account: accounts.Account,
     pex: pathlib.Path,
 ) -> None:
@@ -519,21 +521,23 @@ def test_the_token_may_end_in_mid_cycle_and_be_of_an_application(
     assert 1 <= len(refused) <= 8
     assert 2 <= len(logins) <= 5
     assert not [labels for labels, n in failures if labels["outcome"] != "ok" and n]
-    assert published(ground) == expected(stock)
+    assert published(ground) == expected(seed_data)
 
 
-def test_orphans_are_told_by_name_and_by_handle(daemon: Daemon, stock: Stock) -> None:
+def test_orphans_are_told_by_name_and_by_handle(
+    daemon: Daemon, seed_data: SeedData
+) -> None:
     """Volumes of another cluster are not reported; young ones only when they age.
 
     Nor is the volume of a claim that is still being provisioned.
     """
-    expected = (({"id": volume(stock, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
+    expected = (({"id": volume(seed_data, "pvc-lost"), "name": "pvc-lost"}, 1.0),)
     series = "cloud_data_discovery_orphaned_disk_info"
     waiting.until("the orphan", lambda: daemon.samples(series) == expected, 90)
 
 
 def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
-    daemon: Daemon, ground: client.Api, stock: Stock, entrance: front.Front
+    daemon: Daemon, ground: client.Api, seed_data: SeedData, entrance: front.Front
 ) -> None:
     """A type is deleted: so is its class, a cycle later. Other classes stay."""
     foreign = {
@@ -543,20 +547,20 @@ def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
     }
     create(ground, resources.STORAGE_CLASSES, foreign)
     before = classes(ground)
-    odd = [stock.volume_type(name) for name in ("тип", "ssd-r1")]
+    odd = [seed_data.volume_type(name) for name in ("тип", "ssd-r1")]
     waiting.until("it is told", lambda: failing(daemon) == {"storage_classes"})
     go_by(daemon, 1)
     assert classes(ground) == before
     for message in ("'тип'", "makes the same StorageClass 'ssd-r1'"):
         assert message in daemon.errors()
     for volume_type_ in odd:
-        stock.delete(BLOCK_STORAGE, f"/types/{volume_type_}")
+        seed_data.delete(BLOCK_STORAGE, f"/types/{volume_type_}")
     waiting.until("healed", lambda: failing(daemon) == set())
-    types = listed(stock, BLOCK_STORAGE, "/types")
+    types = listed(seed_data, BLOCK_STORAGE, "/types")
     (removed_id,) = (
         volume_type_["id"] for volume_type_ in types if volume_type_["name"] == "SSD R1"
     )
-    stock.delete(BLOCK_STORAGE, f"/types/{removed_id}")
+    seed_data.delete(BLOCK_STORAGE, f"/types/{removed_id}")
     waiting.until("its class is gone", lambda: "ssd-r1" not in classes(ground))
     assert f"/types/{removed_id}" in "".join(call.path for call in entrance.calls)
     assert {
@@ -567,17 +571,17 @@ def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
 
 
 def test_instance_types_follow_the_flavors(
-    daemon: Daemon, ground: client.Api, stock: Stock
+    daemon: Daemon, ground: client.Api, seed_data: SeedData
 ) -> None:
     del daemon
-    stock.flavor(stocks.FLAVORS)
-    name = f"size-{stocks.FLAVORS}"
+    seed_data.flavor(seeding.FLAVORS)
+    name = f"size-{seeding.FLAVORS}"
     waiting.until(
         "the new flavor",
         lambda: name
         in [instance_type["name"] for instance_type in stored_catalog(ground)],
     )
-    waiting.until("published", lambda: published(ground) == expected(stock))
+    waiting.until("published", lambda: published(ground) == expected(seed_data))
 
 
 def test_metrics_are_open_on_loopback_and_guarded_elsewhere(

@@ -25,8 +25,8 @@ from lib.lab.kube.kube_objects import Json
 from lib.lab.openstack import accounts, cloud, layout, tenant
 from lib.lab.run import processes, progress
 from lib.lab.slots import leases
-from tests.harness.openstack import balancers, census, front, offers
-from tests.harness.openstack.census import Census, Change
+from tests.harness.openstack import balancers, front, inventory, offers
+from tests.harness.openstack.inventory import Change, Inventory
 from tests.harness.services import handover, reference, services, transcripts
 
 MakeProject = Callable[[str], tuple[accounts.Account, tenant.Tenant]]
@@ -159,7 +159,7 @@ CONFIGURED = {
 class Look:
     """What there is at one time, and what was asked and written since the last."""
 
-    cloud: Census
+    cloud: Inventory
     services: Mapping[str, Json]
     calls: int
     writes: tuple[front.Call, ...]
@@ -246,7 +246,7 @@ class Teller:
         """Read everything, and what was asked since the last look."""
         calls, writes = len(self.daemons.entrance.calls), self.daemons.writes(self.seen)
         made_calls, self.seen = calls - self.seen, calls
-        cloud_now = census.take(self.on.connection)
+        cloud_now = inventory.take(self.on.connection)
         existing, events = self.daemons.services.all(), self.daemons.events()
         seen_by_user = {
             name: transcripts.of(service, events) for name, service in existing.items()
@@ -351,7 +351,7 @@ def stories(
             yield {name: future.result() for name, future in futures.items()}
 
 
-def balancer_of(state: Census, kind: str, id_: str) -> str:
+def balancer_of(state: Inventory, kind: str, id_: str) -> str:
     """Return the load balancer of an object; empty where it has none."""
     if kind == balancers.BALANCERS:
         return id_
@@ -394,7 +394,7 @@ def test_ours_adds_tags_and_annotations_and_nothing_else(
 ) -> None:
     """Every id, name, setting, address, status and finalizer stays, kind by kind."""
     story = stories[stage]
-    changed = census.changes(story.own.cloud, story.adopted.cloud)
+    changed = inventory.changes(story.own.cloud, story.adopted.cloud)
     rows = []
     for kind in story.kinds:
         before, after = (
@@ -428,7 +428,7 @@ def test_the_reference_finds_nothing_to_change_when_it_is_back(
     own = {(call.method, call.path) for call in story.own.writes}
     back = {(call.method, call.path) for call in story.back.writes}
     assert back - own == set()
-    assert census.changes(story.adopted.cloud, story.back.cloud) == ()
+    assert inventory.changes(story.adopted.cloud, story.back.cloud) == ()
     for kind in story.kinds:
         before, after = (
             look.services[kind.name] for look in (story.adopted, story.back)
@@ -448,7 +448,7 @@ def test_what_was_adopted_leaves_nothing_when_its_service_goes(
     touched = {call.path.rpartition("/")[2] for call in story.gone.writes}
     left = [
         change
-        for change in census.changes(story.empty.cloud, story.gone.cloud)
+        for change in inventory.changes(story.empty.cloud, story.gone.cloud)
         if change.field != "security_groups" or change.id in touched
     ]
     for change in left:
@@ -494,7 +494,9 @@ BY_CHANCE = ("SyncLoadBalancerFailed", "UpdatedLoadBalancer")
 that it had served already. Which Service has such an Event depends on timing."""
 
 
-def calm(events: frozenset[transcripts.Told]) -> frozenset[transcripts.Told]:
+def calm(
+    events: frozenset[transcripts.RecordedEvent],
+) -> frozenset[transcripts.RecordedEvent]:
     """Return the Events without those that a Service has by chance."""
     return frozenset(event for event in events if event[2] not in BY_CHANCE)
 

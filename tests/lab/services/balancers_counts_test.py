@@ -14,7 +14,7 @@ from lib.cloud.openstack.load_balancers.spec import annotations as keys
 from lib.lab import places
 from lib.lab.openstack import layout
 from tests.harness import testing, waiting
-from tests.harness.openstack import balancer_watch, balancers, census
+from tests.harness.openstack import balancer_watch, balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -138,7 +138,7 @@ def is_looked(counted: Counted) -> bool:
 
 
 def members(room: Room) -> int:
-    return len(census.take(room.mine.connection)[balancers.MEMBERS])
+    return len(inventory.take(room.mine.connection)[balancers.MEMBERS])
 
 
 def one_large(story: Story) -> None:

@@ -22,8 +22,8 @@ from lib.lab.daemons import ccm
 from lib.lab.run import processes
 from tests.harness import testing, waiting
 from tests.harness.daemons import probing
-from tests.harness.openstack import balancers, census
-from tests.harness.openstack.census import Census
+from tests.harness.openstack import balancers, inventory
+from tests.harness.openstack.inventory import Inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -76,14 +76,14 @@ class Ground:
     room: Room
     tenant: services.Services
     bad: Mapping[str, Mapping[str, str]]
-    before: Census
+    before: Inventory
 
     def changed(self) -> list[str]:
         """Return what of others is otherwise than before, field by field."""
-        now = census.take(self.room.mine.connection)
+        now = inventory.take(self.room.mine.connection)
         return [
             str(change)
-            for change in census.changes(self.before, now)
+            for change in inventory.changes(self.before, now)
             if change.id in self.before[change.kind]
         ]
 
@@ -152,7 +152,7 @@ def ground(open_room: balancing.Open) -> Iterator[Ground]:
     tenant = services.Services(room.api, f"{room.services.namespace}-tenant")
     room.replica(1).start()
     try:
-        yield Ground(room, tenant, bad, census.take(connection))
+        yield Ground(room, tenant, bad, inventory.take(connection))
     finally:
         room.replicas[1].stop()
         tenant.abandon()
@@ -237,7 +237,7 @@ def test_a_hostile_tenant_harms_nobody_else(ground: Ground) -> None:
     assert [text for text in texts if len(text) > EVENT_CHARACTERS] == []
     assert [text for text in texts if not text.isprintable()] == []
     assert ground.changed() == []
-    now = census.take(room.mine.connection)
+    now = inventory.take(room.mine.connection)
     assert now[balancers.BALANCERS].keys() == ground.before[balancers.BALANCERS].keys()
     assert size <= MOST_BYTES
     if testing.by_tier(False, beside_s > MOST_TIMES * alone_s):

@@ -14,7 +14,7 @@ from lib.lab import places
 from lib.lab.daemons import ccm
 from lib.lab.openstack import accounts, tenant
 from tests.harness import testing, waiting
-from tests.harness.openstack import balancers, census
+from tests.harness.openstack import balancers, inventory
 from tests.harness.openstack import testing as openstack_testing
 from tests.harness.services import balancing, services, stages
 from tests.harness.services.balancing import Room
@@ -72,11 +72,11 @@ class Ground:
         nodes = sorted(services.node_labels(room.api))
         other = balancers.look(self.other.connection)
         assert (other.balancers, other.floating_ips) == ({}, {})
-        return census.take(room.mine.connection), shown, nodes
+        return inventory.take(room.mine.connection), shown, nodes
 
     def unchanged(self, before: tuple[object, object, object]) -> None:
         cloud, *cluster = self.pictures()
-        assert census.changes(before[0], cloud) == ()  # type: ignore[arg-type]
+        assert inventory.changes(before[0], cloud) == ()  # type: ignore[arg-type]
         assert cluster == list(before[1:])
 
 
@@ -122,7 +122,7 @@ def settled(ground: Ground) -> tuple[object, object, object]:
 
 
 def members(ground: Ground) -> int:
-    return len(census.take(ground.room.mine.connection)[balancers.MEMBERS])
+    return len(inventory.take(ground.room.mine.connection)[balancers.MEMBERS])
 
 
 def is_gone(ground: Ground, name: str) -> Callable[[], bool]:

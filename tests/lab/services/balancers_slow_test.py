@@ -13,7 +13,7 @@ import pytest
 
 from lib.lab.openstack import database, layout
 from tests.harness import testing, waiting
-from tests.harness.openstack import balancers, census
+from tests.harness.openstack import balancers, inventory
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
 
@@ -88,7 +88,7 @@ def told(what: str, counted: Counted, most: int) -> int:
 
 
 def members(room: Room) -> int:
-    return len(census.take(room.mine.connection)[balancers.MEMBERS])
+    return len(inventory.take(room.mine.connection)[balancers.MEMBERS])
 
 
 def add_node(room: Room, name: str) -> Counted:

@@ -17,8 +17,8 @@ from lib.kube import client
 from lib.lab import places
 from lib.lab.openstack import accounts, cloud, layout
 from tests.harness import testing
-from tests.harness.openstack import balancer_watch, balancers, premises, wishes
-from tests.harness.openstack.wishes import Row, Seen
+from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
+from tests.harness.openstack.cases import Observed, Row
 from tests.harness.services import services, stages
 
 NAMESPACE = "annotations"
@@ -51,7 +51,7 @@ member-subnet-id = {subnet}
 Values = Mapping[str, Any]
 
 
-def address(observed: Seen) -> object:
+def address(observed: Observed) -> object:
     """The floating IP, which the status and the annotation must show as well."""
     floating_ip = observed.address
     shown = floating_ip or str(observed.balancer.get("vip_address"))
@@ -62,16 +62,16 @@ def address(observed: Seen) -> object:
     return floating_ip
 
 
-def is_floating(observed: Seen) -> object:
+def is_floating(observed: Observed) -> object:
     return bool(address(observed))
 
 
-def floating_range(observed: Seen) -> object:
+def floating_range(observed: Observed) -> object:
     """The first two parts of the floating IP tell its subnet."""
     return ".".join(str(address(observed)).split(".")[:2])
 
 
-def kept(observed: Seen) -> object:
+def kept(observed: Observed) -> object:
     """How many floating IPs were made for this Service, and whether one is on it."""
     about = f"{NAMESPACE}/{observed.name} "
     created = [
@@ -80,16 +80,16 @@ def kept(observed: Seen) -> object:
     return len(created), bool(observed.address)
 
 
-def ingress(observed: Seen) -> object:
+def ingress(observed: Observed) -> object:
     return observed.ingress
 
 
-def proxied(observed: Seen) -> object:
+def proxied(observed: Observed) -> object:
     protocol = observed.part("pool").get("protocol")
     return protocol, [address_.split(" ")[-1] for address_ in observed.ingress]
 
 
-def protocols(observed: Seen) -> object:
+def protocols(observed: Observed) -> object:
     """Listeners and pools by port."""
     return sorted(
         (
@@ -103,7 +103,7 @@ def protocols(observed: Seen) -> object:
     )
 
 
-def tagged(observed: Seen) -> object:
+def tagged(observed: Observed) -> object:
     """On which of the user's load balancers this Service has a listener."""
     name = f"kube_service_kubernetes_{NAMESPACE}_{observed.name}"
     return sorted(
@@ -113,7 +113,7 @@ def tagged(observed: Seen) -> object:
     )
 
 
-def monitored(observed: Seen) -> object:
+def monitored(observed: Observed) -> object:
     """Type of the monitor, and whether members are asked elsewhere."""
     kind = observed.part("monitor").get("type")
     ports = {member["monitor_port"] for member in observed.members}
@@ -121,22 +121,22 @@ def monitored(observed: Seen) -> object:
     return kind, "health" if health and ports == {health} else ports
 
 
-def affinity(observed: Seen) -> object:
+def affinity(observed: Observed) -> object:
     persistence = observed.part("pool").get("session_persistence")
     return persistence["type"] if persistence else None
 
 
-def versions(observed: Seen) -> object:
+def versions(observed: Observed) -> object:
     """The IP version of each address that is shown."""
     return ["IPv6" if ":" in address_ else "IPv4" for address_ in observed.ingress]
 
 
-def node_port(observed: Seen) -> object:
+def node_port(observed: Observed) -> object:
     ports = {member["protocol_port"] for member in observed.members}
     return ports == {observed.service["spec"]["ports"][0]["nodePort"]}
 
 
-def own(observed: Seen) -> object:
+def own(observed: Observed) -> object:
     """Whether the Service leads to its load balancer by all that we write."""
     is_there = observed.balancer.get("provisioning_status") == "ACTIVE"
     return (
@@ -146,7 +146,7 @@ def own(observed: Seen) -> object:
     )
 
 
-def made(observed: Seen) -> object:
+def made(observed: Observed) -> object:
     """Whether anything of it is there: in the cloud, on the Service."""
     name = f"kube_service_kubernetes_{NAMESPACE}_{observed.name}"
     in_cloud = any(
@@ -156,7 +156,7 @@ def made(observed: Seen) -> object:
     return in_cloud, bool(finalizers), bool(observed.ingress)
 
 
-def in_error(observed: Seen) -> object:
+def in_error(observed: Observed) -> object:
     """Whether it is the load balancer that there was before; none is in ERROR."""
     if observed.balancer.get("provisioning_status") != "ACTIVE":
         return "not active"
@@ -167,7 +167,7 @@ def in_error(observed: Seen) -> object:
     )
 
 
-def fail(ground: wishes.Ground, name: str) -> None:
+def fail(ground: cases.Ground, name: str) -> None:
     """Set a load balancer to ERROR, as when its hypervisor crashes."""
     assert isinstance(ground, Ground)
     service = ground.services.get(name)
@@ -177,7 +177,7 @@ def fail(ground: wishes.Ground, name: str) -> None:
     balancers.set_status(layout.of(ground.where), id_, "ERROR")
 
 
-def label(ground: wishes.Ground, name: str) -> None:
+def label(ground: cases.Ground, name: str) -> None:
     del name
     assert isinstance(ground, Ground)
     services.label_node(ground.api, THIRD, {"stage": "late"})
@@ -193,42 +193,42 @@ def number(key: str, kind: str, first: int, second: int) -> Row:
     """Make a row of a whole number."""
     shown = key.rpartition("/")[2].removeprefix("health-monitor-").replace("-", "_")
     values = (str(first), first, str(second), second)
-    probe = wishes.of(kind, shown)
-    return wishes.annotated(key, probe, *values, also=MONITORED, service="settings")
+    probe = cases.of(kind, shown)
+    return cases.annotated(key, probe, *values, also=MONITORED, service="settings")
 
 
 OUTSIDE: Values = {keys.FLOATING_NETWORK_ID: "{second_external}"}
 PLACES = (
-    wishes.annotated(keys.INTERNAL, is_floating, "true", False, "false", True, also={}),
-    wishes.annotated(
+    cases.annotated(keys.INTERNAL, is_floating, "true", False, "false", True, also={}),
+    cases.annotated(
         keys.CLASS, floating_range, "gold", "198.20", "", "198.20", also={}
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.NETWORK_ID,
-        wishes.of("balancer", "vip_network_id"),
+        cases.of("balancer", "vip_network_id"),
         *("{other_network}", "{other_network}", "{network}", "{other_network}"),
         event=IMMUTABLE,
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.SUBNET_ID,
-        wishes.of("balancer", "vip_subnet_id"),
+        cases.of("balancer", "vip_subnet_id"),
         *("{other_subnet}", "{other_subnet}", "{subnet}", "{other_subnet}"),
         event=IMMUTABLE,
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.MEMBER_SUBNET_ID,
-        wishes.members("subnet_id"),
+        cases.members("subnet_id"),
         *("{other_subnet}", ["{other_subnet}"], "{subnet}", ["{subnet}"]),
         also=HERE,
         service="members",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.PORT_ID,
-        wishes.of("balancer", "vip_port_id"),
+        cases.of("balancer", "vip_port_id"),
         *("{port}", "{port}", "{port_2}", "{port}"),
         event=IMMUTABLE,
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.FLOATING_NETWORK_ID,
         floating_range,
         *("{second_external}", "198.21", "{external}", "198.21"),
@@ -236,7 +236,7 @@ PLACES = (
         event=IMMUTABLE,
         service="floating-ids",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.FLOATING_SUBNET_ID,
         floating_range,
         *("{subnet_b}", "198.21", "{subnet_a}", "198.21"),
@@ -244,35 +244,35 @@ PLACES = (
         event=IMMUTABLE,
         service="floating-ids",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.FLOATING_SUBNET,
         floating_range,
         *("~second-[b-z]", "198.21", "second-a", "198.21"),
         also=OUTSIDE,
         event=IMMUTABLE,
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.FLOATING_SUBNET_TAGS,
         floating_range,
         *("!blue", "198.20", "blue", "198.20"),
         also=OUTSIDE,
         event=IMMUTABLE,
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.FLAVOR_ID,
-        wishes.of("balancer", "flavor_id"),
+        cases.of("balancer", "flavor_id"),
         *("{flavor}", "{flavor}", "{nothing}", "{flavor}"),
         event=IMMUTABLE,
         service="network-id",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.AVAILABILITY_ZONE,
-        wishes.of("balancer", "availability_zone"),
+        cases.of("balancer", "availability_zone"),
         *("{zone}", "{zone}", "elsewhere", "{zone}"),
         event=IMMUTABLE,
         service="network-id",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.DECKHOUSE_ADDRESS,
         address,
         *("{free_1}", "{free_1}", "{free_2}", "{free_2}"),
@@ -309,14 +309,14 @@ PLACES = (
         {"spec": {"ports": [services.port(82)]}},
         ["u2"],
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.OWNED_ID,
         own,
         *("{nothing}", True, "{nothing}", True),
         also={},
         service="owned",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.LOAD_BALANCER_ADDRESS,
         own,
         *("::1", True, "::2", True),
@@ -338,7 +338,7 @@ CLASSES = (
     Row(
         "[LoadBalancerClass] network-id",
         "lead",
-        wishes.of("balancer", "vip_network_id"),
+        cases.of("balancer", "vip_network_id"),
         {**INTERNAL, keys.CLASS: "lead"},
         "{other_network}",
         {keys.NETWORK_ID: "{network}"},
@@ -348,7 +348,7 @@ CLASSES = (
     Row(
         "[LoadBalancerClass] subnet-id",
         "tin",
-        wishes.of("balancer", "vip_subnet_id"),
+        cases.of("balancer", "vip_subnet_id"),
         {**INTERNAL, keys.CLASS: "tin"},
         "{other_subnet}",
         {keys.SUBNET_ID: "{subnet}"},
@@ -358,7 +358,7 @@ CLASSES = (
     Row(
         "[LoadBalancerClass] member-subnet-id",
         "tin",
-        wishes.members("subnet_id"),
+        cases.members("subnet_id"),
         {**INTERNAL, keys.CLASS: "tin"},
         ["{subnet}"],
         {keys.MEMBER_SUBNET_ID: "{other_subnet}"},
@@ -366,41 +366,41 @@ CLASSES = (
     ),
 )
 SETTINGS = (
-    wishes.annotated(
+    cases.annotated(
         keys.SOURCE_RANGES,
-        wishes.of("listener", "allowed_cidrs"),
+        cases.of("listener", "allowed_cidrs"),
         *("192.0.2.0/24", ["192.0.2.0/24"], "10.0.0.0/8", ["10.0.0.0/8"]),
         service="settings",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.HOSTNAME,
         ingress,
         *("a.example.com", ["a.example.com"], "b.io", ["b.io"]),
         service="fields",
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.PROXY_PROTOCOL,
         proxied,
         *("v2", ("PROXYV2", ["Proxy"]), "true", ("PROXY", ["Proxy"])),
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.FORWARDED_FOR,
         protocols,
         *("true", [("HTTP", 80, "HTTP")], "false", [("TCP", 80, "TCP")]),
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.TLS_REF,
-        wishes.of("listener", "default_tls_container_ref"),
+        cases.of("listener", "default_tls_container_ref"),
         *("ref-one", "ref-one", "ref-two", "ref-two"),
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.METHOD,
-        wishes.of("pool", "lb_algorithm"),
+        cases.of("pool", "lb_algorithm"),
         *("LEAST_CONNECTIONS", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP"),
         service="settings",
     ),
-    wishes.annotated(
-        keys.ENABLE_MONITOR, wishes.of("monitor", "type"), "true", "TCP", "false", None
+    cases.annotated(
+        keys.ENABLE_MONITOR, cases.of("monitor", "type"), "true", "TCP", "false", None
     ),
     number(keys.CONNECTION_LIMIT, "listener", 100, 200),
     number(keys.TIMEOUT_CLIENT_DATA, "listener", 7001, 8001),
@@ -411,24 +411,24 @@ SETTINGS = (
     number(keys.MONITOR_TIMEOUT, "monitor", 2, 4),
     number(keys.MONITOR_RETRIES, "monitor", 4, 5),
     number(keys.MONITOR_RETRIES_DOWN, "monitor", 6, 7),
-    wishes.annotated(
+    cases.annotated(
         keys.NODE_SELECTOR,
-        wishes.members("name"),
+        cases.members("name"),
         *("role=edge, kind", [FIRST], "role", [FIRST, SECOND]),
     ),
     Row(
         "a Node's labels",
         "labels",
-        wishes.members("name"),
+        cases.members("name"),
         {**INTERNAL, keys.NODE_SELECTOR: "stage"},
         [],
         {},
         [THIRD],
         do=label,
     ),
-    wishes.annotated(
+    cases.annotated(
         keys.MEMBER_CIDR,
-        wishes.members("address"),
+        cases.members("address"),
         "10.250.0.0/24, 10.251.0.0/24",
         ["10.250.0.1", "10.250.0.2", "10.250.0.3"],
         "10.250.0.2/32",
@@ -449,47 +449,47 @@ SETTINGS = (
     ),
 )
 FIELDS = (
-    wishes.field(
+    cases.field(
         "loadBalancerIP",
         address,
         *({"loadBalancerIP": "{free_3}"}, "{free_3}"),
         *({"loadBalancerIP": "{free_4}"}, "{free_4}"),
         also={},
     ),
-    wishes.field(
+    cases.field(
         "loadBalancerIP, internal",
-        wishes.of("balancer", "vip_address"),
+        cases.of("balancer", "vip_address"),
         *({"loadBalancerIP": "10.42.9.9"}, "10.42.9.9"),
         *({"loadBalancerIP": "10.42.9.10"}, "10.42.9.9"),
         event=IMMUTABLE,
     ),
-    wishes.field(
+    cases.field(
         "loadBalancerSourceRanges",
-        wishes.of("listener", "allowed_cidrs"),
+        cases.of("listener", "allowed_cidrs"),
         *({"loadBalancerSourceRanges": ["192.0.2.0/24"]}, ["192.0.2.0/24"]),
         *({"loadBalancerSourceRanges": []}, ["0.0.0.0/0"]),
         service="fields",
     ),
-    wishes.field(
+    cases.field(
         "sessionAffinity",
         affinity,
         *({"sessionAffinity": "ClientIP"}, "SOURCE_IP"),
         *({"sessionAffinity": "None", "sessionAffinityConfig": None}, None),
         service="fields",
     ),
-    wishes.field(
+    cases.field(
         "externalTrafficPolicy",
         monitored,
         *({"externalTrafficPolicy": "Local"}, ("HTTP", "health")),
         *({"externalTrafficPolicy": "Cluster"}, (None, {None})),
     ),
-    wishes.field(
+    cases.field(
         "externalTrafficPolicy, to Local",
         monitored,
         *({}, (None, {None})),
         *({"externalTrafficPolicy": "Local"}, ("HTTP", "health")),
     ),
-    wishes.field(
+    cases.field(
         "ipFamilies",
         versions,
         *({"ipFamilies": ["IPv6"]}, ["IPv6"]),
@@ -497,14 +497,14 @@ FIELDS = (
         ["IPv6"],
         event=IMMUTABLE,
     ),
-    wishes.field(
+    cases.field(
         "ipFamilies, two",
         versions,
         {"ipFamilyPolicy": "RequireDualStack", "ipFamilies": ["IPv4", "IPv6"]},
         ["IPv4", "IPv6"],
         *({"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"]}, ["IPv4"]),
     ),
-    wishes.field(
+    cases.field(
         "ports",
         protocols,
         *({"ports": [services.port(80)]}, [("TCP", 80, "TCP")]),
@@ -517,7 +517,7 @@ FIELDS = (
         },
         [("SCTP", 99, "SCTP"), ("TCP", 80, "TCP"), ("UDP", 53, "UDP")],
     ),
-    wishes.field(
+    cases.field(
         "ports, protocol and removal",
         protocols,
         {
@@ -531,14 +531,14 @@ FIELDS = (
         {"ports": [services.port(99, "UDP"), services.port(53, "UDP")]},
         [("UDP", 53, "UDP"), ("UDP", 99, "UDP")],
     ),
-    wishes.field(
+    cases.field(
         "ports, nodePort",
         node_port,
         *({"ports": [services.port(80, nodePort=31980)]}, True),
         *({"ports": [services.port(80, nodePort=31981)]}, True),
         service="fields",
     ),
-    wishes.field(
+    cases.field(
         "type, away",
         made,
         *({}, (True, True, True)),
@@ -551,7 +551,7 @@ SOME = (*PLACES[:1], *CLASSES[:1], *SETTINGS[:2], *FIELDS[:2])
 
 
 @dataclasses.dataclass
-class Ground(wishes.Ground):
+class Ground(cases.Ground):
     """Beside that the API server, and where the database is."""
 
     where: places.Places
@@ -565,11 +565,11 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
     with contextlib.ExitStack() as ends:
         admin = cloud.connect(where, accounts.ADMIN)
         ends.callback(admin.close)
-        premises.offer(admin, names)
-        ends.callback(premises.withdraw, admin, names)
+        prerequisites.offer(admin, names)
+        ends.callback(prerequisites.withdraw, admin, names)
         stage = ends.enter_context(open_stage(NAMESPACE))
         connection = stage.mine.connection
-        premises.furnish(connection, names)
+        prerequisites.furnish(connection, names)
         states = ends.enter_context(balancer_watch.states(layout.of(where), connection))
         node_ports = balancers.node_ports(connection, names["network"], len(NODES))
         addresses = {}
@@ -584,7 +584,7 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
 
 def test_every_wish_is_served_at_creation_and_at_change(ground: Ground) -> None:
     """Each row shows in the cloud what it asked for, or an Event says why not."""
-    table = wishes.Table(ground, testing.by_tier(SOME, ROWS))
+    table = cases.Table(ground, testing.by_tier(SOME, ROWS))
     try:
         table.serve(AT_ONCE, SERVED_S)
     finally:

@@ -22,9 +22,9 @@ from lib.lab import places
 from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import layout
 from tests.harness import testing
-from tests.harness.openstack import balancer_watch, balancers, wishes
+from tests.harness.openstack import balancer_watch, balancers, cases
 from tests.harness.services import services, stages
-from tests.harness.services.services import Told
+from tests.harness.services.services import RecordedEvent
 
 NAMESPACE = "bad-input"
 NODES = ("bad-input-1", "bad-input-2")
@@ -259,7 +259,7 @@ UNTYPED = {
 
 
 @dataclasses.dataclass
-class Ground(wishes.Ground):
+class Ground(cases.Ground):
     """Beside that, the daemon's metrics, and addresses of the Nodes by name."""
 
     where: places.Places
@@ -277,7 +277,7 @@ class Ground(wishes.Ground):
         text = ccm.metrics(self.where, self.token)
         return metrics.total(text, "mooring_cloud_requests_total")
 
-    def warnings(self) -> Mapping[str, list[Told]]:
+    def warnings(self) -> Mapping[str, list[RecordedEvent]]:
         """Return the warnings of each Service."""
         return {
             name: [event for event in recorded if event.type == "Warning"]
@@ -401,8 +401,8 @@ def untold(ground: Ground) -> list[str]:
 
 
 def _fitting(
-    ground: Ground, row: Row, warnings: Mapping[str, list[Told]]
-) -> list[Told]:
+    ground: Ground, row: Row, warnings: Mapping[str, list[RecordedEvent]]
+) -> list[RecordedEvent]:
     says = ground.fill(row.says)
     return [
         event
@@ -534,7 +534,7 @@ def test_without_nodes_a_service_is_told_and_served_when_there_are_some(
     assert [event.count for event in without_nodes(ground)] == [1]
 
 
-def without_nodes(ground: Ground) -> list[Told]:
+def without_nodes(ground: Ground) -> list[RecordedEvent]:
     """Return the Events about the lack of Nodes."""
     text = "there are no available Nodes"
     events = ground.warnings().get("no-nodes", ())

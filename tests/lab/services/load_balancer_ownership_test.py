@@ -19,10 +19,10 @@ from lib.kube import client
 from lib.lab import places
 from lib.lab.openstack import layout
 from tests.harness import testing, waiting
-from tests.harness.openstack import balancer_watch, balancers, premises, wishes
-from tests.harness.openstack.wishes import Row, Seen
+from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
+from tests.harness.openstack.cases import Observed, Row
 from tests.harness.services import services, stages
-from tests.harness.services.services import Told
+from tests.harness.services.services import RecordedEvent
 
 NAMESPACE = "owners"
 SECOND = "second-cluster"
@@ -67,7 +67,7 @@ class Cluster:
             f"{name} is gone", lambda: self.services.get(name) is None, TIMEOUT_S
         )
 
-    def told(self, reason: str, name: str = "web") -> list[Told]:
+    def events_of(self, reason: str, name: str = "web") -> list[RecordedEvent]:
         events = self.services.events().get(name, ())
         return [event for event in events if event.reason == reason]
 
@@ -134,10 +134,10 @@ def test_two_clusters_of_one_name_leave_each_other_alone(ground: Ground) -> None
     assert view.balancers[first]["name"] == USUAL
     assert view.balancers[second]["name"] == f"{USUAL}_{other.uid()[:8]}"
     assert f"mooring:{SECOND}:{other.uid()}" in view.balancers[second]["tags"]
-    (event,) = other.told(FOREIGN)
+    (event,) = other.events_of(FOREIGN)
     assert (event.type, event.count) == ("Warning", 1)
     assert first in event.message
-    assert not primary.told(FOREIGN)
+    assert not primary.events_of(FOREIGN)
     rows.append(f"the other was told: {event.message}")
 
     other.services.change("web", {keys.CONNECTION_LIMIT: "7"})
@@ -203,7 +203,7 @@ def test_a_namesake_of_nobodys_is_left_alone(ground: Ground) -> None:
     owned = ground.primary.web("shop")
     assert owned != foreign
     assert ground.whole(foreign) == before
-    (event,) = ground.primary.told(FOREIGN, "shop")
+    (event,) = ground.primary.events_of(FOREIGN, "shop")
     assert foreign in event.message
     assert event.count == 1
     print(event.message)
@@ -220,7 +220,7 @@ def status(ground: Ground, id_: str) -> str:
 # ------------------------------------------------------------------------------- moves
 
 
-def places_of(observed: Seen) -> object:
+def places_of(observed: Observed) -> object:
     """Names of those with its listeners, and with its tags; floating IPs made for it.
 
     And whether its status shows the address of the one that it is on.
@@ -276,7 +276,7 @@ ROWS = (
 
 
 @dataclasses.dataclass
-class Moves(wishes.Ground):
+class Moves(cases.Ground):
     """Beside that, what the project had before."""
 
     before: balancers.BalancerView
@@ -288,7 +288,7 @@ def moves(ground: Ground, where: places.Places) -> Iterator[Moves]:
     connection = ground.connection
     outside = next(iter(connection.network.networks(is_router_external=True)))
     names = {"external": str(outside.id), "subnet": ground.subnet_id}
-    premises.add_shared(connection, names)
+    prerequisites.add_shared(connection, names)
     its = services.Services(ground.api, MOVING)
     with balancer_watch.states(layout.of(where), connection) as states:
         yield Moves(its, connection, names, states, balancers.look(connection))
@@ -296,7 +296,7 @@ def moves(ground: Ground, where: places.Places) -> Iterator[Moves]:
 
 def test_a_move_leaves_nothing_at_the_former_place(moves: Moves) -> None:
     """Listeners, pools and tags are where the Service is, and nowhere else."""
-    table = wishes.Table(moves, ROWS)
+    table = cases.Table(moves, ROWS)
     try:
         table.serve(len(ROWS), MOVED_S)
     finally:

@@ -25,7 +25,7 @@ from tests.harness import testing, waiting
 from tests.harness.openstack import balancers
 from tests.harness.services import balancing, services
 from tests.harness.services.balancing import Counted, Room
-from tests.harness.services.services import Told
+from tests.harness.services.services import RecordedEvent
 
 INTERNAL: Mapping[str, str] = {keys.INTERNAL: "true"}
 WATCH_S = 10.0
@@ -61,7 +61,7 @@ class Ground:
         problems = metrics.by(text, "mooring_load_balancer_problem", "reason")
         return problems[CommonReason.REFUSED]
 
-    def warnings(self, name: str) -> list[Told]:
+    def warnings(self, name: str) -> list[RecordedEvent]:
         recorded = self.room.services.events().get(name, ())
         return [event for event in recorded if event.type == "Warning"]
 

@@ -22,7 +22,7 @@ from lib.lab.openstack import accounts, cloud, layout
 from tests.harness import testing
 from tests.harness.openstack import balancer_watch, balancers
 from tests.harness.services import services, stages
-from tests.harness.services.services import Told
+from tests.harness.services.services import RecordedEvent
 
 NAMESPACE = "repair"
 CLUSTER = "repaired-cluster"
@@ -69,7 +69,7 @@ class Ground:
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class Observed:
     """A Service with all there is of its load balancer.
 
     known: its settings of then; members are asked for when they are looked at.
@@ -131,9 +131,9 @@ class Seen:
         }
 
 
-Act = Callable[[Ground, Seen], object]
+Act = Callable[[Ground, Observed], object]
 """What is done by hand."""
-Check = Callable[[Seen, Seen], bool]
+Check = Callable[[Observed, Observed], bool]
 """Whether all is well, by what was before and what is now."""
 
 
@@ -152,33 +152,33 @@ class Row:
         return self.title.replace(",", "").replace(" ", "-").lower()
 
 
-def same(before: Seen, now: Seen) -> bool:
+def same(before: Observed, now: Observed) -> bool:
     """The same load balancer, with all that it had."""
     return now.id == before.id and now.settings() == before.settings()
 
 
-def another(before: Seen, now: Seen) -> bool:
+def another(before: Observed, now: Observed) -> bool:
     """Another load balancer, with all that the former had; the floating IP too."""
     is_same = now.settings() == before.settings() and now.address == before.address
     return now.id != before.id and is_same and now.ingress == before.ingress
 
 
-def another_address(before: Seen, now: Seen) -> bool:
+def another_address(before: Observed, now: Observed) -> bool:
     """The same load balancer at another floating IP, which the status shows."""
     is_new = now.address not in ("", before.address)
     return same(before, now) and is_new and now.ingress == [now.address]
 
 
-def same_address(before: Seen, now: Seen) -> bool:
+def same_address(before: Observed, now: Observed) -> bool:
     return same(before, now) and now.address == before.address != ""
 
 
-def untouched(before: Seen, now: Seen) -> bool:
+def untouched(before: Observed, now: Observed) -> bool:
     """Nothing was done about it."""
     return now.id == before.id
 
 
-def failed(before: Seen, now: Seen) -> bool:
+def failed(before: Observed, now: Observed) -> bool:
     return now.id == before.id and now.balancer["provisioning_status"] == "ERROR"
 
 
@@ -188,7 +188,7 @@ def failed(before: Seen, now: Seen) -> bool:
 def delete(kind: str) -> Act:
     """Delete the listener, pool or monitor, once Octavia lets us."""
 
-    def act(ground: Ground, observed: Seen) -> None:
+    def act(ground: Ground, observed: Observed) -> None:
         octavia = ground.connection.load_balancer
         path = {"monitor": "healthmonitor"}.get(kind, kind)
         octavia.delete(f"/lbaas/{path}s/{observed.part(kind)['id']}").raise_for_status()
@@ -197,7 +197,7 @@ def delete(kind: str) -> Act:
 
 
 def change(kind: str, **fields: object) -> Act:
-    def act(ground: Ground, observed: Seen) -> None:
+    def act(ground: Ground, observed: Observed) -> None:
         octavia = ground.connection.load_balancer
         word = {"monitor": "healthmonitor"}.get(kind, kind)
         path = f"/lbaas/{word}s/{observed.part(kind)['id']}"
@@ -206,12 +206,12 @@ def change(kind: str, **fields: object) -> Act:
     return act
 
 
-def balancer_deleted(ground: Ground, observed: Seen) -> None:
+def balancer_deleted(ground: Ground, observed: Observed) -> None:
     ground.connection.load_balancer.delete_load_balancer(observed.id, cascade=True)
 
 
 def changed(**fields: object) -> Act:
-    def act(ground: Ground, observed: Seen) -> None:
+    def act(ground: Ground, observed: Observed) -> None:
         octavia = ground.connection.load_balancer
         path = f"/lbaas/loadbalancers/{observed.id}"
         octavia.put(path, json={"loadbalancer": fields}).raise_for_status()
@@ -219,18 +219,18 @@ def changed(**fields: object) -> Act:
     return act
 
 
-def port_deleted(ground: Ground, observed: Seen) -> None:
+def port_deleted(ground: Ground, observed: Observed) -> None:
     ground.admin.network.delete_port(observed.balancer["vip_port_id"])
 
 
-def member_deleted(ground: Ground, observed: Seen) -> None:
+def member_deleted(ground: Ground, observed: Observed) -> None:
     first = observed.view.members(observed.id, 80)[0]
     path = f"/lbaas/pools/{observed.part('pool')['id']}/members/{first['id']}"
     ground.connection.load_balancer.delete(path).raise_for_status()
 
 
 def member_changed(**fields: object) -> Act:
-    def act(ground: Ground, observed: Seen) -> None:
+    def act(ground: Ground, observed: Observed) -> None:
         first = observed.view.members(observed.id, 80)[0]
         path = f"/lbaas/pools/{observed.part('pool')['id']}/members/{first['id']}"
         octavia = ground.connection.load_balancer
@@ -239,22 +239,22 @@ def member_changed(**fields: object) -> Act:
     return act
 
 
-def member_added(ground: Ground, observed: Seen) -> None:
+def member_added(ground: Ground, observed: Observed) -> None:
     path = f"/lbaas/pools/{observed.part('pool')['id']}/members"
     body = {"member": {"address": "10.42.9.9", "protocol_port": 1, "name": "a-guest"}}
     ground.connection.load_balancer.post(path, json=body).raise_for_status()
 
 
-def address_deleted(ground: Ground, observed: Seen) -> None:
+def address_deleted(ground: Ground, observed: Observed) -> None:
     ground.connection.network.delete_ip(observed.view.floating_ip(observed.id)["id"])
 
 
-def address_detached(ground: Ground, observed: Seen) -> None:
+def address_detached(ground: Ground, observed: Observed) -> None:
     network = ground.connection.network
     network.update_ip(observed.view.floating_ip(observed.id)["id"], port_id=None)
 
 
-def turned_error(ground: Ground, observed: Seen) -> None:
+def turned_error(ground: Ground, observed: Observed) -> None:
     ground.set_status(observed.id, "ERROR")
 
 
@@ -337,7 +337,7 @@ class Scene:
 
     ground: Ground
     failed_id: str
-    before: Mapping[str, Seen]
+    before: Mapping[str, Observed]
 
 
 @pytest.fixture(scope="module")
@@ -363,7 +363,7 @@ def scene(where: places.Places, open_stage: stages.Open) -> Iterator[Scene]:
         yield Scene(ground, failed_id, settled(ground))
 
 
-def settled(ground: Ground) -> Mapping[str, Seen]:
+def settled(ground: Ground) -> Mapping[str, Observed]:
     """Wait until all are served and Octavia is at rest; give them by name."""
     end = time.monotonic() + SERVED_S
     while True:
@@ -373,7 +373,7 @@ def settled(ground: Ground) -> Mapping[str, Seen]:
             time.sleep(POLL_S)
             continue
         view, existing = balancers.look(ground.connection), ground.services.all()
-        observed = {name: Seen(service, view) for name, service in existing.items()}
+        observed = {name: Observed(service, view) for name, service in existing.items()}
         late = [
             name
             for name, view_ in observed.items()
@@ -410,7 +410,9 @@ def test_what_never_was_usable_is_made_again(scene: Scene) -> None:
     assert "never was usable" in messages[0]
 
 
-def told_of(events: Mapping[str, list[Told]], row: Row) -> list[Told]:
+def events_of(
+    events: Mapping[str, list[RecordedEvent]], row: Row
+) -> list[RecordedEvent]:
     return [event for event in events.get(row.name, ()) if event.reason == row.reason]
 
 
@@ -422,8 +424,8 @@ def well(scene: Scene, rows: list[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if (row.reason is None or told_of(events, row))
-        and row.check(scene.before[row.name], Seen(existing[row.name], view))
+        if (row.reason is None or events_of(events, row))
+        and row.check(scene.before[row.name], Observed(existing[row.name], view))
     ]
 
 
@@ -460,7 +462,7 @@ def test_each_change_by_hand_is_repaired_or_reported(scene: Scene) -> None:
     assert counted >= {Reason.IN_ERROR, CommonReason.DRIFT}
     events = ground.services.events()
     for row in TRIED:
-        assert {event.count for event in told_of(events, row)} <= {1}
+        assert {event.count for event in events_of(events, row)} <= {1}
 
 
 def test_one_that_recovers_is_a_problem_no_more(scene: Scene) -> None:

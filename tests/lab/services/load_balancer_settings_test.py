@@ -20,8 +20,8 @@ from lib.lab.daemons import ccm, metrics
 from lib.lab.openstack import accounts, cloud, layout
 from lib.lab.run import processes
 from tests.harness import testing, waiting
-from tests.harness.openstack import balancer_watch, balancers, premises, wishes
-from tests.harness.openstack.wishes import Probe, Seen, members, of
+from tests.harness.openstack import balancer_watch, balancers, cases, prerequisites
+from tests.harness.openstack.cases import Observed, Probe, members, of
 from tests.harness.services import stages
 
 NAMESPACE = "settings"
@@ -96,7 +96,7 @@ class Row:
 
 
 @dataclasses.dataclass
-class Ground(wishes.Ground):
+class Ground(cases.Ground):
     """Beside that, where the daemon runs, with a cloud.conf that changes."""
 
     stage: stages.Stage
@@ -123,12 +123,12 @@ class Ground(wishes.Ground):
 # ------------------------------------------------------------------------ what is seen
 
 
-def floating_range(observed: Seen) -> object:
+def floating_range(observed: Observed) -> object:
     """The first two parts of the floating IP tell its subnet; empty without one."""
     return ".".join(observed.address.split(".")[:2])
 
 
-def status(observed: Seen) -> object:
+def status(observed: Observed) -> object:
     """The status, with "address" in the place of the floating IP."""
     return [
         address.replace(observed.address or "?", "address")
@@ -136,7 +136,7 @@ def status(observed: Seen) -> object:
     ]
 
 
-def groups(observed: Seen) -> object:
+def groups(observed: Observed) -> object:
     """How many rules for ingress the Service's group has, on how many ports it is."""
     network = observed.view.connection.network
     prefix = f"lb-sg-{observed.service['metadata']['uid']}"
@@ -148,17 +148,17 @@ def groups(observed: Seen) -> object:
     return 0, 0
 
 
-def listened(observed: Seen) -> object:
+def listened(observed: Observed) -> object:
     """Protocols of listener and pool, and whether it has members."""
     listener, pool = observed.part("listener"), observed.part("pool")
     return listener.get("protocol"), pool.get("protocol"), bool(observed.members)
 
 
-def served(observed: Seen) -> object:
+def served(observed: Observed) -> object:
     return bool(observed.ingress)
 
 
-def inside(observed: Seen) -> object:
+def inside(observed: Observed) -> object:
     """Whether it is reached at its VIP, and nowhere else."""
     vip = str(observed.balancer.get("vip_address"))
     shown = [address.removesuffix(" VIP") for address in observed.ingress]
@@ -315,11 +315,11 @@ def ground(where: places.Places, open_stage: stages.Open) -> Iterator[Ground]:
     with contextlib.ExitStack() as ends:
         admin = cloud.connect(where, accounts.ADMIN)
         ends.callback(admin.close)
-        premises.offer(admin, names)
-        ends.callback(premises.withdraw, admin, names)
+        prerequisites.offer(admin, names)
+        ends.callback(prerequisites.withdraw, admin, names)
         stage = ends.enter_context(open_stage(NAMESPACE))
         connection = stage.mine.connection
-        premises.furnish(connection, names)
+        prerequisites.furnish(connection, names)
         states = ends.enter_context(balancer_watch.states(layout.of(where), connection))
         node_ports = balancers.node_ports(connection, names["network"], len(NODES))
         addresses = {}
@@ -343,7 +343,7 @@ def wait(ground: Ground, title: str, rows: tuple[Row, ...]) -> None:
         existing, events = ground.services.all(), ground.services.events()
         for number, row in enumerate(rows):
             if results.get(number) != "ok":
-                observed = Seen(existing[row.service], view, ground.names)
+                observed = Observed(existing[row.service], view, ground.names)
                 messages = [event.message for event in events.get(row.service, ())]
                 results[number] = judge(ground, row, observed, messages)
         took_s = time.monotonic() - began
@@ -358,7 +358,7 @@ def wait(ground: Ground, title: str, rows: tuple[Row, ...]) -> None:
     assert is_done
 
 
-def judge(ground: Ground, row: Row, observed: Seen, messages: list[str]) -> str:
+def judge(ground: Ground, row: Row, observed: Observed, messages: list[str]) -> str:
     """Return "ok", or what is wrong."""
     observed_value, expected = row.probe(observed), ground.fill(row.shows)
     words = ground.fill(row.message)

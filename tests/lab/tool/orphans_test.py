@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness.openstack import balancers, census
+from tests.harness.openstack import balancers, inventory
 from tests.harness.orphans import leftovers
 from tests.harness.orphans.leftovers import OTHERS, Document, Ground
 from tests.harness.services import balancing
@@ -56,7 +56,7 @@ def test_every_leftover_is_found_deleted_and_nothing_else_changed(
     ground: Ground,
 ) -> None:
     """The table of rows; then `--delete`, twice, and a look at all that is left."""
-    before = census.take(ground.room.mine.connection)
+    before = inventory.take(ground.room.mine.connection)
     counted = balancing.Counted(ground.room.entrance)
     document = ground.list(code=3)
     calls = [balancing.kind(call) for call in counted.calls()]
@@ -110,14 +110,14 @@ def check_rows(ground: Ground, document: Document) -> None:
         assert ground.ids[key] not in shown, key
 
 
-def check_left(ground: Ground, before: census.Census, document: Document) -> None:
+def check_left(ground: Ground, before: inventory.Inventory, document: Document) -> None:
     """Compare all of the project, field by field, with what was there before."""
-    after = census.take(ground.room.mine.connection)
+    after = inventory.take(ground.room.mine.connection)
     rows = (*document["orphans"], *document["kept"])
     listed = {row["id"] for row in rows}
     gone = {
         change.id
-        for change in census.changes(before, after)
+        for change in inventory.changes(before, after)
         if change.after is None and change.field == ""
     }
     balancers_gone = {id_ for id_ in gone if id_ in before[balancers.BALANCERS]}
@@ -125,7 +125,7 @@ def check_left(ground: Ground, before: census.Census, document: Document) -> Non
     assert balancers_gone == listed & before[balancers.BALANCERS].keys() - uses
     left = {ground.ids[key] for key in ("living", "twin", "owner", "namesake")}
     assert left <= after[balancers.BALANCERS].keys()
-    for change in census.changes(before, after):
+    for change in inventory.changes(before, after):
         of_living = change.id in left and change.id != ground.ids["shared"]
         assert not of_living, change
     cinder = ground.room.mine.connection.block_storage

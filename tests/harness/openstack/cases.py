@@ -19,7 +19,7 @@ POLL_S = 0.7
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Seen:
+class Observed:
     """A Service, and what there is in the cloud. names: of what the table is about."""
 
     service: Mapping[str, Any]
@@ -73,7 +73,7 @@ class Seen:
         return [row.get("hostname") or f"{row['ip']} {row['ipMode']}" for row in rows]
 
 
-Probe = Callable[[Seen], object]
+Probe = Callable[[Observed], object]
 
 
 def of(kind: str, field: str) -> Probe:
@@ -268,7 +268,7 @@ class Table:
             view = balancers.look(self.ground.connection)
             existing, events = self.ground.services.all(), self.ground.services.events()
             for row in tuple(pending):
-                observed = Seen(existing[row.service], view, self.ground.names)
+                observed = Observed(existing[row.service], view, self.ground.names)
                 reasons = {event.reason for event in events.get(row.service, ())}
                 text = self._judge(row, observed, when, reasons)
                 result = self.results[row.title]
@@ -277,7 +277,7 @@ class Table:
                     result.seconds.append(time.monotonic() - began)
                     pending.remove(row)
 
-    def _judge(self, row: Row, observed: Seen, when: str, reasons: set[str]) -> str:
+    def _judge(self, row: Row, observed: Observed, when: str, reasons: set[str]) -> str:
         """Return "ok", or what is shown and reported, and what should be."""
         shown = row.probe(observed)
         expected = self.ground.fill(row.shows if when == "created" else row.then)

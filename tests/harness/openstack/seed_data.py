@@ -31,24 +31,24 @@ Json = dict[str, object]
 
 
 @contextlib.contextmanager
-def stocked(
+def seeded(
     where: places.Places, account: accounts.Account, cluster_id: str
-) -> Iterator["Stock"]:
-    """Fill a project for as long as the block lasts; see `Stock.fill`."""
+) -> Iterator["SeedData"]:
+    """Fill a project for as long as the block lasts; see `SeedData.fill`."""
     with (
         contextlib.closing(cloud.connect(where, accounts.ADMIN)) as admin,
         contextlib.closing(cloud.connect(where, account)) as mine,
     ):
-        stock = Stock(admin, mine)
+        seed_data = SeedData(admin, mine)
         try:
-            stock.fill(cluster_id)
-            yield stock
+            seed_data.fill(cluster_id)
+            yield seed_data
         finally:
-            stock.clear()
+            seed_data.clear()
 
 
 @dataclasses.dataclass
-class Stock:
+class SeedData:
     """What a project was given. created: paths by service."""
 
     admin: openstack.connection.Connection

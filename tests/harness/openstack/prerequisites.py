@@ -9,7 +9,7 @@ from lib.lab.openstack import cloud, seed_cloud, tenant
 from tests.harness.openstack import offers
 
 _SECOND = (("a", "198.20.0.0/16"), ("b", "198.21.0.0/16"))
-_NAME = "premises"
+_NAME = "prerequisites"
 
 
 def offer(admin: openstack.connection.Connection, names: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.harness.openstack import census
+from tests.harness.openstack import inventory
 from tests.harness.openstack.balancers import LISTENERS, POOLS, Json
 
 POOL: Json = {"id": "1", "name": "web", "lb_algorithm": "ROUND_ROBIN"}
@@ -9,10 +9,10 @@ LISTENER: Json = {
     "tags": ["a", "b"],
     "listeners": [{"id": "3", "status": "a"}, {"id": "4"}],
 }
-BEFORE: census.Census = {POOLS: {"1": POOL}, LISTENERS: {"2": LISTENER}}
+BEFORE: inventory.Inventory = {POOLS: {"1": POOL}, LISTENERS: {"2": LISTENER}}
 
 
-def with_listener(**fields: object) -> census.Census:
+def with_listener(**fields: object) -> inventory.Inventory:
     return {**BEFORE, LISTENERS: {"2": {**LISTENER, **fields}}}
 
 
@@ -21,7 +21,7 @@ def test_an_order_that_says_nothing_is_no_change() -> None:
     turned = with_listener(
         tags=["b", "a"], listeners=[{"id": "4"}, {"status": "a", "id": "3"}]
     )
-    assert census.changes(BEFORE, turned) == ()
+    assert inventory.changes(BEFORE, turned) == ()
 
 
 def test_what_passes_by_itself_is_no_change() -> None:
@@ -30,15 +30,15 @@ def test_what_passes_by_itself_is_no_change() -> None:
         provisioning_status="PENDING_UPDATE",
         listeners=[{"id": "3", "status": "b"}, {"id": "4"}],
     )
-    assert census.changes(BEFORE, passed) == ()
+    assert inventory.changes(BEFORE, passed) == ()
 
 
 def test_what_comes_and_goes_is_told_by_its_name() -> None:
     """A thing made anew under the same name is two changes."""
     anew = {POOLS: {"9": {**POOL, "id": "9"}}, LISTENERS: {"2": LISTENER}}
-    assert census.changes(BEFORE, anew) == (
-        census.Change(POOLS, "1", "", "web", None),
-        census.Change(POOLS, "9", "", None, "web"),
+    assert inventory.changes(BEFORE, anew) == (
+        inventory.Change(POOLS, "1", "", "web", None),
+        inventory.Change(POOLS, "9", "", None, "web"),
     )
 
 
@@ -50,5 +50,5 @@ def test_only_a_list_that_keeps_all_it_had_was_added_to(
     tags: object, is_addition: bool
 ) -> None:
     """One tag in the place of another is a loss."""
-    (change,) = census.changes(BEFORE, with_listener(tags=tags))
+    (change,) = inventory.changes(BEFORE, with_listener(tags=tags))
     assert (change.field, change.is_addition) == ("tags", is_addition)

@@ -12,7 +12,7 @@ import openstack.connection
 from tests.harness.openstack import balancers
 from tests.harness.openstack.balancers import Json
 
-Census = Mapping[str, Mapping[str, Json]]
+Inventory = Mapping[str, Mapping[str, Json]]
 """Kind, then id: every field as the cloud shows it."""
 
 _PASSING = frozenset(
@@ -45,7 +45,7 @@ class Change:
         return set(self.before) < set(self.after)
 
 
-def take(connection: openstack.connection.Connection) -> Census:
+def take(connection: openstack.connection.Connection) -> Inventory:
     """Read everything of the connection's project.
 
     Raises:
@@ -64,7 +64,7 @@ def take(connection: openstack.connection.Connection) -> Census:
     return {**objects, balancers.MEMBERS: members}
 
 
-def changes(before: Census, after: Census) -> tuple[Change, ...]:
+def changes(before: Inventory, after: Inventory) -> tuple[Change, ...]:
     """Return what differs, thing by thing and field by field.
 
     Neither what passes by itself counts, nor the order of lists: it says nothing in
