@@ -1,1 +1,1 @@
-"""cloud-data-discoverer: tells the cluster what its cloud offers."""
+"""cloud-data-discoverer: publishes the catalog of the cloud in the cluster."""

@@ -12,11 +12,11 @@ CLOUDS = ("openstack",)
 PROVIDER = provider.OPENSTACK
 CLOUD = options.cloud(CLOUDS)
 FLAGS = options.table(CLOUDS, PROVIDER.access_deployment)
-HELP = """Tell the cluster what its cloud offers.
+HELP = """Publish flavors, images, zones and volume types of the cloud in the cluster.
 
-Keeps the Secret d8-cloud-provider-discovery-data, the InstanceTypesCatalog and, if
-asked to, a StorageClass for each volume type; shows disks that nothing in the cluster
-knows.
+Updates the Secret d8-cloud-provider-discovery-data, the InstanceTypesCatalog and,
+optionally, a StorageClass for each volume type; reports disks without an object in the
+cluster.
 """
 
 
@@ -36,21 +36,23 @@ def judge(values: flags.Values) -> tuple[config.FieldProblem, ...]:
         options.read(values, os.environ, PROVIDER)
     except config.ConfigError as error:
         problems += error.problems
-    return tuple(one for one in problems if isinstance(one, config.FieldProblem))
+    return tuple(
+        problem for problem in problems if isinstance(problem, config.FieldProblem)
+    )
 
 
 def run(values: flags.Values) -> int:
-    """Run until told to stop; give the exit code.
+    """Run until stopped; return the exit code.
 
     Raises:
-        ConfigError: flags or environment can't be used; every problem is named.
+        ConfigError: flags or environment can't be used; every problem is listed.
     """
     cloud = values[CLOUD]
     # Heavy, and of one cloud only.
     from cloud_data_discoverer import openstack
     from lib.discoverer import discoverer
 
-    wanted = options.read(values, os.environ, PROVIDER)
+    discoverer_options = options.read(values, os.environ, PROVIDER)
     credentials = openstack.read(os.environ)
     agent = f"{NAME}/{version.VERSION}"
     program = discoverer.DiscovererProgram(
@@ -60,7 +62,7 @@ def run(values: flags.Values) -> int:
         openstack.source(credentials, agent).open,
         openstack.REFERENCE,
     )
-    code = discoverer.run(program, wanted, os.environ)
+    code = discoverer.run(program, discoverer_options, os.environ)
     shutdown.end_now(code)  # a read that hangs must not keep the process
     return code
 

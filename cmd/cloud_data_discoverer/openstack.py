@@ -28,20 +28,22 @@ def read(env: Mapping[str, str]) -> settings.Credentials:
 def source(
     credentials: settings.Credentials, agent: str
 ) -> CloudSource[settings.Credentials]:
-    """Return what opens the cloud of these credentials.
+    """Return the source of the cloud of these credentials.
 
     `open` raises ConfigError: the CA's file can't be read.
     """
 
-    def connect(given: settings.Credentials, observers: Observers) -> protocol.Cloud:
+    def connect(login: settings.Credentials, observers: Observers) -> protocol.Cloud:
         try:
             return offers.connect(
-                given, observers.observe, (agent,), on_circuit=observers.circuit
+                login, observers.observe, (agent,), on_circuit=observers.circuit
             )
         except settings.CloudConfError as error:
-            # It names keys of cloud.conf; here that one is a variable.
-            problems = error.problems
-            told = [p.replace("[Global] ca-file", "OS_CACERT") for p in problems]
-            raise config.ConfigError(told) from error
+            # It names a key of cloud.conf, here set by an environment variable.
+            problems = [
+                problem.replace("[Global] ca-file", "OS_CACERT")
+                for problem in error.problems
+            ]
+            raise config.ConfigError(problems) from error
 
     return CloudSource((), lambda: ReadConfig(credentials, frozenset()), connect)

@@ -1,4 +1,4 @@
-"""The discoverer from its options to its end: serves, and goes through its cycles."""
+"""cloud-data-discoverer: serves, and runs the cycles of discovery."""
 
 import dataclasses
 import html
@@ -26,25 +26,25 @@ from lib.reconcile import metrics as reconcile_metrics
 from lib.reconcile import periodic, queue, runner
 
 BACKOFF = queue.Backoff(base_s=3.0, max_s=300.0, jitter=0.3)
-"""Of a step that failed; the next cycle comes anyway."""
+"""Backoff of a failed step; the next cycle begins at its time."""
 STALL_S = 300.0
-"""The loop must turn within it: the longest cycle, and room."""
+"""Longest duration of a cycle, after which the process is not alive."""
 REFUSED_S = 360.0
 """How long the API server may refuse a step before /healthz fails.
 
-Source: what the reference's 15 attempts take."""
+Source: the duration of the reference's 15 attempts."""
 CONNECTIONS = 4
-"""Kept to the API server."""
+"""Maximum number of connections to the API server."""
 GRACE = daemon.Grace(loops_s=10.0)
-"""For what is in progress, once stopped. Source: the reference's own."""
+"""Time for running steps after the stop. Source: the reference's own."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DiscovererProgram:
-    """Which discoverer this is.
+    """Description of the discoverer.
 
-    connect: opens the cloud; asks nothing of it yet. reference: whose metrics are shown
-    besides ours.
+    connect: opens the cloud without a request. reference: its metrics are exported,
+    too.
     """
 
     name: str
@@ -76,7 +76,7 @@ def run(
 
 
 class Discoverer:
-    """One life of the process."""
+    """The running discoverer."""
 
     def __init__(
         self,
@@ -89,22 +89,22 @@ class Discoverer:
         if cloud.catalog is None:
             raise TypeError(f"the cloud {cloud.name} has no catalog")
         self._api = api
-        self._wanted = options
+        self._options = options
         self._daemon = daemon.Daemon(registry, stop, GRACE)
         self._log = logs.get(__name__)
         settings = dataclasses.replace(options.settings, parts=cloud.catalog.parts)
         self._steps = settings.steps
         self._refused_s = REFUSED_S
-        self._told = metrics.DiscoveryMetrics(registry, settings.steps)
+        self._metrics = metrics.DiscoveryMetrics(registry, settings.steps)
         self._passes = reconcile_metrics.ReconcileMetrics(registry)
         self._queue = queue.Queue(BACKOFF)
         observer = observe.CatalogObserver(
-            cloud.catalog, api, settings, self._told.shown
+            cloud.catalog, api, settings, self._metrics.shown
         )
-        actor = act.DiscoveryActor(api, self._told, settings.provider)
+        actor = act.DiscoveryActor(api, self._metrics, settings.provider)
         heartbeat = probes.Heartbeat()
         self._runner = runner.Runner(
-            flow.DiscoveryFlow(observer, actor, settings, self._told),
+            flow.DiscoveryFlow(observer, actor, settings, self._metrics),
             self._queue,
             self._passes,
             # All steps that are due are read together, and carried out in their order.
@@ -121,16 +121,16 @@ class Discoverer:
         )
 
     def unwell_after(self, refused_s: float) -> None:
-        """Be not well once the API server has refused a step for so long."""
+        """Set after how many seconds of refusals by the API server /healthz fails."""
         self._refused_s = refused_s
 
     def run(self) -> int:
         """Serve, and run cycles, until `stop` is set."""
         self._serve()
-        if not self._wanted.settings.cluster_id:
-            self._log.warning("no CLUSTER_UUID: orphaned disks are not looked for")
+        if not self._options.settings.cluster_id:
+            self._log.warning("CLUSTER_UUID: not set: orphaned disks are not detected")
         cycle = periodic.Periodic(
-            "cycle", self._wanted.period_s, self._begin, self._passes, sliding=False
+            "cycle", self._options.period_s, self._begin, self._passes, sliding=False
         )
         return self._daemon.run(
             [
@@ -145,10 +145,10 @@ class Discoverer:
             self._queue.add(step.value, flow.CYCLE)
 
     def _serve(self) -> None:
-        plain, secure = self._wanted.plain, self._wanted.secure
+        plain, secure = self._options.plain, self._options.secure
         handlers = self._handlers()
         judge = access.Access(
-            self._api, access.AccessSettings(resource=self._wanted.guarded_by)
+            self._api, access.AccessSettings(resource=self._options.guarded_by)
         )
         self._daemon.serve_http(
             (plain.address, plain.port),
@@ -157,11 +157,11 @@ class Discoverer:
         self._daemon.serve_http(
             (secure.address, secure.port),
             exchange.HttpRoutes(handlers, judge.authorize),
-            lambda: server_certificate.choose(self._wanted.tls_files),
+            lambda: server_certificate.choose(self._options.tls_files),
         )
 
     def _handlers(self) -> Mapping[str, exchange.Handler]:
-        page = _page(self._wanted.period_s)
+        page = _page(self._options.period_s)
         return {
             **self._daemon.handlers(),
             "/healthz": self._health,
@@ -169,9 +169,9 @@ class Discoverer:
         }
 
     def _health(self, request: exchange.Request) -> exchange.Reply:
-        """Answer as the reference does; but well again is well again."""
+        """Answer like the reference, but recover when the step succeeds again."""
         is_alive = self._daemon.probes.live(request.query, "healthz").is_well
-        is_taken = self._told.refused_for_s() < self._refused_s
+        is_taken = self._metrics.refused_for_s() < self._refused_s
         if is_alive and is_taken:
             return exchange.Reply(b"ok")
         return exchange.Reply(b"false", 503)

@@ -2,8 +2,8 @@
 
 Source: deckhouse, go_lib/cloud-data/reconciler.go: the four series that begin with
 cloud_data_discovery_ and go on with cloud_request_error, update_resource_error,
-orphaned_disk_info and cloud_conditions_error. In the reference the second of them is
-put out by whatever step succeeds next; here it is 1 while any step is in trouble.
+orphaned_disk_info and cloud_conditions_error. In the reference the next successful
+step resets the second of them; here it is 1 while any step fails.
 """
 
 import dataclasses
@@ -29,11 +29,11 @@ REFERENCE_TYPES: Mapping[DiscoveryStep, str] = {
 class _Health:
     """State of a step.
 
-    is_in_trouble: what it found is not published. refused_since: the API server has
-    not taken or given what it must since then, None when it has.
+    is_failed: its result is not published. refused_since: the API server has refused
+    its requests since then; None: it has not.
     """
 
-    is_in_trouble: bool = False
+    is_failed: bool = False
     refused_since: float | None = None
 
 
@@ -109,25 +109,25 @@ class DiscoveryMetrics:
         """Note that a step is done."""
         with self._lock:
             self._steps[step] = _Health()
-            self._tell_update()
+            self._set_update()
         self._step.labels(step.value).set(0)
         self._success.labels(step.value).set(self._wall())
 
     def failed(self, step: DiscoveryStep, *, is_refused: bool) -> None:
-        """Note that what a step found could not be published.
+        """Note that the result of a step could not be published.
 
-        is_refused: by the API server; else by our own judgement.
+        is_refused: by the API server; else by our own validation.
         """
         with self._lock:
             health = self._steps[step]
-            health.is_in_trouble = True
+            health.is_failed = True
             if is_refused and health.refused_since is None:
                 health.refused_since = self._clock()
-            self._tell_update()
+            self._set_update()
         self._step.labels(step.value).set(1)
 
-    def _tell_update(self) -> None:
-        self._update.set(any(state.is_in_trouble for state in self._steps.values()))
+    def _set_update(self) -> None:
+        self._update.set(any(state.is_failed for state in self._steps.values()))
 
     def refused_for_s(self) -> float:
         """Return for how long the API server has refused some step, in seconds."""
@@ -137,7 +137,7 @@ class DiscoveryMetrics:
         return self._clock() - min(known) if known else 0.0
 
     def shown(self, step: DiscoveryStep) -> frozenset[Pair]:
-        """Return what the vector of a step shows now."""
+        """Return the present samples of a step's vector."""
         return self._shown.get(step, frozenset())
 
     def show(self, step: DiscoveryStep, pairs: frozenset[Pair]) -> None:

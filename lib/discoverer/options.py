@@ -1,4 +1,4 @@
-"""What a user asks of the discoverer: flags and their twins in the environment."""
+"""Options of cloud-data-discoverer: flags and environment variables."""
 
 import dataclasses
 import datetime
@@ -72,7 +72,7 @@ def cloud(names: tuple[str, ...]) -> Flag[str]:
 
 
 def access_deployment(default: str) -> Flag[str]:
-    """Return the flag that names the Deployment by which metrics are guarded."""
+    """Return the flag with the Deployment for the authorization of metrics."""
     return Flag(
         "access-deployment",
         kinds.TEXT,
@@ -104,7 +104,7 @@ def table(names: tuple[str, ...], deployment: str) -> tuple[Flag[object], ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Listen:
-    """Where to serve; port 0: nowhere."""
+    """Address to serve on; port 0: not served."""
 
     address: str
     port: int
@@ -112,7 +112,7 @@ class Listen:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DiscovererOptions:
-    """All of it, checked. plain: HTTP on loopback. secure: HTTPS behind reviews."""
+    """Validated options. plain: HTTP on loopback. secure: HTTPS with authorization."""
 
     period_s: float
     kubeconfig: str
@@ -128,20 +128,22 @@ class DiscovererOptions:
 def read(
     values: flags.Values, env: Mapping[str, str], of: Provider
 ) -> DiscovererOptions:
-    """Judge what was given; a flag beats its twin.
+    """Validate the options; a flag overrides its environment variable.
 
-    of: the provider that is asked for.
+    of: the requested provider.
 
     Raises:
         ConfigError: with every problem.
     """
-    given = _Given(values, env)
-    problems = given.problems
-    period_s = given.get(PERIOD, "DISCOVERY_PERIOD")
+    settings = _FlagsAndEnvironment(values, env)
+    problems = settings.problems
+    period_s = settings.get(PERIOD, "DISCOVERY_PERIOD")
     options = DiscovererOptions(
         period_s=period_s,
-        kubeconfig=_file(given.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems),
-        plain=_plain(given.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
+        kubeconfig=_file(
+            settings.get(KUBECONFIG, "KUBECONFIG"), "kubeconfig", problems
+        ),
+        plain=_plain(settings.get(LISTEN_ADDRESS, "LISTEN_ADDRESS"), problems),
         secure=Listen(values[common_flags.BIND_ADDRESS], values[SECURE_PORT]),
         tls_files=_pair(values, problems),
         guarded_by=_resource(values[access_deployment(of.access_deployment)], problems),
@@ -154,29 +156,30 @@ def read(
             provider=of,
             rules=_rules(values, problems),
         ),
-        verbosity=given.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
+        verbosity=settings.get(command_line.VERBOSITY, "LOGGER_LEVEL"),
         logging_format=values[common_flags.LOGGING_FORMAT],
     )
     config.require(problems)
     return options
 
 
-class _Given:
-    """Flags, and where one is not given its twin."""
+class _FlagsAndEnvironment:
+    """Values of flags; of an environment variable where the flag is not set."""
 
     def __init__(self, values: flags.Values, env: Mapping[str, str]) -> None:
         self._values = values
         self._env = env
         self.problems: list[config.FieldProblem] = []
 
-    def get(self, flag: Flag[T], twin: str) -> T:
-        text = self._env.get(twin, "")
+    def get(self, flag: Flag[T], variable: str) -> T:
+        text = self._env.get(variable, "")
         if self._values.is_given(flag) or not text:
             return self._values[flag]
         try:
             return flag.kind.read(text)
         except ValueError:
-            self.problems.append(config.FieldProblem(twin, text, flag.kind.expected))
+            problem = config.FieldProblem(variable, text, flag.kind.expected)
+            self.problems.append(problem)
             return flag.default
 
 
@@ -247,7 +250,7 @@ def _rules(
     try:
         return storage_classes.read_rules(values[EXCLUDE], values[DEFAULT_CLASS])
     except config.ConfigError as error:
-        told = [p for p in error.problems if isinstance(p, config.FieldProblem)]
+        invalid = [p for p in error.problems if isinstance(p, config.FieldProblem)]
         flag = f"--{EXCLUDE.name}"
-        problems += [dataclasses.replace(problem, field=flag) for problem in told]
+        problems += [dataclasses.replace(problem, field=flag) for problem in invalid]
         return storage_classes.StorageClassRules()

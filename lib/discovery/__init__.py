@@ -1,5 +1,5 @@
-"""The flow that reads what a cloud offers and tells the cluster.
+"""The flow that publishes the catalog of a cloud in the cluster.
 
-Also the pure functions that turn configuration into Secrets and machine templates.
-Speaks the cloud vocabulary and lib.kube; never imports a provider room.
+Also the pure functions that convert configuration to Secrets and machine templates.
+Uses the cloud vocabulary and lib.kube; never imports a provider package.
 """

@@ -1,4 +1,4 @@
-"""Carries actions out: one write each, upon exactly what was seen."""
+"""Carries actions out: one write each, based on exactly the observed object."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ Json = dict[str, object]
 
 
 class DiscoveryActor:
-    """Writes to the API server, and shows what there is.
+    """Writes to the API server, and sets the metrics.
 
     of: the provider, whose StorageClasses are created.
     """
@@ -85,7 +85,7 @@ class DiscoveryActor:
     def _store(
         self, resource: Resource, name: str, fields: Json, base: bytes | None
     ) -> None:
-        """Make the object, or put these fields whole into the one that was seen."""
+        """Create the object, or replace these fields of the observed object."""
         namespace = model.NAMESPACE if resource.namespaced else None
         if base is None:
             whole = _head(resource, name) | fields
@@ -106,9 +106,12 @@ def manifest(creation: model.CreateClass, of: provider.Provider) -> Json:
 
     Source: deckhouse, StorageClasses of cloud-provider-openstack.
     """
-    storage_class = creation.wanted
+    storage_class = creation.desired
     head = _head(resources.STORAGE_CLASSES, storage_class.name)
-    metadata: Json = {"name": storage_class.name, "labels": dict((model.MARK,))}
+    metadata: Json = {
+        "name": storage_class.name,
+        "labels": dict((model.OWNERSHIP_LABEL,)),
+    }
     annotations = _recorded(creation)
     if storage_class.is_default:
         annotations[model.DEFAULT_CLASS] = "true"
@@ -143,6 +146,6 @@ def _patch(change: model.ChangeClass, version: str) -> Mapping[str, object]:
 
 
 def _recorded(action: model.CreateClass | model.ChangeClass) -> Json:
-    """Return the annotations that record what a class does not hold otherwise."""
+    """Return the annotations that record type ID and default of a class."""
     recorded = {model.TYPE_ID: action.type_id, model.DEFAULT_CHOICE: action.choice}
     return {key: value for key, value in recorded.items() if value}

@@ -1,4 +1,4 @@
-"""Which changes the StorageClasses need. Pure.
+"""Changes of the StorageClasses. Pure.
 
 Rules: only classes with our label are changed; a class is deleted when its volume type
 was not found by its ID, was renamed, or when the name is excluded, never because one
@@ -9,14 +9,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from lib.discovery import model, storage_classes
-from lib.discovery.model import Action, MissingType, SeenClasses, StoredClass
+from lib.discovery.model import Action, MissingType, ObservedClasses, StoredClass
 
 _FLAG = "--default-storage-class"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Default:
-    """Which class is to be the default.
+    """The desired default class.
 
     name: empty for the first one. is_explicit: the user's setting names it. is_other: a
     class that is not owned. is_lost: it was the default, and does not exist any more.
@@ -30,9 +30,9 @@ class _Default:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which classes there are to be. recorded: the default's name; empty: unchanged."""
+    """The desired classes. recorded: the default's name; empty: unchanged."""
 
-    snapshot: SeenClasses
+    snapshot: ObservedClasses
     settings: model.DiscoverySettings
     default: _Default
     choice: storage_classes.Choice
@@ -52,22 +52,22 @@ class _Plan:
         )
         return next(ids, "")
 
-    def is_gone(self, stored: StoredClass) -> bool:
-        """Report whether the volume type of a class is known not to exist any more."""
+    def is_obsolete(self, stored: StoredClass) -> bool:
+        """Report whether the volume type of a class was renamed or deleted."""
         if stored.is_listed(self.snapshot.offered):
             return True  # under another name: it was renamed
         return self.snapshot.missing.get(stored.metadata.name) is MissingType.ABSENT
 
 
 def decide(
-    snapshot: SeenClasses, settings: model.DiscoverySettings
+    snapshot: ObservedClasses, settings: model.DiscoverySettings
 ) -> tuple[tuple[Action, ...], tuple[str, ...]]:
-    """Return the changes, and what the user must correct.
+    """Return the changes, and the problems that the user must correct.
 
-    Each prefix of the changes keeps the default's name: the class that is to be the
-    default is deleted last, when every other class records its name, or the Secret of
-    the discovery data where there is no other. Where the user names another default,
-    the old one loses the annotation first, so that two never stand side by side.
+    Each prefix of the changes keeps the default's name: the desired default class is
+    deleted last, when every other class records its name, or the Secret of the
+    discovery data when no other class exists. Where the user names another default,
+    the annotation of the old default is removed first: there are never two defaults.
     """
     if not snapshot.offered:
         return (), ("volume types: the cloud offers none",)
@@ -94,7 +94,7 @@ def decide(
 
 
 def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:
-    """Return what takes the default away, what adds or changes, and what deletes."""
+    """Return removals of the default annotation, other changes, and deletions."""
     unmark: list[Action] = []
     additions: list[Action] = []
     removals: list[Action] = [
@@ -108,10 +108,10 @@ def _changes(plan: _Plan) -> tuple[list[Action], list[Action], list[Action]]:
         )
         if stored is None:
             additions.append(creation)
-        elif _is_as_wanted(stored, desired, plan.settings):
+        elif _is_as_desired(stored, desired, plan.settings):
             change = _change(stored, desired, plan)
             (unmark if stored.is_default else additions).extend(change)
-        elif stored.volume_type == desired.volume_type or plan.is_gone(stored):
+        elif stored.volume_type == desired.volume_type or plan.is_obsolete(stored):
             (last if desired.is_default else removals).extend(
                 (_delete(stored), creation)
             )
@@ -138,7 +138,7 @@ def _needs_record(plan: _Plan, actions: Sequence[Action]) -> bool:
 
 
 def _is_settled(plan: _Plan) -> bool:
-    """Report whether the cluster has a default class, or is to have the user's."""
+    """Report whether the cluster has a default class, or the user names one."""
     is_marked = any(stored_class.is_default for stored_class in plan.snapshot.stored)
     return is_marked or plan.default.is_explicit
 
@@ -146,8 +146,8 @@ def _is_settled(plan: _Plan) -> bool:
 def _class_of(action: Action) -> str:
     """Return the name of the class that an action creates or deletes."""
     match action:
-        case model.CreateClass(wanted=wanted):
-            return wanted.name
+        case model.CreateClass(desired=desired):
+            return desired.name
         case model.DeleteClass(name=name):
             return name
     return ""
@@ -162,9 +162,9 @@ def _postponed(name: str) -> str:
 
 
 def _deletable(plan: _Plan) -> Iterator[StoredClass]:
-    """Yield the owned classes that are excluded, or the volume type of which is gone.
+    """Yield the owned classes that are excluded, or without a volume type.
 
-    A name that types in the list make, be it in dispute, is kept.
+    A name that results from a type in the list is kept, also when it is in conflict.
     """
     rules = plan.settings.rules
     excluded = set(plan.choice.excluded)
@@ -177,7 +177,7 @@ def _deletable(plan: _Plan) -> Iterator[StoredClass]:
         if (
             any(pattern.fullmatch(name) for pattern in rules.exclude)
             or name not in used
-            and plan.is_gone(stored)
+            and plan.is_obsolete(stored)
         ):
             yield stored
 
@@ -202,18 +202,18 @@ def _lost(name: str) -> str:
     )
 
 
-def _owned(snapshot: SeenClasses) -> Mapping[str, StoredClass]:
+def _owned(snapshot: ObservedClasses) -> Mapping[str, StoredClass]:
     return {
         stored_class.metadata.name: stored_class
         for stored_class in snapshot.stored
-        if stored_class.is_ours
+        if stored_class.is_owned
     }
 
 
 def _default(
-    snapshot: SeenClasses, rules: storage_classes.StorageClassRules
+    snapshot: ObservedClasses, rules: storage_classes.StorageClassRules
 ) -> _Default:
-    """Return the default: the user's, else the one that is, else the one that was."""
+    """Return the default: the user's, else the present one, else the recorded one."""
     if rules.default:
         return _Default(rules.default, is_explicit=True)
     marked = sorted(
@@ -243,10 +243,10 @@ def _default(
 
 
 def _recorded(
-    snapshot: SeenClasses, default: _Default, choice: storage_classes.Choice
+    snapshot: ObservedClasses, default: _Default, choice: storage_classes.Choice
 ) -> str:
     """Return the name to record. A setting that names no class is not recorded."""
-    names = {one.metadata.name for one in snapshot.stored}
+    names = {stored_class.metadata.name for stored_class in snapshot.stored}
     names |= {storage_class.name for storage_class in choice.classes}
     if default.is_explicit:
         return default.name if default.name in names else ""
@@ -259,14 +259,17 @@ def _recorded(
 
 
 def _choose(
-    snapshot: SeenClasses, settings: model.DiscoverySettings, default: _Default
+    snapshot: ObservedClasses, settings: model.DiscoverySettings, default: _Default
 ) -> tuple[storage_classes.Choice, list[str]]:
-    """Choose the classes that are to be owned, and report why others can't be.
+    """Choose the desired classes, and report why others can't be created.
 
-    A name that a class of others has stays theirs; no default is chosen among those.
+    A class of the same name that is not owned is not changed, and never the default.
     """
-    types = tuple(one.name for one in snapshot.offered)
-    held = {name: one.volume_type for name, one in _owned(snapshot).items()}
+    types = tuple(offered_type.name for offered_type in snapshot.offered)
+    held = {
+        name: stored_class.volume_type
+        for name, stored_class in _owned(snapshot).items()
+    }
     rules = dataclasses.replace(
         settings.rules,
         default="" if default.is_other else default.name,
@@ -274,17 +277,21 @@ def _choose(
     )
     choice = storage_classes.choose(types, rules, held)
     problems = [str(problem) for problem in choice.problems]
-    others = {one.metadata.name: one for one in snapshot.stored if not one.is_ours}
+    others = {
+        stored_class.metadata.name: stored_class
+        for stored_class in snapshot.stored
+        if not stored_class.is_owned
+    }
     taken = [
         storage_class
         for storage_class in choice.classes
         if storage_class.name in others
     ]
-    for one in taken:
-        problems += _conflict(others[one.name], one, settings)
+    for conflicting in taken:
+        problems += _conflict(others[conflicting.name], conflicting, settings)
     if taken:
-        theirs = {one.volume_type for one in taken}
-        rest = [one for one in types if one not in theirs]
+        taken_types = {storage_class.volume_type for storage_class in taken}
+        rest = [volume_type for volume_type in types if volume_type not in taken_types]
         choice = storage_classes.choose(rest, rules, held)
     return choice, problems
 
@@ -310,7 +317,7 @@ def _delete(stored: StoredClass) -> model.DeleteClass:
     return model.DeleteClass(meta.name, meta.uid, meta.resource_version)
 
 
-def _is_as_wanted(
+def _is_as_desired(
     stored: StoredClass,
     desired: storage_classes.StorageClass,
     settings: model.DiscoverySettings,

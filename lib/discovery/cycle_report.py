@@ -1,4 +1,4 @@
-"""What the flow reports as it goes, and what is shown of it; metrics in a daemon."""
+"""Reports of the flow, and samples of its metrics, which a daemon implements."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ Pairs = frozenset[tuple[str, str]]
 
 
 class CycleReport(Protocol):
-    """Takes how the steps of cycles end. Safe for many threads."""
+    """Receives the results of the steps. Safe for many threads."""
 
     def read(self, step: DiscoveryStep, is_read: bool) -> None:
         """Note whether the cloud could be read for a step."""
@@ -20,20 +20,20 @@ class CycleReport(Protocol):
         ...
 
     def failed(self, step: DiscoveryStep, *, is_refused: bool) -> None:
-        """Note that what a step found could not be published.
+        """Note that the result of a step could not be published.
 
-        is_refused: by the API server; else by our own judgement.
+        is_refused: by the API server; else by our own validation.
         """
         ...
 
 
 class Display(Protocol):
-    """Shows the conditions that are not met, and the orphaned disks."""
+    """Samples of the unmet conditions, and of the orphaned disks."""
 
     def shown(self, step: DiscoveryStep) -> Pairs:
-        """Return what is shown for a step now."""
+        """Return the present samples of a step."""
         ...
 
     def show(self, step: DiscoveryStep, pairs: Pairs) -> None:
-        """Show exactly these for a step."""
+        """Replace the samples of a step by exactly these."""
         ...

@@ -1,7 +1,7 @@
-"""What each step of a cycle does about what it saw. Pure.
+"""The actions of each step of a cycle, by its snapshot. Pure.
 
-Rules: what is invalid or empty never takes the place of what is valid; nothing is
-written that already holds; only StorageClasses with our mark are touched.
+Rules: an invalid or empty reading never replaces a valid one; nothing is written that
+is stored already; only StorageClasses with the ownership label are changed.
 """
 
 import datetime
@@ -22,41 +22,41 @@ from lib.reconcile.outcome import Outcome
 def decide(
     snapshot: model.Snapshot, settings: model.DiscoverySettings, now: datetime.datetime
 ) -> Outcome[Action]:
-    """Return the changes that one step of the cycle needs, or why it fails."""
+    """Return the changes of one step of the cycle, or why it fails."""
     match snapshot:
         case model.FailedStep(error=error):
             return Outcome(failure=error)
-        case model.SeenConditions():
+        case model.ObservedConditions():
             return Outcome(_conditions(snapshot))
-        case model.SeenInstanceTypes():
+        case model.ObservedInstanceTypes():
             return _instance_types(snapshot)
-        case model.SeenDocument():
+        case model.ObservedDocument():
             return _document(snapshot, settings)
-        case model.SeenDisks():
+        case model.ObservedDisks():
             return Outcome(_disks(snapshot, settings, now))
-        case model.SeenClasses():
+        case model.ObservedClasses():
             actions, problems = class_changes.decide(snapshot, settings)
             return Outcome(actions, failure=_invalid(problems))
 
 
 def _invalid(problems: Sequence[str]) -> model.InvalidCatalog | None:
-    """Return the failure of a step that the user must correct; None without any."""
+    """Return the failure that the user must correct; None without problems."""
     return model.InvalidCatalog("; ".join(problems)) if problems else None
 
 
-def _conditions(snapshot: model.SeenConditions) -> tuple[Action, ...]:
+def _conditions(snapshot: model.ObservedConditions) -> tuple[Action, ...]:
     actions: list[Action] = []
     unmet = frozenset((c.name, c.message) for c in snapshot.conditions if not c.is_ok)
     if unmet != snapshot.shown:
         actions.append(model.ShowConditions(unmet))
     if snapshot.conditions and snapshot.may_store:
-        text = _told(snapshot)
-        if snapshot.stored is None or _kept(snapshot.stored) != text:
+        text = _conditions_text(snapshot)
+        if snapshot.stored is None or _stored_text(snapshot.stored) != text:
             actions.append(model.StoreConditions(text, snapshot.stored))
     return tuple(actions)
 
 
-def _told(snapshot: model.SeenConditions) -> str:
+def _conditions_text(snapshot: model.ObservedConditions) -> str:
     return json.dumps(
         [
             {"name": c.name, "message": c.message, "ok": c.is_ok}
@@ -65,7 +65,7 @@ def _told(snapshot: model.SeenConditions) -> str:
     )
 
 
-def _kept(config_map: bytes) -> str:
+def _stored_text(config_map: bytes) -> str:
     stored = decoding.decode(config_map, objects.ConfigMap)
     return (stored.data or {}).get(model.CONDITIONS_KEY, "")
 
@@ -77,16 +77,18 @@ def catalog_items(offered: tuple[InstanceType, ...]) -> tuple[model.CatalogItem,
     """
     return tuple(
         model.CatalogItem(
-            name=one.name,
-            cpu=quantity.of_units(one.vcpus),
-            memory=quantity.of_mib(one.memory_mib),
-            root_disk=quantity.of_gib(one.root_disk_gib),
+            name=instance_type.name,
+            cpu=quantity.of_units(instance_type.vcpus),
+            memory=quantity.of_mib(instance_type.memory_mib),
+            root_disk=quantity.of_gib(instance_type.root_disk_gib),
         )
-        for one in sorted(offered, key=lambda one: one.name)
+        for instance_type in sorted(
+            offered, key=lambda instance_type: instance_type.name
+        )
     )
 
 
-def _instance_types(snapshot: model.SeenInstanceTypes) -> Outcome[Action]:
+def _instance_types(snapshot: model.ObservedInstanceTypes) -> Outcome[Action]:
     if not snapshot.offered:
         return Outcome(failure=_invalid(["instance types: the cloud offers none"]))
     items = catalog_items(snapshot.offered)
@@ -101,7 +103,7 @@ def _instance_types(snapshot: model.SeenInstanceTypes) -> Outcome[Action]:
 
 
 def _document(
-    snapshot: model.SeenDocument, settings: model.DiscoverySettings
+    snapshot: model.ObservedDocument, settings: model.DiscoverySettings
 ) -> Outcome[Action]:
     if snapshot.problems:
         return Outcome(failure=_invalid(snapshot.problems))
@@ -112,12 +114,12 @@ def _document(
     lasting = settings.provider.lasting
     emptied = [key for key in lasting if not desired.get(key) and stored.get(key)]
     if emptied:
-        return Outcome(failure=_invalid([_doubt(key) for key in emptied]))
+        return Outcome(failure=_invalid([_implausible(key) for key in emptied]))
     return Outcome((model.StoreDocument(snapshot.document, snapshot.stored),))
 
 
 def _published(secret: bytes | None) -> Mapping[str, object]:
-    """Return what the Secret says now; empty when that is nothing, or no JSON."""
+    """Return the document in the Secret; empty without one, or without JSON."""
     if secret is None:
         return {}
     data = decoding.decode(secret, model.StoredSecret).data
@@ -127,18 +129,18 @@ def _published(secret: bytes | None) -> Mapping[str, object]:
         return {}
 
 
-def _doubt(key: str) -> str:
+def _implausible(key: str) -> str:
     return (
-        f"{key}: want at least 1 item: the cloud lists none any more, which is not"
-        f" believed; if it is so, delete the Secret"
+        f"{key}: implausible: the cloud does not list any item any more; the published"
+        f" list is kept. If the list is empty on purpose, delete the Secret"
         f" {model.NAMESPACE}/{model.DATA_SECRET}"
     )
 
 
 def orphans(
-    snapshot: model.SeenDisks, min_age: datetime.timedelta, now: datetime.datetime
+    snapshot: model.ObservedDisks, min_age: datetime.timedelta, now: datetime.datetime
 ) -> frozenset[tuple[str, str]]:
-    """Return ID and name of the volumes that nothing in the cluster leads to."""
+    """Return ID and name of the volumes to which no object of the cluster refers."""
     referenced = volume_references.references(snapshot.persistent, snapshot.claims)
     return frozenset(
         (volume.id, volume.name)
@@ -149,7 +151,9 @@ def orphans(
 
 
 def _disks(
-    snapshot: model.SeenDisks, settings: model.DiscoverySettings, now: datetime.datetime
+    snapshot: model.ObservedDisks,
+    settings: model.DiscoverySettings,
+    now: datetime.datetime,
 ) -> tuple[Action, ...]:
     orphaned = orphans(snapshot, settings.orphan_min_age, now)
     return () if orphaned == snapshot.shown else (model.ShowOrphans(orphaned),)

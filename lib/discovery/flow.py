@@ -12,11 +12,11 @@ from lib.reconcile import queue, runner
 from lib.reconcile.outcome import Outcome
 
 CYCLE = "cycle"
-"""The one topic there is."""
+"""The only topic of the queue."""
 
 
 class DiscoveryFlow(runner.Flow[Snapshot, Action]):
-    """Reads what the cloud offers and tells the cluster.
+    """Publishes the catalog of the cloud in the cluster.
 
     Implements lib/reconcile/runner.py, Flow.
     """
@@ -33,7 +33,7 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
         self._observer = observer
         self._actor = actor
         self._settings = settings
-        self._told = report
+        self._report = report
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read the cloud once for all these steps."""
@@ -41,7 +41,7 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
             {DiscoveryStep(claim.key) for claim in claims}
         )
         for step, snapshot in snapshots.items():
-            self._told.read(step, not _is_of_cloud(snapshot))
+            self._report.read(step, not _is_of_cloud(snapshot))
         return {step.value: snapshot for step, snapshot in snapshots.items()}
 
     def decide(self, snapshot: Snapshot, now: datetime.datetime) -> Outcome[Action]:
@@ -51,20 +51,20 @@ class DiscoveryFlow(runner.Flow[Snapshot, Action]):
     def act(self, snapshot: Snapshot, action: Action) -> Snapshot:
         """Carry one action out, and count it as a success of its step."""
         self._actor.act(action)
-        self._told.succeeded(model.step_of(snapshot))
+        self._report.succeeded(model.step_of(snapshot))
         return snapshot
 
     def ended(self, snapshot: Snapshot, error: Exception | None) -> None:
-        """Count how a step ended; `observe` counts failed reads of the cloud."""
+        """Count the result of a step; `observe` counts failed reads of the cloud."""
         step = model.step_of(snapshot)
         if error is None:
-            self._told.succeeded(step)
+            self._report.succeeded(step)
         elif isinstance(error, kube_errors.KubeError | model.InvalidCatalog):
             is_refused = isinstance(error, kube_errors.KubeError)
-            self._told.failed(step, is_refused=is_refused)
+            self._report.failed(step, is_refused=is_refused)
 
     def failure(self, error: Exception) -> failures.Failure | None:
-        """Return what a failed pass means; None for a bug."""
+        """Explain the error of a step; None for a bug."""
         match error:
             case kube_errors.KubeError() | cloud_errors.CloudError():
                 return failures.Failure(str(error), error.retry_after_s)

@@ -25,7 +25,7 @@ _KEY_TYPES = frozenset(
 
 
 def checker() -> jsonschema.FormatChecker:
-    """Return what a validator asks about the formats; other formats hold always."""
+    """Return the checker of the formats; other formats are always valid."""
     checker = jsonschema.FormatChecker(formats=())
     for name, holds in _FORMATS.items():
         checker.checks(name)(_of_text(holds))
@@ -33,7 +33,7 @@ def checker() -> jsonschema.FormatChecker:
 
 
 def _of_text(holds: Callable[[str], bool]) -> Callable[[object], bool]:
-    """What is no text is for `type` to judge."""
+    """Accept values that are no text: the keyword `type` validates them."""
     return lambda value: holds(value) if isinstance(value, str) else True
 
 
@@ -91,7 +91,7 @@ def is_http_url(text: str) -> bool:
 
 
 def is_pem(text: str) -> bool:
-    """Report whether it holds certificates in PEM that can be trusted by."""
+    """Report whether it holds CA certificates in PEM."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):

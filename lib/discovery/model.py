@@ -1,7 +1,7 @@
-"""What a cycle of discovery sees, and what it may do about it.
+"""Snapshots and actions of a cycle of discovery.
 
-A cycle has steps, each a key of the queue: it is observed, decided, carried out, tried
-again and told of by itself, so that none hides another.
+A cycle has steps, each a key of the queue: it is observed, decided, carried out,
+retried and reported by itself, so that no step hides another.
 """
 
 import dataclasses
@@ -38,8 +38,8 @@ CONDITIONS_KEY = "conditions"
 ORPHAN_MIN_AGE = datetime.timedelta(minutes=15)
 """A volume is created before its PersistentVolume; a clone takes minutes."""
 
-MARK = ("mooring.io/made-by", "cloud-data-discoverer")
-"""The label of the StorageClasses that are ours."""
+OWNERSHIP_LABEL = ("mooring.io/made-by", "cloud-data-discoverer")
+"""Label of the StorageClasses that are owned by cloud-data-discoverer."""
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 """Kubernetes reads both. Source: kubernetes pkg/apis/storage/util, helpers.go."""
@@ -68,25 +68,26 @@ PARTS: Mapping[DiscoveryStep, CatalogPart] = {
     DiscoveryStep.ORPHANED_DISKS: CatalogPart.VOLUMES,
     DiscoveryStep.STORAGE_CLASSES: CatalogPart.STORAGE_TYPES,
 }
-"""What each step needs to know of the cloud; without it there is no such step."""
+"""Part of the catalog that each step requires; without it the step is omitted."""
 
 
 class InvalidCatalog(Exception):
-    """What was read can't be published; the message names each field."""
+    """The catalog can't be published; the message names each field."""
 
 
-Trouble = cloud_errors.CloudError | kube_errors.KubeError | InvalidCatalog
+StepError = cloud_errors.CloudError | kube_errors.KubeError | InvalidCatalog
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DiscoverySettings:
-    """What the user chose.
+    """Settings of the user.
 
-    module_config: stands in for the installer's document where there is none.
-    cluster_id: empty switches the look for orphaned disks off. orphan_min_age: how
-    old a volume without a PersistentVolume must be to be reported. period_s: of the
-    cycle. provider: what the cloud's entry point states. parts: those that the cloud
-    has. manages_classes: whether there are to be StorageClasses. rules: which of them.
+    module_config: used where the installer's document does not exist. cluster_id:
+    empty disables the detection of orphaned disks. orphan_min_age: minimum age of a
+    volume without a PersistentVolume to be reported. period_s: of the cycle.
+    provider: settings of the cloud's entry point. parts: those that the cloud
+    supports. manages_classes: whether StorageClasses are created. rules: for their
+    choice.
     """
 
     module_config: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -102,7 +103,7 @@ class DiscoverySettings:
 
     @property
     def steps(self) -> tuple[DiscoveryStep, ...]:
-        """The steps that this discoverer takes."""
+        """The steps of this discoverer."""
         return tuple(
             step
             for step in DiscoveryStep
@@ -111,7 +112,7 @@ class DiscoverySettings:
         )
 
 
-# Objects of the API server, as far as they are read.
+# Objects of the API server: the fields that are read.
 
 
 class CatalogItem(msgspec.Struct, frozen=True, rename="camel"):
@@ -130,7 +131,7 @@ class StoredCatalog(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredSecret(msgspec.Struct, frozen=True):
-    """A Secret; its values are base64 on the way only."""
+    """A Secret; its values are decoded."""
 
     data: Mapping[str, bytes] = {}
     metadata: objects.ObjectMeta = objects.ObjectMeta()
@@ -148,13 +149,13 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     type_parameter: str = "type"
 
     @property
-    def is_ours(self) -> bool:
-        """Whether it carries our mark."""
-        return self.metadata.labels.get(MARK[0]) == MARK[1]
+    def is_owned(self) -> bool:
+        """Whether it has the ownership label."""
+        return self.metadata.labels.get(OWNERSHIP_LABEL[0]) == OWNERSHIP_LABEL[1]
 
     @property
     def is_default(self) -> bool:
-        """Whether claims without a class get this one."""
+        """Whether this is the class of claims without one."""
         annotations = self.metadata.annotations
         keys = (DEFAULT_CLASS, BETA_DEFAULT_CLASS)
         return any(annotations.get(key) == "true" for key in keys)
@@ -177,12 +178,13 @@ class StoredClass(msgspec.Struct, frozen=True, rename="camel"):
     def is_listed(self, offered: Collection[StorageType]) -> bool:
         """Report whether the volume type is in a list, by its ID or its name."""
         return any(
-            one.name == self.volume_type or (self.type_id and one.id == self.type_id)
-            for one in offered
+            storage_type.name == self.volume_type
+            or (self.type_id and storage_type.id == self.type_id)
+            for storage_type in offered
         )
 
 
-# What a pass sees.
+# Snapshots of the steps.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -190,15 +192,15 @@ class FailedStep:
     """The step could not be observed."""
 
     step: DiscoveryStep
-    error: Trouble
+    error: StepError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SeenConditions:
-    """What the cloud tells about itself.
+class ObservedConditions:
+    """Conditions that the cloud reports.
 
-    shown: those that the metric shows, name and message. stored: the ConfigMap, None
-    without one. may_store: False when we have no right to it.
+    shown: name and message of those in the metric. stored: the ConfigMap, None without
+    one. may_store: False without the permission.
     """
 
     conditions: tuple[Condition, ...]
@@ -208,7 +210,7 @@ class SeenConditions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SeenInstanceTypes:
+class ObservedInstanceTypes:
     """stored: the InstanceTypesCatalog, None without one."""
 
     offered: tuple[InstanceType, ...]
@@ -216,8 +218,8 @@ class SeenInstanceTypes:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SeenDocument:
-    """problems: what is wrong with the document. stored: the Secret, None without."""
+class ObservedDocument:
+    """problems: of the document. stored: the Secret, None without one."""
 
     document: bytes
     problems: tuple[str, ...]
@@ -225,10 +227,10 @@ class SeenDocument:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SeenDisks:
-    """What orphaned disks are decided by.
+class ObservedDisks:
+    """Snapshot for orphaned disks.
 
-    shown: those that the metric shows, id and name. claims: PersistentVolumeClaims;
+    shown: ID and name of those in the metric. claims: PersistentVolumeClaims;
     read only when some volume is not referenced by any PersistentVolume.
     """
 
@@ -239,7 +241,7 @@ class SeenDisks:
 
 
 class MissingType(enum.Enum):
-    """What is known of a volume type that is not in the list."""
+    """State of a volume type that is not in the list."""
 
     RECENT = "not in the list for less than a discovery period"
     ABSENT = "not found by its ID either"
@@ -248,8 +250,8 @@ class MissingType(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SeenClasses:
-    """What StorageClasses are decided by.
+class ObservedClasses:
+    """Snapshot for StorageClasses.
 
     offered: types of storage. stored: all StorageClasses, owned and not owned.
     missing: by name of an owned class whose type is not offered. secret: that of the
@@ -266,44 +268,44 @@ class SeenClasses:
 
 Snapshot = (
     FailedStep
-    | SeenConditions
-    | SeenInstanceTypes
-    | SeenDocument
-    | SeenDisks
-    | SeenClasses
+    | ObservedConditions
+    | ObservedInstanceTypes
+    | ObservedDocument
+    | ObservedDisks
+    | ObservedClasses
 )
 
 
 def step_of(snapshot: Snapshot) -> DiscoveryStep:
-    """Return which step a snapshot is of."""
+    """Return the step of a snapshot."""
     match snapshot:
         case FailedStep(step=step):
             return step
-        case SeenConditions():
+        case ObservedConditions():
             return DiscoveryStep.CONDITIONS
-        case SeenInstanceTypes():
+        case ObservedInstanceTypes():
             return DiscoveryStep.INSTANCE_TYPES
-        case SeenDocument():
+        case ObservedDocument():
             return DiscoveryStep.DISCOVERY_DATA
-        case SeenDisks():
+        case ObservedDisks():
             return DiscoveryStep.ORPHANED_DISKS
-        case SeenClasses():
+        case ObservedClasses():
             return DiscoveryStep.STORAGE_CLASSES
 
 
-# What a pass may do.
+# Actions of the steps.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShowConditions:
-    """Let the metric show these unmet conditions, name and message, and no others."""
+    """Set the metric to these unmet conditions: name and message."""
 
     unmet: frozenset[tuple[str, str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoreConditions:
-    """Put the text into the ConfigMap; base: it as it was seen, None to make it."""
+    """Write the text to the ConfigMap; base: as observed, None to create it."""
 
     text: str
     base: bytes | None = dataclasses.field(repr=False)
@@ -311,7 +313,7 @@ class StoreConditions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoreCatalog:
-    """Let the InstanceTypesCatalog hold these; base: as above."""
+    """Write these items to the InstanceTypesCatalog; base: as above."""
 
     items: tuple[CatalogItem, ...]
     base: bytes | None = dataclasses.field(repr=False)
@@ -319,7 +321,7 @@ class StoreCatalog:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoreDocument:
-    """Let the Secret hold this and nothing else; base: as above."""
+    """Write the document to the Secret; base: as above."""
 
     document: bytes
     base: bytes | None = dataclasses.field(repr=False)
@@ -327,7 +329,7 @@ class StoreDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShowOrphans:
-    """Let the metric show these, id and name, and no others."""
+    """Set the metric to these disks: ID and name."""
 
     disks: frozenset[tuple[str, str]]
 
@@ -336,14 +338,14 @@ class ShowOrphans:
 class CreateClass:
     """Create a StorageClass. type_id, choice: values of annotations, if not empty."""
 
-    wanted: storage_classes.StorageClass
+    desired: storage_classes.StorageClass
     type_id: str = ""
     choice: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeleteClass:
-    """Delete a StorageClass of ours, exactly as it was seen."""
+    """Delete an owned StorageClass, exactly as observed."""
 
     name: str
     uid: str
@@ -352,10 +354,10 @@ class DeleteClass:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChangeClass:
-    """Change what can be changed of a StorageClass of ours, as it was seen.
+    """Change mutable fields of an owned StorageClass, as observed.
 
-    is_default: None leaves it as it is. type_id, choice: values of annotations; empty
-    leaves them as they are.
+    is_default: None: unchanged. type_id, choice: values of annotations; empty:
+    unchanged.
     """
 
     name: str
@@ -369,7 +371,7 @@ class ChangeClass:
 class RecordDefault:
     """Record the default's name in the Secret of the discovery data.
 
-    name: empty to remove the record. base: the Secret as it was seen.
+    name: empty to remove the record. base: the Secret as observed.
     """
 
     name: str

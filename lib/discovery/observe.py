@@ -1,4 +1,4 @@
-"""All reads of a cycle: of the cloud at once, of the cluster step by step."""
+"""All reads of a cycle: of the cloud in one call, of the cluster step by step."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -21,15 +21,16 @@ from lib.process import decoding
 TIMEOUT_S = 10.0
 """Of every call to the API server. Source: the reference's own."""
 _PERIODS = 0.9
-"""Of discovery, between two reads that count as two: cycles are not exactly regular."""
+"""Share of a discovery period that must pass before a second read confirms a first one:
+cycles are not exactly regular."""
 
 T = TypeVar("T")
 Shown = Callable[[DiscoveryStep], cycle_report.Pairs]
-"""Gives what the metric of a step shows now."""
+"""Returns the present samples of a step's metric."""
 
 
 class CatalogObserver:
-    """Reads what some steps need; a failure stays with the step that it is of."""
+    """Reads for the steps; a failure concerns its step alone."""
 
     def __init__(
         self,
@@ -54,24 +55,24 @@ class CatalogObserver:
         document: Mapping[str, object] = {}
         if DiscoveryStep.DISCOVERY_DATA in steps:
             try:
-                document = self._given()
+                document = self._installed()
             except (kube_errors.KubeError, model.InvalidCatalog) as error:
                 snapshots[DiscoveryStep.DISCOVERY_DATA] = model.FailedStep(
                     DiscoveryStep.DISCOVERY_DATA, error
                 )
         parts = {model.PARTS[step] for step in steps if step not in snapshots}
         if not self._settings.cluster_id:
-            parts.discard(CatalogPart.VOLUMES)  # nobody's volumes are not ours
+            parts.discard(CatalogPart.VOLUMES)  # without an ID no volume is owned
         request = catalog.CatalogRequest(
             frozenset(parts), document, self._settings.cluster_id
         )
         reading = self._clouds.read(request)
         for step in DiscoveryStep:
             if step in steps and step not in snapshots:
-                snapshots[step] = self._seen(step, reading)
+                snapshots[step] = self._step(step, reading)
         return snapshots
 
-    def _seen(
+    def _step(
         self, step: DiscoveryStep, reading: catalog.CatalogReading
     ) -> model.Snapshot:
         try:
@@ -79,7 +80,7 @@ class CatalogObserver:
         except (kube_errors.KubeError, model.InvalidCatalog) as error:
             return model.FailedStep(step, error)
         except msgspec.DecodeError as error:
-            unreadable = f"an object of the API server can't be read ({error})"
+            unreadable = f"unexpected object of the API server: {error}"
             return model.FailedStep(step, model.InvalidCatalog(unreadable))
         except _CloudFailed as failed:
             return model.FailedStep(step, failed.of.error)
@@ -94,7 +95,7 @@ class CatalogObserver:
                 offered = _value(reading.instance_types, ())
                 catalogs = resources.INSTANCE_TYPES_CATALOGS
                 stored = self._stored(catalogs, model.CATALOG)
-                return model.SeenInstanceTypes(offered, stored)
+                return model.ObservedInstanceTypes(offered, stored)
             case DiscoveryStep.DISCOVERY_DATA:
                 return self._document(_value(reading.document, catalog.Document(b"")))
             case DiscoveryStep.ORPHANED_DISKS:
@@ -115,20 +116,20 @@ class CatalogObserver:
         self,
         offered: tuple[catalog.StorageType, ...],
         stored: tuple[model.StoredClass, ...],
-    ) -> model.SeenClasses:
+    ) -> model.ObservedClasses:
         missing = self._missing(offered, stored)
         secret = self._stored(resources.SECRETS, model.DATA_SECRET)
         recorded = ""
         if secret is not None:
             metadata = decoding.decode(secret, model.StoredSecret).metadata
             recorded = metadata.annotations.get(model.DEFAULT_CHOICE, "")
-        return model.SeenClasses(offered, stored, missing, secret, recorded)
+        return model.ObservedClasses(offered, stored, missing, secret, recorded)
 
-    def _given(self) -> Mapping[str, object]:
-        """Read the installer's document; in a hybrid cluster there is none.
+    def _installed(self) -> Mapping[str, object]:
+        """Read the installer's document; a hybrid cluster has none.
 
         Raises:
-            Invalid: it is no JSON object.
+            InvalidCatalog: it is no JSON object.
         """
         secret = self._stored(resources.SECRETS, model.INPUT_SECRET)
         if secret is None:
@@ -140,29 +141,30 @@ class CatalogObserver:
             return decoding.decode(data[model.INPUT_KEY], dict[str, object])
         except (msgspec.DecodeError, UnicodeDecodeError):
             where = f"Secret {model.NAMESPACE}/{model.INPUT_SECRET}, {model.INPUT_KEY}"
-            raise model.InvalidCatalog(f"{where}: want a JSON object") from None
+            text = f"{where}: invalid value: must be a JSON object"
+            raise model.InvalidCatalog(text) from None
 
     def _conditions(
         self, conditions: tuple[catalog.Condition, ...]
-    ) -> model.SeenConditions:
-        """Read the ConfigMap only where there is something to put into it."""
+    ) -> model.ObservedConditions:
+        """Read the ConfigMap only if the cloud reports conditions."""
         shown = self._shown(DiscoveryStep.CONDITIONS)
         if not conditions:
-            return model.SeenConditions(conditions, shown)
+            return model.ObservedConditions(conditions, shown)
         try:
             stored = self._stored(resources.CONFIG_MAPS, model.CONDITIONS_MAP)
         except kube_errors.Forbidden:
-            return model.SeenConditions(conditions, shown, may_store=False)
-        return model.SeenConditions(conditions, shown, stored)
+            return model.ObservedConditions(conditions, shown, may_store=False)
+        return model.ObservedConditions(conditions, shown, stored)
 
-    def _document(self, document: catalog.Document) -> model.SeenDocument:
+    def _document(self, document: catalog.Document) -> model.ObservedDocument:
         decoded = decoding.decode(document.body, dict[str, object])
         problems = self._settings.provider.problems(decoded)
         stored = self._stored(resources.SECRETS, model.DATA_SECRET)
-        return model.SeenDocument(document.body, problems, stored)
+        return model.ObservedDocument(document.body, problems, stored)
 
-    def _disks(self, volumes: tuple[catalog.CatalogVolume, ...]) -> model.SeenDisks:
-        """Read the PersistentVolumes after the volumes, whose twins they are."""
+    def _disks(self, volumes: tuple[catalog.CatalogVolume, ...]) -> model.ObservedDisks:
+        """Read the PersistentVolumes after the volumes of the cloud."""
         persistent: tuple[kube_volumes.PersistentVolume, ...] = ()
         claims: tuple[kube_volumes.VolumeClaim, ...] = ()
         if volumes:
@@ -172,10 +174,10 @@ class CatalogObserver:
         if any(volume_references.is_orphan(volume, referenced) for volume in volumes):
             claims = self._claims()
         shown = self._shown(DiscoveryStep.ORPHANED_DISKS)
-        return model.SeenDisks(volumes, persistent, shown, claims)
+        return model.ObservedDisks(volumes, persistent, shown, claims)
 
     def _claims(self) -> tuple[kube_volumes.VolumeClaim, ...]:
-        """Read the claims; none without the right to, which the reference lacks."""
+        """Read the claims; none without the permission, which the reference lacks."""
         try:
             return self._all(resources.CLAIMS, kube_volumes.VolumeClaim)
         except kube_errors.Forbidden:
@@ -186,14 +188,14 @@ class CatalogObserver:
         offered: tuple[catalog.StorageType, ...],
         stored: tuple[model.StoredClass, ...],
     ) -> Mapping[str, model.MissingType]:
-        """Return what is known of each owned class whose volume type is not listed.
+        """Return the state of the volume type of each class without a listed type.
 
         A type is read by its ID only after it was missing for a discovery period. The
         times are of this process: after a restart the period begins again.
         """
         if not offered:
             return {}
-        missing = [c for c in stored if c.is_ours and not c.is_listed(offered)]
+        missing = [c for c in stored if c.is_owned and not c.is_listed(offered)]
         now = self._clock()
         since = {c.metadata.uid: now for c in missing}
         self._missing_since = since | {

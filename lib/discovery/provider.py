@@ -1,4 +1,4 @@
-"""What a cloud's entry point states about the objects that are published for it."""
+"""Settings of a cloud for the objects that are published for it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,14 +11,13 @@ def _no_problems(document: object) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
-    """How a cloud's objects differ from those of other clouds.
+    """Differences of a cloud's objects from those of other clouds.
 
-    provisioner: of its StorageClasses. type_parameter: their parameter that has the
-    name of the storage type. parameters: further ones, the same in every class.
+    provisioner: of its StorageClasses. type_parameter: their parameter with the name
+    of the storage type. parameters: further ones, the same in every class.
     access_deployment: namespace/name, the default of --access-deployment. problems:
-    what is wrong with its discovery document, as JSON decodes it. lasting: keys of the
-    document with lists that may be empty, but do not become so while a cluster lives
-    in the cloud.
+    of its discovery document, as JSON decodes it. lasting: keys of the document with
+    lists that may be empty, but never become empty while the cluster exists.
     """
 
     provisioner: str = ""

@@ -9,17 +9,17 @@ _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 
 
 def of_mib(mib: int) -> str:
-    """Write so many MiB: 8192 is 8Gi, 1536 is 1536Mi, 0 is 0."""
+    """Return a number of MiB as a quantity: 8192 is 8Gi, 1536 is 1536Mi, 0 is 0."""
     return _shortest(mib, _BINARY[2:], 1024)
 
 
 def of_gib(gib: int) -> str:
-    """Write so many GiB."""
+    """Return a number of GiB as a quantity."""
     return _shortest(gib, _BINARY[3:], 1024)
 
 
 def of_units(count: int) -> str:
-    """Write a plain count: 4 is 4, 1000 is 1k."""
+    """Return a count as a quantity: 4 is 4, 1000 is 1k."""
     return _shortest(count, _DECIMAL, 1000)
 
 

@@ -1,7 +1,7 @@
-"""Judges documents by their published schemas, in words that name the field.
+"""Validates documents by their published schemas; problems name the field.
 
-Rules: values of fields that a schema calls `writeOnly`, and of fields whose name looks
-like a secret, are never shown; nor is a whole object or list.
+Rules: values of fields that a schema calls `writeOnly`, and of fields with the name of
+a secret, are never shown; nor is a whole object or list.
 """
 
 import dataclasses
@@ -22,18 +22,18 @@ SHOWN_MAX = 80
 def problems(
     validator: jsonschema.Draft202012Validator, document: object
 ) -> tuple[config.FieldProblem, ...]:
-    """Return what is wrong with a document; nothing, when it is as its schema says.
+    """Return the problems of a document; none when it is valid.
 
     document: as JSON or YAML decodes it. Fields read like `volumeTypes[0].name`; the
     document itself is `document`. Sorted by field.
     """
     findings = [_finding(error) for error in validator.iter_errors(document)]
-    # Of a value of the wrong kind nothing else is worth saying.
-    mistyped = {one.field for one in findings if one.keyword == "type"}
+    # Further problems of a value of the wrong type are omitted.
+    mistyped = {finding.field for finding in findings if finding.keyword == "type"}
     problems: dict[str, config.FieldProblem] = {}
     for finding in findings:
         if finding.keyword == "type" or finding.field not in mistyped:
-            problems.update((str(problem), problem) for problem in _told(finding))
+            problems.update((str(problem), problem) for problem in _problems(finding))
     return tuple(sorted(problems.values(), key=lambda problem: problem.field))
 
 
@@ -61,10 +61,10 @@ def kind_of(value: object) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Finding:
-    """One rule that does not hold.
+    """One violated rule.
 
-    keyword, rule: of the schema, such as minItems and 1. schema: what the rule stands
-    in. value: what was judged, at `field`.
+    keyword, rule: of the schema, such as minItems and 1. schema: the schema with the
+    rule. value: the validated value at `field`.
     """
 
     field: str
@@ -87,8 +87,8 @@ def _finding(error: jsonschema.ValidationError) -> _Finding:
     )
 
 
-def _told(finding: _Finding) -> Iterator[config.FieldProblem]:
-    """Put one finding into words; the validator's own quote values."""
+def _problems(finding: _Finding) -> Iterator[config.FieldProblem]:
+    """Convert a finding; the validator's own messages quote values."""
     per_field = _PER_FIELD.get(finding.keyword)
     if per_field is not None:
         for name, expected in per_field(finding):
@@ -98,14 +98,14 @@ def _told(finding: _Finding) -> Iterator[config.FieldProblem]:
     if choice:
         yield config.FieldProblem(finding.field, None, choice)
         return
-    # Said of what holds secrets, a plain value could be one of them.
+    # A plain value of a secret field could be a secret.
     is_secret = bool(finding.schema.get("writeOnly"))
     shown = _shown(finding.value)
-    yield config.FieldProblem(finding.field, shown, _wanted(finding), is_secret)
+    yield config.FieldProblem(finding.field, shown, _expected(finding), is_secret)
 
 
-def _wanted(finding: _Finding) -> str:
-    """Return what would be right: in the schema's own words, if it has any."""
+def _expected(finding: _Finding) -> str:
+    """Return the required value: the schema's own description, if it has any."""
     own = finding.schema.get("description")
     if finding.keyword == "uniqueItems":
         return f"each item once (repeated: {_repeated(finding.value)})"
@@ -113,8 +113,10 @@ def _wanted(finding: _Finding) -> str:
         return f"{own or _types(finding.rule)} (this is {kind_of(finding.value)})"
     if own:
         return str(own)
-    tell = _WANTED.get(finding.keyword)
-    return tell(finding.rule) if tell else f"what satisfies {finding.keyword}"
+    describe = _EXPECTED.get(finding.keyword)
+    if describe is None:
+        return f"a value that satisfies {finding.keyword}"
+    return describe(finding.rule)
 
 
 def _types(rule: object) -> str:
@@ -140,7 +142,7 @@ _TYPE_NAMES = {
     "object": "an object",
     "string": "a string",
 }
-_WANTED: Mapping[str, Callable[[object], str]] = {
+_EXPECTED: Mapping[str, Callable[[object], str]] = {
     "enum": lambda rule: "one of " + ", ".join(_texts(rule)),
     "const": str,
     "minLength": lambda rule: f"at least {_counted(rule, 'character')}",
@@ -193,7 +195,7 @@ def _choice(finding: _Finding) -> str:
 
 
 def _about(schema: Mapping[str, object], name: str) -> object:
-    """Return the schema's own words about a field."""
+    """Return the schema's description of a field."""
     known = schema.get("properties")
     field = known.get(name) if _is_object(known) else None
     return field.get("description") if _is_object(field) else None
@@ -204,7 +206,7 @@ def _join(field: str, name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """Show a plain value; of anything that may hold secrets only its kind."""
+    """Return a plain value; of values that may hold secrets only the type."""
     if isinstance(value, list | Mapping):
         return kind_of(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,7 +1,7 @@
-"""Which StorageClasses a cloud's volume types become. Pure.
+"""The StorageClasses of a cloud's volume types. Pure.
 
-Rules: two types never share a class, and no type is dropped in silence: what gets no
-class is excluded by the user's own words, or stands in `problems`.
+Rules: two types never share a class, and no type is dropped silently: a type without
+a class is excluded by the user's settings, or is in `problems`.
 """
 
 import collections
@@ -23,7 +23,7 @@ _POSIX_CLASS = "[[:"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageClass:
-    """One class to be: its name, and the raw name of the volume type it asks for."""
+    """A desired class: its name, and the raw name of its volume type."""
 
     name: str
     volume_type: str
@@ -32,12 +32,12 @@ class StorageClass:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageClassRules:
-    """What the user wishes.
+    """Rules of the user.
 
-    exclude: none of these may match a whole class name. default: the name of the
-    default class, wished for or marked already; a name that no class has marks none,
-    an empty one the first class. has_other_default: the cluster's default is a class
-    of somebody else's, so that an empty `default` marks none.
+    exclude: classes whose whole name matches are excluded. default: the name of the
+    default class, of the settings or of the cluster; without a class of that name
+    there is no default, an empty name selects the first class. has_other_default: the
+    cluster's default is a class that is not owned: an empty `default` selects none.
     """
 
     exclude: tuple[re.Pattern[str], ...] = ()
@@ -47,11 +47,11 @@ class StorageClassRules:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """What the volume types become.
+    """The classes of the volume types.
 
     classes: sorted by name, at most one the default. excluded: raw names of the types
-    that the user wants no class for, in the order given. problems: why other types
-    get none; their classes, if there are any, must be left alone.
+    that the user excludes, in the order of the types. problems: why other types have
+    no class; their existing classes must not be changed.
     """
 
     classes: tuple[StorageClass, ...]
@@ -62,7 +62,7 @@ class Choice:
 def read_rules(
     exclude: Sequence[str], default: str = "", has_other_default: bool = False
 ) -> StorageClassRules:
-    """Judge and compile the user's wishes.
+    """Validate and compile the user's rules.
 
     exclude: regular expressions, each anchored on both ends and matched against the
     class name, not against the name of the type.
@@ -85,7 +85,7 @@ def _compile(
 ) -> re.Pattern[str] | None:
     field = f"storageClass.exclude[{index}]"
     if _POSIX_CLASS in text:
-        # Go's syntax; here it would be read as something else.
+        # Go's syntax; Python reads it differently.
         expected = "a regular expression without [[:class:]], such as [a-z]"
         problems.append(config.FieldProblem(field, text, expected))
         return None
@@ -98,7 +98,7 @@ def _compile(
 
 
 def name_of(volume_type: str) -> str:
-    """Make a class name of a volume type's; may be empty or no name at all.
+    """Return the class name for a volume type; it may be empty or invalid.
 
     Source: Deckhouse, cloud-provider-openstack, names of StorageClasses.
     """
@@ -106,7 +106,7 @@ def name_of(volume_type: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Report whether an API server takes this as the name of a StorageClass."""
+    """Report whether an API server accepts this as the name of a StorageClass."""
     return len(text) <= NAME_MAX and _SUBDOMAIN.fullmatch(text) is not None
 
 
@@ -115,11 +115,11 @@ def choose(
     rules: StorageClassRules,
     held: Mapping[str, str] | None = None,
 ) -> Choice:
-    """Return which classes there shall be.
+    """Return the desired classes.
 
-    volume_types: raw names; a repeated one counts once. held: the classes that we have
-    made already, name to raw name of the type. Where several types make one name the
-    one that holds the class keeps it, else none of them gets it.
+    volume_types: raw names; repetitions are ignored. held: the owned classes, name to
+    raw name of the type. Where several types result in one name, the type that holds
+    the class keeps it, else no type gets it.
     """
     by_name: dict[str, list[str]] = collections.defaultdict(list)
     problems: list[config.FieldProblem] = []
@@ -137,7 +137,11 @@ def choose(
         owner = _owner(types, (held or {}).get(name))
         if owner is not None:
             chosen[name] = owner
-        problems.extend(_taken(one, name, types) for one in types if one != owner)
+        problems.extend(
+            _taken(volume_type, name, types)
+            for volume_type in types
+            if volume_type != owner
+        )
     default = _default(chosen, rules)
     classes = (StorageClass(n, t, n == default) for n, t in chosen.items())
     return Choice(tuple(classes), tuple(excluded), tuple(problems))

@@ -129,5 +129,5 @@ def _note(found: "sources.ConfigurationSources") -> None:
             " what the layout will make; load balancers have no subnet.",
             err=True,
         )
-    for kind in found.passed_over:
+    for kind in found.skipped:
         click.echo(f"{kind}: passed over, nothing here reads it.", err=True)

@@ -1,5 +1,5 @@
-"""What a cluster on OpenStack reads of us: Secrets, cloud.conf, machine templates.
+"""Documents for a cluster on OpenStack: Secrets, cloud.conf, machine templates.
 
 Pure: documents in, documents out. Imported by lib.discovery's users, such as
-`mooring render`; knows nothing of the OpenStack provider room.
+`mooring render`; does not import the OpenStack provider package.
 """

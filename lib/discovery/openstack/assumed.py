@@ -1,4 +1,4 @@
-"""What the base infrastructure of a layout will report, where that is known. Pure."""
+"""The likely discovery data of a layout's base infrastructure. Pure."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ _SECURED = model.PodNetworkMode.DIRECT_WITH_PORT_SECURITY
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Networks:
-    """Names of networks; empty ones are not known."""
+    """Names of networks; empty: unknown."""
 
     internal: str = ""
     external: str = ""
@@ -23,10 +23,10 @@ class _Networks:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Layout:
-    """One layout: where its settings stand, and what follows from them.
+    """One layout: the key of its settings, and their consequences.
 
-    networks: made of the prefix and of the external network's name. mode: None when
-    the switch internalNetworkSecurity decides.
+    networks: by the prefix and the external network's name. mode: None when the switch
+    internalNetworkSecurity decides.
     """
 
     block: str
@@ -58,11 +58,11 @@ _LAYOUTS: Mapping[str, _Layout] = {
 
 
 def discovered(document: Document, prefix: str) -> model.Discovered:
-    """Return what stands in the discovery data of a cluster that is not there yet.
+    """Return the likely discovery data of a cluster that does not exist yet.
 
-    document: an OpenStackClusterConfiguration that holds to its schema. prefix: of the
-    names in the cloud; without it the networks of two layouts have no name. Ids are
-    never known beforehand, so that load balancers have no place yet.
+    document: a valid OpenStackClusterConfiguration. prefix: of the names in the cloud;
+    without it the networks of two layouts have no name. IDs are never known
+    beforehand, so that load balancers have no network yet.
 
     Source: Deckhouse, cloud-provider-openstack, layouts, cloud_discovery_data.
     """

@@ -1,4 +1,4 @@
-"""What Cluster API's OpenStack provider reads: machine template, cluster, credentials.
+"""Documents for Cluster API's OpenStack provider: template, cluster, credentials.
 
 Source: kubernetes-sigs/cluster-api-provider-openstack api/v1beta1; Deckhouse,
 cloud-provider-openstack, capi.
@@ -90,9 +90,9 @@ def machine_spec(
 def cluster_object(
     provider: model.ProviderSettings, endpoint: tuple[str, int] | None = None
 ) -> manifests.Manifest:
-    """Return the OpenStackCluster; its API server is not the provider's business.
+    """Return the OpenStackCluster, without management of its API server.
 
-    endpoint: host and port of the first master, where they are known.
+    endpoint: host and port of the first master, if known.
     """
     spec: dict[str, object] = {
         "identityRef": {"name": CREDENTIALS, "cloudName": CLOUD},

@@ -1,4 +1,4 @@
-"""Which properties of an instance class make new machines, as one number. Pure."""
+"""Checksums of the properties that recreate the machines of a class. Pure."""
 
 import hashlib
 
@@ -29,7 +29,7 @@ def capi(spec: model.InstanceClass, manual_rollout_id: str = "") -> str:
 
 
 def zone_hash(cluster_uuid: str, zone: str) -> str:
-    """Return the eight hex digits by which the machines of one zone are named.
+    """Return the eight hex digits in the names of the machines of one zone.
 
     Source: Deckhouse, node-manager: sha256 of both with nothing between.
     """
@@ -39,7 +39,7 @@ def zone_hash(cluster_uuid: str, zone: str) -> str:
 def _checksum(
     spec: model.InstanceClass, manual_rollout_id: str, fields: tuple[str, ...]
 ) -> str:
-    """Hash what is set, as YAML with sorted keys and one line end.
+    """Hash the fields that are set, as YAML with sorted keys and one line end.
 
     Source: Deckhouse, cloud-provider-openstack, checksum of a machine class.
     """

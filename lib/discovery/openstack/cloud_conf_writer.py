@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from lib.discovery.openstack import model
 
 CA_FILE = "/etc/config/ca.crt"
-"""Where the Secret is mounted; its key ca.crt is there only with a certificate."""
+"""Mount path of the Secret; its key ca.crt exists only with a certificate."""
 
 
 def render(
     provider: model.ProviderSettings, *, ignore_volume_microversion: bool
 ) -> str:
-    """Return the text, byte for byte as the reference's chart makes it.
+    """Return the text, byte for byte as the reference's chart renders it.
 
-    It begins with an empty line and ends without one. An addition of ours stands in
-    it only when the load balancers are disabled, which the reference does not heed.
+    It begins with an empty line and ends without one. The only addition is the line
+    for disabled load balancers, which the reference ignores.
 
     Source: Deckhouse, cloud-provider-openstack, Secret cloud-controller-manager.
     """

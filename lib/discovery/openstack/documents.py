@@ -1,4 +1,4 @@
-"""Reads documents that have been judged by their schemas into the model."""
+"""Reads documents that are valid by their schemas into the model."""
 
 from collections.abc import Mapping
 from typing import TypeGuard
@@ -13,14 +13,14 @@ _DHCP_BLOCKS = {
     "SimpleWithInternalNetwork": "simpleWithInternalNetwork",
     "StandardWithNoRouter": "standardWithNoRouter",
 }
-"""Layouts whose settings say whether the external network has DHCP."""
+"""Layouts with a setting for DHCP in the external network."""
 
 
 def cluster_configuration(document: object) -> model.ClusterConfiguration:
     """Read an OpenStackClusterConfiguration.
 
     Raises:
-        ConfigError: with everything that its schema does not allow.
+        ConfigError: with every violation of its schema.
     """
     judged = _judged(schemas.Schema.CLUSTER_CONFIGURATION, document)
     layout = _text(judged, "layout")
@@ -34,10 +34,10 @@ def cluster_configuration(document: object) -> model.ClusterConfiguration:
 
 
 def settings(document: object) -> model.ModuleSettings:
-    """Read the settings of the module; None stands for none.
+    """Read the settings of the module; None: not set.
 
     Raises:
-        ConfigError: with everything that their schema does not allow.
+        ConfigError: with every violation of their schema.
     """
     judged = _judged(schemas.Schema.SETTINGS, document if document is not None else {})
     storage_class = _object(judged, "storageClass")
@@ -66,7 +66,7 @@ def discovered(document: object) -> model.Discovered:
     """Read an OpenStackCloudDiscoveryData.
 
     Raises:
-        ConfigError: with everything that its schema does not allow.
+        ConfigError: with every violation of its schema.
     """
     judged = _judged(schemas.Schema.CLOUD_DISCOVERY_DATA, document)
     return model.Discovered(
@@ -83,7 +83,7 @@ def instance_class(spec: object) -> model.InstanceClass:
     """Read the spec of an OpenStackInstanceClass.
 
     Raises:
-        ConfigError: with everything that its schema does not allow.
+        ConfigError: with every violation of its schema.
     """
     judged = _judged(schemas.Schema.INSTANCE_CLASS, spec)
     size = judged.get("rootDiskSize")

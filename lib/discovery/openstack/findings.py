@@ -1,4 +1,4 @@
-"""Gathers the problems of many documents, so that all are told at once."""
+"""Collects the problems of many documents, so that all are reported together."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -12,19 +12,19 @@ _Read = TypeVar("_Read")
 
 
 class SourceFindings:
-    """What is wrong so far; each problem names the document it was found in."""
+    """Problems so far; each names its document."""
 
     def __init__(self) -> None:
         self._problems: list[config.FieldProblem] = []
 
     def add(self, label: str, problems: Iterable[config.FieldProblem]) -> None:
-        """Note problems of one document; label: how the user knows it."""
+        """Note problems of one document; label: its name for the user."""
         for problem in problems:
             field = f"{label} {problem.field}".strip()
             self._problems.append(dataclasses.replace(problem, field=field))
 
     def part(self, label: str, read: Callable[[], _Read]) -> _Read | None:
-        """Read one document; None, with its problems noted, when it is wrong."""
+        """Read one document; None, with its problems noted, when it is invalid."""
         try:
             return read()
         except config.ConfigError as error:
@@ -37,7 +37,7 @@ class SourceFindings:
             return None
 
     def require(self) -> None:
-        """Go on only without problems.
+        """Raise if there are problems.
 
         Raises:
             ConfigError: with all of them.
@@ -51,7 +51,7 @@ def is_document(value: object) -> TypeGuard[Document]:
 
 
 def part_of(document: Document, *path: str) -> Document:
-    """Return an object inside an object; an empty one when it is not there."""
+    """Return an object inside an object; an empty one when it is absent."""
     value: object = document
     for name in path:
         value = value.get(name) if is_document(value) else None
@@ -59,7 +59,7 @@ def part_of(document: Document, *path: str) -> Document:
 
 
 def text_of(document: Document, name: str) -> str:
-    """Return a text, an empty one when there is none."""
+    """Return a text; empty when it is absent."""
     value = document.get(name)
     return value if isinstance(value, str) else ""
 

@@ -1,4 +1,4 @@
-"""OpenStackMachineClass, from which machine-controller-manager makes instances."""
+"""OpenStackMachineClass, from which machine-controller-manager creates instances."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ API_VERSION = "machine.sapcloud.io/v1alpha1"
 KIND = "OpenStackMachineClass"
 CHECKSUM = "checksum/machine-class"
 """Annotation of a MachineDeployment's pod template: a change rolls the machines. Here
-it stands beside the class, for whoever writes the deployment."""
+it is an annotation of the class, for the controller that writes the deployment."""
 
 
 def name_of(cluster: model.ClusterFacts, group: model.Group) -> str:
@@ -89,7 +89,7 @@ def networks(
 ) -> tuple[str, ...]:
     """Return the names of an instance's networks, the main one first, each once.
 
-    Additional networks of the class take the place of the provider's.
+    Additional networks of the class replace the provider's.
     """
     main = spec.main_network or provider.instances.main_network
     more = spec.additional_networks or provider.instances.additional_networks
@@ -113,7 +113,7 @@ def is_pod_network(name: str, provider: model.ProviderSettings) -> bool:
 def missing(
     provider: model.ProviderSettings, spec: model.InstanceClass
 ) -> Iterator[config.FieldProblem]:
-    """Yield what neither the class nor the provider names."""
+    """Yield a problem for each field that neither the class nor the provider sets."""
     for field, value in (
         ("imageName", spec.image_name or provider.instances.image_name),
         ("mainNetwork", spec.main_network or provider.instances.main_network),

@@ -1,4 +1,4 @@
-"""Makes one of the module's settings, the installer's documents and what was found."""
+"""Merges the module's settings, the installer's documents and the discovery data."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -16,9 +16,9 @@ def merge(
     configuration: model.ClusterConfiguration | None,
     discovered: model.Discovered,
 ) -> model.ProviderSettings:
-    """Return what holds in the cluster. Settings come first, each as a whole.
+    """Return the settings of the cluster. The module's settings override, each whole.
 
-    The connection, `instances` and `loadBalancer` are taken from the settings when any
+    The connection, `instances` and `loadBalancer` are those of the settings when any
     part of them is set there, and never mixed with another source's.
     configuration: None in a hybrid cluster, whose masters are not in this cloud.
 
@@ -49,7 +49,7 @@ def merge(
 def problems(
     provider: model.ProviderSettings, unnamed: config.FieldProblem | None = None
 ) -> tuple[config.FieldProblem, ...]:
-    """Return what the readers of the Secrets would miss.
+    """Return the problems of fields that the readers of the Secrets require.
 
     unnamed: why the internal network has no name, where that is known.
     """

@@ -1,6 +1,6 @@
-"""What the configuration of a cluster on OpenStack says, once it has been judged.
+"""The validated configuration of a cluster on OpenStack.
 
-Empty strings and tuples mean that nothing was said.
+Empty strings and tuples mean "not set".
 """
 
 import dataclasses
@@ -18,10 +18,10 @@ class PodNetworkMode(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Connection:
-    """Where Keystone is, and as whom to go there.
+    """Address of Keystone, and credentials.
 
     One of tenant_name and tenant_id. ca_cert: PEM. An application credential or a
-    token may stand in for user and password where the reader of a Secret allows it.
+    token may replace user and password where the reader of a Secret allows it.
     """
 
     auth_url: str = ""
@@ -40,7 +40,7 @@ class Connection:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InstanceDefaults:
-    """What new instances get where their class says nothing."""
+    """Defaults of new instances, for fields that their class does not set."""
 
     ssh_key_pair_name: str = ""
     image_name: str = ""
@@ -51,7 +51,7 @@ class InstanceDefaults:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadBalancerPlace:
-    """Where load balancers are put; both are ids."""
+    """Networks of load balancers; both are IDs."""
 
     subnet_id: str = ""
     floating_network_id: str = ""
@@ -60,7 +60,7 @@ class LoadBalancerPlace:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModuleSettings:
-    """What the module's user has set; each field stands for one setting."""
+    """Settings of the module; each field is one setting."""
 
     connection: Connection = dataclasses.field(default_factory=Connection)
     internal_network_names: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class ModuleSettings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Discovered:
-    """What the making of the base infrastructure reported."""
+    """Discovery data of the base infrastructure."""
 
     internal_network_names: tuple[str, ...] = ()
     external_network_names: tuple[str, ...] = ()
@@ -96,9 +96,9 @@ class Discovered:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterConfiguration:
-    """What OpenStackClusterConfiguration says to those who run in the cluster.
+    """The parts of OpenStackClusterConfiguration that the cluster uses.
 
-    external_network_dhcp: of the layout in use; True where it has no such switch.
+    external_network_dhcp: of the layout; True where it has no such switch.
     """
 
     layout: str
@@ -109,9 +109,9 @@ class ClusterConfiguration:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """The three sources as one; network names and zones sorted, each once.
+    """The three sources merged; network names and zones sorted and unique.
 
-    hybrid: there is no OpenStackClusterConfiguration; the masters are elsewhere.
+    hybrid: without an OpenStackClusterConfiguration; the masters are elsewhere.
     """
 
     connection: Connection
@@ -149,9 +149,9 @@ class InstanceClass:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What is known of the cluster itself.
+    """Properties of the cluster itself.
 
-    pod_subnet: a CIDR. prefix: of the names of everything in the cloud.
+    pod_subnet: a CIDR. prefix: of the names of all resources in the cloud.
     """
 
     uuid: str

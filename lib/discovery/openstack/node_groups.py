@@ -1,4 +1,4 @@
-"""Reads NodeGroups of ephemeral nodes and the instance classes they use. Pure."""
+"""Reads NodeGroups of ephemeral nodes and their instance classes. Pure."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ _ROLLOUT = "manual-rollout-id"
 class NodeGroup:
     """Ephemeral nodes of one kind. zones: empty means all of the provider's.
 
-    use_mcm: made by machine-controller-manager, else by Cluster API.
+    use_mcm: created by machine-controller-manager, else by Cluster API.
     """
 
     name: str
@@ -51,7 +51,7 @@ class NodeGroup:
 def read(
     by_kind: Mapping[str, Sequence[Document]], findings: SourceFindings
 ) -> tuple[NodeGroup, ...]:
-    """Read the groups that name an instance class; others are no business of ours."""
+    """Read the groups that name an instance class; others are ignored."""
     classes: dict[str, model.InstanceClass | None] = {}
     for document in by_kind.get(INSTANCE_CLASS, ()):
         name = name_of(document)
@@ -77,7 +77,7 @@ def _groups(
         problems = list(_problems(document, classes, taken))
         findings.add(f"{NODE_GROUP}/{name}", problems)
         taken.add(name)
-        # A class with problems of its own has told them already.
+        # Problems of the class are reported already.
         instance_class = classes.get(text_of(reference, "name"))
         if instance_class is not None and not problems:
             yield _group(document, instance_class)

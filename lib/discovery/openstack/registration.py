@@ -1,4 +1,4 @@
-"""The Secrets by which the cloud is made known to its readers in the cluster."""
+"""The Secrets that register the cloud with its readers in the cluster."""
 
 import json
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ def registration(provider: model.ProviderSettings) -> manifests.Manifest:
 
 
 def description(provider: model.ProviderSettings) -> Mapping[str, object]:
-    """Return what machine templates read as `provider`. It holds the password.
+    """Return the object that machine templates read as `provider`, with the password.
 
-    `tags` is there for those templates; the reference forgets it.
+    `tags` is for those templates; the reference lacks it.
     """
     return {
         "connection": _connection(provider.connection),
@@ -68,7 +68,7 @@ def cloud_controller_manager(
 
 
 def cloud_data_discoverer(provider: model.ProviderSettings) -> manifests.Manifest:
-    """Return the Secret from which the discoverer has its environment."""
+    """Return the Secret with the environment of cloud-data-discoverer."""
     connection = provider.connection
     module_config = {
         **_if_any("instances", _instances(provider.instances)),

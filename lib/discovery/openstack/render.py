@@ -1,6 +1,6 @@
-"""Makes of a cluster's configuration the objects that its readers wait for. Pure.
+"""Renders the objects of a cluster's configuration. Pure.
 
-The documents hold passwords: they are for their readers, never for a log.
+The documents hold passwords: they must never be logged.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from lib.discovery.openstack.findings import SourceFindings
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedDocuments:
-    """What was made. values: of the module's charts; no Kubernetes object."""
+    """Rendered objects. values: of the module's charts; no Kubernetes object."""
 
     secrets: tuple[manifests.Manifest, ...]
     templates: tuple[manifests.Manifest, ...]
@@ -31,10 +31,10 @@ class RenderedDocuments:
 
 
 def render(configuration: sources.ConfigurationSources) -> RenderedDocuments:
-    """Make everything that the sources allow.
+    """Render all objects for which the sources suffice.
 
     Raises:
-        ConfigError: with all that the machines of a node group lack.
+        ConfigError: with all problems of the machines of node groups.
     """
     findings = SourceFindings()
     machines = tuple(_machines(configuration, findings))

@@ -1,4 +1,4 @@
-"""The JSON schemas of the documents that Deckhouse has for OpenStack."""
+"""The JSON schemas of Deckhouse's documents for OpenStack."""
 
 import enum
 import functools
@@ -10,14 +10,14 @@ from lib.process import config
 
 
 class Schema(enum.StrEnum):
-    """The documents that can be judged, by the name of their schema's file."""
+    """The documents with a schema, by the name of its file."""
 
     DISCOVERY_DATA = "discovery_data"
     """discovery-data.json, kind OpenStackCloudProviderDiscoveryData."""
     CLUSTER_CONFIGURATION = "cluster_configuration"
-    """What the installer is given, kind OpenStackClusterConfiguration."""
+    """Input of the installer, kind OpenStackClusterConfiguration."""
     CLOUD_DISCOVERY_DATA = "cloud_discovery_data"
-    """What the base infrastructure reports, kind OpenStackCloudDiscoveryData."""
+    """Discovery data of the base infrastructure, kind OpenStackCloudDiscoveryData."""
     SETTINGS = "settings"
     """The settings of the module cloud-provider-openstack."""
     INSTANCE_CLASS = "instance_class"
@@ -25,7 +25,7 @@ class Schema(enum.StrEnum):
 
 
 def problems(kind: Schema, document: object) -> tuple[config.FieldProblem, ...]:
-    """Return what is wrong with a document; see lib/discovery/schema.py."""
+    """Return the problems of a document; see lib/discovery/schema.py."""
     return schema.problems(validator(kind), document)
 
 

@@ -1,7 +1,7 @@
-"""Sorts the documents of a cluster's configuration by kind, and judges them all. Pure.
+"""Sorts the documents of a cluster's configuration by kind, and validates them. Pure.
 
-Rules: every problem of every document is told at once; a document of a kind that
-nothing here reads is passed over and named.
+Rules: the problems of all documents are reported together; documents of unused kinds
+are skipped and listed.
 """
 
 import dataclasses
@@ -38,11 +38,11 @@ _ONCE = (CONFIGURATION, CLUSTER, MODULE_CONFIG, DISCOVERED, OFFERED)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConfigurationSources:
-    """Everything that was said, judged and merged.
+    """All documents, validated and merged.
 
-    configuration, discovery, offered: documents as given, for those who read them
-    so; offered is discovery-data.json. passed_over: kinds that nothing here reads.
-    is_assumed: no discovery data was given, and what is likely took its place.
+    configuration, discovery, offered: the documents themselves; offered is
+    discovery-data.json. skipped: unused kinds. is_assumed: without discovery data;
+    the likely values are used.
     """
 
     configuration: Document | None
@@ -53,50 +53,52 @@ class ConfigurationSources:
     cluster: model.ClusterFacts
     groups: tuple[node_groups.NodeGroup, ...] = ()
     classes: tuple[storage_classes.StorageClass, ...] = ()
-    passed_over: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def is_assumed(self) -> bool:
-        """Report whether the discovery data is a guess."""
+        """Report whether the discovery data is assumed."""
         return self.discovery is None
 
 
 def read(documents: Sequence[object], uuid: str = "") -> ConfigurationSources:
     """Read documents as YAML or JSON decodes them.
 
-    given: one OpenStackClusterConfiguration (none in a hybrid cluster); and, if they
-    are there, discovery data of both kinds, a ClusterConfiguration, the module's
-    ModuleConfig, NodeGroups and the instance classes they use. uuid: of the cluster;
-    only machines need it.
+    documents: one OpenStackClusterConfiguration (none in a hybrid cluster); and
+    optionally discovery data of both kinds, a ClusterConfiguration, the module's
+    ModuleConfig, NodeGroups and their instance classes. uuid: of the cluster; only
+    machines require it.
 
     Raises:
         ConfigError: with every problem of every document.
     """
     findings = SourceFindings()
-    by_kind, passed_over = _sorted(documents, findings)
+    by_kind, skipped = _sorted(documents, findings)
     once = {kind: next(iter(by_kind.get(kind, ())), None) for kind in _ONCE}
-    said = _judged(by_kind, once, uuid, findings)
-    provider = merge.merge(said.settings, said.configuration, said.discovered)
+    contents = _validated(by_kind, once, uuid, findings)
+    provider = merge.merge(
+        contents.settings, contents.configuration, contents.discovered
+    )
     findings.add("", merge.problems(provider, _naming_networks(once, provider)))
-    findings.add("", _problems_of_cluster(said, provider))
-    classes = _classes(once[OFFERED], said.settings, findings)
+    findings.add("", _problems_of_cluster(contents, provider))
+    classes = _classes(once[OFFERED], contents.settings, findings)
     findings.require()
     return ConfigurationSources(
         configuration=once[CONFIGURATION],
         discovery=once[DISCOVERED],
         offered=once[OFFERED],
-        settings=said.settings,
+        settings=contents.settings,
         provider=provider,
-        cluster=said.cluster,
-        groups=said.groups,
+        cluster=contents.cluster,
+        groups=contents.groups,
         classes=classes,
-        passed_over=passed_over,
+        skipped=skipped,
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Said:
-    """What the documents say, each by itself; configuration is None when hybrid."""
+class _Contents:
+    """Contents of the documents, not merged; configuration is None when hybrid."""
 
     settings: model.ModuleSettings
     configuration: model.ClusterConfiguration | None
@@ -105,13 +107,13 @@ class _Said:
     groups: tuple[node_groups.NodeGroup, ...]
 
 
-def _judged(
+def _validated(
     by_kind: Mapping[str, Sequence[Document]],
     once: Mapping[str, Document | None],
     uuid: str,
     findings: SourceFindings,
-) -> _Said:
-    """Read each document, or tell the problems of all of them."""
+) -> _Contents:
+    """Read each document, or raise with the problems of all of them."""
     raw = once[CONFIGURATION]
     cluster = _cluster(once[CLUSTER], uuid)
     settings = findings.part(MODULE, lambda: _settings(once[MODULE_CONFIG]))
@@ -120,12 +122,12 @@ def _judged(
         configuration = findings.part(
             CONFIGURATION, lambda: documents.cluster_configuration(raw)
         )
-    is_right = configuration is not None
-    discovered = _discovered(raw if is_right else None, once, cluster.prefix, findings)
-    _judge_offered(once[OFFERED], findings)
+    is_valid = configuration is not None
+    discovered = _discovered(raw if is_valid else None, once, cluster.prefix, findings)
+    _validate_offered(once[OFFERED], findings)
     groups = node_groups.read(by_kind, findings)
     findings.require()
-    return _Said(
+    return _Contents(
         settings or model.ModuleSettings(),
         configuration,
         discovered or model.Discovered(),
@@ -137,9 +139,9 @@ def _judged(
 def _sorted(
     documents: Sequence[object], findings: SourceFindings
 ) -> tuple[Mapping[str, list[Document]], tuple[str, ...]]:
-    """Sort by kind, and name the kinds that nothing reads."""
+    """Sort by kind, and list the unused kinds."""
     by_kind: dict[str, list[Document]] = {}
-    passed_over: list[str] = []
+    skipped: list[str] = []
     for number, document in enumerate(documents, start=1):
         kind = text_of(document, "kind") if is_document(document) else ""
         if not is_document(document) or not kind:
@@ -147,8 +149,8 @@ def _sorted(
             findings.add(
                 f"document {number}", [config.FieldProblem("", None, expected)]
             )
-        elif kind not in (*_ONCE, *node_groups.KINDS) or _is_foreign(document):
-            passed_over.append(kind)
+        elif kind not in (*_ONCE, *node_groups.KINDS) or _is_of_other_module(document):
+            skipped.append(kind)
         else:
             by_kind.setdefault(kind, []).append(document)
     for kind in _ONCE:
@@ -161,10 +163,10 @@ def _sorted(
     if CONFIGURATION not in by_kind and MODULE_CONFIG not in by_kind:
         expected = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
         findings.add(CONFIGURATION, [config.FieldProblem("", None, expected)])
-    return by_kind, tuple(dict.fromkeys(passed_over))
+    return by_kind, tuple(dict.fromkeys(skipped))
 
 
-def _is_foreign(document: Document) -> bool:
+def _is_of_other_module(document: Document) -> bool:
     """Report whether it is the configuration of another module."""
     return text_of(document, "kind") == MODULE_CONFIG and name_of(document) != MODULE
 
@@ -185,9 +187,9 @@ def _settings(document: Document | None) -> model.ModuleSettings:
 def _naming_networks(
     once: Mapping[str, Document | None], provider: model.ProviderSettings
 ) -> config.FieldProblem | None:
-    """Return the problem that leaves the internal network without a name.
+    """Return the problem of an internal network without a name.
 
-    None when no other document would name it.
+    None when no other document could name it.
     """
     configuration = once[CONFIGURATION]
     if configuration is None or once[DISCOVERED] is not None:
@@ -204,10 +206,10 @@ def _discovered(
     prefix: str,
     findings: SourceFindings,
 ) -> model.Discovered | None:
-    """Read what was discovered; without it, assume what the layout will make.
+    """Read the discovery data; without it, assume those of the layout.
 
-    raw: the configuration when it is right. Zones that are still missing are those
-    that the cloud offers.
+    raw: the configuration when it is valid. Missing zones are those that the cloud
+    offers.
     """
     document = once[DISCOVERED]
     if document is not None:
@@ -220,19 +222,19 @@ def _discovered(
     return discovered
 
 
-def _judge_offered(document: Document | None, findings: SourceFindings) -> None:
+def _validate_offered(document: Document | None, findings: SourceFindings) -> None:
     if document is not None:
-        judge = schemas.Schema.DISCOVERY_DATA
-        findings.add(OFFERED, schemas.problems(judge, document))
+        schema = schemas.Schema.DISCOVERY_DATA
+        findings.add(OFFERED, schemas.problems(schema, document))
 
 
 def _problems_of_cluster(
-    said: _Said, provider: model.ProviderSettings
+    contents: _Contents, provider: model.ProviderSettings
 ) -> tuple[config.FieldProblem, ...]:
-    """Return what machines need to be known of the cluster."""
-    if not said.groups:
+    """Return the problems of the cluster's properties that machines require."""
+    if not contents.groups:
         return ()
-    cluster = said.cluster
+    cluster = contents.cluster
     problems = []
     if not cluster.uuid:
         expected = "the cluster's UUID, as there are NodeGroups"
@@ -244,7 +246,7 @@ def _problems_of_cluster(
         if not value:
             expected = "a value, as there are NodeGroups"
             problems.append(config.not_set(f"{CLUSTER} {field}", expected))
-    if not provider.zones and any(not group.zones for group in said.groups):
+    if not provider.zones and any(not group.zones for group in contents.groups):
         expected = "at least one zone, as there are NodeGroups that name none"
         problems.append(config.not_set("zones", expected))
     return tuple(problems)
@@ -253,7 +255,7 @@ def _problems_of_cluster(
 def _classes(
     offered: Document | None, settings: model.ModuleSettings, findings: SourceFindings
 ) -> tuple[storage_classes.StorageClass, ...]:
-    """Make StorageClasses of the volume types that the cloud offers."""
+    """Return the StorageClasses of the volume types that the cloud offers."""
     rules = findings.part(
         MODULE,
         lambda: storage_classes.read_rules(

@@ -1,31 +1,29 @@
-"""Names the changes of a cluster configuration that destroy what is there. Pure."""
+"""Detects changes of a cluster configuration that destroy resources. Pure."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
-_ANEW = "everything would be made anew, without what the cluster holds now"
-_ELSEWHERE = "everything would be made anew elsewhere; what is there would be orphaned"
-_SUBNET = (
-    "the subnet would be made anew, and with it every instance that has a port in it"
-)
-_EXTERNAL = "ports, gateway and floating IPs of the external network would be made anew"
+_RECREATED = "all resources would be recreated, without the data of the cluster"
+_ELSEWHERE = "all resources would be created elsewhere; existing ones would be orphaned"
+_SUBNET = "the subnet would be recreated, and each instance with a port in it, too"
+_EXTERNAL = "ports, gateway and floating IPs of the external network would be recreated"
 _ZONE = "the instances and volumes of the zone would be deleted"
 
 _BLOCKS = ("standard", "standardWithNoRouter", "simple", "simpleWithInternalNetwork")
 _RULES: Mapping[str, str] = {
-    "layout": _ANEW,
+    "layout": _RECREATED,
     "provider.region": _ELSEWHERE,
     "provider.tenantID": _ELSEWHERE,
-    # The reference watches the id only; another name is another project as well.
+    # The reference checks the ID only; another name is another project as well.
     "provider.tenantName": _ELSEWHERE,
     **{f"{block}.internalNetworkCIDR": _SUBNET for block in _BLOCKS[:2]},
     **{f"{block}.externalNetworkName": _EXTERNAL for block in _BLOCKS},
 }
-"""By field, what a change of it does.
+"""Effect of a change, by field.
 
 Source: Deckhouse, cloud-provider-openstack, OpenStackClusterConfiguration, fields
-marked as unsafe to change.
+labelled as unsafe to change.
 """
 
 Document = Mapping[str, object]
@@ -33,9 +31,9 @@ Document = Mapping[str, object]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnsafeChange:
-    """One change that should not be made by accident.
+    """One change that may have been made by accident.
 
-    before, after: as shown to the user; "nothing" for what is not set.
+    before, after: as shown to the user; "nothing" for a field that is not set.
     """
 
     field: str
@@ -72,7 +70,7 @@ def _zones(before: Document, after: Document) -> Iterator[UnsafeChange]:
         return
     if not isinstance(old, list):
         kept = ", ".join(map(str, new))
-        yield UnsafeChange("zones", "all zones", kept, _ZONE + "s left out")
+        yield UnsafeChange("zones", "all zones", kept, _ZONE + "s removed")
         return
     for zone in old:
         if zone not in new:

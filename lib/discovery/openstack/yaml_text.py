@@ -12,17 +12,17 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read(label: str, text: str) -> tuple[object, ...]:
-    """Return the documents of a text; empty ones are left out.
+    """Return the documents of a text, without empty ones.
 
-    Keys become texts and times stay texts, as on the way through JSON. label: how the
-    user knows the text.
+    Keys become texts and times stay texts, as in a conversion by JSON. label: name of
+    the text for the user.
 
     Raises:
-        ConfigError: it can't be read. What it holds is not told, as it may be secret.
+        ConfigError: it can't be parsed. Its content is not shown: it may be secret.
     """
     try:
         documents = _documents(text)
-        # Half a character, which only an escape can write, could not be written again.
+        # A lone surrogate, which only an escape can produce, can't be encoded again.
         json.dumps(documents, ensure_ascii=False, default=str).encode()
         return tuple(document for document in documents if document is not None)
     except yaml.MarkedYAMLError as error:
@@ -30,7 +30,7 @@ def read(label: str, text: str) -> tuple[object, ...]:
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise _unreadable(label, where) from None
     except (yaml.YAMLError, ValueError, KeyError, RecursionError):
-        # Of values that contradict their tag the parser complains in Python's words.
+        # For values that contradict their tag the parser raises Python's own errors.
         raise _unreadable(label, "") from None
 
 
@@ -42,7 +42,7 @@ def dump(*documents: Mapping[str, object]) -> str:
 
 
 def _documents(text: str) -> tuple[object, ...]:
-    """Read JSON, which YAML's reader takes without tabs only, or YAML."""
+    """Read JSON, which YAML's reader accepts without tabs only, or YAML."""
     try:
         return (json.loads(text, object_pairs_hook=_once),)
     except json.JSONDecodeError:
@@ -62,9 +62,9 @@ def _unreadable(label: str, where: str) -> config.ConfigError:
 
 
 class _Loader(yaml.SafeLoader):
-    """Takes every key for a text, none twice, and no text for a time."""
+    """Loader that reads keys as texts, rejects duplicates, and reads no times."""
 
-    # Of the class above it, but for one.
+    # Those of the base class without timestamps.
     yaml_implicit_resolvers = {  # noqa: RUF012 # as the class above has it
         first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -92,12 +92,12 @@ def _text(loader: _Loader, node: yaml.ScalarNode) -> str:
     return str(loader.construct_scalar(node))
 
 
-# Also where a text says of itself that it is a time.
+# Also for texts with an explicit timestamp tag.
 _Loader.add_constructor(_TIMESTAMP, _text)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a thing twice where it stands twice."""
+    """Dumper without anchors: repeated objects are written repeatedly."""
 
     def ignore_aliases(self, data: object) -> bool:
         del data

@@ -159,7 +159,9 @@ def test_an_unsafe_change_prints_nothing(
     before.write_text(CONFIGURATION.replace("north", "south"))
     said = render(*words, before)
     assert (said.returncode, said.stdout) == (1, "")
-    assert "unsafe: provider.region: from 'south' to 'north': everything" in said.stderr
+    assert (
+        "unsafe: provider.region: from 'south' to 'north': all resources" in said.stderr
+    )
 
 
 def test_help_says_that_passwords_are_printed() -> None:

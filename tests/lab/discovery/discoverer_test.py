@@ -450,7 +450,7 @@ def test_a_cloud_without_security_groups(
         go_by(daemon, 2)
         assert published(ground) == full
         assert failing(daemon) == {"discovery_data"}
-        assert "which is not believed" in daemon.errors()
+        assert "implausible" in daemon.errors()
         remove(ground, resources.SECRETS, DATA[0], "kube-system")
         expected = {**full, "additionalSecurityGroups": []}
         waiting.until("published without", lambda: published(ground) == expected)

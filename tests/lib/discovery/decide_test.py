@@ -107,7 +107,7 @@ def test_orphans(
     known: tuple[kube_volumes.PersistentVolume, ...],
     is_orphan: bool,
 ) -> None:
-    seen = model.SeenDisks((one,), known, frozenset())
+    seen = model.ObservedDisks((one,), known, frozenset())
     found = decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)
     assert found == (frozenset({(one.id, one.name)}) if is_orphan else frozenset())
 
@@ -126,15 +126,15 @@ CLAIMS = [
 def test_a_volume_of_an_unbound_claim_is_not_orphaned(
     one: catalog.CatalogVolume, known: kube_volumes.VolumeClaim, count: int
 ) -> None:
-    seen = model.SeenDisks((one,), (), frozenset(), (known,))
+    seen = model.ObservedDisks((one,), (), frozenset(), (known,))
     assert len(decide.orphans(seen, model.ORPHAN_MIN_AGE, NOW)) == count
 
 
 def test_the_vector_is_changed_only_when_it_differs() -> None:
     shown = frozenset({("1", "pvc-1")})
-    same = model.SeenDisks((volume("1", "pvc-1"),), (), shown)
+    same = model.ObservedDisks((volume("1", "pvc-1"),), (), shown)
     assert decide.decide(same, model.DiscoverySettings(), NOW).actions == ()
-    gone = model.SeenDisks((), (), shown)
+    gone = model.ObservedDisks((), (), shown)
     actions = decide.decide(gone, model.DiscoverySettings(), NOW).actions
     assert actions == (model.ShowOrphans(frozenset()),)
 
@@ -162,7 +162,7 @@ def stored(
             name=name,
             uid=f"uid-{name}",
             resource_version="7",
-            labels={model.MARK[0]: model.MARK[1]} if ours else {},
+            labels={model.OWNERSHIP_LABEL[0]: model.OWNERSHIP_LABEL[1]} if ours else {},
             annotations={**annotations, mark: "true"} if default else annotations,
         ),
         provisioner,
@@ -409,9 +409,9 @@ def decided(
     not_listed = {
         one.metadata.name: missing
         for one in there
-        if one.is_ours and not one.is_listed(offered)
+        if one.is_owned and not one.is_listed(offered)
     }
-    seen = model.SeenClasses(offered, there, not_listed, secret, recorded)
+    seen = model.ObservedClasses(offered, there, not_listed, secret, recorded)
     settings = model.DiscoverySettings(
         manages_classes=True,
         provider=OPENSTACK,
@@ -590,7 +590,7 @@ def test_a_class_that_is_excluded_goes_and_is_not_made_again() -> None:
         stored("ssd-r1", "SSD R1"),
         stored("slow", "slow", default=True, choice="slow"),
     )
-    seen = model.SeenClasses(types, there)
+    seen = model.ObservedClasses(types, there)
     assert decide.decide(seen, settings, NOW).actions == (delete("ssd-r1"),)
 
 

@@ -221,7 +221,7 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
         },
     )
     failed = process.cycle()
-    assert "want a JSON object" in str(failed["discovery_data"])
+    assert "must be a JSON object" in str(failed["discovery_data"])
     assert ground.secret() == before
     assert process.value("cloud_data_discovery_update_resource_error") == 1
 
@@ -243,8 +243,8 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
             'defaultImageName: invalid value "": must be at least 1 character',
         ),
         ("additionalNetworks", None, "additionalNetworks"),
-        ("additionalNetworks", [], "which is not believed"),
-        ("additionalSecurityGroups", [], "which is not believed"),
+        ("additionalNetworks", [], "implausible"),
+        ("additionalSecurityGroups", [], "implausible"),
     ],
 )
 def test_what_is_invalid_or_empty_never_replaces_what_is_valid(

@@ -133,7 +133,7 @@ def test_everything_together(configuration: Configuration) -> None:
         ("old", ("a",), True),
     ]
     assert found.groups[1].manual_rollout_id == "7"
-    assert found.passed_over == ("InitConfiguration", "ModuleConfig")
+    assert found.skipped == ("InitConfiguration", "ModuleConfig")
     assert (found.cluster.prefix, found.cluster.pod_subnet) == ("sea", "10.111.0.0/16")
 
 
