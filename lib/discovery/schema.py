@@ -91,12 +91,11 @@ def _problems(finding: _Finding) -> Iterator[config.FieldProblem]:
     """Convert a finding; the validator's own messages quote values."""
     per_field = _PER_FIELD.get(finding.keyword)
     if per_field is not None:
-        for name, expected in per_field(finding):
-            yield config.FieldProblem(_join(finding.field, name), None, expected)
+        yield from per_field(finding)
         return
     choice = _choice(finding) if finding.keyword in ("oneOf", "anyOf") else ""
     if choice:
-        yield config.FieldProblem(finding.field, None, choice)
+        yield config.FieldProblem(finding.field, None, "", problem=choice)
         return
     # A plain value of a secret field could be a secret.
     is_secret = bool(finding.schema.get("writeOnly"))
@@ -108,7 +107,7 @@ def _expected(finding: _Finding) -> str:
     """Return the required value: the schema's own description, if it has any."""
     own = finding.schema.get("description")
     if finding.keyword == "uniqueItems":
-        return f"each item once (repeated: {_repeated(finding.value)})"
+        return f"a list of unique items (repeated: {_repeated(finding.value)})"
     if finding.keyword == "type":
         return f"{own or _types(finding.rule)} (this is {kind_of(finding.value)})"
     if own:
@@ -145,41 +144,44 @@ _TYPE_NAMES = {
 _EXPECTED: Mapping[str, Callable[[object], str]] = {
     "enum": lambda rule: "one of " + ", ".join(_texts(rule)),
     "const": str,
-    "minLength": lambda rule: f"at least {_counted(rule, 'character')}",
-    "maxLength": lambda rule: f"at most {_counted(rule, 'character')}",
-    "minItems": lambda rule: f"at least {_counted(rule, 'item')}",
-    "maxItems": lambda rule: f"at most {_counted(rule, 'item')}",
-    "minProperties": lambda rule: f"at least {_counted(rule, 'field')}",
+    "minLength": lambda rule: f"a text of at least {_counted(rule, 'character')}",
+    "maxLength": lambda rule: f"a text of at most {_counted(rule, 'character')}",
+    "minItems": lambda rule: f"a list of at least {_counted(rule, 'item')}",
+    "maxItems": lambda rule: f"a list of at most {_counted(rule, 'item')}",
+    "minProperties": lambda rule: f"an object of at least {_counted(rule, 'field')}",
     "minimum": lambda rule: f"{rule} or more",
     "maximum": lambda rule: f"{rule} or less",
     "pattern": lambda rule: f"text that matches {rule}",
 }
 
 
-def _required(finding: _Finding) -> Iterator[tuple[str, str]]:
+def _required(finding: _Finding) -> Iterator[config.FieldProblem]:
     """Yield the fields that are missing; the validator names one with each finding."""
     for name in _texts(finding.rule):
         if not (_is_object(finding.value) and name in finding.value):
-            yield name, str(_about(finding.schema, name) or "a value; it is required")
+            expected = str(_about(finding.schema, name) or "")
+            yield config.not_set(_join(finding.field, name), expected)
 
 
-def _unknown(finding: _Finding) -> Iterator[tuple[str, str]]:
+def _unknown(finding: _Finding) -> Iterator[config.FieldProblem]:
     known = finding.schema.get("properties")
     allowed = sorted(known) if _is_object(known) else []
     for name in finding.value if _is_object(finding.value) else ():
         if name not in allowed:
-            expected = f"no such field; known here are {', '.join(allowed) or 'none'}"
-            yield str(name), expected
+            hint = f": must be one of {', '.join(allowed)}" if allowed else ""
+            yield config.unknown(_join(finding.field, str(name)), "field", hint)
 
 
-def _forbidden(finding: _Finding) -> Iterator[tuple[str, str]]:
+def _forbidden(finding: _Finding) -> Iterator[config.FieldProblem]:
     """Return violations of `not: {required: [...]}`, which forbids fields."""
     rule = finding.rule if _is_object(finding.rule) else {}
+    condition = f" {rule['description']}" if "description" in rule else ""
     for name in _texts(rule.get("required")):
-        yield name, str(rule.get("description") or "no such field here")
+        field, problem = _join(finding.field, name), f"must not be set{condition}"
+        yield config.FieldProblem(field, None, "", problem=problem)
 
 
-_PER_FIELD: Mapping[str, Callable[[_Finding], Iterator[tuple[str, str]]]] = {
+_PER_FIELD: Mapping[str, Callable[[_Finding], Iterator[config.FieldProblem]]] = {
     "required": _required,
     "additionalProperties": _unknown,
     "not": _forbidden,
@@ -190,8 +192,8 @@ def _choice(finding: _Finding) -> str:
     """Describe a choice of fields: `oneOf: [{required: [a]}, {required: [b]}]`."""
     options = finding.rule if isinstance(finding.rule, list) else []
     fields = [" with ".join(_texts(option.get("required"))) for option in options]
-    count = "exactly one of " if finding.keyword == "oneOf" else "at least one of "
-    return count + ", ".join(fields) if all(fields) else ""
+    count = "exactly one of" if finding.keyword == "oneOf" else "at least one of"
+    return f"must set {count} {', '.join(fields)}" if all(fields) else ""
 
 
 def _about(schema: Mapping[str, object], name: str) -> object:
@@ -205,10 +207,10 @@ def _join(field: str, name: str) -> str:
     return name if field in ("", _WHOLE) else f"{field}.{name}"
 
 
-def _shown(value: object) -> str:
-    """Return a plain value; of values that may hold secrets only the type."""
+def _shown(value: object) -> str | None:
+    """Return a plain value; None for values that may hold secrets."""
     if isinstance(value, list | Mapping):
-        return kind_of(value)
+        return None
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return _cut(text)
 

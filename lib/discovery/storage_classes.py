@@ -162,21 +162,21 @@ def _default(names: Iterable[str], rules: StorageClassRules) -> str | None:
 def _unusable(volume_type: str, name: str) -> config.FieldProblem:
     if not name:
         expected = (
-            "a name with a letter a-z or a digit in it, to name a StorageClass by"
+            "a name with a letter a-z or a digit, for the name of its StorageClass"
         )
     else:
         expected = (
-            f"a name that makes a DNS subdomain of at most {NAME_MAX} characters"
-            f" (it makes {_short(name)!r})"
+            f"a name that results in a DNS subdomain of at most {NAME_MAX} characters,"
+            f' not in "{_short(name)}"'
         )
     return config.FieldProblem("volume type", volume_type, expected)
 
 
 def _taken(volume_type: str, name: str, types: Sequence[str]) -> config.FieldProblem:
-    others = ", ".join(repr(other) for other in types if other != volume_type)
+    others = ", ".join(f'"{other}"' for other in types if other != volume_type)
     expected = (
-        f"a name of its own: {others} makes the same StorageClass {name!r};"
-        " rename one of them, or exclude the name"
+        f'a unique name: {others} results in the same StorageClass "{name}";'
+        " rename a type or exclude the name"
     )
     return config.FieldProblem("volume type", volume_type, expected)
 

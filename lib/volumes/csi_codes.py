@@ -8,6 +8,7 @@ import enum
 from collections.abc import Mapping
 
 from lib.cloud import errors
+from lib.process import config
 
 
 class Code(enum.Enum):
@@ -54,14 +55,16 @@ class RefusedCall(Exception):
 def invalid(field: str, value: object, required: str) -> str:
     """Return the message about an invalid value of a field of a request.
 
-    required: to be read after "must be".
+    required: read after "must be".
     """
-    return f'{field}: invalid value "{str(value)[:100]}": must be {required}'
+    return f"{field}: {config.rejected(str(value), required)}"
 
 
 def not_found(field: str, kind: str, name: str) -> RefusedCall:
     """Return the refusal of a request that names an object which does not exist."""
-    return RefusedCall(Code.NOT_FOUND, f'{field}: {kind} "{name[:100]}" not found')
+    return RefusedCall(
+        Code.NOT_FOUND, f"{field}: {kind} {config.quoted(name)} not found"
+    )
 
 
 CODES: Mapping[type[errors.CloudError], Code] = {

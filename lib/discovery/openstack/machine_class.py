@@ -128,9 +128,8 @@ def _problems(
 ) -> Iterator[config.FieldProblem]:
     yield from missing(provider, group.instance_class)
     if group.instance_class.tags:
-        expected = "no raw server tags: they need Cluster API"
-        shown = ", ".join(group.instance_class.tags)
-        yield config.FieldProblem("tags", shown, expected)
+        text = "not supported: raw server tags require Cluster API"
+        yield config.FieldProblem("tags", None, "", problem=text)
 
 
 def _network(name: str, provider: model.ProviderSettings) -> Mapping[str, object]:

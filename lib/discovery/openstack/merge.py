@@ -66,8 +66,8 @@ def problems(
         if not value
     ]
     if bool(connection.tenant_name) == bool(connection.tenant_id):
-        expected = "exactly one of tenantName, tenantID"
-        problems.append(config.FieldProblem("connection", None, expected))
+        text = "must set exactly one of tenantName, tenantID"
+        problems.append(config.FieldProblem("connection", None, "", problem=text))
     if not provider.internal_network_names:
         expected = "at least one name, from the settings or from the discovery data"
         problems.append(unnamed or config.not_set("internalNetworkNames", expected))

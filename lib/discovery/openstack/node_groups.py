@@ -101,19 +101,22 @@ def _problems(
     name = name_of(document)
     if len(name) > NAME_MAX or not _LABEL.fullmatch(name):
         expected = (
-            f"a DNS label of at most {NAME_MAX} characters, as machines are named"
+            f"a DNS label of at most {NAME_MAX} characters: the names of machines"
+            " contain it"
         )
-        yield config.FieldProblem("metadata.name", name, f"{expected} after it")
+        yield config.FieldProblem("metadata.name", name, expected)
     if name in taken:
         yield config.FieldProblem(
-            "metadata.name", name, "a name that no other group has"
+            "metadata.name", name, "a name that is unique among NodeGroups"
         )
     cloud = part_of(document, "spec", "cloudInstances")
     reference = text_of(part_of(cloud, "classReference"), "name")
     if reference not in classes:
         field = "spec.cloudInstances.classReference.name"
-        known = ", ".join(sorted(classes)) or "none is given"
-        yield config.FieldProblem(field, reference, f"an {INSTANCE_CLASS}: {known}")
+        text = f"{INSTANCE_CLASS} {config.quoted(reference)} not found"
+        if classes:
+            text += f": must be one of {', '.join(sorted(classes))}"
+        yield config.FieldProblem(field, reference, "", problem=text)
     zones = cloud.get("zones")
     is_list = isinstance(zones, list) and all(isinstance(zone, str) for zone in zones)
     if zones is not None and not is_list:

@@ -162,7 +162,7 @@ def _sorted(
             )
     if CONFIGURATION not in by_kind and MODULE_CONFIG not in by_kind:
         expected = f"a document of this kind, or in a hybrid cluster {MODULE_CONFIG}"
-        findings.add(CONFIGURATION, [config.FieldProblem("", None, expected)])
+        findings.add(CONFIGURATION, [config.not_set("", expected)])
     return by_kind, tuple(dict.fromkeys(skipped))
 
 
@@ -196,8 +196,8 @@ def _naming_networks(
         return None
     if provider.internal_network_names or not assumed.is_named_by_prefix(configuration):
         return None
-    expected = "cloud.prefix, which names the internal network"
-    return config.FieldProblem(CLUSTER, None, expected)
+    expected = "the prefix in the name of the internal network"
+    return config.not_set(f"{CLUSTER} cloud.prefix", expected)
 
 
 def _discovered(
@@ -237,17 +237,17 @@ def _problems_of_cluster(
     cluster = contents.cluster
     problems = []
     if not cluster.uuid:
-        expected = "the cluster's UUID, as there are NodeGroups"
+        expected = "the UUID of the cluster, which NodeGroups require"
         problems.append(config.not_set("--cluster-uuid", expected))
     for field, value in (
         ("cloud.prefix", cluster.prefix),
         ("podSubnetCIDR", cluster.pod_subnet),
     ):
         if not value:
-            expected = "a value, as there are NodeGroups"
+            expected = "a value, which NodeGroups require"
             problems.append(config.not_set(f"{CLUSTER} {field}", expected))
     if not provider.zones and any(not group.zones for group in contents.groups):
-        expected = "at least one zone, as there are NodeGroups that name none"
+        expected = "at least one zone: a NodeGroup names none"
         problems.append(config.not_set("zones", expected))
     return tuple(problems)
 

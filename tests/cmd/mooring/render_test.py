@@ -129,7 +129,7 @@ def test_every_problem_is_told_and_no_secret(tmp_path: pathlib.Path) -> None:
         (
             b"",
             (
-                "OpenStackClusterConfiguration: invalid value: must be a document of"
+                "OpenStackClusterConfiguration: not set: must be a document of"
                 " this kind"
             ),
         ),

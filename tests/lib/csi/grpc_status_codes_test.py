@@ -274,7 +274,7 @@ ROWS = (
         CREATE,
         "unknown access mode",
         create(volume_capabilities=[cap(), cap(Mode.UNKNOWN)]),
-        'INVALID_ARGUMENT: volume_capabilities[1].access_mode: invalid value "UNKNOWN"',
+        'INVALID_ARGUMENT: [1].access_mode: unsupported value "UNKNOWN"',
     ),
     Row(
         CREATE,
@@ -304,7 +304,7 @@ ROWS = (
         CREATE,
         "unknown cloud",
         create(secrets=_mars),
-        'INVALID_ARGUMENT: secrets[cloud]: invalid value "mars"',
+        'INVALID_ARGUMENT: secrets[cloud]: unsupported value "mars"',
     ),
     Row(
         CREATE,

@@ -550,8 +550,13 @@ def test_a_single_default_class_is_not_recreated_where_it_can_t_be_recorded() ->
 
 
 PROBLEMS = [
-    ("two types of one name", ("SSD R1", "ssd-r1"), (), "makes the same StorageClass"),
-    ("a name that becomes empty", ("тип",), (), "volume type: 'тип'"),
+    (
+        "two types of one name",
+        ("SSD R1", "ssd-r1"),
+        (),
+        "results in the same StorageClass",
+    ),
+    ("a name that becomes empty", ("тип",), (), 'volume type: invalid value "тип"'),
     (
         "a name that somebody else has",
         ("a",),

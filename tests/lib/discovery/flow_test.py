@@ -229,18 +229,18 @@ def test_an_installers_document_that_is_no_json_replaces_nothing(ground: Any) ->
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("images", [], 'images: invalid value "a list": must be at least 1 item'),
-        ("flavors", [], 'flavors: invalid value "a list": must be at least 1 item'),
-        ("zones", [], 'zones: invalid value "a list": must be at least 1 item'),
+        ("images", [], "images: invalid value: must be a list of at least 1 item"),
+        ("flavors", [], "flavors: invalid value: must be a list of at least 1 item"),
+        ("zones", [], "zones: invalid value: must be a list of at least 1 item"),
         (
             "mainNetwork",
             "",
-            'mainNetwork: invalid value "": must be at least 1 character',
+            'mainNetwork: invalid value "": must be a text of at least 1 character',
         ),
         (
             "defaultImageName",
             "",
-            'defaultImageName: invalid value "": must be at least 1 character',
+            'defaultImageName: invalid value "": must be a text of at least 1',
         ),
         ("additionalNetworks", None, "additionalNetworks"),
         ("additionalNetworks", [], "implausible"),

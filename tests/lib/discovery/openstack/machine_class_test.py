@@ -128,7 +128,7 @@ def test_what_can_not_be_made_is_told(
             "mainNetwork: not set: must be a name, here or in the provider's"
             " instances.mainNetwork"
         ),
-        'tags: invalid value "fast": must be no raw server tags: they need Cluster API',
+        "tags: not supported: raw server tags require Cluster API",
     ]
 
 

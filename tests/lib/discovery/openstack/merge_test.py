@@ -118,7 +118,7 @@ def test_what_readers_would_miss_is_named() -> None:
         "connection.domainName: not set",
         "connection.username: not set",
         "connection.region: not set",
-        "connection: invalid value: must be exactly one of tenantName, tenantID",
+        "connection: must set exactly one of tenantName, tenantID",
         (
             "internalNetworkNames: not set: must be at least one name, from the"
             " settings or from the discovery data"

@@ -105,7 +105,7 @@ BAD: list[tuple[str, str, object, str]] = [
         "Standard",
         "layout",
         MISSING,
-        "layout: invalid value: must be a value; it is required",
+        "layout: not set",
     ),
     (
         "Standard",
@@ -125,18 +125,23 @@ BAD: list[tuple[str, str, object, str]] = [
         {"a": 1},
         'tags.a: invalid value "1": must be a string (this is an integer)',
     ),
-    ("Standard", "zones", [], 'zones: invalid value "a list": must be at least 1 item'),
+    (
+        "Standard",
+        "zones",
+        [],
+        "zones: invalid value: must be a list of at least 1 item",
+    ),
     (
         "Standard",
         "zones",
         ["a", "a"],
-        'zones: invalid value "a list": must be each item once',
+        "zones: invalid value: must be a list of unique items",
     ),
     (
         "Standard",
         "colour",
         "red",
-        "colour: invalid value: must be no such field; known here are apiVer",
+        "colour: unknown field: must be one of ",
     ),
     (
         "Standard",
@@ -154,13 +159,13 @@ BAD: list[tuple[str, str, object, str]] = [
         "Standard",
         "provider.password",
         "",
-        "provider.password: invalid value [redacted]: must be at le",
+        "provider.password: invalid value [redacted]: must be a text",
     ),
     (
         "Standard",
         "provider.region",
         MISSING,
-        "provider.region: invalid value: must be a value; it is re",
+        "provider.region: not set",
     ),
     (
         "Standard",
@@ -178,19 +183,19 @@ BAD: list[tuple[str, str, object, str]] = [
         "Standard",
         "provider.tenantID",
         "7",
-        "provider: invalid value: must be exactly one of tenantName,",
+        "provider: must set exactly one of tenantName,",
     ),
     (
         "Standard",
         "provider.tenantName",
         MISSING,
-        "provider: invalid value: must be exactly one of tenan",
+        "provider: must set exactly one of tenan",
     ),
     (
         "Standard",
         "provider.token",
         "s3cr3t",
-        "provider.token: invalid value: must be no such field; kn",
+        "provider.token: unknown field: must be one of ",
     ),
     (
         "Standard",
@@ -204,25 +209,22 @@ BAD: list[tuple[str, str, object, str]] = [
         "masterNodeGroup.volumeTypeMap",
         {"a": ""},
         (
-            'masterNodeGroup.volumeTypeMap.a: invalid value "": must be at least 1'
-            " character"
+            'masterNodeGroup.volumeTypeMap.a: invalid value "": must be a text of at'
+            " least 1 character"
         ),
     ),
     (
         "Standard",
         "masterNodeGroup.instanceClass.flavorName",
         MISSING,
-        (
-            "masterNodeGroup.instanceClass.flavorName: invalid value: must be a value;"
-            " it is required"
-        ),
+        ("masterNodeGroup.instanceClass.flavorName: not set"),
     ),
     (
         "Standard",
         "masterNodeGroup.serverGroup",
         {"policy": "ManuallyManaged"},
         (
-            "masterNodeGroup.serverGroup.manuallyManaged: invalid value: must be an"
+            "masterNodeGroup.serverGroup.manuallyManaged: not set: must be an"
             " object with the id of"
         ),
     ),
@@ -230,18 +232,15 @@ BAD: list[tuple[str, str, object, str]] = [
         "Standard",
         "masterNodeGroup.serverGroup",
         {"policy": "AntiAffinity", "manuallyManaged": {"id": "1"}},
-        (
-            "masterNodeGroup.serverGroup.manuallyManaged: invalid value: must be no"
-            " such field unless policy"
-        ),
+        ("masterNodeGroup.serverGroup.manuallyManaged: must not be set unless policy"),
     ),
     (
         "Standard",
         "nodeGroups",
         [{**NODES, "instanceClass": DISK}],
         (
-            "nodeGroups[0].volumeTypeMap: invalid value: must be an object of zones and"
-            " volume types, as"
+            "nodeGroups[0].volumeTypeMap: not set: must be an object of zones and"
+            " volume types, since"
         ),
     ),
     (
@@ -249,7 +248,7 @@ BAD: list[tuple[str, str, object, str]] = [
         "nodeGroups",
         [{**NODES, "volumeTypeMap": {"a": "b"}}],
         (
-            "nodeGroups[0].volumeTypeMap: invalid value: must be no such field unless"
+            "nodeGroups[0].volumeTypeMap: must not be set unless"
             " instanceClass.rootDisk"
         ),
     ),
@@ -293,19 +292,19 @@ BAD: list[tuple[str, str, object, str]] = [
         "Standard",
         "standard",
         MISSING,
-        "standard: invalid value: must be an object, as layout Standard",
+        "standard: not set: must be an object with the settings of",
     ),
     (
         "Standard",
         "simple",
         {"externalNetworkName": "a"},
-        "simple: invalid value: must be no settings of",
+        "simple: must not be set with layout Standard",
     ),
     (
         "Standard",
         "standard.bastion",
         {"size": 1},
-        "standard.bastion.size: invalid value: must be no such",
+        "standard.bastion.size: unknown field",
     ),
     (
         "StandardWithNoRouter",
@@ -329,10 +328,7 @@ BAD: list[tuple[str, str, object, str]] = [
         "SimpleWithInternalNetwork",
         "simpleWithInternalNetwork.internalSubnetName",
         MISSING,
-        (
-            "simpleWithInternalNetwork.internalSubnetName: invalid value: must be a"
-            " value; it is required"
-        ),
+        ("simpleWithInternalNetwork.internalSubnetName: not set"),
     ),
 ]
 

@@ -82,8 +82,8 @@ def test_a_layout_that_is_named_by_the_prefix_asks_for_it(
 ) -> None:
     """The discovery data, which does not exist yet, is not asked for."""
     told = (
-        "ClusterConfiguration: invalid value: must be cloud.prefix, which names the"
-        " internal network"
+        "ClusterConfiguration cloud.prefix: not set: must be the prefix in the name of"
+        " the internal network"
     )
     assert problems(configuration(layout)) == [told]
     assert problems(configuration(layout), CLUSTER | {"cloud": {}}) == [told]
@@ -151,7 +151,7 @@ def test_nothing_usable_is_one_problem() -> None:
     """Not a list of every field of a document that is not there."""
     (said,) = problems()
     assert said.startswith(
-        "OpenStackClusterConfiguration: invalid value: must be a document of this kind"
+        "OpenStackClusterConfiguration: not set: must be a document of this kind"
     )
 
 
@@ -188,16 +188,13 @@ def test_all_documents_are_judged(configuration: Configuration) -> None:
             " be one of VXLAN"
         ),
         (
-            'OpenStackCloudProviderDiscoveryData zones: invalid value "a list": must be'
-            " at least 1 item"
+            "OpenStackCloudProviderDiscoveryData zones: invalid value: must be a list"
+            " of at least 1 item"
         ),
+        ("OpenStackInstanceClass/worker flavorName: not set"),
         (
-            "OpenStackInstanceClass/worker flavorName: invalid value: must be a value;"
-            " it is required"
-        ),
-        (
-            'NodeGroup/lost spec.cloudInstances.classReference.name: invalid value "x":'
-            " must be an"
+            "NodeGroup/lost spec.cloudInstances.classReference.name:"
+            ' OpenStackInstanceClass "x" not found: must be one of worker'
         ),
     ]
     assert len(said) == len(beginnings)
@@ -218,19 +215,19 @@ def test_machines_need_to_know_the_cluster(configuration: Configuration) -> None
     """What is missing for the node groups is told together."""
     said = problems(configuration("Simple"), CLASS, node_group("new"))
     assert said == [
-        "--cluster-uuid: not set: must be the cluster's UUID, as there are NodeGroups",
         (
-            "ClusterConfiguration cloud.prefix: not set: must be a value, as there are"
-            " NodeGroups"
+            "--cluster-uuid: not set: must be the UUID of the cluster, which NodeGroups"
+            " require"
         ),
         (
-            "ClusterConfiguration podSubnetCIDR: not set: must be a value, as there are"
-            " NodeGroups"
+            "ClusterConfiguration cloud.prefix: not set: must be a value, which"
+            " NodeGroups require"
         ),
         (
-            "zones: not set: must be at least one zone, as there are NodeGroups that"
-            " name none"
+            "ClusterConfiguration podSubnetCIDR: not set: must be a value, which"
+            " NodeGroups require"
         ),
+        ("zones: not set: must be at least one zone: a NodeGroup names none"),
     ]
 
 
@@ -355,6 +352,6 @@ def test_machines_that_can_not_be_made_are_told(configuration: Configuration) ->
         render.render(found)
     assert (
         str(caught.value)
-        == 'NodeGroup/old tags: invalid value "fast": must be no raw server tags: they'
-        " need Cluster API"
+        == "NodeGroup/old tags: not supported: raw server tags require"
+        " Cluster API"
     )
