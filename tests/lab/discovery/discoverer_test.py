@@ -551,7 +551,7 @@ def test_names_that_clash_or_vanish_are_told_and_nothing_is_lost(
     waiting.until("it is told", lambda: failing(daemon) == {"storage_classes"})
     go_by(daemon, 1)
     assert classes(ground) == before
-    for message in ("'тип'", "makes the same StorageClass 'ssd-r1'"):
+    for message in ('"тип"', 'results in the same StorageClass "ssd-r1"'):
         assert message in daemon.errors()
     for volume_type_ in odd:
         seed_data.delete(BLOCK_STORAGE, f"/types/{volume_type_}")

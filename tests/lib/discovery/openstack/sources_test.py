@@ -257,8 +257,8 @@ def test_node_groups_that_can_not_be_named_are_told(
         f'NodeGroup/{long} metadata.name: invalid value "{long}": must be a DNS label',
         'NodeGroup/ metadata.name: invalid value "": must be a DNS label',
         (
-            'NodeGroup/same metadata.name: invalid value "same": must be a name that no'
-            " other group has"
+            'NodeGroup/same metadata.name: invalid value "same": must be a name that is'
+            " unique among NodeGroups"
         ),
         (
             'NodeGroup/odd spec.cloudInstances.zones: invalid value "a": must be a list'
