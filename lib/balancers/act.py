@@ -93,7 +93,11 @@ class ServiceActor:
             case plans.ApplyStep():
                 return self._apply(snapshot, action)
             case model.RemoveFinalizer():
-                self._dependencies.engine.require_known(snapshot.service.metadata.uid)
+                service = snapshot.service
+                self._dependencies.engine.require_known(
+                    service.metadata.uid,
+                    is_recorded=bool(service.status.load_balancer.ingress),
+                )
                 snapshot = self._patch(snapshot, action)
                 self._end(snapshot, has_worked=True)
                 return snapshot

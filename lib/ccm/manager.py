@@ -161,7 +161,7 @@ class Manager:
             metrics=reconcile_metrics.ReconcileMetrics(self._registry),
             probes=self._daemon.probes,
             permit=permit,
-            create_in_s=lambda: lease.create_in_s() if lease is not None else 0.0,
+            unsettled_s=lambda settle_s: lease.unsettled_s(settle_s) if lease else 0.0,
             reference=self._program.reference,
         )
 

@@ -20,9 +20,8 @@ class Parts:
 
     reading: for reads and the watch. writing: refuses when the Lease is lost. nodes:
     one watch for all. recorder: gives the Event recorder of a component. metrics: of
-    passes. permit: asked before each write of the cloud. create_in_s: seconds until
-    what can't be made twice may be made; see lib/kube/election.py. reference: whose
-    metrics are shown besides ours.
+    passes. permit: asked before each write of the cloud. unsettled_s: see
+    lib/kube/election.py. reference: whose metrics are shown besides ours.
     """
 
     reading: client.Api
@@ -33,7 +32,7 @@ class Parts:
     metrics: reconcile_metrics.ReconcileMetrics
     probes: probes.Probes
     permit: guarded.Permit
-    create_in_s: Callable[[], float]
+    unsettled_s: Callable[[float], float]
     reference: counting.Reference | None = None
 
 

@@ -64,7 +64,7 @@ class RouteControllers:
             recorder=parts.recorder(COMPONENT),
             add=self._queue.add,
             table_ref=lease,
-            applying=Writing(parts.permit, parts.create_in_s),
+            applying=Writing(parts.permit, parts.unsettled_s),
             on_disabled=self._disabled,
         )
         told = metrics.RouteMetrics(parts.registry)

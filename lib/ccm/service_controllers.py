@@ -60,7 +60,7 @@ class ServiceControllers:
             writing=parts.writing,
             recorders={source: parts.recorder(name) for source, name in names.items()},
             on_open=self._queue.add_all,
-            applying=Writing(parts.permit, parts.create_in_s),
+            applying=Writing(parts.permit, parts.unsettled_s),
             ended=told.ended,
         )
         told.watch(self._flow.problems, self._flow.reasons)

@@ -23,9 +23,6 @@ CONNECT_TIMEOUT_S = 5.0
 LAST_WRITES_S = 5.0
 """Writes in flight may take this long before a release is given up."""
 SHORTEST_WAIT_S = 0.05
-SETTLE_S = 10.0
-"""After a takeover from one that did not release: for so long something that he began
-to make may still appear."""
 NEVER = float("-inf")
 
 
@@ -73,7 +70,7 @@ class Election:
         self._changed = threading.Condition()
         self._act_until = NEVER
         self._held_until = NEVER
-        self._create_from = NEVER
+        self._taken_over_at = NEVER
         self._is_over = False
         self._in_flight = 0
 
@@ -81,13 +78,13 @@ class Election:
         """Return the time of `clock` until which we may act; -inf when we may not."""
         return self._act_until
 
-    def create_in_s(self) -> float:
-        """Return the seconds until what can't be made twice may be made; 0: now.
+    def unsettled_s(self, settle_s: float) -> float:
+        """Return how long requests of the previous leader may still take effect.
 
-        More than 0 only after a takeover from a holder who did not release: look
-        again then for what he may have made, before it is made anew.
+        More than 0 only after a takeover from a leader that did not release the
+        Lease. settle_s: the time that such a request may take, from the takeover on.
         """
-        return max(0.0, self._create_from - self._clock())
+        return max(0.0, self._taken_over_at + settle_s - self._clock())
 
     def overdue_s(self) -> float:
         """Return the seconds since a Lease of ours has expired; 0 while it has not.
@@ -185,7 +182,7 @@ class Election:
         record = self._seen.record if self._seen else None
         if record and record.holder_identity not in ("", self._identity):
             # Before the write: its answer may be lost.
-            self._create_from = began + SETTLE_S
+            self._taken_over_at = began
         self._write(lease.renewed(record, self._identity, self._lease_s, self._now()))
         return self._extend(began)
 

@@ -31,6 +31,12 @@ TAKEN_S = 1.0
 """When to check again an object that another plan is changing."""
 UNKNOWN_FIRST_S = 0.5
 """When to check first for what a request of unknown outcome has created."""
+CREATE_AFTER_S = 10.0
+"""After a takeover: when an object may be created that the previous leader may have
+begun to create. Of two the younger is found and deleted later."""
+FORGET_AFTER_S = 60.0
+"""After a takeover: when nothing looks for such an object any more. The usual time
+limit of proxies in front of OpenStack's services."""
 UNKNOWN_POLL_S = 4.0
 """When to check again, as long as it may still appear."""
 LONG_S = 120.0
@@ -75,7 +81,8 @@ def _always(operation: str) -> contextlib.AbstractContextManager[float]:
     return contextlib.nullcontext(math.inf)
 
 
-def _immediately() -> float:
+def _settled(settle_s: float) -> float:
+    del settle_s
     return 0.0
 
 
@@ -85,12 +92,12 @@ class Writing:
 
     permit: given an operation, lets one write happen within its block and gives the
     seconds it may take, or raises and it is not sent: the end of the Lease holds for
-    the cloud as for the API server. create_in_s: seconds until what must not be
-    applied twice may be applied at all.
+    the cloud as for the API server. unsettled_s: given the seconds that a request may
+    take, returns how long those of a previous leader may still take effect.
     """
 
     permit: Callable[[str], contextlib.AbstractContextManager[float]] = _always
-    create_in_s: Callable[[], float] = _immediately
+    unsettled_s: Callable[[float], float] = _settled
 
 
 class Engine(Generic[Target, Written]):
@@ -222,7 +229,8 @@ class Engine(Generic[Target, Written]):
             text = "another plan is in progress on the same object"
             raise failure.Postponed(text, TAKEN_S)
         if not step.is_repeatable:
-            self._require_known(uid, self._memory.unknown_s(uid, step.path))
+            unknown_s = self._memory.unknown_s(uid, step.path)
+            self._require_known(uid, unknown_s, CREATE_AFTER_S)
         self._memory.begin(uid)
         try:
             result = self._write(step)
@@ -239,16 +247,20 @@ class Engine(Generic[Target, Written]):
         with self._writing.permit(f"{step.verb} {' / '.join(step.path)}") as left_s:
             return self._cloud().apply(step, left_s)
 
-    def require_known(self, uid: str) -> None:
+    def require_known(self, uid: str, *, is_recorded: bool) -> None:
         """Check that no earlier request can still be carried out.
+
+        is_recorded: the Kubernetes object shows what was created for it, so that a
+        previous leader had no reason to create it again.
 
         Raises:
             Postponed: one can; the reconciliation has to end here.
         """
-        self._require_known(uid, self._memory.unknown_s(uid))
+        settle_s = CREATE_AFTER_S if is_recorded else FORGET_AFTER_S
+        self._require_known(uid, self._memory.unknown_s(uid), settle_s)
 
-    def _require_known(self, uid: str, unknown_s: float) -> None:
-        early_s = max(self._writing.create_in_s(), unknown_s)
+    def _require_known(self, uid: str, unknown_s: float, settle_s: float) -> None:
+        early_s = max(self._writing.unsettled_s(settle_s), unknown_s)
         if early_s > 0:
             self._memory.drop(uid)
             text = "what may have been made before is waited for"

@@ -24,7 +24,7 @@ def make_parts() -> MakeParts:
         running: loops.Loops,
         *,
         is_dry: bool = False,
-        create_in_s: Callable[[], float] = lambda: 0.0,
+        unsettled_s: Callable[[float], float] = lambda settle_s: 0.0,
     ) -> parts.Parts:
         permit = read_only.refuse if is_dry else guarded.always
         writing = guarded.Guarded(api, permit)
@@ -44,7 +44,7 @@ def make_parts() -> MakeParts:
             metrics=reconcile_metrics.ReconcileMetrics(registry),
             probes=probes.Probes(),
             permit=permit,
-            create_in_s=create_in_s,
+            unsettled_s=unsettled_s,
         )
 
     return make

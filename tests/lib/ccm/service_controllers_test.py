@@ -19,6 +19,7 @@ from lib.cloud.steps import Step, Verb
 from lib.kube import errors, resources
 from lib.kube.fake import api as fake_api
 from lib.kube.fake import calls
+from lib.plans import engine
 from lib.process import flags
 from lib.reconcile import loops
 
@@ -50,14 +51,14 @@ MakeParts = Callable[..., parts.Parts]
 class Running:
     """The controller over fakes, in threads of its own.
 
-    create_in_s: see lib/kube/election.py.
+    unsettled_s: see lib/kube/election.py.
     """
 
     def __init__(
         self,
         make_parts: MakeParts,
         *given: str,
-        create_in_s: Callable[[], float] = lambda: 0.0,
+        unsettled_s: Callable[[float], float] = lambda settle_s: 0.0,
     ) -> None:
         self._make_parts = make_parts
         words = ["--cloud-provider=openstack", "--lb-drift-period=1h", *given]
@@ -67,7 +68,7 @@ class Running:
         self.api.put(resources.NODES, NODE)
         self.api.put(resources.SERVICES, SERVICE)
         self.cloud = fake_cloud.FakeLoadBalancers(time.monotonic)
-        self._create_in_s = create_in_s
+        self._unsettled_s = unsettled_s
         self._stop = threading.Event()
         self._loops = loops.Loops(self._stop)
 
@@ -76,7 +77,7 @@ class Running:
             self.api,
             self._loops,
             is_dry=self.wanted.dry_run,
-            create_in_s=self._create_in_s,
+            unsettled_s=self._unsettled_s,
         )
         self.registry = shared.registry
         self.nodes = shared.nodes
@@ -135,9 +136,9 @@ def make(make_parts: MakeParts) -> Iterator[Begin]:
     with contextlib.ExitStack() as stack:
 
         def begin(
-            *given: str, create_in_s: Callable[[], float] = lambda: 0.0
+            *given: str, unsettled_s: Callable[[float], float] = lambda settle_s: 0.0
         ) -> Running:
-            running = Running(make_parts, *given, create_in_s=create_in_s)
+            running = Running(make_parts, *given, unsettled_s=unsettled_s)
             stack.callback(running.end)
             return running
 
@@ -208,17 +209,46 @@ def test_what_cannot_be_made_twice_waits_after_a_takeover(make: Begin) -> None:
     asked: list[bool] = []
     may_create = threading.Event()
 
-    def create_in_s() -> float:
+    def unsettled_s(settle_s: float) -> float:
         asked.append(may_create.is_set())
         return 0.0 if may_create.is_set() else 0.05
 
-    running = make(create_in_s=create_in_s)
+    running = make(unsettled_s=unsettled_s)
     running.begin()
     until(lambda: len(asked) >= 3)
     assert not running.cloud.load_balancers
     may_create.set()
     until(lambda: running.is_served)
     assert len(running.cloud.load_balancers) == 1
+
+
+@pytest.mark.parametrize("ingress", [[], [{"ip": "198.18.0.9"}]], ids=["none", "one"])
+def test_a_deleted_service_waits_after_a_takeover(
+    make: Begin, ingress: list[Json]
+) -> None:
+    """A load balancer that the previous leader began to create may still appear.
+
+    A Service with an address has its load balancer, and waits for a shorter time.
+    """
+    asked: list[float] = []
+    is_settled = threading.Event()
+
+    def unsettled_s(settle_s: float) -> float:
+        asked.append(settle_s)
+        return 0.0 if is_settled.is_set() else 0.05
+
+    running = make(unsettled_s=unsettled_s)
+    about = {**SERVICE["metadata"], "finalizers": [FINALIZER]}
+    status = {"loadBalancer": {"ingress": ingress}}
+    service = {**SERVICE, "metadata": about, "status": status}
+    running.api.put(resources.SERVICES, service)
+    running.api.remove(resources.SERVICES, "web", "default")
+    running.begin()
+    until(lambda: len(asked) >= 3)
+    assert running.service()["metadata"]["finalizers"] == [FINALIZER]
+    assert set(asked) == {engine.CREATE_AFTER_S if ingress else engine.FORGET_AFTER_S}
+    is_settled.set()
+    until(lambda: not running.api.all(resources.SERVICES))
 
 
 def test_a_dry_run_writes_nothing(make: Begin) -> None:

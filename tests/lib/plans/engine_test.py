@@ -224,13 +224,13 @@ def test_what_may_have_been_created_is_not_created_again_until_that_is_known() -
     assert not explained.is_routine
     while scene.routers.now_s < 100.0 + memory.UNKNOWN_S:
         with pytest.raises(failure.Postponed):
-            scene.engine.require_known("u1")
+            scene.engine.require_known("u1", is_recorded=True)
         with pytest.raises(failure.Postponed) as early:
             scene.carry_out("u1", TARGET, (once,))
         assert 0 < early.value.requeue_after_s <= engine.UNKNOWN_POLL_S
         scene.routers.now_s += early.value.requeue_after_s
     assert scene.routers.routes == {"r1": ["10.0.0.0/24"]}
-    scene.engine.require_known("u1")
+    scene.engine.require_known("u1", is_recorded=True)
     scene.carry_out("u1", TARGET, (once,))
     assert scene.routers.routes == {"r1": ["10.0.0.0/24"] * 2}
 
@@ -334,13 +334,30 @@ def test_without_the_lease_no_write_is_sent() -> None:
 
 
 def test_after_a_takeover_nothing_is_created_too_early() -> None:
-    ready_at = 110.0
-    writing = engine.Writing(create_in_s=lambda: ready_at - scene.routers.now_s)
+    taken_over_at = 100.0
+    writing = engine.Writing(
+        unsettled_s=lambda settle_s: taken_over_at + settle_s - scene.routers.now_s
+    )
     scene = Scene(writing)
     once = step("r1", "10.0.0.0/24", is_repeatable=False)
     with pytest.raises(failure.Postponed):
         scene.carry_out("u1", TARGET, (once,))
     scene.carry_out("u1", TARGET, (step("r1", "10.0.9.0/24"),))
-    scene.routers.now_s += 10.0
+    scene.routers.now_s += engine.CREATE_AFTER_S
     scene.carry_out("u1", TARGET, (once,))
     assert scene.routers.routes == {"r1": ["10.0.9.0/24", "10.0.0.0/24"]}
+
+
+def test_after_a_takeover_nothing_is_forgotten_too_early() -> None:
+    """Where no object is recorded, the previous leader may have begun to create it."""
+    writing = engine.Writing(
+        unsettled_s=lambda settle_s: 100.0 + settle_s - scene.routers.now_s
+    )
+    scene = Scene(writing)
+    rows = {True: engine.CREATE_AFTER_S, False: engine.FORGET_AFTER_S}
+    for is_recorded, wait_s in rows.items():
+        scene.routers.now_s = 100.0 + wait_s - 0.1
+        with pytest.raises(failure.Postponed):
+            scene.engine.require_known("u1", is_recorded=is_recorded)
+        scene.routers.now_s = 100.0 + wait_s
+        scene.engine.require_known("u1", is_recorded=is_recorded)
