@@ -36,13 +36,13 @@ class _Accepted:
 
     def overlapping(self, cidr: Cidr) -> str:
         """Return the Node that has an overlapping CIDR; empty: none has."""
-        for (version, length), found in self._by_length.items():
+        for (version, length), owners in self._by_length.items():
             if version != cidr.version:
                 continue
             if length <= cidr.prefixlen:
-                owner = found.get(cidr.supernet(new_prefix=length), "")
+                owner = owners.get(cidr.supernet(new_prefix=length), "")
             else:
-                owner = next((n for c, n in found.items() if c.overlaps(cidr)), "")
+                owner = next((n for c, n in owners.items() if c.overlaps(cidr)), "")
             if owner:
                 return owner
         return ""

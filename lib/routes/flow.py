@@ -83,13 +83,13 @@ class RoutesFlow(runner.Flow[Snapshot, Action]):
 
     def observe(self, claims: Sequence[queue.Claim]) -> Mapping[str, Snapshot]:
         """Read what these keys need; the cloud for the table alone."""
-        found: dict[str, Snapshot] = {}
+        snapshots: dict[str, Snapshot] = {}
         for claim in claims:
             topics = frozenset(map(Topic, claim.topics))
             snapshot = self._observe(claim.key, topics)
             if snapshot is not None:
-                found[claim.key] = snapshot
-        return found
+                snapshots[claim.key] = snapshot
+        return snapshots
 
     def _observe(self, key: str, topics: frozenset[Topic]) -> Snapshot | None:
         if key == TABLE:
@@ -184,8 +184,8 @@ def is_changed(old: Node | None, new: Node | None) -> bool:
 
 
 def _condition(node: Node | None) -> tuple[str, str] | None:
-    found = () if node is None else node.conditions
-    some = [(c.status, c.reason) for c in found if c.type == model.CONDITION]
+    conditions = () if node is None else node.conditions
+    some = [(c.status, c.reason) for c in conditions if c.type == model.CONDITION]
     return some[0] if some else None
 
 

@@ -123,7 +123,7 @@ class WriteRecord:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Publish:
-    """Have entries written and Nodes told, each by a reconciliation of its own."""
+    """Enqueue the entries and the Nodes, each for a reconciliation of its own."""
 
     plan: routes.Plan
     desired: Desired

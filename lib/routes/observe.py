@@ -53,14 +53,16 @@ class Observer:
             KubeError: the record could not be read.
         """
         nodes = self._sources.nodes.items().values()
-        wanted = desired.of(nodes, self._sources.cluster_cidrs, self._sources.now())
+        desired_routes = desired.of(
+            nodes, self._sources.cluster_cidrs, self._sources.now()
+        )
         if depth is Depth.CHANGED:
-            found = self._read(wanted, Depth.CHANGED)
-            if found.error is not None or is_settled(found):
-                return found
-        return self._read(wanted, Depth.FULL)
+            snapshot = self._read(desired_routes, Depth.CHANGED)
+            if snapshot.error is not None or is_settled(snapshot):
+                return snapshot
+        return self._read(desired_routes, Depth.FULL)
 
-    def _read(self, wanted: Desired, depth: Depth) -> TableSnapshot:
+    def _read(self, desired_routes: Desired, depth: Depth) -> TableSnapshot:
         sources = self._sources
         stored = sources.records.read(is_fresh=depth is Depth.FULL)
         cluster_id = sources.cluster_id()
@@ -69,48 +71,53 @@ class Observer:
         record = records.pop(table, Record(table, cluster_id))
         observed = sources.routes().observe((table, *sorted(records)), depth)
         suffix = f".{cluster_id}{route_records.UNREADABLE}"
-        found = TableSnapshot(
-            wanted,
+        snapshot = TableSnapshot(
+            desired_routes,
             stored,
-            reported=self._reported(wanted),
+            reported=self._reported(desired_routes),
             unreadable=tuple(sorted(k for k in stored.data if k.endswith(suffix))),
         )
-        seen = observed[table]
-        if isinstance(seen, Unknown):
-            return dataclasses.replace(found, error=seen.error)
+        current = observed[table]
+        if isinstance(current, Unknown):
+            return dataclasses.replace(snapshot, error=current.error)
         now = sources.now()
-        target = Target(record, wanted.nodes, wanted.present)
+        target = Target(record, desired_routes.nodes, desired_routes.present)
         tables = sources.routes()
-        plan = tables.plan(target, seen.value, now)
+        plan = tables.plan(target, current.value, now)
         former = [
-            (old, tables.plan(_leaving(old, record, plan, wanted), there, now))
+            (
+                old,
+                tables.plan(_leaving(old, record, plan, desired_routes), content, now),
+            )
             for old in records.values()
-            if not isinstance(seen := observed[old.table], Unknown)
-            and (there := seen.value)
+            if not isinstance(of_old := observed[old.table], Unknown)
+            and (content := of_old.value)
         ]
         return dataclasses.replace(
-            found, plan=plan, record=record, former=tuple(former)
+            snapshot, plan=plan, record=record, former=tuple(former)
         )
 
-    def _reported(self, wanted: Desired) -> dict[str, tuple[Problem, ...]]:
-        names = (TABLE, *(f"{NODE}{name}" for name in wanted.present))
+    def _reported(self, desired_routes: Desired) -> dict[str, tuple[Problem, ...]]:
+        names = (TABLE, *(f"{NODE}{name}" for name in desired_routes.present))
         return {name: self._memory.reported(name).problems for name in names}
 
 
-def _leaving(old: Record, current: Record, plan: Plan, wanted: Desired) -> Target:
+def _leaving(
+    old: Record, current: Record, plan: Plan, desired_routes: Desired
+) -> Target:
     """Return the target of a table that is configured no longer: to hold nothing.
 
-    What Nodes have there is kept as long as the current table cannot serve them, and so
-    are address pairs that the current table needs.
+    Entries of a Node are kept as long as the current table cannot serve it, and so are
+    address pairs that the current table requires.
     """
-    unserved = wanted.unserved_by(plan)
-    present = {n: cidrs for n, cidrs in wanted.present.items() if n in unserved}
+    unserved = desired_routes.unserved_by(plan)
+    present = {n: cidrs for n, cidrs in desired_routes.present.items() if n in unserved}
     both = (*current.owned, *(plan.record.owned if plan.record else ()))
     kept = frozenset(entry for entry in both if isinstance(entry, AddressPair))
     return Target(old, (), present, kept)
 
 
-def is_settled(found: TableSnapshot) -> bool:
+def is_settled(snapshot: TableSnapshot) -> bool:
     """Report whether neither the cloud nor the record is to be written."""
-    former = any(plan.has_steps or plan.record for _, plan in found.former)
-    return found.plan is not None and found.plan.settled and not former
+    former = any(plan.has_steps or plan.record for _, plan in snapshot.former)
+    return snapshot.plan is not None and snapshot.plan.settled and not former

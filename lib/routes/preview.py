@@ -86,10 +86,10 @@ def _conditions(
 
 
 def _problems(desired: Desired, plan: Plan) -> Iterator[RoutesRow]:
-    found = {"table": plan.problems}
+    by_subject = {"table": plan.problems}
     for name in desired.present:
-        found[f"Node {name}"] = desired.problems_by(plan, name)
-    for subject, problems in found.items():
+        by_subject[f"Node {name}"] = desired.problems_by(plan, name)
+    for subject, problems in by_subject.items():
         for problem in problems:
             text = f"{problem.reason}: {problem.message}"
             yield RoutesRow(subject, RouteAction.PROBLEM, text)

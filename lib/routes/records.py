@@ -89,5 +89,5 @@ class Records:
 
 
 def _stored(body: bytes) -> Stored:
-    found = decoding.decode(body, objects.ConfigMap)
-    return Stored(found.metadata.resource_version, found.data or {})
+    config_map = decoding.decode(body, objects.ConfigMap)
+    return Stored(config_map.metadata.resource_version, config_map.data or {})

@@ -1,4 +1,4 @@
-"""`mooring doctor`: what is wrong between a cluster and its cloud."""
+"""`mooring doctor`: checks of a cluster and its cloud."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ class _Doctor(click.Group):
 
 @click.group(cls=_Doctor)
 def doctor() -> None:
-    """Check what keeps openstack-ccm or osdpl-controller from working."""
+    """Check the requirements of openstack-ccm or osdpl-controller."""
 
 
 doctor.add_command(doctor_osdpl.osdpl)
@@ -45,11 +45,13 @@ doctor.add_command(doctor_osdpl.osdpl)
     "--leader-elect-resource-namespace",
     "lease_namespace",
     default="kube-system",
-    help="Its namespace.",
+    help="Namespace of the Lease.",
 )
 @findings.account_option
 @click.option(
-    "--rbac", type=paths.FILE, help="Manifest of the rights; the chart's own."
+    "--rbac",
+    type=paths.FILE,
+    help="Manifest of the permissions (default: that of the chart).",
 )
 @findings.timeout_option
 def ccm(  # noqa: PLR0913 - one argument for each option
@@ -64,11 +66,11 @@ def ccm(  # noqa: PLR0913 - one argument for each option
     rbac: pathlib.Path | None,
     timeout_s: float,
 ) -> None:
-    """Look for what keeps the cloud controller manager from working.
+    """Check the requirements of the cloud controller manager.
 
     Run it with the daemon's own kubeconfig and cloud.conf, or name its ServiceAccount.
-    One line for each thing looked at; exit code 1 if one has failed. `mooring doctor
-    osdpl` does the same for osdpl-controller.
+    One line for each check; exit code 1 if a check fails. `mooring doctor osdpl` does
+    the same for osdpl-controller.
     """
     with edge.plainly():
         from lib.doctor import cluster, examine
@@ -76,29 +78,31 @@ def ccm(  # noqa: PLR0913 - one argument for each option
         from lib.process.clock import utc_now
 
         reach.quiet()
-        wanted = _wanted(cloud, (lease_namespace, lease_name), service_account, rbac)
+        expected = _expected(
+            cloud, (lease_namespace, lease_name), service_account, rbac
+        )
 
         def greet() -> greeting.Greeting:
             return greeting.ask(reach.cluster(kubeconfig, context), timeout_s)
 
         def ask() -> cluster.ClusterReader:
-            found = reach.cluster(kubeconfig, context)
-            api = client.KubeClient(found, user_agent="mooring-doctor")
+            address = reach.cluster(kubeconfig, context)
+            api = client.KubeClient(address, user_agent="mooring-doctor")
             return cluster.ClusterReader(api, timeout_s)
 
-        doors = examine.Sources(
+        sources = examine.Sources(
             lambda: providers.of(cloud)
             .read(cloud_config, os.environ)
             .checkup(timeout_s),
             greet,
             ask,
         )
-        found = examine.examine(doors, wanted, utc_now)
-        findings.show(found, output)
-    sys.exit(0 if examine.is_well(found) else 1)
+        results = examine.examine(sources, expected, utc_now)
+        findings.show(results, output)
+    sys.exit(0 if examine.is_well(results) else 1)
 
 
-def _wanted(
+def _expected(
     cloud: str, lease: tuple[str, str], account: str, rbac: pathlib.Path | None
 ) -> "examine.Expected":
     from lib.doctor import examine, rights
@@ -106,8 +110,8 @@ def _wanted(
     provider = providers.of(cloud)
     text = rbac.read_text() if rbac else rights.manifest(provider.component)
     try:
-        wanted = rights.parse(text)
+        permissions = rights.parse(text)
     except rights.ManifestError as error:
         raise click.BadParameter(str(error), param_hint="--rbac") from error
-    who = findings.account(account)
-    return examine.Expected(cloud, provider.remedies(), wanted, *lease, who)
+    user = findings.account(account)
+    return examine.Expected(cloud, provider.remedies(), permissions, *lease, user)

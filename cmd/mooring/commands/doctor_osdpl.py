@@ -13,7 +13,12 @@ from mooring.commands import edge, findings, osdpl_options, reach
 @osdpl_options.file
 @osdpl_options.kubeconfig
 @osdpl_options.context
-@click.option("--namespace", default="openstack", show_default=True, help="Served one.")
+@click.option(
+    "--namespace",
+    default="openstack",
+    show_default=True,
+    help="Namespace of the OpenStackDeployment.",
+)
 @osdpl_options.charts
 @click.option(
     "--leader-elect-resource-name",
@@ -52,7 +57,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
 
         reach.quiet()
         document = render_osdpl.document(file) if file is not None else None
-        found = reach.cluster(kubeconfig, context)
+        address = reach.cluster(kubeconfig, context)
         settings = diagnosis.Settings(
             namespace=namespace,
             lease=lease,
@@ -62,7 +67,7 @@ def osdpl(  # noqa: PLR0913 - one argument for each option
         )
         with tempfile.TemporaryDirectory(prefix="mooring-doctor-") as folder:
             lines = diagnosis.Diagnosis(
-                client.KubeClient(found, user_agent="mooring-doctor"),
+                client.KubeClient(address, user_agent="mooring-doctor"),
                 cache.Charts(pathlib.Path(folder)),
                 settings,
                 utc_now,

@@ -1,4 +1,4 @@
-"""How a command meets its user: one sentence for an error, one Ctrl-C, one display."""
+"""Errors, Ctrl-C and progress of all commands."""
 
 import contextlib
 import pathlib
@@ -21,10 +21,10 @@ INTERRUPTED = 130
 def plainly() -> Iterator[None]:
     """Turn an error into a sentence with exit code 1, Ctrl-C into exit code 130.
 
-    Only the first Ctrl-C or SIGTERM counts: a second one would break off the
-    clearing up that the first one asked for.
+    Only the first Ctrl-C or SIGTERM has an effect: a second one would interrupt the
+    cleanup of the first.
     """
-    # Imported here: `--help` shall not wait for the Kubernetes client.
+    # Imported here, so that `--help` does not wait for the Kubernetes client.
     from lib.kube import errors as kube_errors
     from lib.process import config
 
@@ -34,7 +34,7 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        # Signals stay ignored: the exit code shall be ours, not theirs.
+        # Signals stay ignored, so that the exit code is INTERRUPTED.
         click.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED)
     except (errors.LabError, kube_errors.KubeError, config.ConfigError) as error:
@@ -48,8 +48,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def _first(number: int, frame: FrameType | None) -> None:
     del number, frame
-    for one in _SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+    for ignored in _SIGNALS:
+        signal.signal(ignored, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

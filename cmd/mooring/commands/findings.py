@@ -1,4 +1,4 @@
-"""How the lines of a doctor are shown, and whose rights it judges."""
+"""Output of `mooring doctor`, and its shared options."""
 
 import json
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ account_option = click.option(
     "--service-account",
     default="",
     metavar="NAMESPACE/NAME",
-    help="Judge its rights, not those of the kubeconfig's user.",
+    help="Check its permissions, not those of the kubeconfig's user.",
 )
 timeout_option = click.option(
     "--timeout",

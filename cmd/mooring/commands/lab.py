@@ -1,6 +1,6 @@
 """`mooring lab`: a local cluster, a local cloud, and openstack-ccm between them.
 
-Imports that take long are made inside the commands: `--help` shall be quick.
+Slow imports are inside the commands, so that `--help` is fast.
 """
 
 import pathlib
@@ -30,9 +30,9 @@ lab.add_command(lab_osdpl.osdpl)
 @lab.command()
 @click.option("--kubeconfig", type=paths.FILE, help="Use this cluster, start none.")
 @providers.existing_options
-@click.option("--flavor", default="", help="Of the servers; the smallest by default.")
-@click.option("--image", default="", help="Of the servers; the first by default.")
-@click.option("--network", default="", help="Of the servers; the first by default.")
+@click.option("--flavor", default="", help="Flavor of the servers (default: smallest).")
+@click.option("--image", default="", help="Image of the servers (default: first).")
+@click.option("--network", default="", help="Network of the servers (default: first).")
 @click.option("--node", is_flag=True, help="Add a real kubelet, with volumes.")
 @click.option(
     "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
@@ -56,7 +56,7 @@ def up(  # noqa: PLR0913 - one argument for each option
         from mooring.commands import lab_show
 
         provider, place = providers.chosen(cloud, existing)
-        wanted = record.Record(
+        settings = record.Record(
             kubeconfig=str(kubeconfig.absolute()) if kubeconfig else "",
             provider=provider.name,
             existing_cloud=place.name,
@@ -64,40 +64,40 @@ def up(  # noqa: PLR0913 - one argument for each option
             kind=servers.Kind(flavor, image, network),
             node=node,
         )
-        made = parts.Lab(where, wanted, provider.grounds())
+        started = parts.Lab(where, settings, provider.grounds())
         before = footing.take(where)
         try:
             with edge.display() as shown:
-                whole.up(made, _sources(components), shown)
-            lab_show.settle(made)
+                whole.up(started, _sources(components), shown)
+            lab_show.settle(started)
         except KeyboardInterrupt:
             before.halt()
             raise
-        lab_show.look_around(made)
+        lab_show.look_around(started)
 
 
 @lab.command()
 @click.option(
     "--components", type=paths.FOLDER, help="Folder with the PEX files to run."
 )
-@click.option("--node", is_flag=True, help="Also what a real kubelet needs.")
-@click.option("--tests", is_flag=True, help="Also all that only tests use.")
+@click.option("--node", is_flag=True, help="Also the programs of a real kubelet.")
+@click.option("--tests", is_flag=True, help="Also programs that only tests use.")
 def build(components: pathlib.Path | None, node: bool, tests: bool) -> None:
-    """Make and keep all programs; start nothing."""
+    """Build and cache all programs without starting them."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
         from lib.lab.artifacts import go_modules
         from lib.lab.whole import parts, record, whole
 
         more = go_modules.GROUPS if tests else ()
-        wanted = record.Record(node=node or tests)
-        lab = parts.Lab(where, wanted, providers.of("").grounds())
+        settings = record.Record(node=node or tests)
+        lab = parts.Lab(where, settings, providers.of("").grounds())
         whole.build(lab, _sources(components), shown, more)
 
 
 @lab.command()
 def charts() -> None:
-    """Render the snapshots of the charts anew, in a checkout, with the real helm."""
+    """Render the snapshots of the charts again, in a checkout, with the real helm."""
     where = edge.where()
     with edge.plainly(), edge.display() as shown:
         from lib.lab import errors
@@ -106,7 +106,9 @@ def charts() -> None:
 
         root = edge.checkout()
         if root is None:
-            raise errors.LabError("there is no checkout here whose charts to render")
+            raise errors.LabError(
+                "not in a checkout: the charts are rendered from its sources"
+            )
         programs.build(where, [helm.GROUP], shown)
         changed = charts.rewrite(where, root)
     for file in changed:
@@ -138,8 +140,8 @@ def image(
         sources = _sources(components)
         pexes.bring(where, sources.checkout, sources.folder, shown, (name,))
         pex = pexes.path(where, name)
-        made = images.build(where, root, name, pex, output or root / "dist", shown)
-    click.echo(f"{made.file}: {made.reference}, {made.size / 1e6:.0f} MB")
+        archive = images.build(where, root, name, pex, output or root / "dist", shown)
+    click.echo(f"{archive.file}: {archive.reference}, {archive.size / 1e6:.0f} MB")
 
 
 @lab.command()
@@ -187,7 +189,7 @@ def down(wipe: bool, tests: bool) -> None:
 @lab.command()
 @click.option("--yes", is_flag=True, help="Really remove them.")
 def clean(yes: bool) -> None:
-    """Show what the caches weigh; with --yes, remove them."""
+    """Show cache sizes; with --yes, remove the caches."""
     where = edge.where()
     with edge.plainly():
         from lib.lab import errors

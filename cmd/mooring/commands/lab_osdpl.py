@@ -71,8 +71,8 @@ def status() -> None:
                 f"there is no such lab; `{edge.spoken()} lab osdpl up` starts one"
             )
         console = rich.console.Console()
-        seen = lab.status(where)
-        console.print(table.programs(seen))
+        programs = lab.status(where)
+        console.print(table.programs(programs))
         try:
             observed = view.observe(
                 cluster.connect(control_plane.admin_kubeconfig(where))
@@ -82,7 +82,7 @@ def status() -> None:
         console.print(view.table(observed, width=console.width))
         for condition in observed.conditions:
             console.print(condition, markup=False)
-        runs = all(each.health is table.Health.GOOD for each in seen)
+        runs = all(each.health is table.Health.GOOD for each in programs)
     sys.exit(0 if runs and observed.is_complete else 1)
 
 
@@ -118,9 +118,9 @@ def _bring(
 
     folder = components or pathlib.Path(sys.argv[0]).absolute().parent
     checkout = None if components else edge.checkout()
-    wanted = (pexes.OSDPL, pexes.TOOL)
-    pexes.require(checkout, folder, wanted)
-    pexes.bring(where, checkout, folder, shown, wanted)
+    pex_names = (pexes.OSDPL, pexes.TOOL)
+    pexes.require(checkout, folder, pex_names)
+    pexes.bring(where, checkout, folder, shown, pex_names)
     words = (*pexes.command(pexes.path(where, pexes.TOOL)), "lab", "osdpl", "simulate")
     tool = lab.Tool(words, pexes.environment(where))
     pex = pexes.path(where, pexes.OSDPL)

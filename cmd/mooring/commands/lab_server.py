@@ -23,18 +23,18 @@ def _do(verb: str, name: str) -> None:
         from mooring.commands import lab_show
 
         cloud = lab_show.current(where).cloud()
-        found = [one for one in cloud.items() if one.name == name]
-        if not found:
-            raise errors.LabError(f"there is no server {name}")
-        hands = {
+        servers = [server for server in cloud.items() if server.name == name]
+        if not servers:
+            raise errors.LabError(f"server {name}: not found")
+        methods = {
             "start": cloud.start,
             "stop": cloud.stop,
             "delete": cloud.delete,
             "expose": cloud.add_floating_ip,
         }
-        for one in found:
-            answer = hands[verb](one.id)
-            click.echo(f"{verb} {name} ({one.id}) {answer or ''}".rstrip())
+        for named in servers:
+            answer = methods[verb](named.id)
+            click.echo(f"{verb} {name} ({named.id}) {answer or ''}".rstrip())
 
 
 @server.command()
@@ -47,7 +47,7 @@ def stop(name: str) -> None:
 @server.command()
 @click.argument("name")
 def start(name: str) -> None:
-    """Start a stopped server: the taint goes."""
+    """Start a stopped server: the taint is removed."""
     _do("start", name)
 
 
@@ -68,7 +68,7 @@ def expose(name: str) -> None:
 @server.command()
 @click.argument("name")
 def boot(name: str) -> None:
-    """Make one of the lab's servers again: its Node comes back."""
+    """Recreate one of the lab's servers: its Node is registered again."""
     where = edge.where()
     with edge.plainly():
         from lib.lab import errors
@@ -78,10 +78,11 @@ def boot(name: str) -> None:
         lab = lab_show.current(where)
         if name not in lab.record.names:
             raise errors.LabError(
-                f"{name} is none of the lab's servers: {', '.join(lab.record.names)}"
+                f"{name}: not a server of the lab: must be one of"
+                f" {', '.join(lab.record.names)}"
             )
-        made = parts.boot(lab.cloud(), [name], lab.record.kind)
-        click.echo(f"boot {name} ({made[name]})" if made else f"{name} is there")
+        created = parts.boot(lab.cloud(), [name], lab.record.kind)
+        click.echo(f"boot {name} ({created[name]})" if created else f"{name} exists")
 
 
 @click.command("hollow-kubelets", hidden=True)

@@ -55,7 +55,7 @@ def settle(lab: parts.Lab) -> None:
     """Show the Nodes until openstack-ccm has initialised them all.
 
     Raises:
-        LabError: it has not in time; the lab is left running, to be looked at.
+        LabError: it did not within the time limit; the lab keeps running.
     """
     with _Filling(rich.console.Console()) as filling:
         done = scenario.wait(
@@ -125,15 +125,15 @@ def status(where: places.Places) -> bool:
     """Show the programs, then the Nodes; say whether all runs."""
     lab = current(where)
     console = rich.console.Console()
-    seen = whole.status(lab)
-    console.print(table.programs(seen))
+    programs_shown = whole.status(lab)
+    console.print(table.programs(programs_shown))
     try:
         view = whole.look(lab)()
         console.print(table.nodes(view.nodes, view.there))
     except (errors.LabError, kube_errors.KubeError) as error:
-        console.print(f"Nodes and servers can't be shown: {error}", markup=False)
+        console.print(f"Nodes and servers cannot be shown: {error}", markup=False)
         return False
-    return all(one.health is table.Health.GOOD for one in seen)
+    return all(row.health is table.Health.GOOD for row in programs_shown)
 
 
 class TerminalStage:
@@ -220,8 +220,8 @@ def show_volume(lab: parts.Lab, console: rich.console.Console) -> bool:
 def plan_routes(lab: parts.Lab, console: rich.console.Console) -> None:
     """Show what `mooring plan routes` shows, and how to ask it."""
     shared = ("--cloud-config=", "--cluster-cidr=")
-    given = [word for word in lab.manager_arguments() if word.startswith(shared)]
-    words = [f"--kubeconfig={lab.kubeconfig}", *given]
+    options = [word for word in lab.manager_arguments() if word.startswith(shared)]
+    words = [f"--kubeconfig={lab.kubeconfig}", *options]
     console.rule("[bold]mooring plan routes")
     click.echo(f"{edge.spoken()} plan routes {shlex.join(words)}")
     with contextlib.suppress(SystemExit):

@@ -1,4 +1,4 @@
-"""mooring: the operator's own tool."""
+"""mooring: command line tool for administrators."""
 
 import click
 
@@ -10,7 +10,7 @@ VERSION = "0.1.0"
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="mooring", message="%(prog)s %(version)s")
 def commands() -> None:
-    """Tie Kubernetes to the clouds it runs in: tools for the operator."""
+    """Inspect, diagnose and demo Mooring components."""
 
 
 commands.add_command(lab.lab)

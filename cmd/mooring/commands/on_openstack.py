@@ -50,8 +50,8 @@ class OnOpenStack:
         """
         opened = self.source.open(Unobserved()).cloud.load_balancers
         if opened is None:
-            told = "[LoadBalancer] enabled is false: no load balancers are kept"
-            raise process_config.ConfigError([told])
+            problem = "[LoadBalancer] enabled is false: load balancers are disabled"
+            raise process_config.ConfigError([problem])
         return opened, functools.partial(explain.explain, self.config.load_balancer)
 
     def owner(self) -> protocol.Cloud:
@@ -63,7 +63,7 @@ class OnOpenStack:
         return self.source.open(Unobserved()).cloud
 
     def checkup(self, timeout_s: float) -> checkup.Checkup:
-        """Return the cloud as a doctor sees it.
+        """Return the cloud as `mooring doctor` reads it.
 
         Raises:
             ConfigError: a certificate file can't be read.
@@ -74,8 +74,8 @@ class OnOpenStack:
             raise process_config.ConfigError(list(error.problems)) from error
 
 
-def _connect(found: settings.Config, observers: Observers) -> protocol.Cloud:
-    api = cloud.open_client(found, observers.observe, ("mooring",), observers.circuit)
-    opened = with_routes.of_client(api, found)
-    volumes = with_volumes.of_client(api, found).volumes
+def _connect(config: settings.Config, observers: Observers) -> protocol.Cloud:
+    api = cloud.open_client(config, observers.observe, ("mooring",), observers.circuit)
+    opened = with_routes.of_client(api, config)
+    volumes = with_volumes.of_client(api, config).volumes
     return dataclasses.replace(opened, volumes=volumes)

@@ -188,7 +188,7 @@ def _api(kubeconfig: str, context: str, *, is_gone: bool) -> "client.Api":
     from lib.kube import client, errors
 
     try:
-        found = reach.cluster(kubeconfig, context)
+        address = reach.cluster(kubeconfig, context)
     except errors.KubeError as error:
         if not is_gone:
             raise
@@ -196,7 +196,7 @@ def _api(kubeconfig: str, context: str, *, is_gone: bool) -> "client.Api":
             "--kubeconfig: must be that of the cluster that is gone, to check that it"
             f" does not answer any more ({error})."
         ) from error
-    return read_only.read_only(client.KubeClient(found, user_agent="mooring-orphans"))
+    return read_only.read_only(client.KubeClient(address, user_agent="mooring-orphans"))
 
 
 def _identified(
@@ -285,12 +285,13 @@ class _Run:
             self._delete(chosen, results)
         if is_json:
             click.echo(json.dumps(document(survey, results), indent=2))
-        deleted = {id(one.finding) for one in results if not one.why}
-        left = [one for one in survey.of(FindingState.ORPHAN) if id(one) not in deleted]
-        failed = any(one.why for one in results)
+        deleted = {id(result.finding) for result in results if not result.why}
+        orphans = survey.of(FindingState.ORPHAN)
+        remaining = [orphan for orphan in orphans if id(orphan) not in deleted]
+        failed = any(result.why for result in results)
         if survey.unknown:
             return UNKNOWN
-        return FOUND if left or failed else NONE_FOUND
+        return FOUND if remaining or failed else NONE_FOUND
 
     def _confirm(self, choice: Choice, count: int) -> bool:
         """Ask once; for a cluster that is gone its ID has to be typed in."""
@@ -311,11 +312,11 @@ class _Run:
 
         def progress(result: "cleanup.CleanupResult") -> None:
             results.append(result)
-            one = result.finding
-            shown = printable.text(f"{one.kind} {one.name or one.id}")
-            said = f"not deleted: {result.why}" if result.why else "deleted"
+            finding = result.finding
+            shown = printable.text(f"{finding.kind} {finding.name or finding.id}")
+            state = f"not deleted: {result.why}" if result.why else "deleted"
             count = f"[{len(results)}/{len(chosen)}]"
-            click.echo(f"{count} {shown} ({one.id}): {said}", err=True)
+            click.echo(f"{count} {shown} ({finding.id}): {state}", err=True)
 
         work = cleanup.Cleanup(self.cloud, self.api, self.settings, self.lists)
         work.run(chosen, progress)
@@ -330,9 +331,9 @@ def _chosen(survey: "model.Survey", choice: Choice) -> list["model.Finding"]:
         else (FindingState.ORPHAN,)
     )
     return [
-        one
-        for one in survey.of(*states)
-        if choice.with_volumes or one.subject is not Other.VOLUME
+        finding
+        for finding in survey.of(*states)
+        if choice.with_volumes or finding.subject is not Other.VOLUME
     ]
 
 
@@ -360,20 +361,20 @@ def _table(title: str, findings: Iterable["model.Finding"]) -> rich.table.Table:
     table = rich.table.Table(title=title, title_justify="left")
     for column in _COLUMNS:
         table.add_column(column, overflow="fold")
-    for one in findings:
-        row = _row(one)
+    for finding in findings:
+        row = _row(finding)
         table.add_row(*(rich.text.Text(printable.text(row[c])) for c in _COLUMNS))
     return table
 
 
-def _row(one: "model.Finding") -> Mapping[str, str]:
+def _row(finding: "model.Finding") -> Mapping[str, str]:
     return {
-        "kind": one.kind,
-        "id": one.id,
-        "name": one.name,
-        "age": _age(one.created),
-        "created for": one.created_for,
-        "reason": one.reason,
+        "kind": finding.kind,
+        "id": finding.id,
+        "name": finding.name,
+        "age": _age(finding.created),
+        "created for": finding.created_for,
+        "reason": finding.reason,
     }
 
 

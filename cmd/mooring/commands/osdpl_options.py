@@ -11,16 +11,18 @@ if TYPE_CHECKING:
 
 file = click.argument("file", type=paths.FILE, required=False)
 kubeconfig = click.option(
-    "--kubeconfig", default="", help="In-cluster or $KUBECONFIG if empty."
+    "--kubeconfig",
+    default="",
+    help="Kubeconfig file (default: $KUBECONFIG, or in-cluster).",
 )
 context = click.option(
-    "--context", default="", help="Of the kubeconfig; its current one."
+    "--context", default="", help="Kubeconfig context (default: current)."
 )
 charts = click.option(
     "--charts", "source", default="", help="As --chart-source of the daemon."
 )
 output = click.option(
-    "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
+    "-o", "--output", type=click.Choice((reach.TABLE, reach.JSON)), default=reach.TABLE
 )
 
 

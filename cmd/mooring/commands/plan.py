@@ -1,4 +1,4 @@
-"""`mooring plan`: what a daemon would do now, without doing it."""
+"""`mooring plan`: the changes that a daemon would apply now."""
 
 import json
 import os

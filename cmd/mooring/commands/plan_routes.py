@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 @click.command()
 @reach.options
 @click.option(
-    "--cluster-id", default="", help="The daemon's; the UID of kube-system if empty."
+    "--cluster-id",
+    default="",
+    help="Cluster ID of openstack-ccm (default: UID of namespace kube-system).",
 )
-@click.option("--cluster-cidr", default="", help="The daemon's; none if empty.")
+@click.option(
+    "--cluster-cidr", default="", help="Cluster CIDR of openstack-ccm (default: none)."
+)
 def routes(  # noqa: PLR0913 - one argument for each option
     kubeconfig: str,
     context: str,

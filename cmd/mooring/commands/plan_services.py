@@ -38,9 +38,13 @@ _LABELS = {
 @reach.options
 @click.option("-n", "--namespace", default="", help="Only Services of this namespace.")
 @click.option(
-    "--cluster-id", default="", help="The daemon's; the UID of kube-system if empty."
+    "--cluster-id",
+    default="",
+    help="Cluster ID of openstack-ccm (default: UID of namespace kube-system).",
 )
-@click.option("--cluster-name", default="kubernetes", help="The daemon's.")
+@click.option(
+    "--cluster-name", default="kubernetes", help="Cluster name of openstack-ccm."
+)
 @click.option(
     "--deep",
     "is_deep",

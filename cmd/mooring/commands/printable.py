@@ -31,6 +31,6 @@ def _deep(value: object) -> object:
         return tuple(map(_deep, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
-        changes = {one.name: _deep(getattr(value, one.name)) for one in fields}
+        changes = {field.name: _deep(getattr(value, field.name)) for field in fields}
         return dataclasses.replace(value, **changes)
     return value

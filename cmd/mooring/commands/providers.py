@@ -49,7 +49,7 @@ class Provider:
     existing_help: of `lab up`, to use a cloud that is there already.
 
     read: opens a configuration; path and environment; raises ConfigError.
-    remedies: what `doctor` says of faults. render: the
+    remedies: of `doctor`. render: the
     command of `render` of this name. grounds: the cloud of a lab. existing: the cloud
     that the value of `existing_flag` names.
     """

@@ -1,7 +1,7 @@
-"""How `plan` and `doctor` reach a cluster and a cloud; options, and what they open.
+"""Options of `plan`, `doctor` and `orphans` for cluster and cloud.
 
-Rules: the Kubernetes client is imported when it is needed; providers.py says which
-cloud is.
+Rules: the Kubernetes client is imported when it is used; providers.py lists the
+clouds.
 """
 
 import os
@@ -23,9 +23,11 @@ _OPTIONS = (
     click.option(
         "--kubeconfig",
         default="",
-        help="How to reach the API server; in-cluster or $KUBECONFIG if empty.",
+        help="Kubeconfig file (default: $KUBECONFIG, or in-cluster).",
     ),
-    click.option("--context", default="", help="Of the kubeconfig; its current one."),
+    click.option(
+        "--context", default="", help="Kubeconfig context (default: current)."
+    ),
     providers.option,
     click.option(
         "--cloud-config",
@@ -33,23 +35,24 @@ _OPTIONS = (
         help=" ".join(known.config_help for known in providers.PROVIDERS.values()),
     ),
     click.option(
+        "-o",
         "--output",
         type=click.Choice((TABLE, JSON)),
         default=TABLE,
-        help="For people, or for programs.",
+        help="Output format.",
     ),
 )
 
 
 def options(command: F) -> F:
-    """Return a command the options that all of them share."""
+    """Add the options that all of these commands share."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def quiet(*, verbose: bool = True) -> None:
-    """Send what our own libraries log to standard error, for people.
+    """Write log entries of our libraries to standard error, as text.
 
     verbose: False: warnings and errors alone.
     """
@@ -59,10 +62,10 @@ def quiet(*, verbose: bool = True) -> None:
 
 
 def cluster(kubeconfig: str, context: str) -> "kube_config.Configuration":
-    """Return where the API server is, and who we are.
+    """Return the address of the API server and the credentials.
 
     Raises:
-        KubeError: it can't be told.
+        KubeError: no kubeconfig describes it.
     """
     from lib.kube import kube_config
 

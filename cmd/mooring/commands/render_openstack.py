@@ -1,6 +1,6 @@
 """`mooring render openstack`: what a cluster reads, from its configuration.
 
-Imports that take long are made inside the commands: `--help` shall be quick.
+Slow imports are inside the commands, so that `--help` is fast.
 """
 
 import pathlib
@@ -39,8 +39,8 @@ PARTS = ("secrets", "templates", "values")
 @click.option(
     "--previous",
     type=paths.FILE,
-    help="The configuration in use: print nothing if going on from it would destroy"
-    " something, and say what.",
+    help="Configuration in use: if the change would destroy objects, print only"
+    " these objects.",
 )
 @click.option("--only", type=click.Choice(PARTS), help="Print this part alone.")
 def openstack(
@@ -60,31 +60,31 @@ def openstack(
     from lib.process import config
 
     try:
-        given = [
+        read = [
             document
             for file in (cluster_configuration, *discovery_data)
             for document in _documents(file)
         ]
-        found = sources.read(given, cluster_uuid)
+        source = sources.read(read, cluster_uuid)
         if previous is not None:
-            _refuse_unsafe(previous, found)
-        made = rendering.render(found)
+            _refuse_unsafe(previous, source)
+        rendered = rendering.render(source)
     except config.ConfigError as error:
         count = len(error.problems)
         click.echo("1 problem:" if count == 1 else f"{count} problems:", err=True)
         click.echo(str(error), err=True)
         sys.exit(1)
-    _note(found)
-    _print(made, PARTS if only is None else (only,))
+    _note(source)
+    _print(rendered, PARTS if only is None else (only,))
 
 
-def _print(made: "rendering.RenderedDocuments", parts: tuple[str, ...]) -> None:
+def _print(documents: "rendering.RenderedDocuments", parts: tuple[str, ...]) -> None:
     from lib.discovery.openstack import yaml_text
 
     by_name: Mapping[str, Sequence[Mapping[str, object]]] = {
-        "secrets": made.secrets,
-        "templates": made.templates,
-        "values": (made.values,),
+        "secrets": documents.secrets,
+        "templates": documents.templates,
+        "values": (documents.values,),
     }
     for part in parts:
         click.echo("---\n" + yaml_text.dump(*by_name[part]), nl=False)
@@ -103,7 +103,7 @@ def _documents(file: pathlib.Path) -> tuple[object, ...]:
 
 
 def _refuse_unsafe(
-    previous: pathlib.Path, found: "sources.ConfigurationSources"
+    previous: pathlib.Path, source: "sources.ConfigurationSources"
 ) -> None:
     """Compare with the configuration in use.
 
@@ -113,21 +113,21 @@ def _refuse_unsafe(
     from lib.discovery.openstack import sources, unsafe_changes
     from lib.process import config
 
-    before = sources.read(_documents(previous), found.cluster.uuid).configuration
-    if before is None or found.configuration is None:
+    before = sources.read(_documents(previous), source.cluster.uuid).configuration
+    if before is None or source.configuration is None:
         return
-    unsafe = unsafe_changes.find(before, found.configuration)
+    unsafe = unsafe_changes.find(before, source.configuration)
     if unsafe:
         raise config.ConfigError([f"unsafe: {change}" for change in unsafe])
 
 
-def _note(found: "sources.ConfigurationSources") -> None:
+def _note(source: "sources.ConfigurationSources") -> None:
     """Print to standard error what the user may not expect."""
-    if found.is_assumed and found.configuration is not None:
+    if source.is_assumed and source.configuration is not None:
         click.echo(
             "Without OpenStackCloudDiscoveryData, networks, zones and instances are"
             " what the layout will make; load balancers have no subnet.",
             err=True,
         )
-    for kind in found.skipped:
-        click.echo(f"{kind}: passed over, nothing here reads it.", err=True)
+    for kind in source.skipped:
+        click.echo(f"{kind}: ignored: no document here uses it.", err=True)

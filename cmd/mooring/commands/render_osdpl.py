@@ -1,6 +1,6 @@
 """`mooring render osdpl`: values and manifests of an OpenStackDeployment.
 
-Imports that take long are made inside the functions: `--help` shall be quick.
+Slow imports are inside the functions, so that `--help` is fast.
 """
 
 import os
@@ -61,9 +61,9 @@ def _render(file: pathlib.Path, source: str) -> "model.Rendered":
     from lib.osdpl import credentials, layers, model, references, render, spec
 
     deployment = spec.parse(document(file))
-    found = references.find(deployment.spec)
+    secret_references = references.find(deployment.spec)
     secrets: dict[str, dict[str, bytes]] = {}
-    for reference in found:
+    for reference in secret_references:
         value = f"placeholder-{reference.secret}-{reference.key}".encode()
         secrets.setdefault(reference.secret, {})[reference.key] = value
     plain = references.substitute(deployment.spec, secrets)

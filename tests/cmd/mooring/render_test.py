@@ -62,7 +62,7 @@ def test_everything_is_printed(configuration: pathlib.Path) -> None:
     assert said.returncode == 0, said.stderr
     kinds = [one.get("kind", "values") for one in documents(said.stdout)]
     assert kinds == ["Secret"] * 6 + ["OpenStackCluster", "values"]
-    assert "InitConfiguration: passed over" in said.stderr
+    assert "InitConfiguration: ignored" in said.stderr
     assert "what the layout will make" in said.stderr
     assert "s3cr3t" not in said.stderr
 
