@@ -8,11 +8,10 @@ all programs uses its own.
 import os
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Mapping
 
 from lib.lab import errors, places
-from lib.lab.artifacts import commands, debian
+from lib.lab.artifacts import debian, debian_trees
 from lib.lab.run import progress
 
 PACKAGES = ("xfsprogs", "btrfs-progs")
@@ -42,23 +41,8 @@ def ensure(
     """
     if _have_all(environment(where, env)):
         return
-    where.cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=where.cache, prefix=".new-") as scratch:
-        folder = pathlib.Path(scratch)
-        # apt downloads as a user of its own where it can.
-        folder.chmod(0o755)
-        try:
-            _download(folder, (), env, step)
-        except errors.LabError:
-            step.note("package lists")
-            options = debian.private_lists(folder)
-            debian.output(["apt-get", *options, "update"], env)
-            _download(folder, options, env, step)
-        for package in sorted(folder.glob("*.deb")):
-            words = ["dpkg-deb", "--extract", str(package), str(folder / "all")]
-            commands.run(words, failure=f"cannot unpack {package.name}", env=env)
-        shutil.rmtree(_tree(where), ignore_errors=True)
-        os.replace(folder / "all", _tree(where))
+    step.note(f"downloading {' and '.join(PACKAGES)}")
+    debian_trees.unpack(_tree(where), debian_trees.with_missing(*PACKAGES), env, step)
     if not _have_all(environment(where, env)):
         raise errors.LabError(
             f"{' and '.join(PACKAGES)} of this distribution lack a program:"
@@ -72,22 +56,3 @@ def _tree(where: places.Places) -> pathlib.Path:
 
 def _have_all(env: Mapping[str, str]) -> bool:
     return all(shutil.which(program, path=env["PATH"]) for program in PROGRAMS)
-
-
-def _download(
-    folder: pathlib.Path,
-    options: tuple[str, ...],
-    env: Mapping[str, str],
-    step: progress.ProgressStep,
-) -> None:
-    """Download the packages, and those they require which the system lacks."""
-    step.note(f"downloading {' and '.join(PACKAGES)}")
-    simulate = ["apt-get", *options, "--simulate", "--no-install-recommends"]
-    lines = debian.output([*simulate, "install", *PACKAGES], env)
-    names = dict.fromkeys((*PACKAGES, *debian.newly_installed(lines)))
-    commands.run(
-        ["apt-get", *options, "download", "--quiet", *names],
-        failure=f"cannot download {' and '.join(PACKAGES)}; install both",
-        env=env,
-        cwd=folder,
-    )
