@@ -1,4 +1,4 @@
-"""Which cluster this is."""
+"""ID and name of the cluster."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -8,16 +8,16 @@ from lib.kube import client, errors, objects, resources
 from lib.process import decoding, logs
 
 NAMESPACE = "kube-system"
-"""Every cluster has it for as long as it lives, so its uid is the cluster's own."""
+"""Every cluster has this namespace all its life: its UID identifies the cluster."""
 READ_TIMEOUT_S = 10.0
 RETRY_S = 5.0
 TURN_S = 1.0
 
 
 def read(api: client.Api, cluster_id: str, name: str) -> Cluster:
-    """Return which cluster this is.
+    """Return the ID and name of the cluster.
 
-    cluster_id: what the user gave; the uid of namespace kube-system if empty.
+    cluster_id: of the user; the UID of namespace kube-system if empty.
 
     Raises:
         KubeError: that namespace can't be read.
@@ -25,8 +25,8 @@ def read(api: client.Api, cluster_id: str, name: str) -> Cluster:
     if cluster_id:
         return Cluster(cluster_id, name)
     body = api.read(resources.NAMESPACES, NAMESPACE, None, timeout_s=READ_TIMEOUT_S)
-    found = decoding.decode(body, objects.Bare)
-    return Cluster(found.metadata.uid, name)
+    namespace = decoding.decode(body, objects.Bare)
+    return Cluster(namespace.metadata.uid, name)
 
 
 def wait(
@@ -37,8 +37,8 @@ def wait(
 ) -> Cluster | None:
     """Wait until stores are listed and the cluster is known; None at a stop.
 
-    identify: reads which cluster this is. needed: set once a store is listed. beat:
-    called as long as this waits.
+    identify: reads the ID of the cluster. needed: set once a store is listed. beat:
+    called while waiting.
     """
     for listed in needed:
         while not listed.wait(TURN_S):
@@ -49,7 +49,7 @@ def wait(
         try:
             return identify()
         except errors.KubeError as error:
-            advice = f"give access to namespace {NAMESPACE}, or --cluster-id"
+            advice = f"allow reading namespace {NAMESPACE}, or set --cluster-id"
             logs.get(__name__).error(
                 "cluster not identified", error=str(error), advice=advice
             )

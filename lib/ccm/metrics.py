@@ -1,4 +1,4 @@
-"""What a cloud controller manager counts of Nodes, Services, Events and its Lease."""
+"""Metrics of a cloud controller manager: Nodes, Services, Events and its Lease."""
 
 import collections
 import datetime
@@ -49,9 +49,13 @@ class InstanceMetrics:
         for result in _RESULTS.values():
             self._total.labels(result)
 
-    def observed(self, found: Iterable[model.Observation[model.Instance]]) -> None:
-        """Count them."""
-        counted = collections.Counter(_RESULTS[type(one)] for one in found)
+    def observed(
+        self, observations: Iterable[model.Observation[model.Instance]]
+    ) -> None:
+        """Count observations."""
+        counted = collections.Counter(
+            _RESULTS[type(instance)] for instance in observations
+        )
         for result, number in counted.items():
             self._total.labels(result).inc(number)
 
@@ -83,15 +87,15 @@ class DeletionMetrics:
         """Count one."""
         self._total.inc()
 
-    def watch(self, held_back: Callable[[], int]) -> None:
-        """Ask this, whenever the metrics are read, how many are held back."""
-        self._blocked.set_function(held_back)
+    def watch(self, suspended: Callable[[], int]) -> None:
+        """Set the function that returns the number of suspended deletions."""
+        self._blocked.set_function(suspended)
 
 
 class NodeMetrics:
-    """Tells how long a new Node waits for us.
+    """Measures how long a new Node waits for its initialisation.
 
-    Both names tell the same time: taint and labels are one write here.
+    Both metrics have the same value: taint and labels are one write here.
 
     Source: k8s.io/cloud-provider controllers/node/metrics.go.
     """
@@ -111,15 +115,15 @@ class NodeMetrics:
         )
 
     def initialised(self, created: datetime.datetime, now: datetime.datetime) -> None:
-        """Note that a Node was initialised."""
-        # Its creation is told in whole seconds, by another machine's clock.
+        """Record that a Node was initialised."""
+        # The creation has whole seconds of the clock of another machine.
         delay_s = max(0.0, (now - created).total_seconds())
         self._taint_removal.observe(delay_s)
         self._initial_sync.observe(delay_s)
 
 
 class _Reconciliations:
-    """What a reference daemon shows of its work for Services."""
+    """Metrics of Services under the names of a reference daemon."""
 
     def __init__(
         self, prefix: str, registry: prometheus_client.CollectorRegistry
@@ -144,8 +148,8 @@ class _Reconciliations:
             registry=registry,
         )
         for operation in balancers_model.Operation:
-            for each in (self._seconds, self._total, self._errors):
-                each.labels(operation)
+            for family in (self._seconds, self._total, self._errors):
+                family.labels(operation)
 
     def ended(
         self, operation: balancers_model.Operation, seconds: float, has_worked: bool
@@ -158,10 +162,10 @@ class _Reconciliations:
 
 
 class BalancerMetrics:
-    """Tells what is done for Services, how long it takes, and what is wrong with them.
+    """Counts and measures reconciliations of Services, and counts their problems.
 
-    A Service that waits for its load balancer to become ACTIVE is at it all the while:
-    the seconds are those its owner waits, over as many passes as it takes.
+    The duration includes the time in which a Service waits for its load balancer to
+    become ACTIVE: it is what its user waits, over all reconciliations.
 
     Source: k8s.io/cloud-provider controllers/service/metrics.go.
     """
@@ -171,7 +175,7 @@ class BalancerMetrics:
         registry: prometheus_client.CollectorRegistry,
         reference: counting.Reference | None = None,
     ) -> None:
-        """reference: whose metrics of reconciliations are shown; None: none."""
+        """reference: names of its metrics of reconciliations; None: not shown."""
         self._reconciliations = None
         if reference is not None and reference.reconciliations:
             self._reconciliations = _Reconciliations(
@@ -203,7 +207,7 @@ class BalancerMetrics:
     def ended(
         self, operation: balancers_model.Operation, seconds: float, has_worked: bool
     ) -> None:
-        """Note that something was done for a Service, or that it failed."""
+        """Record a finished or failed operation for a Service."""
         is_update = operation is balancers_model.Operation.UPDATE
         if self._reconciliations is not None:
             self._reconciliations.ended(operation, seconds, has_worked)
@@ -240,7 +244,7 @@ def _count(
 
 
 class RouteMetrics:
-    """Shows what is wrong with pod routes."""
+    """Counts problems of routes to Pods."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self._problems = prometheus_client.Gauge(
@@ -255,12 +259,12 @@ class RouteMetrics:
         problems: Callable[[], Mapping[ProblemReason, int]],
         reasons: Iterable[ProblemReason],
     ) -> None:
-        """Count what has each problem whenever the metrics are read."""
+        """Set the function that counts each problem when the metrics are read."""
         _watch(self._problems, problems, reasons)
 
 
 class LeaderMetrics:
-    """Tells whether this process holds the Lease, and how it is renewed.
+    """Shows whether this process holds the Lease, and counts slow renewals.
 
     Source: client-go leader_election_master_status{name} and
     leader_election_slowpath_total{name}.
@@ -286,7 +290,7 @@ class LeaderMetrics:
         self._slow_paths = counter.labels(name)
 
     def leading(self) -> None:
-        """Note that the Lease is ours."""
+        """Record that this process holds the Lease."""
         self._status.set(1)
 
     def slow_path(self) -> None:
@@ -295,7 +299,7 @@ class LeaderMetrics:
 
 
 class ControllerMetrics:
-    """Tells which controllers run in this process.
+    """Shows the controllers that run in this process.
 
     Source: k8s.io/component-base metrics/prometheus/controllers
     running_managed_controllers{name,manager}.
@@ -310,5 +314,5 @@ class ControllerMetrics:
         )
 
     def started(self, name: str) -> None:
-        """Note that a controller runs; name: the short one, such as cloud-node."""
+        """Record that a controller runs. name: the short one, such as cloud-node."""
         self._running.labels(name, "cloud-controller-manager").set(1)

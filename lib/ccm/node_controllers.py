@@ -1,4 +1,4 @@
-"""The nodes flow with its queue, its watch and its periodic passes."""
+"""The nodes flow with its queue, its watch and its periodic reconciliations."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ BATCH_MAX = 10_000
 BATCH_S = 0.5
 """New Nodes wait this long for others, to share one read of the cloud."""
 STALL_S = 300.0
-"""A loop that has not turned for so long is taken for dead."""
+"""A loop without a heartbeat for this time fails the liveness check."""
 
 
 class NodeControllers:
@@ -29,10 +29,10 @@ class NodeControllers:
         self,
         instances: Callable[[], protocol.Instances],
         parts: Parts,
-        wanted: options.ManagerOptions,
+        manager_options: options.ManagerOptions,
         settings: model.NodeSettings,
     ) -> None:
-        self._wanted = wanted
+        self._options = manager_options
         self._settings = settings
         self.nodes = parts.nodes
         recorders = {source: parts.recorder(source) for source in model.Source}
@@ -46,7 +46,7 @@ class NodeControllers:
             instances,
             settings,
             clocks,
-            on_availability=self._tell,
+            on_availability=self._report_availability,
             count=metrics.InstanceMetrics(parts.registry).observed,
         )
         deletions = metrics.DeletionMetrics(parts.registry)
@@ -58,7 +58,9 @@ class NodeControllers:
             self._flow,
             self._queue,
             self._metrics,
-            runner.RunnerSettings(wanted.workers, BATCH_MAX, BATCH_S, wanted.dry_run),
+            runner.RunnerSettings(
+                manager_options.workers, BATCH_MAX, BATCH_S, manager_options.dry_run
+            ),
             clocks,
         )
         self._heartbeat = heartbeat
@@ -71,7 +73,7 @@ class NodeControllers:
     def names(self) -> tuple[str, ...]:
         """See the protocol."""
         both = (options.NODE, options.LIFECYCLE)
-        return tuple(name for name in both if name in self._wanted.controllers)
+        return tuple(name for name in both if name in self._options.controllers)
 
     def watch(self, loop: loops.Loops) -> None:
         """See the protocol."""
@@ -79,7 +81,7 @@ class NodeControllers:
         flow.watch(self.nodes, self._flow, self._queue.add)
 
     def look_again(self) -> None:
-        """See the protocol; those Nodes too that wait for another try."""
+        """See the protocol; includes Nodes that wait for a retry."""
         for name in self.nodes.items():
             for topic in (model.Topic.SYNC, model.Topic.LIVENESS):
                 self._queue.add(name, topic)
@@ -95,14 +97,14 @@ class NodeControllers:
         loop.start("nodes", self._run)
         if self._settings.watches_lifecycle:
             monitor = flow.LifecycleMonitor(self.nodes, self._queue.add, utc_now)
-            period_s = self._wanted.node_monitor_s
+            period_s = self._options.node_monitor_s
             self._every("monitor nodes", period_s, monitor.look, loop)
         if self._settings.initialises:
-            period_s = self._wanted.node_status_s
+            period_s = self._options.node_status_s
             self._every("refresh addresses", period_s, self.refresh_addresses, loop)
 
     def refresh_addresses(self) -> None:
-        """Bring all Nodes in for their address pass now."""
+        """Enqueue all Nodes for their refresh of addresses."""
         flow.refresh_addresses(self.nodes, self._queue.add_many)
 
     def _run(self, stop: threading.Event) -> None:
@@ -118,9 +120,9 @@ class NodeControllers:
         if created is not None:
             self._new_nodes.initialised(created, utc_now())
 
-    def _tell(self, error: errors.CloudError | None) -> None:
-        """Record on the Lease, which outlives the process, if the cloud answers."""
-        name, namespace = self._wanted.lease_name, self._wanted.lease_namespace
+    def _report_availability(self, error: errors.CloudError | None) -> None:
+        """Record an Event of the Lease when the availability of the cloud changes."""
+        name, namespace = self._options.lease_name, self._options.lease_namespace
         about = events.ObjectRef(
             "Lease", name, namespace, "", resources.LEASES.api_version
         )
@@ -131,11 +133,11 @@ class NodeControllers:
             self._recorder.emit(about, "Warning", error.reason, error.summary)
 
     def _greet(self) -> None:
-        """Read the cloud once, so that wrong credentials show before there is work."""
-        nobody = InstanceRef("")
-        seen = self._instances().observe({nobody}, time.monotonic())[nobody]
-        if isinstance(seen, Unknown):
-            self._log.error("the cloud does not let us in", error=str(seen.error))
+        """Read the cloud once, so that wrong credentials are logged at the start."""
+        unnamed = InstanceRef("")
+        answer = self._instances().observe({unnamed}, time.monotonic())[unnamed]
+        if isinstance(answer, Unknown):
+            self._log.error("initial cloud API request failed", error=str(answer.error))
 
     def _every(
         self,

@@ -1,4 +1,4 @@
-"""What a user asks of a cloud controller manager, judged as a whole."""
+"""Options of a cloud controller manager, validated together."""
 
 import dataclasses
 import ipaddress
@@ -99,9 +99,9 @@ def judge(values: flags.Values, provider: str) -> tuple[config.FieldProblem, ...
     pair = (common_flags.TLS_CERT, common_flags.TLS_KEY)
     for flag in (table.CLOUD_CONFIG, common_flags.KUBECONFIG, *pair):
         _require_file(flag.name, values[flag], problems)
-    for one, other in (pair, reversed(pair)):
-        if values[one] and not values[other]:
-            expected = f"the path of a file, since --{one.name} is set"
+    for present, other in (pair, reversed(pair)):
+        if values[present] and not values[other]:
+            expected = f"the path of a file, since --{present.name} is set"
             problems.append(config.not_set(f"--{other.name}", expected))
     _require_order(values, problems)
     cluster_cidrs(values[table.CLUSTER_CIDR], problems)
@@ -118,19 +118,19 @@ def cluster_cidrs(text: str, problems: list[config.FieldProblem]) -> tuple[Cidr,
     Source: k8s.io/cloud-provider app/core.go, startRouteController.
     """
     name = f"--{table.CLUSTER_CIDR.name}"
-    found: list[Cidr] = []
+    cidrs: list[Cidr] = []
     for item in filter(None, (item.strip() for item in text.split(","))):
         try:
             if "/" not in item:
                 raise ValueError
-            found.append(ipaddress.ip_network(item))
+            cidrs.append(ipaddress.ip_network(item))
         except ValueError:
             expected = "a CIDR without host bits, such as 10.111.0.0/16"
             problems.append(config.FieldProblem(name, item, expected))
-    if len(found) > 1 and sorted(cidr.version for cidr in found) != [4, 6]:
+    if len(cidrs) > 1 and sorted(cidr.version for cidr in cidrs) != [4, 6]:
         expected = "one CIDR, or one of IPv4 and one of IPv6"
         problems.append(config.FieldProblem(name, text, expected))
-    return tuple(found)
+    return tuple(cidrs)
 
 
 def _check_open_paths(

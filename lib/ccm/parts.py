@@ -1,4 +1,4 @@
-"""What the controllers of one manager share."""
+"""Dependencies that the controllers of one manager share."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from lib.reconcile import metrics as reconcile_metrics
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
-    """What controllers are built from.
+    """Dependencies of the controllers.
 
     reading: for reads and the watch. writing: refuses when the Lease is lost. nodes:
-    one watch for all. recorder: gives the Event recorder of a component. metrics: of
-    passes. permit: asked before each write of the cloud. unsettled_s: see
+    one watch for all. recorder: returns the Event recorder of a component. metrics: of
+    reconciliations. permit: entered before each write to the cloud. unsettled_s: see
     lib/kube/election.py. reference: whose metrics are shown besides ours.
     """
 
@@ -37,19 +37,19 @@ class Parts:
 
 
 class Controllers(Protocol):
-    """Some controllers of the reference, that are one flow here."""
+    """Controllers of the reference that are one flow here."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the reference's controllers for which this stands."""
+        """Names of the controllers of the reference that this flow replaces."""
         ...
 
     def watch(self, loop: loops.Loops) -> None:
-        """Begin to follow what concerns it; also before the Lease is ours."""
+        """Begin to watch its objects; also before this process holds the Lease."""
         ...
 
     def look_again(self) -> None:
-        """Bring everything in at once: the cloud's files have changed."""
+        """Enqueue everything immediately: the configuration has changed."""
         ...
 
     def start(self, loop: loops.Loops) -> None:

@@ -1,6 +1,6 @@
-"""What the flows would do now, from one look at cluster and cloud.
+"""Actions of the flows now, from one observation of cluster and cloud.
 
-Their own reads and decisions; nothing is written, nothing is kept.
+Their own reads and decisions; nothing is written, no state is kept.
 """
 
 import dataclasses
@@ -42,10 +42,10 @@ def nodes(
     settings: model.NodeSettings,
     clocks: runner.Clocks | None = None,
 ) -> NodesPreview:
-    """Read all Nodes and their instances once, and say what would be done.
+    """Read all Nodes and their instances once; return the actions.
 
-    Deletions are planned after one direct look, where the flow makes two; and as many
-    of them as a process may carry out that has just begun to follow the Nodes.
+    Deletions are planned after one direct read, the flow requires two; their number is
+    that of a process that has just begun to follow the Nodes.
 
     Raises:
         KubeError: the Nodes can't be read.
@@ -57,21 +57,23 @@ def nodes(
     observer = observe.NodeObserver(kept, reading, lambda: instances, once, clocks)
     topics = flow.topics_served(once)
     names = sorted(kept.items())
-    seen = observer.observe([(name, topics) for name in names])
+    snapshots = observer.observe([(name, topics) for name in names])
     return NodesPreview(
-        rows=tuple(row for name in names for row in preview.rows(seen[name], once)),
+        rows=tuple(
+            row for name in names for row in preview.rows(snapshots[name], once)
+        ),
         nodes=len(names),
-        not_managed=sum(preview.is_not_managed(seen[name]) for name in names),
-        unread=tuple((n, why) for n in names if (why := preview.unread(seen[n]))),
+        not_managed=sum(preview.is_not_managed(snapshots[name]) for name in names),
+        unread=tuple((n, why) for n in names if (why := preview.unread(snapshots[n]))),
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServicesRequest:
-    """Which Services are asked about, and in whose name.
+    """Services to plan for, and the cluster that owns their load balancers.
 
     cluster_id: empty: the uid of namespace kube-system. names: "namespace/name" or
-    "name"; empty: all. is_deep: also look at what takes a call for each pool.
+    "name"; empty: all. is_deep: also read fields that require a call per pool.
     """
 
     cluster_id: str = ""
@@ -83,9 +85,9 @@ class ServicesRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServicesPreview:
-    """What would become of Services of type LoadBalancer.
+    """Plans of Services of type LoadBalancer.
 
-    others: how many have a class, and thus are another controller's.
+    others: number of Services with a class of another controller.
     """
 
     rows: tuple[balancers_preview.Row, ...]
@@ -102,25 +104,25 @@ def services(
     api: client.Api,
     balancers: load_balancers.LoadBalancers,
     explain: explained.Explain,
-    wanted: ServicesRequest,
+    request: ServicesRequest,
     clock: Callable[[], float] = time.monotonic,
 ) -> ServicesPreview:
-    """Read Nodes, Services and their load balancers once, and say what would be done.
+    """Read Nodes, Services and their load balancers once; return the plans.
 
-    The cloud is read as a look for drift reads it: a few lists for all Services, and
-    one call for each load balancer.
+    The cloud is read as for drift detection: a few lists for all Services, and one call
+    for each load balancer.
 
     Raises:
-        KubeError: they can't be read. NotFound: one that was named is not there, or
-        is none of ours.
+        KubeError: they cannot be read. NotFound: a named Service is not found, or has
+        no load balancer to plan for.
     """
     reading = read_only.read_only(api)
-    cluster = cluster_id.read(reading, wanted.cluster_id, wanted.cluster_name)
+    cluster = cluster_id.read(reading, request.cluster_id, request.cluster_name)
     kept = store.Store(reading, resources.SERVICES, balancers_model.Service)
     kept.relist()
-    asked = [one for _, one in sorted(kept.items().items()) if _is_asked(one, wanted)]
-    _check_names(wanted, asked)
-    ours = [one.key for one in asked if one.concerns_us]
+    asked = [s for _, s in sorted(kept.items().items()) if _is_asked(s, request)]
+    _check_names(request, asked)
+    keys = [service.key for service in asked if service.concerns_us]
     receiving = _receiving(reading)
     sources = balancers_observe.Sources(
         kept, reading, lambda: receiving, lambda: cluster
@@ -133,12 +135,13 @@ def services(
         Engine(lambda: balancers, memory, clock),
         clock,
     )
-    topic = Topic.DEEP_DRIFT if wanted.is_deep else Topic.DRIFT
-    some = observer.observe([(key, frozenset({topic})) for key in ours])
-    seen = observer.read(some)
+    topic = Topic.DEEP_DRIFT if request.is_deep else Topic.DRIFT
+    some = observer.observe([(key, frozenset({topic})) for key in keys])
+    snapshots = observer.read(some)
     now = utc_now()
     rows = [
-        balancers_preview.row(seen[key], now, balancers.plan, explain) for key in ours
+        balancers_preview.row(snapshots[key], now, balancers.plan, explain)
+        for key in keys
     ]
     return ServicesPreview(tuple(rows), sum(map(_is_of_others, asked)))
 
@@ -146,22 +149,24 @@ def services(
 def _receiving(api: client.Api) -> tuple[load_balancers.Node, ...]:
     nodes = store.Store(api, resources.NODES, kube_nodes.Node)
     nodes.relist()
-    found = (receivers.of(node) for _, node in sorted(nodes.items().items()))
-    return tuple(one for one in found if one is not None)
+    receiving = (receivers.of(node) for _, node in sorted(nodes.items().items()))
+    return tuple(node for node in receiving if node is not None)
 
 
-def _is_asked(service: balancers_model.Service, wanted: ServicesRequest) -> bool:
+def _is_asked(service: balancers_model.Service, request: ServicesRequest) -> bool:
     about = service.metadata
-    if wanted.namespace and about.namespace != wanted.namespace:
+    if request.namespace and about.namespace != request.namespace:
         return False
-    return not wanted.names or bool({about.name, service.key} & set(wanted.names))
+    return not request.names or bool({about.name, service.key} & set(request.names))
 
 
-def _check_names(wanted: ServicesRequest, found: list[balancers_model.Service]) -> None:
-    for name in wanted.names:
-        named = [one for one in found if name in (one.metadata.name, one.key)]
-        if not any(one.concerns_us or _is_of_others(one) for one in named):
-            where = f" in namespace {wanted.namespace}" if wanted.namespace else ""
+def _check_names(
+    request: ServicesRequest, services: list[balancers_model.Service]
+) -> None:
+    for name in request.names:
+        named = [s for s in services if name in (s.metadata.name, s.key)]
+        if not any(s.concerns_us or _is_of_others(s) for s in named):
+            where = f" in namespace {request.namespace}" if request.namespace else ""
             why = "none of that name" if not named else "no load balancer to plan for"
             text = f"there is {why}{where}"
             raise errors.NotFound(text, operation=f"find Service {name}")

@@ -1,6 +1,6 @@
-"""What the routes flow would do now, from one look at cluster and cloud.
+"""Actions of the routes flow now, from one observation of cluster and cloud.
 
-Its own reads and decisions; nothing is written, nothing is kept.
+Its own reads and decisions; nothing is written, no state is kept.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""An API server that can't be written to: for dry runs."""
+"""Read-only client of the API server, for dry runs."""
 
 import contextlib
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from lib.kube import client, errors, guarded
 
 
 def read_only(api: client.Api) -> client.Api:
-    """Return an Api that lets only reads through.
+    """Return an Api that lets only reads pass.
 
-    In a dry run nobody should ask it for anything else: this is the second lock. What
-    is no read raises Forbidden, unsent.
+    In a dry run the flows request no writes: this is the second safeguard. A write
+    raises Forbidden and is not sent.
     """
     return guarded.Guarded(api, refuse)
 

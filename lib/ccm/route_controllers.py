@@ -22,7 +22,7 @@ WORKERS = 8
 FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 300.0
 STALL_S = 300.0
-"""A loop that has not turned for so long is taken for dead."""
+"""A loop without a heartbeat for this time fails the liveness check."""
 DEEP_EVERY_S = 300.0
 """How often address pairs and the record are compared as well."""
 
@@ -34,19 +34,19 @@ class RouteControllers:
         self,
         tables: Callable[[], routes.Routes],
         parts: Parts,
-        wanted: options.ManagerOptions,
+        manager_options: options.ManagerOptions,
     ) -> None:
-        """tables: returns those of the cloud in use."""
+        """tables: returns the route tables of the cloud in use."""
         self._parts = parts
-        self._wanted = wanted
+        self._options = manager_options
         self._log = logs.get(__name__)
         self._cluster_id = ""
         self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
         self._heartbeat = probes.Heartbeat(record=self._turned)
         lease = events.ObjectRef(
             "Lease",
-            wanted.lease_name,
-            wanted.lease_namespace,
+            manager_options.lease_name,
+            manager_options.lease_namespace,
             "",
             resources.LEASES.api_version,
         )
@@ -56,7 +56,7 @@ class RouteControllers:
                 tables,
                 records.Records(parts.reading, parts.writing),
                 lambda: self._cluster_id,
-                wanted.cluster_cidrs,
+                manager_options.cluster_cidrs,
                 utc_now,
             ),
             reading=parts.reading,
@@ -67,13 +67,13 @@ class RouteControllers:
             applying=Writing(parts.permit, parts.unsettled_s),
             on_disabled=self._disabled,
         )
-        told = metrics.RouteMetrics(parts.registry)
-        told.watch(self._flow.problems, self._flow.reasons)
+        route_metrics = metrics.RouteMetrics(parts.registry)
+        route_metrics.watch(self._flow.problems, self._flow.reasons)
         self._runner = runner.Runner(
             self._flow,
             self._queue,
             parts.metrics,
-            runner.RunnerSettings(WORKERS, BATCH_MAX, dry_run=wanted.dry_run),
+            runner.RunnerSettings(WORKERS, BATCH_MAX, dry_run=manager_options.dry_run),
             runner.Clocks(beat=self._heartbeat.beat),
         )
 
@@ -102,8 +102,8 @@ class RouteControllers:
         self._heartbeat.begin()
         self._parts.probes.add_live(options.ROUTE, self._heartbeat.within(STALL_S))
         loop.start("routes", self._run)
-        self._every("drift of routes", self._wanted.route_s, Topic.DRIFT, loop)
-        deep_s = max(DEEP_EVERY_S, self._wanted.route_s)
+        self._every("drift of routes", self._options.route_s, Topic.DRIFT, loop)
+        deep_s = max(DEEP_EVERY_S, self._options.route_s)
         self._every("drift of address pairs", deep_s, Topic.DEEP_DRIFT, loop)
 
     def _every(
@@ -122,7 +122,7 @@ class RouteControllers:
             self._runner.run(stop)
 
     def _wait(self, stop: threading.Event) -> bool:
-        """Wait until all is known that a reconciliation needs; False at a stop.
+        """Wait until the stores are listed and the cluster is known; False at a stop.
 
         Without all Nodes the routes of some would be removed.
         """
@@ -134,7 +134,9 @@ class RouteControllers:
         return True
 
     def _identified(self) -> load_balancers.Cluster:
-        wanted = self._wanted
+        manager_options = self._options
         return cluster_id.read(
-            self._parts.reading, wanted.cluster_id, wanted.cluster_name
+            self._parts.reading,
+            manager_options.cluster_id,
+            manager_options.cluster_name,
         )

@@ -1,4 +1,4 @@
-"""The balancers flow with its queue, its watches and its periodic looks for drift."""
+"""The balancers flow with its queue, its watches and its drift detection."""
 
 import threading
 from collections.abc import Callable
@@ -17,13 +17,13 @@ BATCH_MAX = 10_000
 BATCH_S = 0.3
 """Services wait this long for others, to share the reads of the cloud."""
 GATHER_S = 0.5
-"""Changes of Nodes are gathered for so long: many come together, or not at all."""
+"""Changes of Nodes within this time are processed together."""
 FIRST_BACKOFF_S = 5.0
 LONGEST_BACKOFF_S = 300.0
 """Source: k8s.io/cloud-provider service controller, minRetryDelay, maxRetryDelay."""
 STALL_S = 600.0
-"""A loop that has not turned for so long is taken for dead: an observation may take two
-minutes for each of three depths."""
+"""A loop without a heartbeat for this time fails the liveness check: an observation
+may take two minutes for each of three depths."""
 TURN_S = 1.0
 
 
@@ -34,12 +34,12 @@ class ServiceControllers:
         self,
         balancers: Callable[[], load_balancers.LoadBalancers],
         parts: Parts,
-        wanted: options.ManagerOptions,
+        manager_options: options.ManagerOptions,
         provider_source: str,
     ) -> None:
-        """provider_source: the component in whose name the cloud's Events are told."""
+        """provider_source: component of the Events of the provider."""
         self._parts = parts
-        self._wanted = wanted
+        self._options = manager_options
         self._log = logs.get(__name__)
         self._cluster: load_balancers.Cluster | None = None
         self._nodes_changed = threading.Event()
@@ -47,7 +47,7 @@ class ServiceControllers:
         self._queue = queue.Queue(queue.Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S))
         self._heartbeat = probes.Heartbeat(record=self._turned)
         self.services = store.Store(parts.reading, resources.SERVICES, model.Service)
-        told = metrics.BalancerMetrics(parts.registry, parts.reference)
+        balancer_metrics = metrics.BalancerMetrics(parts.registry, parts.reference)
         names = {
             model.Source.SERVICE: str(model.Source.SERVICE),
             model.Source.PROVIDER: provider_source,
@@ -61,15 +61,18 @@ class ServiceControllers:
             recorders={source: parts.recorder(name) for source, name in names.items()},
             on_open=self._queue.add_all,
             applying=Writing(parts.permit, parts.unsettled_s),
-            ended=told.ended,
+            ended=balancer_metrics.ended,
         )
-        told.watch(self._flow.problems, self._flow.reasons)
+        balancer_metrics.watch(self._flow.problems, self._flow.reasons)
         self._runner = runner.Runner(
             self._flow,
             self._queue,
             parts.metrics,
             runner.RunnerSettings(
-                wanted.service_workers, BATCH_MAX, BATCH_S, wanted.dry_run
+                manager_options.service_workers,
+                BATCH_MAX,
+                BATCH_S,
+                manager_options.dry_run,
             ),
             runner.Clocks(beat=self._heartbeat.beat),
             reading=self._flow,
@@ -105,7 +108,7 @@ class ServiceControllers:
         self._parts.probes.add_live(options.SERVICE, self._heartbeat.within(STALL_S))
         loop.start("services", self._run)
         loop.start("nodes of services", self._spread)
-        period_s = self._wanted.drift_s
+        period_s = self._options.drift_s
         drift = flow.Drift(self.services, self._queue.add_many, period_s)
         task = periodic.Periodic(
             "drift", period_s, drift.check, self._parts.metrics, at_once=False
@@ -117,9 +120,9 @@ class ServiceControllers:
             self._runner.run(stop)
 
     def _wait(self, stop: threading.Event) -> bool:
-        """Wait until all is known that a pass needs; False when told to stop.
+        """Wait until the stores are listed and the cluster is known; False at a stop.
 
-        Without all Nodes a load balancer would lose members that are well.
+        Without all Nodes a load balancer would lose healthy members.
         """
         needed = (self.services.synced, self._parts.nodes.synced)
         self._cluster = cluster_id.wait(
@@ -131,18 +134,20 @@ class ServiceControllers:
         return True
 
     def _identified(self) -> load_balancers.Cluster:
-        wanted = self._wanted
+        manager_options = self._options
         return cluster_id.read(
-            self._parts.reading, wanted.cluster_id, wanted.cluster_name
+            self._parts.reading,
+            manager_options.cluster_id,
+            manager_options.cluster_name,
         )
 
     def _known_cluster(self) -> load_balancers.Cluster:
         if self._cluster is None:
-            raise TypeError("a pass began before the cluster was identified")
+            raise TypeError("a reconciliation began before the cluster was identified")
         return self._cluster
 
     def _spread(self, stop: threading.Event) -> None:
-        """Bring all Services in whenever other Nodes may receive traffic."""
+        """Enqueue all Services when the Nodes that may receive traffic change."""
         while not stop.is_set():
             if not self._nodes_changed.wait(TURN_S):
                 continue

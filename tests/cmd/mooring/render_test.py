@@ -60,7 +60,7 @@ def test_everything_is_printed(configuration: pathlib.Path) -> None:
     """Secrets, templates and values; remarks go elsewhere."""
     said = render("--cluster-configuration", configuration)
     assert said.returncode == 0, said.stderr
-    kinds = [one.get("kind", "values") for one in documents(said.stdout)]
+    kinds = [document.get("kind", "values") for document in documents(said.stdout)]
     assert kinds == ["Secret"] * 6 + ["OpenStackCluster", "values"]
     assert "InitConfiguration: ignored" in said.stderr
     assert "what the layout will make" in said.stderr
@@ -74,7 +74,9 @@ def test_parts_are_printed_alone(configuration: pathlib.Path) -> None:
     for part in ("secrets", "templates", "values"):
         said = render("--cluster-configuration", configuration, "--only", part)
         parts += said.stdout
-        assert {"kind" in one for one in documents(said.stdout)} == {part != "values"}
+        assert {"kind" in document for document in documents(said.stdout)} == {
+            part != "values"
+        }
     assert parts == whole
 
 

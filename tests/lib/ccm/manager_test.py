@@ -102,7 +102,7 @@ def test_without_a_router_routes_are_off(cloud: protocol.Cloud) -> None:
         life = Life(api, cloud)
         until(lambda: holder(api))
         assert life.end() == 0
-    levels = [one["log_level"] for one in logs if "routes are off" in one["event"]]
+    levels = [log["log_level"] for log in logs if "routes are off" in log["event"]]
     assert levels == ["info"]
     (node,) = json.loads(json.dumps(api.all(resources.NODES)))
     assert node["status"]["conditions"] == conditions

@@ -120,7 +120,10 @@ class Running:
         return self.registry.get_sample_value("mooring_reconcile_total", labels)
 
     def members(self) -> list[str]:
-        found = [one.request for one in self.cloud.load_balancers.values()]
+        found = [
+            load_balancer.request
+            for load_balancer in self.cloud.load_balancers.values()
+        ]
         return sorted(str(wish) for wish in found)
 
     def end(self) -> None:
@@ -171,7 +174,7 @@ def test_the_clusters_id_can_be_given(make: Begin) -> None:
     running.begin()
     until(lambda: running.is_served)
     assert len(list(running.cloud.owned("prod-1"))) == 1
-    assert not [one for one in running.api.calls if one.resource == "namespaces"]
+    assert not [call for call in running.api.calls if call.resource == "namespaces"]
 
 
 def test_nothing_is_done_until_it_is_known_which_cluster_this_is(make: Begin) -> None:
@@ -257,7 +260,7 @@ def test_a_dry_run_writes_nothing(make: Begin) -> None:
     running.begin()
     until(lambda: running.passes() >= 1)
     assert not running.cloud.load_balancers
-    assert not [one for one in running.api.calls if one.is_write]
+    assert not [call for call in running.api.calls if call.is_write]
 
 
 def dry_run_entries(entries: list[MutableMapping[str, Any]]) -> list[str]:
@@ -306,7 +309,7 @@ def test_a_dry_run_reports_a_cloud_that_cannot_be_read_and_tries_again(
     failed = [entry for entry in entries if entry["event"] == "pass failed"]
     assert len(failed) == 3
     assert all("503" in str(entry["error"]) for entry in failed)
-    assert not [one for one in running.api.calls if one.is_write]
+    assert not [call for call in running.api.calls if call.is_write]
     assert "event not sent" not in {entry["event"] for entry in entries}
 
 
